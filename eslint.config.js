@@ -1,0 +1,40 @@
+import { importX } from "eslint-plugin-import-x";
+import tseslint from "typescript-eslint";
+
+export default tseslint.config(
+  { ignores: ["dist/", "coverage/", "node_modules/", "test/fixtures/"] },
+  {
+    files: ["**/*.ts"],
+    extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    plugins: { "import-x": importX },
+    rules: {
+      "@typescript-eslint/no-explicit-any": "error",
+      "@typescript-eslint/no-floating-promises": "error",
+      "@typescript-eslint/no-non-null-assertion": "error",
+      "@typescript-eslint/consistent-type-imports": "error",
+      "@typescript-eslint/switch-exhaustiveness-check": "error",
+      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+      "@typescript-eslint/consistent-type-definitions": ["error", "interface"],
+      "@typescript-eslint/no-unnecessary-condition": ["error", { allowConstantLoopConditions: "only-allowed-literals" }],
+      "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
+      "import-x/order": [
+        "error",
+        { groups: ["builtin", "external", "parent", "sibling"], alphabetize: { order: "asc" }, "newlines-between": "never" },
+      ],
+      "import-x/no-default-export": "error",
+      "import-x/no-cycle": "off",
+      eqeqeq: "error",
+      "no-console": "error",
+      curly: ["error", "multi-line"],
+    },
+  },
+  {
+    files: ["sandbox/demo/main.ts", "bench/**/*.ts", "test/contract-replay/main.ts"],
+    rules: { "no-console": "off" },
+  },
+  {
+    files: ["test/**/*.ts"],
+    rules: { "@typescript-eslint/require-await": "off", "@typescript-eslint/unbound-method": "off" },
+  },
+);

@@ -1,0 +1,28 @@
+/** @type {import("jest").Config} */
+export default {
+  testEnvironment: "node",
+  roots: ["<rootDir>/test"],
+  extensionsToTreatAsEsm: [".ts"],
+  moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
+  transform: {
+    "^.+\\.ts$": [
+      "@swc/jest",
+      {
+        jsc: { target: "es2022", parser: { syntax: "typescript" } },
+        module: { type: "es6" },
+        sourceMaps: "inline",
+      },
+    ],
+  },
+  reporters: ["default", "<rootDir>/test/closing-line-reporter.js"],
+  collectCoverageFrom: ["src/**/*.ts", "!src/main.ts"],
+  coverageProvider: "v8",
+  coverageReporters: ["text", "json-summary"],
+  coverageThreshold: {
+    "./src/core/": { lines: 90 },
+    "./src/comments/": { lines: 90 },
+    "./src/config/": { lines: 90 },
+    "./src/deployer/": { lines: 90 },
+  },
+  testTimeout: 20_000,
+};

@@ -1,0 +1,47 @@
+import type { SourceAt } from "../render/render-source.js";
+import type { Application, Operation, ResourceResult } from "../resource.js";
+import type { World } from "../world.js";
+import { comparedRevisions, type Controller } from "./controller.js";
+import type { Outcome } from "./operation-result.js";
+import { syncTasks } from "./sync-tasks.js";
+
+export interface Pace {
+  /** Waited for before each object. */
+  readonly pause?: () => Promise<void>;
+  /** Asked before each object: somebody terminated the operation. */
+  readonly isTerminated: () => boolean;
+}
+
+/** Renders at these commits and applies phase by phase, as far as nothing fails. @throws {SourceFailure} */
+export async function applyOperation(
+  world: World,
+  controller: Controller,
+  application: Application,
+  operation: Operation,
+  at: readonly SourceAt[],
+  pace: Pace,
+): Promise<Outcome> {
+  const { manifests } = await controller.target(application, at, comparedRevisions(application));
+  if (operation.sync.syncOptions?.includes("CreateNamespace=true") === true) {
+    world.cluster.createNamespace(application.spec.destination.namespace ?? "");
+  }
+  const tasks = syncTasks(world, application, manifests, operation);
+  const resources: ResourceResult[] = [];
+  let reason: string | undefined;
+  for (const phase of ["PreSync", "Sync", "PostSync"] as const) {
+    if (reason !== undefined) break;
+    for (const task of tasks.filter((one) => one.phase === phase)) {
+      await pace.pause?.();
+      if (pace.isTerminated()) return { phase: "Failed", message: "Operation terminated", resources };
+      const done = task.run();
+      resources.push(done);
+      if (done.hookPhase === "Failed") reason ??= done.message ?? "";
+    }
+  }
+  if (reason === undefined) {
+    const which = operation.sync.dryRun === true ? "no more tasks" : "all tasks run";
+    return { phase: "Succeeded", message: `successfully synced (${which})`, resources };
+  }
+  for (const task of tasks) if (task.phase === "SyncFail") resources.push(task.run());
+  return { phase: "Failed", message: `one or more objects failed to apply, reason: ${reason}`, resources };
+}

@@ -1,0 +1,143 @@
+import { isObject, objectAt, omit, same, type Json, type JsonObject } from "../json.js";
+import {
+  hookPhases,
+  imagesOf,
+  keyOf,
+  textOfKey,
+  versionOf,
+  withNamespace,
+  type Manifest,
+  type ObjectKey,
+} from "../manifest.js";
+import type { Application } from "../resource.js";
+import { tracked } from "../tracking.js";
+import type { World } from "../world.js";
+import { liveObject, objectsTrackedBy, predictObject } from "./live-objects.js";
+
+/** One object of an application: what it should be and what it is. */
+export interface Managed {
+  readonly key: ObjectKey;
+  readonly target: Manifest | undefined;
+  readonly live: Manifest | undefined;
+  /** What live would be after applying the target. */
+  readonly predicted: Manifest | undefined;
+  /** The target would change the live object. */
+  readonly modified: boolean;
+}
+
+export interface TargetObject {
+  readonly key: ObjectKey;
+  readonly manifest: Manifest;
+}
+
+/** Rendered manifests as the controller applies them: tracked, with namespaces, the last of equal ones; hooks apart. */
+export function targetObjects(
+  world: World,
+  application: Application,
+  manifests: readonly Manifest[],
+): { objects: TargetObject[]; hooks: (TargetObject & { phases: string[] })[] } {
+  const namespace = application.spec.destination.namespace ?? "";
+  const instance = world.instanceOf(application);
+  const objects = new Map<string, TargetObject>();
+  const hooks: (TargetObject & { phases: string[] })[] = [];
+  for (const rendered of manifests) {
+    const key = keyOf(rendered, namespace);
+    const manifest = withNamespace(tracked(rendered, instance, namespace, world.tracking), key.namespace);
+    const phases = hookPhases(rendered);
+    if (phases !== undefined) hooks.push({ key, manifest, phases });
+    else objects.set(textOfKey(key), { key, manifest });
+  }
+  return { objects: [...objects.values()], hooks };
+}
+
+/** Targets and live objects side by side, and live ones that the targets no longer have. */
+export function compare(world: World, application: Application, manifests: readonly Manifest[]): Managed[] {
+  const { objects } = targetObjects(world, application, manifests);
+  const wanted = new Set(objects.map(({ key }) => textOfKey(key)));
+  const managed = objects.map(({ key, manifest }): Managed => {
+    const live = liveObject(world, key);
+    const predicted = predictObject(world, manifest, key);
+    return {
+      key,
+      target: manifest,
+      live,
+      predicted,
+      modified: live === undefined || !equalAsTarget(application, key, live, predicted),
+    };
+  });
+  const extra = objectsTrackedBy(world, world.instanceOf(application))
+    .filter(({ key, object }) => !wanted.has(textOfKey(key)) && hookPhases(object) === undefined)
+    .map(({ key, object }): Managed => ({
+      key,
+      target: undefined,
+      live: object,
+      predicted: undefined,
+      modified: false,
+    }));
+  return [...managed, ...extra].sort((a, b) => (textOfKey(a.key) < textOfKey(b.key) ? -1 : 1));
+}
+
+/** Differences that `ignoreDifferences` names by JSON pointer do not count. */
+function equalAsTarget(application: Application, key: ObjectKey, live: Manifest, predicted: Manifest): boolean {
+  const pointers = (application.spec.ignoreDifferences ?? [])
+    .filter((rule) => rule.kind === key.kind && (rule.group ?? "") === key.group)
+    .filter((rule) => (rule.name ?? key.name) === key.name && (rule.namespace ?? key.namespace) === key.namespace)
+    .flatMap((rule) => rule.jsonPointers ?? []);
+  const strip = (manifest: Manifest): Json =>
+    pointers.reduce<Json>((at, pointer) => withoutPointer(at, pointer.split("/").slice(1)), manifest);
+  return same(strip(live), strip(predicted));
+}
+
+function withoutPointer(value: Json, [key, ...rest]: string[]): Json {
+  if (key === undefined) return value;
+  if (Array.isArray(value)) return value.map((item, at) => (String(at) === key ? withoutPointer(item, rest) : item));
+  if (!isObject(value) || value[key] === undefined) return value;
+  return { ...value, [key]: rest.length === 0 ? undefined : withoutPointer(value[key], rest) };
+}
+
+const withHealth = new Set([
+  "Deployment",
+  "StatefulSet",
+  "DaemonSet",
+  "ReplicaSet",
+  "Service",
+  "Pod",
+  "Job",
+  "Ingress",
+  "PersistentVolumeClaim",
+]);
+
+/** `status.resources`, `status.sync.status`, `status.health` and `status.summary` of a comparison. */
+export function summarise(managed: readonly Managed[]): {
+  resources: JsonObject[];
+  sync: string;
+  health: string;
+  summary: JsonObject;
+} {
+  const resources = managed.map(({ key, target, live, modified }): JsonObject => {
+    const health = live === undefined ? "Missing" : withHealth.has(key.kind) ? "Healthy" : undefined;
+    return {
+      ...(key.group === "" ? {} : { group: key.group }),
+      version: versionOf(target ?? live ?? {}),
+      kind: key.kind,
+      ...(key.namespace === "" ? {} : { namespace: key.namespace }),
+      name: key.name,
+      status: target === undefined || live === undefined || modified ? "OutOfSync" : "Synced",
+      ...(health === undefined ? {} : { health: { status: health } }),
+      ...(target === undefined ? { requiresPruning: true } : {}),
+    };
+  });
+  const images = [...new Set(managed.flatMap(({ live }) => (live === undefined ? [] : imagesOf(live))))].sort();
+  const isAppOfApps = managed.some(({ key }) => key.group === "argoproj.io" && key.kind === "Application");
+  return {
+    resources,
+    sync: resources.some(({ status }) => status === "OutOfSync") ? "OutOfSync" : "Synced",
+    health: managed.some(({ live }) => live === undefined) ? "Missing" : "Healthy",
+    summary: { ...(images.length === 0 ? {} : { images }), ...(isAppOfApps ? { isAppOfApps } : {}) },
+  };
+}
+
+/** Live state as the diff looks at it: without what Kubernetes adds on its own. */
+export function normalizedLive(live: Manifest): Manifest {
+  return { ...omit(live, "status"), metadata: omit(objectAt(live, "metadata"), "creationTimestamp") };
+}

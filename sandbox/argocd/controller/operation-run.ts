@@ -1,0 +1,77 @@
+import type { SourceAt } from "../render/render-source.js";
+import type { Application, Operation, OperationState } from "../resource.js";
+import { kitchenTime, syncResult, type Outcome } from "./operation-result.js";
+
+/** An operation on its way. */
+export interface Run {
+  readonly application: Application;
+  readonly operation: Operation;
+  readonly startedAt: string;
+  stage: "recorded" | "running" | "waiting" | "retrying" | "terminating" | "done";
+  reads: number;
+  retries: number;
+  /** `retry.refresh`: the next attempt forgets the revision that was asked for. */
+  latest: boolean;
+}
+
+export function newRun(application: Application, operation: Operation, startedAt: string, stage: Run["stage"]): Run {
+  return { application, operation, startedAt, stage, reads: 0, retries: 0, latest: false };
+}
+
+/** Whether an attempt that ended so is followed by another one. */
+export function mayRetry({ operation, stage, retries }: Run, { phase }: Outcome): boolean {
+  const { limit = 0 } = operation.retry;
+  return phase !== "Succeeded" && stage !== "terminating" && (limit < 0 || retries < limit);
+}
+
+/** Between two attempts: the phase is Running although there is a finish. */
+export function waitingState(
+  run: Run,
+  at: readonly SourceAt[] | undefined,
+  outcome: Outcome,
+  now: Date,
+): OperationState {
+  const { duration = "5s", factor = 2 } = run.operation.retry.backoff ?? {};
+  const seconds = Number(/^(\d+)s$/.exec(duration)?.[1] ?? 5) * factor ** (run.retries - 1);
+  const next = kitchenTime(new Date(now.getTime() + seconds * 1000));
+  return {
+    operation: run.operation,
+    phase: "Running",
+    message: `${outcome.message}. Retrying attempt #${run.retries} at ${next}.`,
+    syncResult: syncResult(run.operation, at, outcome),
+    startedAt: run.startedAt,
+    finishedAt: now.toISOString().replace(/\.\d+Z$/, "Z"),
+    retryCount: run.retries,
+  };
+}
+
+/** The next attempt begins. */
+export function retryingState({ application, operation, startedAt, latest, retries }: Run): OperationState {
+  const how = latest ? " with latest revisions" : "";
+  return {
+    ...(application.operationState ?? { operation, startedAt }),
+    finishedAt: undefined,
+    phase: "Running",
+    message: `Retrying operation${how}. Attempt #${retries}`,
+  };
+}
+
+/** The end. A terminated operation keeps what its last attempt said. */
+export function finishedState(
+  run: Run,
+  at: readonly SourceAt[] | undefined,
+  outcome: Outcome,
+  finishedAt: string,
+): OperationState {
+  const { application, operation, startedAt, retries } = run;
+  const before = application.operationState?.syncResult;
+  return {
+    operation,
+    phase: outcome.phase,
+    message: `${outcome.message}${retries === 0 ? "" : ` (retried ${retries} times).`}`,
+    syncResult: at === undefined && before !== undefined ? before : syncResult(operation, at, outcome),
+    startedAt,
+    finishedAt,
+    ...(retries === 0 ? {} : { retryCount: retries }),
+  };
+}

@@ -1,0 +1,171 @@
+import type { Applied } from "../../cluster/cluster.js";
+import { annotation, hookPhases, imagesOf, versionOf, type Manifest, type ObjectKey } from "../manifest.js";
+import type { Application, Operation, ResourceResult } from "../resource.js";
+import { textOf } from "../template/functions.js";
+import type { World } from "../world.js";
+import { compare, targetObjects } from "./compare.js";
+import { applyObject, liveObject, removeObject } from "./live-objects.js";
+
+/** One step of a sync. Running it writes to the cluster and answers what `syncResult.resources` says about it. */
+export interface SyncTask {
+  readonly phase: "PreSync" | "Sync" | "PostSync" | "SyncFail";
+  run(): ResourceResult;
+}
+
+/** Order of kinds within a wave, as gitops-engine applies them. */
+const kindOrder = [
+  "Namespace",
+  "NetworkPolicy",
+  "ResourceQuota",
+  "LimitRange",
+  "PodDisruptionBudget",
+  "ServiceAccount",
+  "Secret",
+  "ConfigMap",
+  "StorageClass",
+  "PersistentVolume",
+  "PersistentVolumeClaim",
+  "CustomResourceDefinition",
+  "ClusterRole",
+  "ClusterRoleBinding",
+  "Role",
+  "RoleBinding",
+  "Service",
+  "DaemonSet",
+  "Pod",
+  "ReplicaSet",
+  "Deployment",
+  "StatefulSet",
+  "Job",
+  "CronJob",
+  "Ingress",
+  "APIService",
+];
+
+function rank(manifest: Manifest): [number, number] {
+  const at = kindOrder.indexOf(textOf(manifest.kind));
+  return [Number(annotation(manifest, "argocd.argoproj.io/sync-wave") ?? 0), at < 0 ? kindOrder.length : at];
+}
+
+function byOrder(a: { manifest: Manifest }, b: { manifest: Manifest }): number {
+  const [left, right] = [rank(a.manifest), rank(b.manifest)];
+  return left[0] - right[0] || left[1] - right[1];
+}
+
+/** What a sync of these manifests would do, in order; hooks of deletion and skipped ones are left out. */
+export function syncTasks(
+  world: World,
+  application: Application,
+  manifests: readonly Manifest[],
+  { sync }: Operation,
+): SyncTask[] {
+  const { objects, hooks } = targetObjects(world, application, manifests);
+  const dryRun = sync.dryRun === true;
+  const chosen = (key: ObjectKey): boolean =>
+    sync.resources === undefined ||
+    sync.resources.some(
+      (one) =>
+        one.kind === key.kind &&
+        one.name === key.name &&
+        (one.group ?? "") === key.group &&
+        (one.namespace ?? key.namespace) === key.namespace,
+    );
+  const withHooks = sync.syncStrategy?.apply === undefined && sync.resources === undefined;
+  const hookTasks = (phase: SyncTask["phase"]): SyncTask[] =>
+    hooks
+      .filter(({ phases }) => withHooks && phases.includes(phase))
+      .sort(byOrder)
+      .map(({ key, manifest }) => ({ phase, run: () => runHook(world, key, manifest, phase, dryRun) }));
+  const prunes = compare(world, application, manifests)
+    .filter(
+      ({ key, target, live }) =>
+        target === undefined && live !== undefined && hookPhases(live) === undefined && chosen(key),
+    )
+    .map(({ key, live }): SyncTask => ({
+      phase: "Sync",
+      run: () => runPrune(world, key, live ?? {}, sync.prune === true, dryRun),
+    }));
+  const applies = objects
+    .filter(({ key }) => chosen(key))
+    .sort(byOrder)
+    .map(({ key, manifest }): SyncTask => ({ phase: "Sync", run: () => runApply(world, key, manifest, dryRun) }));
+  return [...hookTasks("PreSync"), ...prunes, ...applies, ...hookTasks("PostSync"), ...hookTasks("SyncFail")];
+}
+
+function result(key: ObjectKey, manifest: Manifest, rest: Partial<ResourceResult>): ResourceResult {
+  const images = imagesOf(manifest);
+  const { group, kind, namespace, name } = key;
+  return {
+    group,
+    version: versionOf(manifest),
+    kind,
+    namespace,
+    name,
+    ...rest,
+    ...(images.length === 0 ? {} : { images }),
+  };
+}
+
+/** `configmap/plain configured`, `deployment.apps/web created`. */
+function kubectlMessage({ group, kind, name }: ObjectKey, outcome: Applied, dryRun: boolean): string {
+  const type = group === "" ? kind.toLowerCase() : `${kind.toLowerCase()}.${group}`;
+  return `${type}/${name} ${outcome}${dryRun ? " (dry run)" : ""}`;
+}
+
+function runApply(world: World, key: ObjectKey, manifest: Manifest, dryRun: boolean): ResourceResult {
+  try {
+    const message = kubectlMessage(key, applyObject(world, manifest, key, dryRun), dryRun);
+    return result(key, manifest, {
+      status: "Synced",
+      message,
+      hookPhase: dryRun ? "Succeeded" : "Running",
+      syncPhase: "Sync",
+    });
+  } catch (error) {
+    const message = error instanceof Error ? error.message : "";
+    return result(key, manifest, { status: "SyncFailed", message, hookPhase: "Failed", syncPhase: "Sync" });
+  }
+}
+
+function runPrune(world: World, key: ObjectKey, live: Manifest, prune: boolean, dryRun: boolean): ResourceResult {
+  const never = (annotation(live, "argocd.argoproj.io/sync-options") ?? "").includes("Prune=false");
+  const done = { hookPhase: "Succeeded", syncPhase: "Sync" } as const;
+  if (!prune || never) {
+    const message = never ? "ignored (no prune)" : "ignored (requires pruning)";
+    return result(key, live, { status: "PruneSkipped", message, ...done });
+  }
+  if (!dryRun) removeObject(world, key);
+  return result(key, live, { status: "Pruned", message: dryRun ? "pruned (dry run)" : "pruned", ...done });
+}
+
+function runHook(
+  world: World,
+  key: ObjectKey,
+  manifest: Manifest,
+  phase: SyncTask["phase"],
+  dryRun: boolean,
+): ResourceResult {
+  // The default policy deletes the hook of the last sync before creating it anew.
+  if (!dryRun && liveObject(world, key) !== undefined) removeObject(world, key);
+  const applied = runApply(world, key, manifest, dryRun);
+  const failed = applied.status === "SyncFailed";
+  return {
+    ...applied,
+    status: undefined,
+    hookType: phase,
+    syncPhase: phase,
+    hookPhase: failed ? "Failed" : "Succeeded",
+  };
+}
+
+/** Runs the hooks that a deletion runs. */
+export function runDeletionHooks(
+  world: World,
+  application: Application,
+  manifests: readonly Manifest[],
+  phase: "PreDelete" | "PostDelete",
+): void {
+  for (const { key, manifest, phases } of targetObjects(world, application, manifests).hooks) {
+    if (phases.includes(phase)) applyObject(world, manifest, key, false);
+  }
+}

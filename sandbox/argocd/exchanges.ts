@@ -1,0 +1,82 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { apiErrorBody, type Endpoint } from "./schemas/endpoints.js";
+
+/** One request with its answer, as it was on the wire. */
+export interface Exchange {
+  readonly method: string;
+  /** Without the root path and the query. */
+  readonly path: string;
+  /** As it was sent, without the question mark. */
+  readonly query: string;
+  readonly requestHeaders: IncomingHttpHeaders;
+  /** Text; empty without a body. */
+  readonly requestBody: string;
+  readonly status: number;
+  /** JSON, or text where the server answered text. */
+  readonly answer: unknown;
+}
+
+/** A request as it came in, also one that a fault then took. */
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Values by name in the order in which they came. */
+  readonly query: Readonly<Record<string, readonly string[]>>;
+  readonly body: unknown;
+  /** Undefined without a valid token. */
+  readonly account: string | undefined;
+}
+
+/**
+ * Watches over both sides: requests by the endpoints' parameters and bodies, answers by their schemas. The real server
+ * would let a misspelt name pass in silence; here it is a violation.
+ */
+export class Watch {
+  readonly requests: SeenRequest[] = [];
+  readonly violations: string[] = [];
+  readonly #listeners = new Set<(exchange: Exchange) => void>();
+
+  readonly report = (violation: string): void => {
+    this.violations.push(violation);
+  };
+
+  onExchange(listener: (exchange: Exchange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  noteRequest(method: string, path: string, query: URLSearchParams, body: Buffer, account: string | undefined): void {
+    const values = Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
+    this.requests.push({ method, path, query: values, body: parsed(body), account });
+  }
+
+  noteAnswer(exchange: Exchange, endpoint: Endpoint | undefined): void {
+    if (endpoint !== undefined) {
+      const schema = exchange.status === 200 ? endpoint.answer : apiErrorBody;
+      const checked = schema.safeParse(
+        typeof exchange.answer === "string" ? exchange.answer : JSON.parse(JSON.stringify(exchange.answer)),
+      );
+      for (const issue of checked.error?.issues ?? []) {
+        this.report(`answer of ${endpoint.method} ${endpoint.path}: ${issue.path.join(".")}: ${issue.message}`);
+      }
+      if (exchange.status === 500 && isServersOwnFault(exchange.answer)) {
+        this.report(`the sandbox failed: ${exchange.method} ${exchange.path}`);
+      }
+    }
+    for (const listener of this.#listeners) listener(exchange);
+  }
+}
+
+/** A stack trace is no text of Argo CD's. */
+function isServersOwnFault(answer: unknown): boolean {
+  return / at .*\.[jt]s:\d+/.test(JSON.stringify(answer));
+}
+
+function parsed(body: Buffer): unknown {
+  if (body.length === 0) return undefined;
+  try {
+    return JSON.parse(body.toString()) as unknown;
+  } catch {
+    return body.toString();
+  }
+}

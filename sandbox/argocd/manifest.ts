@@ -1,0 +1,87 @@
+import { listAt, objectAt, stringAt, type JsonObject } from "./json.js";
+
+/** One Kubernetes object. */
+export type Manifest = JsonObject;
+
+/** What names an object in a cluster. */
+export interface ObjectKey {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+const clusterScoped = new Set([
+  "Namespace",
+  "CustomResourceDefinition",
+  "ClusterRole",
+  "ClusterRoleBinding",
+  "PersistentVolume",
+  "StorageClass",
+  "PriorityClass",
+  "IngressClass",
+  "ValidatingWebhookConfiguration",
+  "MutatingWebhookConfiguration",
+]);
+
+export function groupOf(manifest: Manifest): string {
+  const [group = "", version] = (stringAt(manifest, "apiVersion") ?? "").split("/");
+  return version === undefined ? "" : group;
+}
+
+export function versionOf(manifest: Manifest): string {
+  return (stringAt(manifest, "apiVersion") ?? "").split("/").at(-1) ?? "";
+}
+
+/** The key with the namespace filled in as the controller does; cluster-scoped kinds have none. */
+export function keyOf(manifest: Manifest, defaultNamespace: string): ObjectKey {
+  const kind = stringAt(manifest, "kind") ?? "";
+  const namespace = clusterScoped.has(kind) ? "" : (stringAt(manifest, "metadata", "namespace") ?? defaultNamespace);
+  return { group: groupOf(manifest), kind, namespace, name: stringAt(manifest, "metadata", "name") ?? "" };
+}
+
+export function textOfKey(key: ObjectKey): string {
+  return [key.group, key.kind, key.namespace, key.name].join("/");
+}
+
+export function annotation(manifest: Manifest, name: string): string | undefined {
+  return stringAt(manifest, "metadata", "annotations", name);
+}
+
+export function withAnnotation(manifest: Manifest, name: string, value: string): Manifest {
+  const metadata = objectAt(manifest, "metadata");
+  return {
+    ...manifest,
+    metadata: { ...metadata, annotations: { ...objectAt(metadata, "annotations"), [name]: value } },
+  };
+}
+
+export function withNamespace(manifest: Manifest, namespace: string): Manifest {
+  const metadata = objectAt(manifest, "metadata");
+  return namespace === "" ? manifest : { ...manifest, metadata: { ...metadata, namespace } };
+}
+
+/** Container images in the places where workloads keep them. */
+export function imagesOf(manifest: Manifest): string[] {
+  const pods = [objectAt(manifest, "spec", "template", "spec"), objectAt(manifest, "spec")];
+  const containers = pods.flatMap((pod) => [...listAt(pod, "initContainers"), ...listAt(pod, "containers")]);
+  return [...new Set(containers.flatMap((container) => stringAt(container, "image") ?? []))].sort();
+}
+
+const hookOfHelm: Readonly<Record<string, string>> = {
+  "pre-install": "PreSync",
+  "pre-upgrade": "PreSync",
+  "post-install": "PostSync",
+  "post-upgrade": "PostSync",
+  "pre-delete": "PreDelete",
+  "post-delete": "PostDelete",
+};
+
+/** The phases in which an object runs as a hook; undefined for an object that is applied; empty for one never applied. */
+export function hookPhases(manifest: Manifest): string[] | undefined {
+  const own = annotation(manifest, "argocd.argoproj.io/hook");
+  if (own !== undefined) return own.split(",").map((phase) => phase.trim());
+  const helm = annotation(manifest, "helm.sh/hook");
+  if (helm === undefined || helm.split(",").some((hook) => hook.trim() === "crd-install")) return undefined;
+  return [...new Set(helm.split(",").flatMap((hook) => hookOfHelm[hook.trim()] ?? []))];
+}

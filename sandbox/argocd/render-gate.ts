@@ -1,0 +1,41 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Makes renders slow: by a time, or until they are let go. */
+export class RenderGate {
+  #ms = 0;
+  readonly #holds = new Set<Promise<void>>();
+  #waiting = 0;
+
+  /** Every render takes so many real milliseconds more from now on. */
+  slow(ms: number): void {
+    this.#ms = ms;
+  }
+
+  /** Renders wait until the returned function is called. */
+  hold(): () => void {
+    let release = (): void => undefined;
+    const hold = new Promise<void>((resolve) => {
+      release = () => {
+        this.#holds.delete(hold);
+        resolve();
+      };
+    });
+    this.#holds.add(hold);
+    return release;
+  }
+
+  /** How many renders stand at the gate now. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  async pass(): Promise<void> {
+    this.#waiting += 1;
+    try {
+      if (this.#ms > 0) await delay(this.#ms, undefined, { ref: false });
+      while (this.#holds.size > 0) await Promise.all(this.#holds);
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+}

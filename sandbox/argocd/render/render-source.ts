@@ -1,0 +1,106 @@
+import { unknown } from "../api-error.js";
+import type { Manifest } from "../manifest.js";
+import type { Repositories } from "../repository.js";
+import type { Source } from "../resource.js";
+import { buildEnvironment, type Rendered } from "./build-environment.js";
+import { Checkout } from "./checkout.js";
+import { renderDirectory } from "./directory.js";
+import type { HandWritten } from "./hand-written.js";
+import type { References } from "./helm-values.js";
+import { renderHelm } from "./helm.js";
+import { kustomizationFile, renderKustomize } from "./kustomize.js";
+import { resolvePath } from "./paths.js";
+import { withOverrides } from "./source-overrides.js";
+
+export interface SourceAt {
+  readonly source: Source;
+  /** A commit id; of a chart its version. */
+  readonly revision: string;
+}
+
+/** `Helm`, `Kustomize`, `Directory`, `Plugin`, or empty for a source that renders nothing. */
+export type SourceType = "Helm" | "Kustomize" | "Directory" | "Plugin" | "";
+
+export interface RenderedSource {
+  readonly manifests: readonly Manifest[];
+  readonly type: SourceType;
+}
+
+/** Renders one source of an application, without any marks of Argo CD's own. */
+export async function renderSource(
+  at: SourceAt,
+  all: readonly SourceAt[],
+  rendered: Rendered,
+  repositories: Repositories,
+  handWritten: HandWritten,
+): Promise<RenderedSource> {
+  const { source, revision } = at;
+  const written = handWritten.ofSource(source, revision);
+  if (written !== undefined) return { manifests: written, type: explicitType(source) ?? "Directory" };
+  if (source.ref !== undefined && source.path === undefined && source.chart === undefined) {
+    return { manifests: [], type: "" };
+  }
+  if (source.chart !== undefined) {
+    throw unknown(`failed to fetch chart: no manifests were given for chart ${source.chart} ${revision}`);
+  }
+  const references = await openReferences(at, all, repositories);
+  const checkout = await Checkout.open(repositories.at(source.repoURL), source.repoURL, revision, source.path ?? "");
+  const merged = await withOverrides(checkout, source, rendered.instance);
+  const environment = buildEnvironment(rendered, source, revision);
+  const type = explicitType(merged) ?? detectedType(checkout);
+  switch (type) {
+    case "Helm":
+      return { type, manifests: await renderHelm(checkout, merged, rendered, references, environment) };
+    case "Kustomize":
+      return { type, manifests: await renderKustomize(checkout, merged, environment) };
+    case "Plugin":
+      throw unknown("could not find plugin supporting the given cmp");
+    case "Directory":
+    case "":
+      return { type, manifests: await renderDirectory(checkout, merged) };
+  }
+}
+
+function explicitType(source: Source): SourceType | undefined {
+  const types: SourceType[] = [];
+  if (source.kustomize !== undefined) types.push("Kustomize");
+  if (source.helm !== undefined) types.push("Helm");
+  if (source.directory !== undefined) types.push("Directory");
+  if (source.plugin !== undefined) types.push("Plugin");
+  if (types.length > 1) throw unknown(`multiple application sources defined: ${types.join(",")}`);
+  return types[0];
+}
+
+function detectedType(checkout: Checkout): SourceType {
+  if (checkout.hasFile(resolvePath(checkout.path, "Chart.yaml"))) return "Helm";
+  return kustomizationFile(checkout, checkout.path) === undefined ? "Directory" : "Kustomize";
+}
+
+/** What value files may point into. A reference into the same repository must be at the same commit. */
+async function openReferences(at: SourceAt, all: readonly SourceAt[], repositories: Repositories): Promise<References> {
+  const references = new Map<string, Checkout>();
+  const used = new Set((at.source.helm?.valueFiles ?? []).map((file) => /^\$([\w-]+)\//.exec(file)?.[1]));
+  for (const { source, revision } of all) {
+    if (source.ref === undefined || !used.has(source.ref)) continue;
+    if (cleanUrl(source.repoURL) === cleanUrl(at.source.repoURL) && revision !== at.revision) {
+      const [reference, own] = [quoteRevision(revision), quoteRevision(at.revision)];
+      throw unknown(
+        `cannot reference a different revision of the same repository ($${source.ref} references ${reference} while the application references ${own})`,
+      );
+    }
+    references.set(source.ref, await Checkout.open(repositories.at(source.repoURL), source.repoURL, revision, ""));
+  }
+  return references;
+}
+
+function quoteRevision(revision: string): string {
+  return `"${revision}" which resolves to "${revision}"`;
+}
+
+/** As Argo CD compares repositories here: without case and `.git`, but with the scheme. */
+function cleanUrl(url: string): string {
+  return url
+    .trim()
+    .toLowerCase()
+    .replace(/\.git$/, "");
+}

@@ -1,0 +1,74 @@
+import type { Manifest } from "../manifest.js";
+import type { Repositories } from "../repository.js";
+import type { Source } from "../resource.js";
+import type { Rendered } from "./build-environment.js";
+import type { HandWritten } from "./hand-written.js";
+import { renderSource, type RenderedSource, type SourceAt } from "./render-source.js";
+
+/** A source that could not be rendered; `cause` is what the repo-server said. */
+export class SourceFailure extends Error {
+  constructor(
+    readonly position: number,
+    readonly count: number,
+    cause: unknown,
+  ) {
+    super(`failed to generate manifest for source ${position} of ${count}`, { cause });
+    this.name = "SourceFailure";
+  }
+}
+
+export interface RenderResult {
+  readonly manifests: readonly Manifest[];
+  /** One per source. */
+  readonly types: readonly string[];
+}
+
+/** Renders applications and keeps what it rendered by everything that the output depends on. */
+export class Renderer {
+  readonly #cache = new Map<string, RenderedSource>();
+
+  constructor(
+    readonly repositories: Repositories,
+    readonly handWritten: HandWritten,
+  ) {}
+
+  /** Commit ids of Git sources; a chart's version stays as it is. */
+  async resolve(sources: readonly Source[], revisions: readonly (string | undefined)[] = []): Promise<SourceAt[]> {
+    return Promise.all(
+      sources.map(async (source, index) => {
+        const wanted = revisions[index] ?? source.targetRevision;
+        if (source.chart !== undefined) return { source, revision: wanted ?? "" };
+        try {
+          return { source, revision: await this.repositories.at(source.repoURL).resolve(wanted) };
+        } catch (error) {
+          throw new SourceFailure(index + 1, sources.length, error);
+        }
+      }),
+    );
+  }
+
+  /** @throws {SourceFailure} for the first source that cannot be rendered. */
+  async render(rendered: Rendered, sources: readonly SourceAt[]): Promise<RenderResult> {
+    const revisions = sources.map(({ revision }) => revision);
+    const written = this.handWritten.ofApplication(rendered.name, revisions);
+    if (written !== undefined) return { manifests: written, types: sources.map(() => "Directory") };
+    const results: RenderedSource[] = [];
+    for (const [index, at] of sources.entries()) {
+      const key = JSON.stringify([rendered, at, sources]);
+      try {
+        const result =
+          this.#cache.get(key) ?? (await renderSource(at, sources, rendered, this.repositories, this.handWritten));
+        this.#cache.set(key, result);
+        results.push(result);
+      } catch (error) {
+        throw new SourceFailure(index + 1, sources.length, error);
+      }
+    }
+    return { manifests: results.flatMap(({ manifests }) => manifests), types: results.map(({ type }) => type) };
+  }
+
+  /** After manifests were given by hand. */
+  forget(): void {
+    this.#cache.clear();
+  }
+}

@@ -1,0 +1,52 @@
+import { mayDo } from "../accounts.js";
+import type { EndpointId } from "../schemas/endpoints.js";
+import { accountOf, type Handler } from "./call.js";
+
+/** What the sandbox says it is. */
+export const serverVersion = "v3.5.1";
+
+/** What Argo CD 3 leaves out of comparisons unless its settings say otherwise. */
+const defaultOverrides = {
+  "*/*": {
+    ignoreDifferences: "jqPathExpressions: null\njsonPointers:\n- /status\nmanagedFieldsManagers: null\n",
+    ignoreResourceUpdates: "jqPathExpressions: null\njsonPointers: null\nmanagedFieldsManagers: null\n",
+  },
+};
+
+export const accountRoutes = {
+  health: () => "ok",
+  version: ({ account }) =>
+    account === undefined
+      ? { Version: serverVersion }
+      : {
+          Version: serverVersion,
+          BuildDate: "2026-08-01T00:00:00Z",
+          Compiler: "gc",
+          GoVersion: "go1.25.0",
+          Platform: "linux/amd64",
+          HelmVersion: "v4.2.1",
+          KustomizeVersion: "v5.8.1",
+        },
+  user: ({ account }) => (account === undefined ? {} : { loggedIn: true, username: account.name, iss: "argocd" }),
+  "can-i": (call) => {
+    const { resource = "", action = "", subresource = "" } = call.parameters;
+    return { value: mayDo(accountOf(call), resource, action, subresource) ? "yes" : "no" };
+  },
+  settings: ({ account, world }) => ({
+    url: "https://argocd.example.com",
+    appLabelKey: world.tracking.labelKey,
+    trackingMethod: world.tracking.method,
+    googleAnalytics: { anonymizeUsers: true },
+    help: {},
+    kustomizeOptions: { BuildOptions: "", BinaryPath: "", Versions: null },
+    passwordPattern: "^.{8,32}$",
+    appsInAnyNamespaceEnabled: true,
+    ...(account === undefined
+      ? {}
+      : {
+          controllerNamespace: world.options.controlNamespace,
+          resourceOverrides: defaultOverrides,
+          syncWithReplaceAllowed: true,
+        }),
+  }),
+} satisfies Partial<Record<EndpointId, Handler>>;

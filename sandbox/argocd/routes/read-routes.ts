@@ -1,0 +1,129 @@
+import { mayDo } from "../accounts.js";
+import { invalid, unknown } from "../api-error.js";
+import { normalizedLive, type Managed } from "../controller/compare.js";
+import { findApplication, projectFor } from "../find-application.js";
+import type { JsonObject } from "../json.js";
+import { sortedText, stringAt } from "../json.js";
+import { selectorFor } from "../label-selector.js";
+import { selectFields } from "../list-fields.js";
+import type { Manifest } from "../manifest.js";
+import { masked } from "../masking.js";
+import { presentApplication, presentWithHealth } from "../present.js";
+import { windowsFor, type SyncWindow } from "../projects.js";
+import { skipsReconcile, sourcesOf, type Application } from "../resource.js";
+import type { EndpointId } from "../schemas/endpoints.js";
+import { accountOf, NeverAnswered, text, texts, type Call, type Handler } from "./call.js";
+
+export const readRoutes = {
+  list(call) {
+    const { world } = call;
+    const account = accountOf(call);
+    const projects = texts(call, "project").length > 0 ? texts(call, "project") : texts(call, "projects");
+    const matchesLabels = selectorFor(text(call, "selector") ?? "");
+    const [name, repo, namespace, fields] = ["name", "repo", "appNamespace", "fields"].map((one) => text(call, one));
+    const items = [...world.applications.values()]
+      .filter(
+        ({ metadata }) =>
+          world.isEnabled(metadata.namespace) && (namespace ?? metadata.namespace) === metadata.namespace,
+      )
+      .filter((one) => mayDo(account, "applications", "get", world.rbacNameOf(one)))
+      .filter(({ spec }) => projects.length === 0 || projects.includes(world.projectOf(spec)))
+      .filter(({ metadata }) => (name ?? metadata.name) === metadata.name && matchesLabels(metadata.labels ?? {}))
+      .filter(({ spec }) => repo === undefined || sourcesOf(spec)[0]?.repoURL === repo)
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+      .map(presentApplication);
+    const metadata = { resourceVersion: world.version };
+    if (fields !== undefined) return { items: selectFields(items, fields), metadata };
+    return { metadata, items: items.length === 0 ? null : items };
+  },
+  async get(call) {
+    const projects = [...texts(call, "project"), ...texts(call, "projects")];
+    if (projects.length > 1) throw invalid("multiple projects specified");
+    const application = foundIn(call, call.parameters.name ?? "", projects[0]);
+    const refresh = text(call, "refresh");
+    if (refresh !== undefined) await refreshed(call, application, refresh);
+    await call.operations.advance(application);
+    // An operation that nobody picked up yet says that the controller has not come by.
+    const isAhead = application.operation !== undefined && application.operationState === undefined;
+    if (!isAhead) await call.controller.settle(application);
+    return presentWithHealth(application);
+  },
+  async "managed-resources"(call) {
+    const application = foundIn(call, call.parameters.applicationName ?? "", text(call, "project"));
+    if (skipsReconcile(application)) throw new NeverAnswered();
+    await call.controller.settle(application);
+    const managed = call.controller.managed(application);
+    if (managed === undefined) {
+      const [condition] = (application.status.conditions ?? []) as JsonObject[];
+      const reason = `${stringAt(condition, "type") ?? ""}: ${stringAt(condition, "message") ?? ""}`;
+      throw unknown(`error getting cached app managed resources: ${reason}`);
+    }
+    const wanted = (key: Managed["key"]): boolean =>
+      (["namespace", "name", "group", "kind"] as const).every(
+        (member) => (text(call, member) ?? key[member]) === key[member],
+      );
+    const items = managed.filter(({ key }) => wanted(key)).map(presentManaged);
+    return items.length === 0 ? {} : { items };
+  },
+  "sync-windows"(call) {
+    const application = foundIn(call, call.parameters.name ?? "", text(call, "project"));
+    const { assigned, active, canSync } = windowsOf(call, application);
+    return {
+      ...(active.length === 0 ? {} : { activeWindows: active.map(presentWindow) }),
+      ...(assigned.length === 0 ? {} : { assignedWindows: assigned.map(presentWindow) }),
+      canSync,
+    };
+  },
+} satisfies Partial<Record<EndpointId, Handler>>;
+
+function foundIn(call: Call, name: string, project: string | undefined): Application {
+  return findApplication(call.world, accountOf(call), "get", { name, namespace: text(call, "appNamespace"), project });
+}
+
+/** Sets an annotation and waits until the controller takes it away, which it never does where it looks away. */
+async function refreshed({ controller, world }: Call, application: Application, refresh: string): Promise<void> {
+  const { metadata } = application;
+  if (skipsReconcile(application)) {
+    metadata.annotations = { ...metadata.annotations, "argocd.argoproj.io/refresh": refresh };
+    throw new NeverAnswered();
+  }
+  // Left behind on the object by servers without a hydrator.
+  metadata.annotations = { ...metadata.annotations, "argocd.argoproj.io/hydrate": refresh };
+  world.touch(application);
+  await controller.reconcile(application);
+}
+
+export function windowsOf({ world }: Call, application: Application): ReturnType<typeof windowsFor> {
+  const { metadata, spec } = application;
+  const project = projectFor(world, world.projectOf(spec), metadata.namespace);
+  const cluster = spec.destination.server ?? spec.destination.name ?? "";
+  return windowsFor(
+    project,
+    { name: metadata.name, namespace: spec.destination.namespace ?? "", cluster },
+    world.now(),
+  );
+}
+
+function presentWindow({ kind, schedule, duration, manualSync = false }: SyncWindow): JsonObject {
+  return { kind, schedule, duration, manualSync };
+}
+
+function presentManaged({ key, target, live, predicted, modified }: Managed): JsonObject {
+  const normalized = live === undefined ? undefined : normalizedLive(live);
+  const [shownTarget, shownLive] = masked([target, live]);
+  const [, , shownNormalized, shownPredicted] = masked([target, live, normalized, predicted]);
+  const written = (manifest: Manifest | undefined): string => (manifest === undefined ? "null" : sortedText(manifest));
+  const version = stringAt(live, "metadata", "resourceVersion");
+  return {
+    ...(key.group === "" ? {} : { group: key.group }),
+    kind: key.kind,
+    ...(key.namespace === "" ? {} : { namespace: key.namespace }),
+    name: key.name,
+    targetState: written(shownTarget),
+    liveState: written(shownLive),
+    normalizedLiveState: written(shownNormalized),
+    predictedLiveState: written(shownPredicted),
+    ...(version === undefined ? {} : { resourceVersion: version }),
+    ...(modified ? { modified } : {}),
+  };
+}

@@ -1,0 +1,96 @@
+import { z } from "zod";
+import { applicationSpec, map } from "./application-spec.js";
+import { metadata } from "./application.js";
+
+/*
+ * ApplicationSets: the generators that this sandbox runs are strict, those that it refuses are left open.
+ * https://github.com/argoproj/argo-cd/blob/v3.5.1/pkg/apis/application/v1alpha1/applicationset_types.go
+ */
+
+const text = z.string();
+const open = z.record(text, z.json());
+
+const template = z.strictObject({
+  metadata: z.strictObject({
+    annotations: map.optional(),
+    finalizers: z.array(text).optional(),
+    labels: map.optional(),
+    name: text.optional(),
+    namespace: text.optional(),
+  }),
+  spec: applicationSpec,
+});
+
+/** A generator's own template may leave out whatever the set's template says. */
+const partialTemplate = z.strictObject({ metadata: open.optional(), spec: open.optional() });
+
+const labelSelector = z.strictObject({
+  matchExpressions: z.array(z.strictObject({ key: text, operator: text, values: z.array(text).optional() })).optional(),
+  matchLabels: map.optional(),
+});
+
+const git = z.strictObject({
+  directories: z.array(z.strictObject({ exclude: z.boolean().optional(), path: text })).optional(),
+  files: z.array(z.strictObject({ exclude: z.boolean().optional(), path: text })).optional(),
+  pathParamPrefix: text.optional(),
+  repoURL: text,
+  requeueAfterSeconds: z.int().optional(),
+  revision: text.optional(),
+  template: partialTemplate.optional(),
+  values: map.optional(),
+});
+
+const list = z.strictObject({
+  elements: z.array(open).optional(),
+  elementsYaml: text.optional(),
+  template: partialTemplate.optional(),
+});
+
+const clusters = z.strictObject({
+  flatList: z.boolean().optional(),
+  selector: labelSelector.optional(),
+  template: partialTemplate.optional(),
+  values: map.optional(),
+});
+
+const simple = {
+  clusterDecisionResource: open.optional(),
+  clusters: clusters.optional(),
+  git: git.optional(),
+  list: list.optional(),
+  plugin: open.optional(),
+  pullRequest: open.optional(),
+  scmProvider: open.optional(),
+  selector: labelSelector.optional(),
+};
+const nested = z.strictObject({ ...simple, matrix: open.optional(), merge: open.optional() });
+const matrix = z.strictObject({ generators: z.array(nested), template: partialTemplate.optional() });
+const merge = matrix.extend({ mergeKeys: z.array(text) });
+const generator = z.strictObject({ ...simple, matrix: matrix.optional(), merge: merge.optional() });
+
+export const applicationSetSpec = z.strictObject({
+  applyNestedSelectors: z.boolean().optional(),
+  generators: z.array(generator),
+  goTemplate: z.boolean().optional(),
+  goTemplateOptions: z.array(text).optional(),
+  ignoreApplicationDifferences: z.array(open).optional(),
+  preservedFields: open.optional(),
+  strategy: open.optional(),
+  syncPolicy: z
+    .strictObject({ applicationsSync: text.optional(), preserveResourcesOnDeletion: z.boolean().optional() })
+    .optional(),
+  template,
+  templatePatch: text.optional(),
+});
+
+export const applicationSet = z.strictObject({
+  apiVersion: text.optional(),
+  kind: text.optional(),
+  metadata,
+  spec: applicationSetSpec,
+  status: open.optional(),
+});
+
+export type ApplicationSet = z.infer<typeof applicationSet>;
+export type Generator = z.infer<typeof generator>;
+export type GitGenerator = z.infer<typeof git>;

@@ -1,0 +1,193 @@
+import { z } from "zod";
+import { applicationSet } from "./application-set.js";
+import { applicationSpec, retry } from "./application-spec.js";
+import { application, infos, metadata, syncResource, syncStrategy } from "./application.js";
+
+/*
+ * The part of Argo CD's REST API that a client like ours uses: every path, method, query parameter, body and answer.
+ * https://github.com/argoproj/argo-cd/blob/v3.5.1/assets/swagger.json
+ */
+
+const text = z.string();
+
+/** How the gateway reads a query parameter; plural forms may be repeated. */
+export type QueryType = "string" | "boolean" | "integer" | "strings" | "integers";
+
+export interface Endpoint {
+  readonly id: string;
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** `{name}` is one segment, `{rest*}` any number of them. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, QueryType>>;
+  readonly body?: z.ZodType;
+  /** Name that Go's JSON reader gives the body in its errors. */
+  readonly bodyName?: string;
+  readonly answer: z.ZodType;
+}
+
+const selection = { appNamespace: "string", project: "string" } as const;
+const list = {
+  name: "string",
+  projects: "strings",
+  project: "strings",
+  selector: "string",
+  repo: "string",
+  appNamespace: "string",
+  refresh: "string",
+  resourceVersion: "string",
+} as const;
+
+const nullable = {
+  metadata: z.strictObject({
+    annotations: metadata.shape.annotations.nullable(),
+    creationTimestamp: text.nullish(),
+    deletionTimestamp: text.nullish(),
+    labels: metadata.shape.labels.nullable(),
+    name: text.optional(),
+    namespace: text.optional(),
+  }),
+  spec: applicationSpec
+    .partial()
+    .extend({
+      source: applicationSpec.shape.source.nullable(),
+      sourceHydrator: applicationSpec.shape.sourceHydrator.nullable(),
+      sources: applicationSpec.shape.sources.nullable(),
+      syncPolicy: applicationSpec.shape.syncPolicy.nullable(),
+    })
+    .optional(),
+  status: z.record(text, z.json()).nullish(),
+  operation: z.record(text, z.json()).nullish(),
+};
+
+/** An item of a list that was asked for with `fields`. */
+const selectedItem = z.strictObject({ ...nullable, metadata: nullable.metadata.optional() });
+const listMetadata = z.strictObject({ resourceVersion: text });
+
+const syncWindow = z.strictObject({ duration: text, kind: text, manualSync: z.boolean(), schedule: text });
+
+const resourceDiff = z.strictObject({
+  group: text.optional(),
+  kind: text,
+  liveState: text,
+  modified: z.literal(true).optional(),
+  name: text,
+  namespace: text.optional(),
+  normalizedLiveState: text,
+  predictedLiveState: text,
+  resourceVersion: text.optional(),
+  targetState: text,
+});
+
+const syncRequest = z.strictObject({
+  appNamespace: text.optional(),
+  dryRun: z.boolean().optional(),
+  infos: infos.optional(),
+  manifests: z.array(text).optional(),
+  name: text.optional(),
+  project: text.optional(),
+  prune: z.boolean().optional(),
+  resources: z.array(syncResource).optional(),
+  retryStrategy: retry.optional(),
+  revision: text.optional(),
+  revisions: z.array(text).optional(),
+  sourcePositions: z.array(z.int()).optional(),
+  strategy: syncStrategy.optional(),
+  syncOptions: z.strictObject({ items: z.array(text).optional() }).optional(),
+});
+
+/** An Application as a client writes it. */
+export const applicationRequest = z.strictObject({
+  apiVersion: text.optional(),
+  kind: text.optional(),
+  metadata,
+  operation: z.record(text, z.json()).optional(),
+  spec: applicationSpec,
+  status: z.record(text, z.json()).optional(),
+});
+
+const patchRequest = z.strictObject({
+  appNamespace: text.optional(),
+  name: text.optional(),
+  patch: text.optional(),
+  patchType: text.optional(),
+  project: text.optional(),
+});
+
+const settings = z.strictObject({
+  appLabelKey: text,
+  appsInAnyNamespaceEnabled: z.boolean().optional(),
+  controllerNamespace: text.optional(),
+  googleAnalytics: z.strictObject({ anonymizeUsers: z.boolean() }).optional(),
+  help: z.strictObject({}).optional(),
+  kustomizeOptions: z.strictObject({ BuildOptions: text, BinaryPath: text, Versions: z.null() }).optional(),
+  passwordPattern: text.optional(),
+  resourceOverrides: z.record(text, z.record(text, text)).optional(),
+  syncWithReplaceAllowed: z.boolean().optional(),
+  trackingMethod: z.enum(["annotation", "label", "annotation+label"]),
+  url: text,
+});
+
+const version = z.strictObject({
+  BuildDate: text.optional(),
+  Compiler: text.optional(),
+  GitCommit: text.optional(),
+  GitTreeState: text.optional(),
+  GoVersion: text.optional(),
+  HelmVersion: text.optional(),
+  JsonnetVersion: text.optional(),
+  KubectlVersion: text.optional(),
+  KustomizeVersion: text.optional(),
+  Platform: text.optional(),
+  Version: text,
+});
+
+const empty = z.strictObject({});
+const apps = "/api/v1/applications";
+
+/* prettier-ignore */
+export const endpoints = [
+  { id: "health", method: "GET", path: "/healthz", query: {}, answer: text },
+  { id: "version", method: "GET", path: "/api/version", query: {}, answer: version },
+  { id: "user", method: "GET", path: "/api/v1/session/userinfo", query: {},
+    answer: z.strictObject({ groups: z.array(text).optional(), iss: text.optional(), loggedIn: z.boolean().optional(), username: text.optional() }) },
+  { id: "can-i", method: "GET", path: "/api/v1/account/can-i/{resource}/{action}/{subresource*}", query: {},
+    answer: z.strictObject({ value: z.enum(["yes", "no"]) }) },
+  { id: "settings", method: "GET", path: "/api/v1/settings", query: {}, answer: settings },
+  { id: "list", method: "GET", path: apps, query: { ...list, fields: "string" },
+    answer: z.strictObject({ metadata: listMetadata, items: z.array(z.union([application, selectedItem])).nullable() }) },
+  { id: "get", method: "GET", path: `${apps}/{name}`, query: list, answer: application },
+  { id: "manifests", method: "GET", path: `${apps}/{name}/manifests`,
+    query: { ...selection, revision: "string", sourcePositions: "integers", revisions: "strings", noCache: "boolean" },
+    answer: z.strictObject({ manifests: z.array(text).optional() }) },
+  { id: "managed-resources", method: "GET", path: `${apps}/{applicationName}/managed-resources`,
+    query: { ...selection, namespace: "string", name: "string", version: "string", group: "string", kind: "string" },
+    answer: z.strictObject({ items: z.array(resourceDiff).optional() }) },
+  { id: "sync-windows", method: "GET", path: `${apps}/{name}/syncwindows`, query: selection,
+    answer: z.strictObject({ activeWindows: z.array(syncWindow).optional(), assignedWindows: z.array(syncWindow).optional(), canSync: z.boolean().optional() }) },
+  { id: "create", method: "POST", path: apps, query: { upsert: "boolean", validate: "boolean" },
+    body: applicationRequest, bodyName: "Application", answer: application },
+  { id: "update", method: "PUT", path: `${apps}/{name}`, query: { validate: "boolean", project: "string" },
+    body: applicationRequest, bodyName: "Application", answer: application },
+  { id: "update-spec", method: "PUT", path: `${apps}/{name}/spec`, query: { ...selection, validate: "boolean" },
+    body: applicationSpec, bodyName: "ApplicationSpec", answer: applicationSpec },
+  { id: "patch", method: "PATCH", path: `${apps}/{name}`, query: {}, body: patchRequest, bodyName: "ApplicationPatchRequest", answer: application },
+  { id: "delete", method: "DELETE", path: `${apps}/{name}`, query: { ...selection, cascade: "boolean", propagationPolicy: "string" }, answer: empty },
+  { id: "sync", method: "POST", path: `${apps}/{name}/sync`, query: {}, body: syncRequest, bodyName: "ApplicationSyncRequest", answer: application },
+  { id: "terminate", method: "DELETE", path: `${apps}/{name}/operation`, query: selection, answer: empty },
+  { id: "list-sets", method: "GET", path: "/api/v1/applicationsets",
+    query: { projects: "strings", selector: "string", appsetNamespace: "string" },
+    answer: z.strictObject({ metadata: listMetadata, items: z.array(applicationSet).nullable() }) },
+  { id: "get-set", method: "GET", path: "/api/v1/applicationsets/{name}", query: { appsetNamespace: "string" }, answer: applicationSet },
+  { id: "generate", method: "POST", path: "/api/v1/applicationsets/generate", query: {},
+    body: z.strictObject({ applicationSet }), bodyName: "ApplicationSetGenerateRequest",
+    answer: z.strictObject({ applications: z.array(application).optional() }) },
+] as const satisfies readonly Endpoint[];
+
+export type EndpointId = (typeof endpoints)[number]["id"];
+export type PresentedApplication = z.infer<typeof application>;
+export type SyncRequest = z.infer<typeof syncRequest>;
+export type ApplicationRequest = z.infer<typeof applicationRequest>;
+export type PatchRequest = z.infer<typeof patchRequest>;
+
+/** The body of every answer that is an error and comes from the API itself. */
+export const apiErrorBody = z.strictObject({ error: text, code: z.int(), message: text });

@@ -1,0 +1,143 @@
+import { randomUUID } from "node:crypto";
+import { Cluster } from "../cluster/cluster.js";
+import type { Account } from "./accounts.js";
+import { Accounts } from "./accounts.js";
+import { copy } from "./json.js";
+import type { Project, ProjectOptions } from "./projects.js";
+import { admitsNamespace } from "./projects.js";
+import { HandWritten } from "./render/hand-written.js";
+import { Renderer } from "./render/renderer.js";
+import { Repositories } from "./repository.js";
+import { zeroStatus, type Application, type ApplicationSpec, type Metadata } from "./resource.js";
+import type { ApplicationSet } from "./schemas/application-set.js";
+import type { Tracking } from "./tracking.js";
+
+export type Verb = "create" | "update" | "delete" | "sync" | "dry-run" | "terminate";
+
+/** Something that an account did to an Application that is not a temporary one. */
+export interface Change {
+  readonly account: string;
+  readonly verb: Verb;
+  /** `<namespace>/<name>`. */
+  readonly object: string;
+}
+
+export const temporaryLabel = "svc.dev/temporary";
+
+/** How long operations take: so many reads of the application, or real milliseconds. */
+export type OperationTime = { readonly polls: number } | { readonly ms: number };
+
+export interface WorldOptions {
+  readonly repositories: (repoUrl: string) => string | undefined;
+  readonly controlNamespace: string;
+  /** Namespaces whose Applications are looked at; all when absent. */
+  readonly applicationNamespaces?: readonly string[];
+  readonly operationTime: OperationTime;
+  /** Syncs of another revision than the spec's need the right `override`. */
+  readonly requireOverride: boolean;
+  readonly now: () => Date;
+}
+
+/** Everything that Argo CD and its cluster remember. */
+export class World {
+  readonly applications = new Map<string, Application>();
+  readonly sets = new Map<string, ApplicationSet>();
+  readonly projects = new Map<string, Project>([["default", { name: "default" }]]);
+  readonly changes: Change[] = [];
+  readonly tracking: Tracking = { method: "annotation", labelKey: "app.kubernetes.io/instance" };
+  readonly accounts: Accounts;
+  readonly cluster: Cluster;
+  readonly repositories: Repositories;
+  readonly handWritten = new HandWritten();
+  readonly renderer: Renderer;
+  readonly now: () => Date;
+  #version = 100;
+
+  constructor(readonly options: WorldOptions) {
+    this.now = options.now;
+    this.accounts = new Accounts(options.now);
+    this.cluster = new Cluster(options.now);
+    this.repositories = new Repositories(options.repositories);
+    this.renderer = new Renderer(this.repositories, this.handWritten);
+  }
+
+  /** Seconds, as Kubernetes writes times. */
+  timestamp(): string {
+    return this.now()
+      .toISOString()
+      .replace(/\.\d+Z$/, "Z");
+  }
+
+  get version(): string {
+    return String(this.#version);
+  }
+
+  addProject(name: string, options: ProjectOptions): void {
+    this.projects.set(name, { name, ...options });
+  }
+
+  find(namespace: string | undefined, name: string): Application | undefined {
+    return this.applications.get(`${namespace ?? this.options.controlNamespace}/${name}`);
+  }
+
+  isEnabled(namespace: string): boolean {
+    const { controlNamespace, applicationNamespaces } = this.options;
+    return admitsNamespace({ name: "", sourceNamespaces: applicationNamespaces }, namespace, controlNamespace);
+  }
+
+  projectOf(spec: ApplicationSpec): string {
+    return spec.project === undefined || spec.project === "" ? "default" : spec.project;
+  }
+
+  /** The application's name in RBAC rules. */
+  rbacName(namespace: string, name: string, project: string): string {
+    return namespace === this.options.controlNamespace ? `${project}/${name}` : `${project}/${namespace}/${name}`;
+  }
+
+  rbacNameOf({ metadata: { namespace, name }, spec }: Application): string {
+    return this.rbacName(namespace, name, this.projectOf(spec));
+  }
+
+  /** The name that tracking uses. */
+  instanceOf({ metadata: { namespace, name } }: Application): string {
+    return namespace === this.options.controlNamespace ? name : `${namespace}_${name}`;
+  }
+
+  /** Stores a new Application as the API server would. */
+  store(metadata: Metadata & { name: string }, spec: ApplicationSpec, status = zeroStatus()): Application {
+    const namespace = metadata.namespace ?? this.options.controlNamespace;
+    this.#version += 1;
+    const identity = {
+      uid: randomUUID(),
+      resourceVersion: this.version,
+      generation: 1,
+      creationTimestamp: this.timestamp(),
+    };
+    const application: Application = {
+      metadata: { ...copy(metadata), ...identity, namespace },
+      spec: copy(spec),
+      status,
+      history: [],
+    };
+    this.applications.set(`${namespace}/${metadata.name}`, application);
+    return application;
+  }
+
+  /** Notes that an Application was written. */
+  touch({ metadata }: Application): void {
+    this.#version += 1;
+    metadata.resourceVersion = this.version;
+    metadata.generation = (metadata.generation ?? 1) + 1;
+  }
+
+  remove({ metadata }: Application): void {
+    this.#version += 1;
+    this.applications.delete(`${metadata.namespace}/${metadata.name}`);
+  }
+
+  /** Keeps the log that tests read; temporary Applications are no concern of anybody's. */
+  log(account: Account, verb: Verb, { metadata }: Application): void {
+    if (metadata.labels?.[temporaryLabel] !== undefined) return;
+    this.changes.push({ account: account.name, verb, object: `${metadata.namespace}/${metadata.name}` });
+  }
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from "node:crypto";
+import { objectAt, same, sortedText, stringAt, type JsonObject } from "../argocd/json.js";
+import { textOfKey, withAnnotation, withNamespace, type Manifest, type ObjectKey } from "../argocd/manifest.js";
+import { lastAppliedAnnotation, withEncodedData } from "../argocd/masking.js";
+import { threeWayMerge } from "./three-way-merge.js";
+
+export interface LiveObject extends ObjectKey {
+  readonly object: Manifest;
+}
+
+export type Applied = "created" | "configured" | "unchanged";
+
+/** A cluster's objects in memory, as `kubectl apply` would leave them. Every namespace exists unless it is taken away. */
+export class Cluster {
+  readonly #objects = new Map<string, LiveObject>();
+  readonly #missingNamespaces = new Set<string>();
+  readonly #listeners = new Set<() => void>();
+  #version = 0;
+
+  constructor(readonly now: () => Date) {}
+
+  list(): LiveObject[] {
+    return [...this.#objects.values()].sort((a, b) => (textOfKey(a) < textOfKey(b) ? -1 : 1));
+  }
+
+  get(key: ObjectKey): Manifest | undefined {
+    return this.#objects.get(textOfKey(key))?.object;
+  }
+
+  /** The object that applying the manifest would lead to. */
+  predict(manifest: Manifest, key: ObjectKey): Manifest {
+    const target = withNamespace(withEncodedData(manifest), key.namespace);
+    const live = this.get(key);
+    return live === undefined ? target : applied(target, live);
+  }
+
+  /** @throws {Error} with Kubernetes' words when the namespace does not exist. */
+  apply(manifest: Manifest, key: ObjectKey, options: { readonly dryRun?: boolean } = {}): Applied {
+    if (this.#missingNamespaces.has(key.namespace)) throw new Error(`namespaces "${key.namespace}" not found`);
+    const live = this.get(key);
+    const predicted = this.predict(manifest, key);
+    const outcome = live === undefined ? "created" : same(live, predicted) ? "unchanged" : "configured";
+    // `stringData` is never found in a live object, so that applying it always looks like a change.
+    const told = outcome === "unchanged" && manifest.stringData !== undefined ? "configured" : outcome;
+    if (options.dryRun === true || outcome === "unchanged") return told;
+    const target = withNamespace(withEncodedData(manifest), key.namespace);
+    this.put(key, withAnnotation(predicted, lastAppliedAnnotation, `${sortedText(target)}\n`));
+    return outcome;
+  }
+
+  /** Writes an object as it is, as somebody with kubectl would. */
+  put(key: ObjectKey, object: Manifest): void {
+    const live = this.get(key);
+    this.#version += 1;
+    const identity: JsonObject = {
+      uid: stringAt(live, "metadata", "uid") ?? randomUUID(),
+      creationTimestamp:
+        stringAt(live, "metadata", "creationTimestamp") ??
+        this.now()
+          .toISOString()
+          .replace(/\.\d+Z$/, "Z"),
+      resourceVersion: String(this.#version),
+    };
+    const metadata = { ...objectAt(object, "metadata"), ...identity };
+    this.#objects.set(textOfKey(key), { ...key, object: { ...object, metadata } });
+    if (key.kind === "Namespace") this.createNamespace(key.name);
+    this.#changed();
+  }
+
+  remove(key: ObjectKey): void {
+    if (this.#objects.delete(textOfKey(key))) this.#changed();
+  }
+
+  /** From now on nothing can be created in it, until somebody creates it. */
+  removeNamespace(name: string): void {
+    this.#missingNamespaces.add(name);
+  }
+
+  createNamespace(name: string): void {
+    this.#missingNamespaces.delete(name);
+  }
+
+  subscribe(onChange: () => void): () => void {
+    this.#listeners.add(onChange);
+    return () => this.#listeners.delete(onChange);
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** The live object after an apply, its own identity and the note of the last apply kept as they are. */
+export function applied(target: Manifest, live: Manifest): Manifest {
+  const note = stringAt(live, "metadata", "annotations", lastAppliedAnnotation);
+  const before = note === undefined ? {} : (JSON.parse(note) as Manifest);
+  return threeWayMerge(before, target, live);
+}

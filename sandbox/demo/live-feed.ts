@@ -1,0 +1,57 @@
+import type { Response } from "express";
+import type { Snapshot } from "./snapshot.js";
+
+const LOOK_EVERY_MS = 150;
+/** A line now and then tells both sides that the connection lives. */
+const BEAT_EVERY_LOOKS = 100;
+
+/** Sends the whole snapshot to every open page whenever it changed, as server-sent events. */
+export class LiveFeed {
+  readonly #read: () => Promise<Snapshot>;
+  readonly #pages = new Set<Response>();
+  readonly #timer: NodeJS.Timeout;
+  #last = "";
+  #looks = 0;
+  #looking = false;
+
+  constructor(read: () => Promise<Snapshot>) {
+    this.#read = read;
+    this.#timer = setInterval(() => void this.#look(), LOOK_EVERY_MS);
+  }
+
+  add(response: Response): void {
+    response.set({ "content-type": "text/event-stream", "cache-control": "no-store" });
+    response.flushHeaders();
+    this.#pages.add(response);
+    response.on("close", () => this.#pages.delete(response));
+    // Everybody gets the next look in full; pages that know it already draw nothing new.
+    this.#last = "";
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    for (const page of this.#pages) page.end();
+    this.#pages.clear();
+  }
+
+  async #look(): Promise<void> {
+    if (this.#pages.size === 0 || this.#looking) return;
+    this.#looking = true;
+    try {
+      const text = JSON.stringify(await this.#read());
+      this.#looks += 1;
+      if (text !== this.#last) this.#send(`data: ${text}\n\n`);
+      else if (this.#looks % BEAT_EVERY_LOOKS === 0) this.#send(": still here\n\n");
+      this.#last = text;
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : "unknown";
+      this.#send(`event: problem\ndata: ${JSON.stringify(reason)}\n\n`);
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  #send(event: string): void {
+    for (const page of this.#pages) page.write(event);
+  }
+}

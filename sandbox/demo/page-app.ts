@@ -1,0 +1,142 @@
+import { fileURLToPath } from "node:url";
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from "express";
+import helmet from "helmet";
+import { z } from "zod";
+import { HOST_IDS, HOST_TITLES } from "../../src/names.js";
+import type { Director } from "./demo.js";
+import { LiveFeed } from "./live-feed.js";
+import type { Stage } from "./stage.js";
+import { PEOPLE } from "./story.js";
+
+const PAGE_FOLDER = fileURLToPath(new URL("./page", import.meta.url));
+const MAX_COMMENT = 10_000;
+
+const onHost = z.object({ host: z.enum(HOST_IDS) });
+const onRequest = onHost.extend({ number: z.int().positive() });
+const comment = onRequest.extend({ by: z.enum(PEOPLE), body: z.string() });
+
+/** The page, its data as they change, and what its buttons do. */
+export function pageApp(director: Director): { readonly app: Express; stop(): void } {
+  const feed = new LiveFeed(() => director.snapshot());
+  const app = express();
+  app.disable("x-powered-by");
+  app.use(
+    helmet({
+      contentSecurityPolicy: {
+        useDefaults: false,
+        directives: {
+          "default-src": ["'none'"],
+          "script-src": ["'self'"],
+          "style-src": ["'self'"],
+          "img-src": ["'self'"],
+          "connect-src": ["'self'"],
+          "form-action": ["'self'"],
+          "base-uri": ["'none'"],
+          "frame-ancestors": ["'none'"],
+        },
+      },
+      strictTransportSecurity: false,
+    }),
+  );
+  app.use(express.static(PAGE_FOLDER, { cacheControl: false }));
+  app.get("/api/state", async (_request, response) => {
+    response.set("cache-control", "no-store").json(await director.snapshot());
+  });
+  app.get("/api/events", (_request, response) => feed.add(response));
+  app.post("/api/*act", onlyFromThisPage, express.json({ limit: "64kb" }));
+  app.post("/api/comment", async (request, response) => {
+    const { host, number, by, body } = comment.parse(request.body);
+    if (body.trim() === "") throw new Refusal(400, "Write a comment first, for instance svc plan.");
+    if (body.length > MAX_COMMENT) throw new Refusal(400, `A comment here has at most ${MAX_COMMENT} characters.`);
+    const stage = knowing(director, host, number);
+    await stage.act(host, (story) => story.comment(number, by, body));
+    accepted(response);
+  });
+  app.post("/api/approve", async (request, response) => {
+    const { host, number } = onRequest.parse(request.body);
+    await stageForOpen(director, host, number).act(host, (story) => story.approve(number));
+    accepted(response);
+  });
+  app.post("/api/push", async (request, response) => {
+    const { host, number } = onRequest.parse(request.body);
+    await stageForOpen(director, host, number).act(host, (story) => story.push(number));
+    accepted(response);
+  });
+  app.post("/api/open", async (request, response) => {
+    const { host } = onHost.parse(request.body);
+    let number: number | undefined;
+    await present(director).act(host, async (story) => (number = await story.open()));
+    response.status(202).json({ number });
+  });
+  app.post("/api/reset", async (_request, response) => {
+    await director.reset();
+    accepted(response);
+  });
+  app.use((_request, response) => {
+    response.status(404).json({ error: "There is nothing at this address. The page is at /." });
+  });
+  app.use(onError);
+  return { app, stop: () => feed.stop() };
+}
+
+/** An answer that tells the visitor what to do instead. */
+class Refusal extends Error {
+  override readonly name = "Refusal";
+
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+function present({ stage }: Director): Stage {
+  if (stage === undefined) throw new Refusal(503, "The demo is starting again; try once more in a few seconds.");
+  return stage;
+}
+
+function knowing(director: Director, host: (typeof HOST_IDS)[number], number: number): Stage {
+  const stage = present(director);
+  if (!stage.stories[host].has(number)) {
+    throw new Refusal(404, `There is no number ${number} on this ${HOST_TITLES[host]}. Load the page again.`);
+  }
+  return stage;
+}
+
+function stageForOpen(director: Director, host: (typeof HOST_IDS)[number], number: number): Stage {
+  const stage = knowing(director, host, number);
+  const { forge, shop } = stage.stories[host];
+  const { state } = forge.changeRequest(shop.repository, number);
+  if (state === "open") return stage;
+  throw new Refusal(409, `Number ${number} is ${state}. Open another one to go on.`);
+}
+
+function accepted(response: Response): void {
+  response.status(202).json({ status: "accepted" });
+}
+
+/** Other sites that the visitor has open do not press buttons here: they can neither send JSON nor hide where they are. */
+const onlyFromThisPage: RequestHandler = (request, _response, next) => {
+  const site = request.get("sec-fetch-site");
+  if (site !== undefined && site !== "same-origin") throw new Refusal(403, "Only the demo's own page may do this.");
+  if (request.is("application/json") === false) throw new Refusal(415, "Send JSON.");
+  next();
+};
+
+const onError: ErrorRequestHandler = (error: unknown, _request, response, next) => {
+  if (response.headersSent) {
+    next(error);
+    return;
+  }
+  if (error instanceof Refusal) {
+    response.status(error.status).json({ error: error.message });
+  } else if (error instanceof z.ZodError) {
+    response.status(400).json({ error: z.prettifyError(error) });
+  } else {
+    const status = typeof error === "object" && error !== null && "status" in error ? error.status : undefined;
+    const known = typeof status === "number" && status >= 400 && status < 500 ? status : 500;
+    const message = error instanceof Error ? error.message : "unknown";
+    response.status(known).json({ error: `That did not work: ${message}` });
+  }
+};

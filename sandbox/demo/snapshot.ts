@@ -1,0 +1,137 @@
+import { CHANGE_REQUEST_SIGILS, HOST_IDS, HOST_TITLES, type HostId } from "../../src/names.js";
+import { listAt, stringAt } from "../argocd/json.js";
+import type { SeenObject } from "./cluster-watch.js";
+import { diffHtml, renderComment } from "./render-comment.js";
+import { applicationsOf } from "./shop.js";
+import type { Stage } from "./stage.js";
+import { PEOPLE, type Story } from "./story.js";
+
+/** Everything that the page shows. */
+export interface Snapshot {
+  readonly phase: "ready" | "starting" | "failed";
+  /** Why the phase is `failed`, and what to do. */
+  readonly problem?: string;
+  readonly hosts: readonly SeenHost[];
+}
+
+export interface SeenHost {
+  readonly id: HostId;
+  readonly title: string;
+  /** What its people call a change request. */
+  readonly noun: "pull request" | "merge request";
+  readonly sigil: string;
+  readonly repository: string;
+  /** The service still works on something there. */
+  readonly working: boolean;
+  readonly requests: readonly SeenRequest[];
+  readonly applications: readonly SeenApplication[];
+  readonly locks: readonly { readonly application: string; readonly number: number; readonly user: string }[];
+}
+
+export interface SeenRequest {
+  readonly number: number;
+  readonly title: string;
+  readonly author: string;
+  readonly state: "open" | "closed" | "merged";
+  readonly headBranch: string;
+  readonly baseBranch: string;
+  /** First characters of the head commit. */
+  readonly head: string;
+  readonly mergedBy: string | undefined;
+  readonly branchDeleted: boolean;
+  /** Who can approve it. */
+  readonly approver: string;
+  readonly approval: { readonly by: string; readonly current: boolean } | undefined;
+  readonly files: readonly { readonly path: string; readonly html: string }[];
+  readonly comments: readonly {
+    readonly id: string;
+    readonly author: string;
+    readonly service: boolean;
+    readonly html: string;
+  }[];
+}
+
+export interface SeenApplication {
+  readonly name: string;
+  readonly kind: string;
+  readonly sync: string;
+  readonly health: string;
+  readonly syncing: boolean;
+  /** First characters of the commit that was deployed last. */
+  readonly revision: string;
+  readonly objects: readonly SeenObject[];
+}
+
+/** Renders a comment once per text. */
+export type CommentRenderer = (body: string) => string;
+
+export function rememberingRenderer(): CommentRenderer {
+  const rendered = new Map<string, string>();
+  return (body) => {
+    const known = rendered.get(body);
+    if (known !== undefined) return known;
+    const html = renderComment(body);
+    rendered.set(body, html);
+    return html;
+  };
+}
+
+export async function snapshotOf(stage: Stage, render: CommentRenderer): Promise<Snapshot> {
+  const locks = await stage.locks();
+  const hosts = HOST_IDS.map((id): SeenHost => {
+    const story = stage.stories[id];
+    return {
+      id,
+      title: HOST_TITLES[id],
+      noun: id === "hosta" ? "pull request" : "merge request",
+      sigil: CHANGE_REQUEST_SIGILS[id],
+      repository: story.shop.repository,
+      working: stage.isWorking(id),
+      requests: story.numbers.map((number) => requestOf(story, number, render)),
+      applications: applicationsOf(story.shop).map((one) => applicationOf(stage, one)),
+      locks: locks
+        .filter(({ holder }) => holder.host === id)
+        .map(({ application, holder, user }) => ({ application, number: holder.number, user })),
+    };
+  });
+  return { phase: "ready", hosts };
+}
+
+function requestOf(story: Story, number: number, render: CommentRenderer): SeenRequest {
+  const seen = story.forge.changeRequest(story.shop.repository, number);
+  const approval = story.approval(number);
+  const { title, author, state, headBranch, baseBranch, headRevision, mergedBy } = seen;
+  return {
+    number,
+    title,
+    author,
+    state,
+    headBranch,
+    baseBranch,
+    head: headRevision.slice(0, 8),
+    mergedBy,
+    branchDeleted: !story.hasBranch(headBranch),
+    approver: story.approver(number),
+    approval: approval === undefined ? undefined : { by: approval.by, current: approval.head === headRevision },
+    files: story.patches(number).map(({ path, diff }) => ({ path, html: diffHtml(diff) })),
+    comments: seen.comments.map((comment) => ({
+      id: comment.id,
+      author: comment.author,
+      service: !PEOPLE.some((person) => person === comment.author),
+      html: render(comment.body),
+    })),
+  };
+}
+
+function applicationOf({ world, cluster }: Stage, { name, kind }: { name: string; kind: string }): SeenApplication {
+  const status = world.argocd.application(name)?.status;
+  return {
+    name,
+    kind,
+    sync: stringAt(status, "sync", "status") ?? "Unknown",
+    health: stringAt(status, "health", "status") ?? "Unknown",
+    syncing: stringAt(status, "operationState", "phase") === "Running",
+    revision: (stringAt(listAt(status, "history").at(-1), "revision") ?? "").slice(0, 8),
+    objects: cluster.objects(name),
+  };
+}

@@ -1,0 +1,158 @@
+import { createTwoFilesPatch } from "diff";
+import type { HostId } from "../../src/names.js";
+import type { Forge } from "../forge.js";
+import { FIRST_VALUES, shopFiles, type Shop, type ShopValues } from "./shop.js";
+
+/** Who writes on the page; `olga` may only read, so that a refusal can be seen as well. */
+export const PEOPLE = ["ana", "bo", "olga"] as const;
+export type PersonName = (typeof PEOPLE)[number];
+
+export interface StoryParts {
+  readonly host: HostId;
+  readonly forge: Forge;
+  readonly shop: Shop;
+}
+
+interface Chapter {
+  readonly before: ShopValues;
+  readonly edits: Partial<ShopValues>;
+  readonly pushes: number;
+}
+
+/** One repository on one host and what people do there. Every act resolves once its webhooks are answered. */
+export class Story {
+  readonly host: HostId;
+  readonly forge: Forge;
+  readonly shop: Shop;
+  readonly #chapters = new Map<number, Chapter>();
+  readonly #approvals = new Map<number, { readonly by: PersonName; readonly head: string }>();
+  #branches: readonly string[] = [];
+
+  constructor({ host, forge, shop }: StoryParts) {
+    this.host = host;
+    this.forge = forge;
+    this.shop = shop;
+  }
+
+  /** Makes the repository on its host. */
+  async begin(): Promise<void> {
+    const { forge, shop } = this;
+    await forge.createRepository(shop.repository, shopFiles(shop, FIRST_VALUES, this.cloneUrlToBe()));
+    forge.setAccess(shop.repository, "ana", "write");
+    forge.setAccess(shop.repository, "bo", "write");
+    forge.setAccess(shop.repository, "olga", "read");
+  }
+
+  /** Clone URLs are the host's address and the name; the repository's own files name it before it exists. */
+  cloneUrlToBe(): string {
+    return `${this.forge.url}/${this.shop.repository}.git`;
+  }
+
+  /** Asks git for the branches; the page asks far too often to do it each time. */
+  async look(): Promise<void> {
+    this.#branches = await this.forge.branches(this.shop.repository);
+  }
+
+  hasBranch(name: string): boolean {
+    return this.#branches.includes(name);
+  }
+
+  get numbers(): readonly number[] {
+    return [...this.#chapters.keys()];
+  }
+
+  has(number: number): boolean {
+    return this.#chapters.has(number);
+  }
+
+  /** Opens the next change request: the first is ana's release, each later one bo's new discount. */
+  async open(): Promise<number> {
+    const before = this.#mainValues();
+    const count = this.#chapters.size;
+    const first = count === 0;
+    const discount = String(Number(before.discount) + 5);
+    const edits: Partial<ShopValues> = first
+      ? { plainTag: "1.5.0", plainReplicas: 3, banner: "Spring sale", kustomizeTag: "2.2.0" }
+      : { discount };
+    const { plain, kustomize, repository } = this.shop;
+    const number = await this.forge.open({
+      repository,
+      by: first ? "ana" : "bo",
+      title: first ? `Spring sale: ${plain} 1.5.0, ${kustomize} 2.2.0` : `Raise the discount to ${discount} %`,
+      branch: first ? "spring-sale" : `discount-${count}`,
+      changes: this.#changed(before, edits),
+    });
+    this.#chapters.set(number, { before, edits, pushes: 0 });
+    return number;
+  }
+
+  /** The author adds a commit: another patch release, or one more per cent. */
+  async push(number: number): Promise<void> {
+    const chapter = this.#chapter(number);
+    const pushes = chapter.pushes + 1;
+    const { discount } = chapter.edits;
+    const edits: Partial<ShopValues> =
+      discount === undefined
+        ? { ...chapter.edits, plainTag: `1.5.${pushes}` }
+        : { ...chapter.edits, discount: String(Number(discount) + 1) };
+    const values = { ...chapter.before, ...chapter.edits };
+    await this.forge.push(this.shop.repository, number, this.#changed(values, edits));
+    this.#chapters.set(number, { ...chapter, edits, pushes });
+  }
+
+  async approve(number: number): Promise<void> {
+    const by = this.approver(number);
+    const { headRevision: head } = this.forge.changeRequest(this.shop.repository, number);
+    await this.forge.review(this.shop.repository, number, by, "approve");
+    this.#approvals.set(number, { by, head });
+  }
+
+  async comment(number: number, by: PersonName, body: string): Promise<void> {
+    await this.forge.comment(this.shop.repository, number, by, body);
+  }
+
+  /** Who may approve: not the author. */
+  approver(number: number): PersonName {
+    return this.forge.changeRequest(this.shop.repository, number).author === "bo" ? "ana" : "bo";
+  }
+
+  approval(number: number): { readonly by: PersonName; readonly head: string } | undefined {
+    return this.#approvals.get(number);
+  }
+
+  /** What the change request changes, one unified diff per file. */
+  patches(number: number): readonly { readonly path: string; readonly diff: string }[] {
+    const { before, edits } = this.#chapter(number);
+    const old = this.#files(before);
+    return Object.entries(this.#changed(before, edits)).map(([path, text]) => {
+      const patch = createTwoFilesPatch(path, path, old[path] ?? "", text, undefined, undefined, { context: 2 });
+      return { path, diff: patch.slice(patch.indexOf("@@")) };
+    });
+  }
+
+  #chapter(number: number): Chapter {
+    const chapter = this.#chapters.get(number);
+    if (chapter === undefined) throw new Error(`There is no change request ${number} in ${this.shop.repository}`);
+    return chapter;
+  }
+
+  /** The main branch: what was merged, one after the other. */
+  #mainValues(): ShopValues {
+    let values = FIRST_VALUES;
+    for (const [number, { edits }] of this.#chapters) {
+      const { state } = this.forge.changeRequest(this.shop.repository, number);
+      if (state === "merged") values = { ...values, ...edits };
+    }
+    return values;
+  }
+
+  #files(values: ShopValues): Readonly<Record<string, string>> {
+    return shopFiles(this.shop, values, this.cloneUrlToBe());
+  }
+
+  #changed(before: ShopValues, edits: Partial<ShopValues>): Readonly<Record<string, string>> {
+    const old = this.#files(before);
+    const changed = Object.entries(this.#files({ ...before, ...edits })).filter(([path, text]) => old[path] !== text);
+    return Object.fromEntries(changed);
+  }
+}

@@ -1,0 +1,225 @@
+import { appendFile, cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { FileChanges } from "../forge.js";
+import { readChangedPaths, type ChangedPath } from "./changed-paths.js";
+import { readCommits, type CommitFacts } from "./commit-log.js";
+import { fastImport, type NewCommit } from "./fast-import.js";
+import { mergedTree, replay } from "./replay.js";
+import { runGit } from "./run-git.js";
+
+export type MergeMethod = "merge" | "squash" | "rebase";
+
+export interface CommitOptions {
+  /** Where a new branch starts; a branch without it begins a history of its own. */
+  readonly from?: string;
+  readonly message?: string;
+  readonly author?: string;
+}
+
+/** What a host's repositories allow: partial clones, and fetching any commit or blob by its id. */
+const configuration = `[uploadpack]
+\tallowFilter = true
+\tallowAnySHA1InWant = true
+[gc]
+\tauto = 0
+`;
+
+/** Real bare repositories in a temporary folder, written without any checkout. */
+export class GitStore {
+  readonly #root: string;
+  readonly #directories = new Map<string, string>();
+  readonly #writing = new Map<string, Promise<unknown>>();
+  /** Answers that follow from commit ids alone, so they never change. */
+  readonly #remembered = new Map<string, Promise<unknown>>();
+  #lastTime = 0;
+
+  private constructor(root: string) {
+    this.#root = root;
+  }
+
+  static async create(): Promise<GitStore> {
+    return new GitStore(await mkdtemp(join(tmpdir(), "sandbox-git-")));
+  }
+
+  /** Makes a repository with one commit. `serverPath`: its folder below the store's; `<name>.git` when absent. */
+  async createRepository(
+    name: string,
+    files: FileChanges,
+    options: { readonly defaultBranch?: string; readonly serverPath?: string } = {},
+  ): Promise<void> {
+    if (this.#directories.has(name)) throw new Error(`The repository ${name} exists already`);
+    const directory = join(this.#root, options.serverPath ?? `${name}.git`);
+    const branch = options.defaultBranch ?? "main";
+    await mkdir(directory, { recursive: true });
+    await runGit(directory, ["init", "--quiet", "--bare", "--template=", `--initial-branch=${branch}`, "."]);
+    await appendFile(join(directory, "config"), configuration);
+    this.#directories.set(name, directory);
+    await this.commit(name, branch, files, { message: "Initial commit" });
+  }
+
+  async fork(name: string, forkName: string): Promise<void> {
+    if (this.#directories.has(forkName)) throw new Error(`The repository ${forkName} exists already`);
+    const directory = join(this.#root, `${forkName}.git`);
+    await mkdir(dirname(directory), { recursive: true });
+    await this.#alone(name, () => cp(this.directory(name), directory, { recursive: true }));
+    this.#directories.set(forkName, directory);
+  }
+
+  /** The bare repository's folder. */
+  directory(name: string): string {
+    const directory = this.#directories.get(name);
+    if (directory === undefined) throw new Error(`There is no repository ${name}`);
+    return directory;
+  }
+
+  names(): string[] {
+    return [...this.#directories.keys()];
+  }
+
+  /** Commits on top of the branch, or of `from` when the branch is new; answers the commit's id. */
+  async commit(name: string, branch: string, changes: FileChanges, options: CommitOptions = {}): Promise<string> {
+    return this.#alone(name, async () => {
+      const parent = (await this.resolve(name, `refs/heads/${branch}`)) ?? options.from;
+      return this.#write(name, {
+        branch,
+        message: options.message ?? `Change ${Object.keys(changes).slice(0, 3).join(", ")}`,
+        author: options.author ?? "sandbox",
+        parents: parent === undefined ? [] : [parent],
+        changes,
+      });
+    });
+  }
+
+  /** The commit that a branch, a full ref or an id names. */
+  async resolve(name: string, rev: string): Promise<string | undefined> {
+    const directory = this.directory(name);
+    if (!/^[\w][\w./+@#-]*$/.test(rev) || rev.includes("..")) return undefined;
+    if (!/^[0-9a-f]{40}$/.test(rev)) {
+      const ref = rev.startsWith("refs/") ? rev : `refs/heads/${rev}`;
+      const loose = await readFile(join(directory, ref), "utf8").catch(() => "");
+      if (/^[0-9a-f]{40}\s*$/.test(loose)) return loose.trim();
+    }
+    const args = ["rev-parse", "--quiet", "--verify", "--end-of-options", `${rev}^{commit}`];
+    const { status, stdout } = await runGit(directory, args, { expected: [1, 128] });
+    return status === 0 ? stdout.trim().split("\n").at(-1) : undefined;
+  }
+
+  /** Sets a full ref (`refs/…`), or deletes it. */
+  async setRef(name: string, ref: string, revision: string | undefined): Promise<void> {
+    const args = revision === undefined ? ["-d", ref] : [ref, revision];
+    await this.#alone(name, () => runGit(this.directory(name), ["update-ref", ...args]));
+  }
+
+  /** Takes a commit with its history over from another repository, for instance a fork's head. */
+  async copyObjects(from: string, to: string, revision: string): Promise<void> {
+    const args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options"];
+    await this.#alone(to, () => runGit(this.directory(to), [...args, this.directory(from), revision]));
+  }
+
+  async mergeBase(name: string, a: string, b: string): Promise<string | undefined> {
+    return this.#of(name, "merge-base", a, b, async (directory) => {
+      const { stdout } = await runGit(directory, ["merge-base", "--end-of-options", a, b], { expected: [1] });
+      return stdout.trim() || undefined;
+    });
+  }
+
+  /** Whether a merge of two commits would conflict. */
+  async conflicts(name: string, base: string, head: string): Promise<boolean> {
+    return (await this.#mergedTree(name, base, head)) === undefined;
+  }
+
+  /** Merges a commit into a branch; answers the branch's new tip, throws when it conflicts. */
+  async merge(
+    name: string,
+    base: string,
+    head: string,
+    method: MergeMethod,
+    message: string,
+    author: string,
+  ): Promise<string> {
+    return this.#alone(name, async () => {
+      const tip = await this.resolve(name, `refs/heads/${base}`);
+      if (tip === undefined) throw new Error(`There is no branch ${base} in ${name}`);
+      if (method === "rebase") return this.#rebase(name, base, tip, head);
+      const tree = await this.#mergedTree(name, tip, head);
+      if (tree === undefined) throw new Error(`${head} conflicts with ${base} of ${name}`);
+      const parents = method === "merge" ? [tip, head] : [tip];
+      return this.#write(name, { branch: base, message, author, parents, tree });
+    });
+  }
+
+  async branches(name: string): Promise<string[]> {
+    const args = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/"];
+    const { stdout } = await runGit(this.directory(name), args);
+    return stdout.split("\n").filter((line) => line !== "");
+  }
+
+  async changedPaths(name: string, from: string, to: string): Promise<ChangedPath[]> {
+    return this.#of(name, "changed", from, to, (directory) => readChangedPaths(directory, from, to));
+  }
+
+  async isAncestor(name: string, ancestor: string, revision: string): Promise<boolean> {
+    return this.#of(name, "is-ancestor", ancestor, revision, async (directory) => {
+      const args = ["merge-base", "--is-ancestor", "--end-of-options", ancestor, revision];
+      return (await runGit(directory, args, { expected: [1] })).status === 0;
+    });
+  }
+
+  /** How many commits `to` has that `from` lacks. */
+  async countCommits(name: string, from: string, to: string): Promise<number> {
+    return this.#of(name, "count", from, to, async (directory) =>
+      Number((await runGit(directory, ["rev-list", "--count", `${from}..${to}`])).stdout),
+    );
+  }
+
+  /** The commits that `to` has and `from` lacks, oldest first, at most 250; `to` alone when `from` is the same. */
+  async commits(name: string, from: string, to: string): Promise<CommitFacts[]> {
+    return this.#of(name, "commits", from, to, (directory) =>
+      readCommits(directory, from === to ? to : `${from}..${to}`),
+    );
+  }
+
+  async remove(): Promise<void> {
+    await Promise.allSettled(this.#writing.values());
+    await rm(this.#root, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  async #rebase(name: string, branch: string, tip: string, head: string): Promise<string> {
+    let parent = tip;
+    for (const { tree, message, author } of await replay(this.directory(name), tip, head)) {
+      parent = await this.#write(name, { branch, message, author, parents: [parent], tree });
+    }
+    return parent;
+  }
+
+  #mergedTree(name: string, base: string, head: string): Promise<string | undefined> {
+    return this.#of(name, "merge-tree", base, head, (directory) => mergedTree(directory, base, head));
+  }
+
+  /** Each commit gets a second of its own, so that the same change made twice has two ids. */
+  #write(name: string, commit: Omit<NewCommit, "time">): Promise<string> {
+    this.#lastTime = Math.max(this.#lastTime + 1, Math.floor(Date.now() / 1000));
+    return fastImport(this.directory(name), { ...commit, time: this.#lastTime });
+  }
+
+  /** One writer at a time per repository. */
+  #alone<T>(name: string, write: () => Promise<T>): Promise<T> {
+    const before = this.#writing.get(name) ?? Promise.resolve();
+    const mine = before.catch(() => undefined).then(write);
+    this.#writing.set(name, mine);
+    return mine;
+  }
+
+  #of<T>(name: string, question: string, a: string, b: string, ask: (directory: string) => Promise<T>): Promise<T> {
+    const directory = this.directory(name);
+    if (![a, b].every((id) => /^[0-9a-f]{40}$/.test(id))) return ask(directory);
+    const key = [name, question, a, b].join(" ");
+    const known = this.#remembered.get(key) as Promise<T> | undefined;
+    if (known !== undefined) return known;
+    const answer = ask(directory);
+    this.#remembered.set(key, answer);
+    answer.catch(() => this.#remembered.delete(key));
+    return answer;
+  }
+}

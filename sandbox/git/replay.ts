@@ -1,0 +1,58 @@
+import { runGit } from "./run-git.js";
+
+export interface ReplayedCommit {
+  readonly tree: string;
+  readonly message: string;
+  readonly author: string;
+}
+
+const identity = ["-c", "user.name=sandbox", "-c", "user.email=sandbox@localhost"];
+
+/**
+ * The tree that a merge of two commits gives; undefined when it conflicts. Needs no working tree
+ * (git-merge-tree(1), git 2.38).
+ */
+export async function mergedTree(folder: string, base: string, head: string): Promise<string | undefined> {
+  const args = ["merge-tree", "--write-tree", "--no-messages", "--name-only", base, head];
+  const { status, stdout } = await runGit(folder, args, { expected: [1] });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/** What `git rebase` of the head's own commits onto the base makes, oldest first; throws when one conflicts. */
+export async function replay(folder: string, base: string, head: string): Promise<ReplayedCommit[]> {
+  const format = "--format=%T%x00%P%x00%an%x00%B%x01";
+  const log = await runGit(folder, ["log", "--reverse", "--no-merges", format, `${base}..${head}`]);
+  let tip = await treeOf(folder, base);
+  const replayed: ReplayedCommit[] = [];
+  for (const entry of log.stdout.split("\x01")) {
+    const [tree, parents, author, message] = entry.trimStart().split("\0");
+    if (tree === undefined || parents === undefined || author === undefined || message === undefined) continue;
+    const parent = parents.split(" ")[0] ?? "";
+    const next = await pick(folder, parent === "" ? undefined : await treeOf(folder, parent), tree, tip);
+    if (next === tip) continue;
+    replayed.push({ tree: next, message, author });
+    tip = next;
+  }
+  return replayed;
+}
+
+/**
+ * One cherry-pick: `tree` changed `before`, and the same change is made to `onto`. git 2.39's merge-tree takes no
+ * merge base, so three commits are made whose only common ancestor has the tree `before`.
+ */
+async function pick(folder: string, before: string | undefined, tree: string, onto: string): Promise<string> {
+  if (before === onto) return tree;
+  const ancestor = before === undefined ? [] : ["-p", await commitTree(folder, before, [])];
+  const [ours, theirs] = await Promise.all([commitTree(folder, onto, ancestor), commitTree(folder, tree, ancestor)]);
+  const merged = await mergedTree(folder, ours, theirs);
+  if (merged === undefined) throw new Error("This branch cannot be rebased: a commit conflicts");
+  return merged;
+}
+
+async function commitTree(folder: string, tree: string, parents: readonly string[]): Promise<string> {
+  return (await runGit(folder, [...identity, "commit-tree", ...parents, "-m", "pick", tree])).stdout.trim();
+}
+
+async function treeOf(folder: string, revision: string): Promise<string> {
+  return (await runGit(folder, ["rev-parse", `${revision}^{tree}`])).stdout.trim();
+}

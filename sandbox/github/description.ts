@@ -1,0 +1,187 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { Ajv, type ValidateFunction } from "ajv";
+import formats from "ajv-formats";
+import { isObject, type JsonObject } from "./examples.js";
+
+/** What GitHub's own description of its REST API says about one call. */
+export interface Operation {
+  /** Path parameters that may hold slashes, such as a ref's name. */
+  readonly multiSegment: ReadonlySet<string>;
+  /** Parameters and members that the description does not know. */
+  unknownInRequest(query: JsonObject, body: unknown): string[];
+  /** Parameters and members of the wrong type or missing. */
+  wrongInRequest(query: JsonObject, body: unknown): string[];
+  wrongInAnswer(status: number, body: unknown): string[];
+}
+
+interface Description {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
+  readonly components: Readonly<Record<"schemas" | "parameters" | "responses", Readonly<Record<string, JsonObject>>>>;
+}
+
+let loaded: Description | undefined;
+const operations = new Map<string, Operation | undefined>();
+const compiled = new Map<string, ValidateFunction>();
+const registered = new Set<string>();
+const ajv = new Ajv({ strict: false, validateSchema: false, coerceTypes: false, logger: false });
+formats.default(ajv);
+
+/** The operation of a method and a path template as the description spells it; undefined when there is none. */
+export function describeOperation(method: string, template: string): Operation | undefined {
+  const key = `${method} ${template}`;
+  if (!operations.has(key)) operations.set(key, readOperation(key, description().paths[template]?.[method]));
+  return operations.get(key);
+}
+
+/** What is wrong with a webhook's body; the description knows each event by its name and action. */
+export function wrongInWebhook(event: string, body: JsonObject): string[] {
+  const name = `webhook-${event}-${String(body.action)}`.replaceAll("_", "-");
+  const schema = description().components.schemas[name];
+  return schema === undefined ? [`${name} is not described`] : problems(name, schema, body);
+}
+
+function description(): Description {
+  if (loaded === undefined) {
+    const root = dirname(createRequire(import.meta.url).resolve("@octokit/openapi/package.json"));
+    // The package's index loads every edition and takes seconds; this one file takes a tenth of one.
+    loaded = JSON.parse(readFileSync(join(root, "generated/api.github.com.json"), "utf8")) as Description;
+  }
+  return loaded;
+}
+
+function readOperation(key: string, operation: JsonObject | undefined): Operation | undefined {
+  if (operation === undefined) return undefined;
+  const parameters = list(operation.parameters).map((parameter) => resolved(parameter));
+  const query = {
+    type: "object",
+    properties: Object.fromEntries(
+      parameters.filter((parameter) => parameter.in === "query").map(({ name, schema }) => [String(name), schema]),
+    ),
+  };
+  const body = isObject(operation.requestBody) ? jsonSchemaOf(operation.requestBody) : undefined;
+  const responses = isObject(operation.responses) ? operation.responses : {};
+  return {
+    multiSegment: new Set(
+      parameters.filter((parameter) => parameter["x-multi-segment"] === true).map(({ name }) => String(name)),
+    ),
+    unknownInRequest: (given, sent) => [
+      ...unknownMembers(query, given, "query"),
+      ...(body === undefined
+        ? isObject(sent) && Object.keys(sent).length > 0
+          ? ["body: none is described"]
+          : []
+        : unknownMembers(body, sent, "body")),
+    ],
+    wrongInRequest: (given, sent) => [
+      ...problems(`${key} query`, query, typed(query, given)),
+      ...(body === undefined || (sent === undefined && body.nullable === true)
+        ? []
+        : problems(`${key} body`, body, sent)),
+    ],
+    wrongInAnswer: (status, sent) => {
+      const response = responses[String(status)];
+      if (!isObject(response)) {
+        return ordinaryErrors.has(status) ? [] : [`status ${status} is not described`];
+      }
+      const schema = jsonSchemaOf(resolved(response));
+      if (schema === undefined) return [];
+      return problems(`${key} ${status}`, corrections[key]?.(schema) ?? schema, sent);
+    },
+  };
+}
+
+/**
+ * Where the description cannot be met: the account of an installation is a user or an enterprise, and this one list
+ * (unlike `GET /repos/{owner}/{repo}/installation`) demands both at once.
+ */
+const corrections: Readonly<Record<string, (schema: JsonObject) => JsonObject>> = {
+  "get /app/installations": (schema) =>
+    JSON.parse(
+      JSON.stringify(schema).replace('"account":{"nullable":true,"allOf"', '"account":{"nullable":true,"anyOf"'),
+    ) as JsonObject,
+};
+
+/** Answers of the front door, which the description leaves out of single calls. */
+const ordinaryErrors = new Set([400, 401, 403, 404, 429, 500, 502, 503]);
+
+function problems(key: string, schema: JsonObject, value: unknown): string[] {
+  let validate = compiled.get(key);
+  if (validate === undefined) {
+    validate = ajv.compile(withComponents(schema));
+    compiled.set(key, validate);
+  }
+  if (validate(value)) return [];
+  return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath || "/"} ${message ?? ""}`.trim());
+}
+
+/** Components are registered one by one, as far as they are used, so that each is compiled once for all calls. */
+function withComponents(schema: JsonObject): JsonObject {
+  const text = JSON.stringify(schema);
+  for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
+    const component = description().components.schemas[name];
+    if (registered.has(name) || component === undefined) continue;
+    registered.add(name);
+    ajv.addSchema(withComponents(component), `github:${name}`);
+  }
+  const referring = text.replaceAll('"#/components/schemas/', '"github:');
+  return JSON.parse(referring, (_name, value: unknown) =>
+    isObject(value) ? nullIncluded(value) : value,
+  ) as JsonObject;
+}
+
+/** OpenAPI 3.0's `nullable` in the words of JSON Schema. */
+function nullIncluded(schema: JsonObject): JsonObject {
+  const { nullable, ...others } = schema;
+  if (nullable !== true) return schema;
+  const { type, enum: values } = others;
+  if (typeof type !== "string") return { anyOf: [{ type: "null" }, others] };
+  return {
+    ...others,
+    type: [type, "null"],
+    ...(Array.isArray(values) ? { enum: [...(values as unknown[]), null] } : {}),
+  };
+}
+
+function unknownMembers(schema: JsonObject, value: unknown, path: string): string[] {
+  const shape = resolved(schema);
+  if (Array.isArray(value)) {
+    const items = shape.items;
+    return isObject(items) ? value.flatMap((item, index) => unknownMembers(items, item, `${path}[${index}]`)) : [];
+  }
+  if (!isObject(value) || !isObject(shape.properties) || shape.additionalProperties !== undefined) return [];
+  const properties = shape.properties;
+  return Object.entries(value).flatMap(([name, member]) => {
+    const known = properties[name];
+    return isObject(known) ? unknownMembers(known, member, `${path}.${name}`) : [`${path}.${name} is not described`];
+  });
+}
+
+/** Query values come as text: numbers and booleans are read where the description wants them. */
+function typed(schema: { readonly properties: JsonObject }, query: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(query).map(([name, value]) => {
+      const wanted = schema.properties[name];
+      const type = isObject(wanted) ? wanted.type : undefined;
+      if (type === "integer" && typeof value === "string" && /^-?\d+$/.test(value)) return [name, Number(value)];
+      if (type === "boolean" && (value === "true" || value === "false")) return [name, value === "true"];
+      return [name, value];
+    }),
+  );
+}
+
+function jsonSchemaOf(holder: JsonObject): JsonObject | undefined {
+  const content = isObject(holder.content) ? holder.content["application/json"] : undefined;
+  return isObject(content) && isObject(content.schema) ? content.schema : undefined;
+}
+
+function resolved(value: JsonObject): JsonObject {
+  const [, kind, name] = /^#\/components\/(schemas|parameters|responses)\/(.+)$/.exec(String(value.$ref)) ?? [];
+  if (name === undefined) return value;
+  return description().components[kind as "schemas" | "parameters" | "responses"][name] ?? value;
+}
+
+function list(value: unknown): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}

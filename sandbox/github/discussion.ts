@@ -1,0 +1,57 @@
+import type { Deliveries } from "./deliveries.js";
+import { commentPayload, reviewPayload } from "./payloads.js";
+import { newIssue } from "./pull-acts.js";
+import { now, type Comment, type Issue, type Person, type Pull, type Review, type World } from "./world.js";
+
+/** What people say on pull requests and issues; each resolves after the receiver has answered the webhook. */
+export class Discussion {
+  constructor(
+    readonly world: World,
+    readonly webhooks: Deliveries,
+  ) {}
+
+  /** Answers the comment's id. */
+  async comment(issue: Issue | Pull, by: string, body: string): Promise<string> {
+    const at = now();
+    const author = this.world.person(by);
+    const comment: Comment = {
+      id: this.world.newId(),
+      author,
+      viaApp: false,
+      createdAt: at,
+      updatedAt: at,
+      body,
+      edited: false,
+      minimizedReason: undefined,
+    };
+    issue.comments.push(comment);
+    await this.#announce(issue, comment, author, undefined);
+    return String(comment.id);
+  }
+
+  async commentOnIssue(repository: string, by: string, body: string): Promise<void> {
+    await this.comment(newIssue(this.world, this.world.repository(repository), by), by, body);
+  }
+
+  async edit(pull: Pull, commentId: string, by: string, body: string): Promise<void> {
+    const comment = pull.comments.find(({ id }) => String(id) === commentId);
+    if (comment === undefined) throw new Error(`There is no comment ${commentId} on #${pull.number}`);
+    const previous = comment.body;
+    Object.assign(comment, { body, edited: true, updatedAt: now() });
+    await this.#announce(pull, comment, this.world.person(by), previous);
+  }
+
+  async review(pull: Pull, by: string, state: Review["state"]): Promise<void> {
+    const author = this.world.person(by);
+    if (author === pull.author && state !== "COMMENTED") {
+      throw new Error("GitHub: Review Can not approve your own pull request");
+    }
+    const review = { id: this.world.newId(), author, state, commit: pull.headSha, submittedAt: now() };
+    pull.reviews.push(review);
+    await this.webhooks.send("pull_request_review", () => reviewPayload(this.world, pull, review));
+  }
+
+  #announce(issue: Issue | Pull, comment: Comment, sender: Person, previous: string | undefined): Promise<void> {
+    return this.webhooks.send("issue_comment", () => commentPayload(this.world, issue, comment, sender, previous));
+  }
+}

@@ -1,0 +1,40 @@
+import { createRequire } from "node:module";
+
+export type JsonObject = Record<string, unknown>;
+
+interface ExampleGroup {
+  readonly name: string;
+  readonly examples: readonly JsonObject[];
+}
+
+let loaded: readonly ExampleGroup[] | undefined;
+
+/**
+ * A payload that GitHub sent once, from @octokit/webhooks-examples; one with an installation where there is one.
+ * Shared by all callers: not to be written to.
+ */
+export function examplePayload(event: string, action: string): JsonObject {
+  loaded ??= createRequire(import.meta.url)("@octokit/webhooks-examples") as readonly ExampleGroup[];
+  const examples = loaded.find(({ name }) => name === event)?.examples ?? [];
+  const fitting = examples.filter((payload) => payload.action === action);
+  const best = fitting.find((payload) => "installation" in payload) ?? fitting[0];
+  if (best === undefined) throw new Error(`There is no example of ${event}.${action}`);
+  return best;
+}
+
+/** One member of an example, as a template. */
+export function exampleMember(event: string, action: string, member: string): JsonObject {
+  const value = examplePayload(event, action)[member];
+  if (!isObject(value)) throw new Error(`The example of ${event}.${action} has no ${member}`);
+  return value;
+}
+
+/** The same JSON with texts replaced wherever they occur, in the order given. */
+export function rewritten(value: JsonObject, replacements: readonly (readonly [string, string])[]): JsonObject {
+  const text = replacements.reduce((json, [from, to]) => json.replaceAll(from, to), JSON.stringify(value));
+  return JSON.parse(text) as JsonObject;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,241 @@
+import type { FaultSwitch } from "../faults.js";
+import type { AccessLevel, FileChanges, Forge, OpenRequest, SeenChangeRequest } from "../forge.js";
+import type { MergeMethod } from "../git/git-store.js";
+import type { Deliveries, Receiver } from "./deliveries.js";
+import { Discussion } from "./discussion.js";
+import { mergePull } from "./merge.js";
+import { pullPayload, type PullAction } from "./payloads.js";
+import { moveHead, openPull, pushTo, seen } from "./pull-acts.js";
+import type { Tokens } from "./tokens.js";
+import { now, type Person, type Pull, type World } from "./world.js";
+
+export interface GitHubForgeParts {
+  readonly world: World;
+  readonly tokens: Tokens;
+  readonly webhooks: Deliveries;
+  readonly faults: FaultSwitch;
+  readonly requests: Forge["requests"];
+  readonly violations: readonly string[];
+  readonly graphqlDocuments: readonly string[];
+  readonly stop: () => Promise<void>;
+}
+
+const verdicts = { approve: "APPROVED", "request-changes": "CHANGES_REQUESTED", comment: "COMMENTED" } as const;
+
+/** A GitHub Enterprise Server in miniature: REST under `/api/v3`, GraphQL under `/api/graphql`, git beside them. */
+export class GitHubForge implements Forge {
+  readonly title = "GitHub";
+  readonly faults: FaultSwitch;
+  readonly requests: Forge["requests"];
+  /** What was asked or answered against GitHub's own description; empty when both sides are honest. */
+  readonly violations: readonly string[];
+  /** Every GraphQL document that was sent. */
+  readonly graphqlDocuments: readonly string[];
+  readonly #world: World;
+  readonly #discussion: Discussion;
+  readonly #parts: GitHubForgeParts;
+
+  constructor(parts: GitHubForgeParts) {
+    this.#parts = parts;
+    this.#world = parts.world;
+    this.#discussion = new Discussion(parts.world, parts.webhooks);
+    this.faults = parts.faults;
+    this.requests = parts.requests;
+    this.violations = parts.violations;
+    this.graphqlDocuments = parts.graphqlDocuments;
+  }
+
+  get url(): string {
+    return this.#world.url;
+  }
+
+  /** Root of the REST API, what a client calls its base URL. */
+  get apiUrl(): string {
+    return this.#world.apiUrl;
+  }
+
+  get appId(): number {
+    return this.#world.app.id;
+  }
+
+  get deliveries(): Forge["deliveries"] {
+    return this.#parts.webhooks.answers;
+  }
+
+  connect(receiver: Receiver): void {
+    this.#parts.webhooks.connect(receiver);
+  }
+
+  redeliver(id: string): Promise<void> {
+    return this.#parts.webhooks.redeliver(id);
+  }
+
+  /** After the webhooks that API calls caused have been answered; those calls do not wait for them. */
+  idle(): Promise<void> {
+    return this.#parts.webhooks.idle();
+  }
+
+  async createRepository(
+    name: string,
+    files: FileChanges,
+    options: { readonly defaultBranch?: string; readonly private?: boolean } = {},
+  ): Promise<void> {
+    const { defaultBranch = "main" } = options;
+    await this.#world.store.createRepository(name, files, { defaultBranch });
+    const { owner } = this.#world.addRepository(name, { defaultBranch, private: options.private ?? false });
+    this.#world.installationOf(owner);
+  }
+
+  cloneUrl(repository: string): string {
+    return `${this.url}/${this.#world.repository(repository).fullName}.git`;
+  }
+
+  setAccess(repository: string, login: string, level: AccessLevel): void {
+    this.#world.repository(repository).access.set(login.toLowerCase(), level);
+  }
+
+  /** The default branch demands this many approvals by people with write access; 0: none. */
+  requireReviews(repository: string, count: number): void {
+    this.#world.repository(repository).requiredReviews = count;
+  }
+
+  allowMergeMethods(repository: string, ...methods: readonly MergeMethod[]): void {
+    this.#world.repository(repository).mergeMethods = new Set(methods);
+  }
+
+  protectBranch(repository: string, branch: string): void {
+    this.#world.repository(repository).protectedBranches.add(branch);
+  }
+
+  /** All access tokens given out so far stop working at once. */
+  revokeTokens(): void {
+    this.#parts.tokens.revokeAll();
+  }
+
+  async open(request: OpenRequest): Promise<number> {
+    const pull = await openPull(this.#world, request);
+    await this.#announce(pull, { action: "opened" }, pull.author);
+    return pull.number;
+  }
+
+  async push(repository: string, number: number, changes: FileChanges): Promise<string> {
+    const { headRepository, headBranch } = this.#pull(repository, number);
+    return this.pushToBranch(headRepository.fullName, headBranch, changes);
+  }
+
+  async pushToBranch(repository: string, branch: string, changes: FileChanges): Promise<string> {
+    const { commit, moved } = await this.#push(repository, branch, changes);
+    for (const { pull, before } of moved) {
+      await this.#announce(pull, { action: "synchronize", before, after: commit }, pull.author);
+    }
+    return commit;
+  }
+
+  async pushSilently(repository: string, number: number, changes: FileChanges): Promise<string> {
+    const { headRepository, headBranch } = this.#pull(repository, number);
+    return (await this.#push(headRepository.fullName, headBranch, changes)).commit;
+  }
+
+  comment(repository: string, number: number, by: string, body: string): Promise<string> {
+    return this.#discussion.comment(this.#pull(repository, number), by, body);
+  }
+
+  editComment(repository: string, number: number, commentId: string, by: string, body: string): Promise<void> {
+    return this.#discussion.edit(this.#pull(repository, number), commentId, by, body);
+  }
+
+  commentOnIssue(repository: string, by: string, body: string): Promise<void> {
+    return this.#discussion.commentOnIssue(repository, by, body);
+  }
+
+  review(repository: string, number: number, by: string, verdict: keyof typeof verdicts): Promise<void> {
+    return this.#discussion.review(this.#pull(repository, number), by, verdicts[verdict]);
+  }
+
+  async close(repository: string, number: number): Promise<void> {
+    const pull = this.#pull(repository, number);
+    if (pull.state === "closed") throw new Error(`${repository}#${number} is closed already`);
+    pull.state = "closed";
+    pull.closedAt = now();
+    await this.#announce(pull, { action: "closed" }, pull.author);
+  }
+
+  async reopen(repository: string, number: number): Promise<void> {
+    const pull = this.#pull(repository, number);
+    const closed = pull.state === "closed" && pull.merged === undefined;
+    if (!closed) throw new Error(`${repository}#${number} cannot be reopened`);
+    const head = await this.#world.store.resolve(pull.headRepository.fullName, `refs/heads/${pull.headBranch}`);
+    if (head === undefined) throw new Error(`The head branch ${pull.headBranch} is gone`);
+    pull.state = "open";
+    pull.closedAt = undefined;
+    await moveHead(this.#world, pull, head);
+    await this.#announce(pull, { action: "reopened" }, pull.author);
+  }
+
+  async markDraft(repository: string, number: number, draft: boolean): Promise<void> {
+    const pull = this.#pull(repository, number);
+    pull.draft = draft;
+    await this.#announce(pull, { action: draft ? "converted_to_draft" : "ready_for_review" }, pull.author);
+  }
+
+  async retarget(repository: string, number: number, base: string): Promise<void> {
+    const pull = this.#pull(repository, number);
+    const baseSha = await this.#world.store.resolve(repository, `refs/heads/${base}`);
+    if (baseSha === undefined) throw new Error(`There is no branch ${base} in ${repository}`);
+    const changes = { base: { ref: { from: pull.baseBranch }, sha: { from: pull.baseSha } } };
+    Object.assign(pull, { baseBranch: base, baseSha, updatedAt: now() });
+    await this.#announce(pull, { action: "edited", changes }, pull.author);
+  }
+
+  async rename(repository: string, number: number, title: string): Promise<void> {
+    const pull = this.#pull(repository, number);
+    const changes = { title: { from: pull.title } };
+    pull.title = title;
+    await this.#announce(pull, { action: "edited", changes }, pull.author);
+  }
+
+  async label(repository: string, number: number, label: string): Promise<void> {
+    const pull = this.#pull(repository, number);
+    pull.labels.push(label);
+    await this.#announce(pull, { action: "labeled", label }, pull.author);
+  }
+
+  async mergeByHand(repository: string, number: number, by: string): Promise<void> {
+    const pull = this.#pull(repository, number);
+    const person = this.#world.person(by);
+    const [method = "merge"] = pull.repository.mergeMethods;
+    const wish = { method, by: person, sha: undefined, title: undefined, text: undefined };
+    const refusal = await mergePull(this.#world, pull, wish);
+    if (refusal !== undefined) throw new Error(`GitHub: ${refusal.message}`);
+    await this.#announce(pull, { action: "closed" }, person);
+  }
+
+  changeRequest(repository: string, number: number): SeenChangeRequest {
+    return seen(this.#pull(repository, number));
+  }
+
+  branches(repository: string): Promise<readonly string[]> {
+    return this.#world.store.branches(repository);
+  }
+
+  delayMergeability(repository: string, number: number, reads: number): void {
+    this.#pull(repository, number).pendingReads = reads;
+  }
+
+  stop(): Promise<void> {
+    return this.#parts.stop();
+  }
+
+  #pull(repository: string, number: number): Pull {
+    return this.#world.pull(repository, number);
+  }
+
+  #push(repository: string, branch: string, changes: FileChanges): ReturnType<typeof pushTo> {
+    const target = this.#world.repository(repository);
+    return pushTo(this.#world, target, branch, changes, "sandbox");
+  }
+
+  #announce(pull: Pull, action: PullAction, sender: Person): Promise<void> {
+    return this.#parts.webhooks.send("pull_request", () => pullPayload(this.#world, pull, action, sender));
+  }
+}

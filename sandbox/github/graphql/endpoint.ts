@@ -1,0 +1,76 @@
+import { schema as published } from "@octokit/graphql-schema";
+import type { RequestHandler } from "express";
+import { buildSchema, execute, GraphQLError, parse, validate, type DocumentNode, type GraphQLSchema } from "graphql";
+import { isObject } from "../examples.js";
+import { errorBody } from "../rest.js";
+import type { Tokens } from "../tokens.js";
+import type { World } from "../world.js";
+import { FieldNotServed, renderError, resolveField } from "./fields.js";
+import { rootResolvers } from "./resolvers.js";
+
+export interface GraphqlOptions {
+  readonly world: World;
+  readonly tokens: Tokens;
+  readonly violated: (what: string) => void;
+  /** Takes each document that was sent. */
+  readonly seen: (document: string) => void;
+}
+
+let known: GraphQLSchema | undefined;
+
+/** GitHub's published schema; building it takes a good part of a second, once. */
+function githubSchema(): GraphQLSchema {
+  return (known ??= buildSchema(published.idl, { assumeValid: true, noLocation: true }));
+}
+
+/** Executes documents against GitHub's published schema. Errors are answered with status 200, as GitHub does. */
+export function graphqlEndpoint({ world, tokens, violated, seen }: GraphqlOptions): RequestHandler {
+  return async (request, response) => {
+    const caller = tokens.caller(request.headers.authorization);
+    if (caller.kind !== "installation") {
+      const message = caller.kind === "refused" ? caller.message : "Bad credentials";
+      response.status(401).json(errorBody(401, message));
+      return;
+    }
+    const body: unknown = request.body;
+    if (!isObject(body) || typeof body.query !== "string") {
+      violated("POST /graphql: no query");
+      response.json({ errors: [{ message: "A query attribute must be specified and must be a string." }] });
+      return;
+    }
+    seen(body.query);
+    const document = understood(body.query);
+    if ("errors" in document) {
+      for (const { message } of document.errors) violated(`POST /graphql: ${message}`);
+      response.json({ errors: document.errors.map(renderError) });
+      return;
+    }
+    const result = await execute({
+      schema: githubSchema(),
+      document,
+      rootValue: rootResolvers(world, caller.token),
+      variableValues: isObject(body.variables) ? body.variables : {},
+      operationName: typeof body.operationName === "string" ? body.operationName : undefined,
+      fieldResolver: resolveField,
+    });
+    for (const { message, originalError } of result.errors ?? []) {
+      // A wrong variable has no cause; a missing thing is the caller's own business.
+      if (originalError === undefined || originalError instanceof FieldNotServed) violated(`POST /graphql: ${message}`);
+    }
+    response.json({
+      ...(result.data === undefined ? {} : { data: result.data }),
+      ...(result.errors === undefined ? {} : { errors: result.errors.map(renderError) }),
+    });
+  };
+}
+
+function understood(query: string): DocumentNode | { readonly errors: readonly GraphQLError[] } {
+  try {
+    const document = parse(query);
+    const errors = validate(githubSchema(), document);
+    return errors.length === 0 ? document : { errors };
+  } catch (error) {
+    if (error instanceof GraphQLError) return { errors: [error] };
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+import type { MergeMethod } from "../git/git-store.js";
+import { baseTip, readMergeability } from "./mergeability.js";
+import { reviewDecision } from "./reviews.js";
+import { now, type Person, type Pull, type World } from "./world.js";
+
+export interface MergeRefusal {
+  readonly status: 403 | 405 | 409;
+  readonly message: string;
+}
+
+const notAllowed: Readonly<Record<MergeMethod, string>> = {
+  merge: "Merge commits are not allowed on this repository.",
+  squash: "Squash merges are not allowed on this repository.",
+  rebase: "Rebase merges are not allowed on this repository.",
+};
+
+export interface MergeWish {
+  readonly method: MergeMethod;
+  readonly by: Person;
+  /** The head that was looked at; undefined: whatever it is. */
+  readonly sha: string | undefined;
+  readonly title: string | undefined;
+  readonly text: string | undefined;
+}
+
+/** Merges if every rule of the repository allows it, and says no in GitHub's words otherwise. */
+export function mergePull(world: World, pull: Pull, wish: MergeWish): Promise<MergeRefusal | undefined> {
+  return world.oneAfterTheOther(() => merge(world, pull, wish));
+}
+
+async function merge(world: World, pull: Pull, wish: MergeWish): Promise<MergeRefusal | undefined> {
+  const { repository } = pull;
+  if (pull.state !== "open") return { status: 405, message: "Pull Request is not mergeable" };
+  if (pull.draft) return { status: 405, message: "Pull Request is still a draft" };
+  if (wish.sha !== undefined && wish.sha !== pull.headSha) {
+    return { status: 409, message: "Head branch was modified. Review and try the merge again." };
+  }
+  if (!repository.mergeMethods.has(wish.method)) return { status: 405, message: notAllowed[wish.method] };
+  const decision = reviewDecision(world, pull);
+  if (decision !== null && decision !== "APPROVED") {
+    const needed = `At least ${repository.requiredReviews} approving review is required by reviewers with write access.`;
+    return { status: 405, message: needed };
+  }
+  const head = pull.headSha;
+  if ((await readMergeability(world, pull)) !== "mergeable") {
+    return { status: 405, message: "Pull Request is not mergeable" };
+  }
+  const title = wish.title ?? defaultTitle(pull, wish.method);
+  const message = wish.text === undefined || wish.text === "" ? title : `${title}\n\n${wish.text}`;
+  pull.baseSha = await baseTip(world, pull);
+  const { login } = wish.by;
+  const commit = await world.store.merge(repository.fullName, pull.baseBranch, head, wish.method, message, login);
+  pull.state = "closed";
+  pull.merged = { at: now(), by: wish.by, commit };
+  pull.closedAt = pull.merged.at;
+  pull.updatedAt = pull.merged.at;
+  return undefined;
+}
+
+function defaultTitle(pull: Pull, method: MergeMethod): string {
+  if (method === "squash") return `${pull.title} (#${pull.number})`;
+  return `Merge pull request #${pull.number} from ${pull.headRepository.owner.login}/${pull.headBranch}`;
+}

@@ -1,0 +1,76 @@
+import { examplePayload, type JsonObject } from "./examples.js";
+import { renderComment, renderIssue } from "./render/comment.js";
+import { renderLabel, renderPull, renderReview, renderSimplePull } from "./render/pull.js";
+import { renderRepository } from "./render/repository.js";
+import { renderOrganization, renderUser } from "./render/user.js";
+import {
+  nodeId,
+  type Comment,
+  type Issue,
+  type Person,
+  type Pull,
+  type Repository,
+  type Review,
+  type World,
+} from "./world.js";
+
+export type PullAction =
+  | { readonly action: "opened" | "reopened" | "closed" | "ready_for_review" | "converted_to_draft" }
+  | { readonly action: "synchronize"; readonly before: string; readonly after: string }
+  | { readonly action: "edited"; readonly changes: JsonObject }
+  | { readonly action: "labeled"; readonly label: string };
+
+/** Body of a `pull_request` event. */
+export async function pullPayload(world: World, pull: Pull, what: PullAction, sender: Person): Promise<JsonObject> {
+  // The examples hold no edited pull request: it has the members of an opened one, and `changes`.
+  const example = examplePayload("pull_request", what.action === "edited" ? "opened" : what.action);
+  const details = what.action === "labeled" ? { label: renderLabel(world, pull, what.label) } : what;
+  return {
+    ...example,
+    action: what.action,
+    number: pull.number,
+    pull_request: await renderPull(world, pull, "webhook"),
+    ...details,
+    ...surroundings(world, pull.repository, sender),
+  };
+}
+
+/** Body of an `issue_comment` event; `previous` is the text before an edit. */
+export function commentPayload(
+  world: World,
+  issue: Issue | Pull,
+  comment: Comment,
+  sender: Person,
+  previous: string | undefined,
+): JsonObject {
+  const action = previous === undefined ? "created" : "edited";
+  return {
+    ...examplePayload("issue_comment", action),
+    action,
+    ...(previous === undefined ? {} : { changes: { body: { from: previous } } }),
+    issue: renderIssue(world, issue),
+    comment: renderComment(world, issue, comment),
+    ...surroundings(world, issue.repository, sender),
+  };
+}
+
+/** Body of a `pull_request_review` event; its pull request lacks all that has to be computed. */
+export function reviewPayload(world: World, pull: Pull, review: Review): JsonObject {
+  return {
+    ...examplePayload("pull_request_review", "submitted"),
+    action: "submitted",
+    review: renderReview(world, pull, review, "webhook"),
+    pull_request: renderSimplePull(world, pull),
+    ...surroundings(world, pull.repository, review.author),
+  };
+}
+
+function surroundings(world: World, repository: Repository, sender: Person): JsonObject {
+  const installation = world.installationOf(repository.owner);
+  return {
+    repository: renderRepository(world, repository),
+    organization: repository.owner.type === "Organization" ? renderOrganization(world, repository.owner) : undefined,
+    installation: { id: installation, node_id: nodeId("IN", installation) },
+    sender: renderUser(world, sender),
+  };
+}

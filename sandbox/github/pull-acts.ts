@@ -1,0 +1,140 @@
+import type { FileChanges, OpenRequest, SeenChangeRequest } from "../forge.js";
+import { baseTip } from "./mergeability.js";
+import { now, type Issue, type Pull, type Repository, type World } from "./world.js";
+
+/** Makes the head branch, in a fork when asked for, and the pull request on it. */
+export async function openPull(world: World, request: OpenRequest): Promise<Pull> {
+  const repository = world.repository(request.repository);
+  const { store } = world;
+  const base = request.base ?? repository.defaultBranch;
+  const baseSha = await store.resolve(repository.fullName, `refs/heads/${base}`);
+  if (baseSha === undefined) throw new Error(`There is no branch ${base} in ${repository.fullName}`);
+  const headRepository = request.fork === true ? await forkOf(world, repository, request.by) : repository;
+  if (headRepository !== repository) await store.copyObjects(repository.fullName, headRepository.fullName, baseSha);
+  const number = nextNumber(repository);
+  const branch = request.branch ?? `change-${number}`;
+  const pull: Pull = {
+    ...issueFacts(world, repository, number, request.by, request.title ?? `Change ${number}`),
+    headRepository,
+    headBranch: branch,
+    reviews: [],
+    draft: request.draft ?? false,
+    headSha: baseSha,
+    baseBranch: base,
+    baseSha,
+    merged: undefined,
+    pendingReads: 0,
+  };
+  repository.pulls.set(number, pull); // before anything is waited for: the number is taken
+  const head = await store.commit(headRepository.fullName, branch, request.changes, {
+    from: baseSha,
+    message: pull.title,
+    author: request.by,
+  });
+  await moveHead(world, pull, head);
+  return pull;
+}
+
+export function newIssue(world: World, repository: Repository, by: string): Issue {
+  const number = nextNumber(repository);
+  const issue = issueFacts(world, repository, number, by, `Issue ${number}`);
+  repository.issues.set(number, issue);
+  return issue;
+}
+
+/** Commits to a branch; answers the commit and the open pull requests whose head moved with it, with their old heads. */
+export async function pushTo(
+  world: World,
+  repository: Repository,
+  branch: string,
+  changes: FileChanges,
+  by: string,
+): Promise<{ readonly commit: string; readonly moved: readonly { readonly pull: Pull; readonly before: string }[] }> {
+  return world.oneAfterTheOther(async () => {
+    const from = await world.store.resolve(repository.fullName, `refs/heads/${repository.defaultBranch}`);
+    const commit = await world.store.commit(repository.fullName, branch, changes, { author: by, from });
+    const moved: { pull: Pull; before: string }[] = [];
+    for (const pull of openPullsFrom(world, repository, branch)) {
+      moved.push({ pull, before: pull.headSha });
+      await moveHead(world, pull, commit);
+    }
+    return { commit, moved };
+  });
+}
+
+/** Open pull requests, in any repository, whose head is this branch. */
+export function openPullsFrom(world: World, repository: Repository, branch: string): Pull[] {
+  const pulls = [...world.repositories.values()].flatMap((candidate) => [...candidate.pulls.values()]);
+  return pulls.filter(
+    (pull) => pull.state === "open" && pull.headRepository === repository && pull.headBranch === branch,
+  );
+}
+
+/** The target repository knows the head under `refs/pull/<n>/head`, a fork's too. */
+export async function moveHead(world: World, pull: Pull, head: string): Promise<void> {
+  const { fullName } = pull.repository;
+  if (pull.headRepository !== pull.repository) {
+    await world.store.copyObjects(pull.headRepository.fullName, fullName, head);
+  }
+  await world.store.setRef(fullName, `refs/pull/${pull.number}/head`, head);
+  pull.baseSha = await baseTip(world, pull);
+  pull.headSha = head;
+  pull.updatedAt = now();
+}
+
+export function seen(pull: Pull): SeenChangeRequest {
+  return {
+    number: pull.number,
+    title: pull.title,
+    author: pull.author.login,
+    state: pull.merged !== undefined ? "merged" : pull.state,
+    draft: pull.draft,
+    headBranch: pull.headBranch,
+    baseBranch: pull.baseBranch,
+    headRevision: pull.headSha,
+    mergedBy: pull.merged?.by.login,
+    comments: pull.comments.map(({ id, author, body, edited }) => ({
+      id: String(id),
+      author: author.login,
+      body,
+      edited,
+    })),
+  };
+}
+
+/** One fork per person, made when it is first needed. */
+function forkOf(world: World, repository: Repository, by: string): Promise<Repository> {
+  return world.oneAfterTheOther(async () => {
+    const name = `${by}/${repository.name}`;
+    const known = world.repositories.get(name);
+    if (known !== undefined) return known;
+    await world.store.fork(repository.fullName, name);
+    return world.addRepository(name, {
+      parent: repository,
+      defaultBranch: repository.defaultBranch,
+      private: repository.private,
+    });
+  });
+}
+
+/** Issues and pull requests share their numbers. */
+function nextNumber(repository: Repository): number {
+  return repository.pulls.size + repository.issues.size + 1;
+}
+
+function issueFacts(world: World, repository: Repository, number: number, by: string, title: string): Issue {
+  const at = now();
+  return {
+    id: world.newId(),
+    repository,
+    number,
+    author: world.person(by),
+    title,
+    state: "open",
+    createdAt: at,
+    updatedAt: at,
+    closedAt: undefined,
+    comments: [],
+    labels: [],
+  };
+}

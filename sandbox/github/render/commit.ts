@@ -1,0 +1,46 @@
+import type { ChangedPath } from "../../git/changed-paths.js";
+import type { CommitFacts } from "../../git/commit-log.js";
+import type { JsonObject } from "../examples.js";
+import { nodeId, type Repository, type World } from "../world.js";
+
+export function renderCommit(world: World, repository: Repository, commit: CommitFacts): JsonObject {
+  const api = `${world.apiUrl}/repos/${repository.fullName}`;
+  const page = `${world.url}/${repository.fullName}`;
+  const who = { name: commit.author, email: commit.email, date: commit.date };
+  return {
+    sha: commit.id,
+    node_id: nodeId("C", commit.id),
+    commit: {
+      author: who,
+      committer: who,
+      message: commit.message,
+      tree: { sha: commit.tree, url: `${api}/git/trees/${commit.tree}` },
+      url: `${api}/git/commits/${commit.id}`,
+      comment_count: 0,
+      verification: { verified: false, reason: "unsigned", signature: null, payload: null, verified_at: null },
+    },
+    url: `${api}/commits/${commit.id}`,
+    html_url: `${page}/commit/${commit.id}`,
+    comments_url: `${api}/commits/${commit.id}/comments`,
+    author: null,
+    committer: null,
+    parents: commit.parents.map((sha) => ({ sha, url: `${api}/commits/${sha}`, html_url: `${page}/commit/${sha}` })),
+  };
+}
+
+export function renderChangedFile(world: World, repository: Repository, head: string, file: ChangedPath): JsonObject {
+  const path = file.path.split("/").map(encodeURIComponent).join("/");
+  const page = `${world.url}/${repository.fullName}`;
+  return {
+    sha: file.blob,
+    filename: file.path,
+    status: file.status,
+    additions: file.additions,
+    deletions: file.deletions,
+    changes: file.additions + file.deletions,
+    blob_url: `${page}/blob/${head}/${path}`,
+    raw_url: `${page}/raw/${head}/${path}`,
+    contents_url: `${world.apiUrl}/repos/${repository.fullName}/contents/${path}?ref=${head}`,
+    ...(file.previous === undefined ? {} : { previous_filename: file.previous }),
+  };
+}

@@ -1,0 +1,59 @@
+import { exampleMember, rewritten, type JsonObject } from "../examples.js";
+import { nodeId, type Repository, type World } from "../world.js";
+import { renderUser } from "./user.js";
+
+/** A repository as webhooks and pull requests carry it. */
+export function renderRepository(world: World, repository: Repository): JsonObject {
+  const { fullName } = repository;
+  const open = [...repository.pulls.values(), ...repository.issues.values()].filter(({ state }) => state === "open");
+  const host = new URL(world.url).host;
+  return {
+    ...rewritten(exampleMember("pull_request", "opened", "repository"), [
+      ["https://api.github.com/repos/Codertocat/Hello-World", `${world.apiUrl}/repos/${fullName}`],
+      ["https://github.com/Codertocat/Hello-World", `${world.url}/${fullName}`],
+      ["git://github.com/Codertocat/Hello-World", `git://${host}/${fullName}`],
+      ["git@github.com:Codertocat/Hello-World", `git@${new URL(world.url).hostname}:${fullName}`],
+    ]),
+    id: repository.id,
+    node_id: nodeId("R", repository.id),
+    name: repository.name,
+    full_name: fullName,
+    private: repository.private,
+    visibility: repository.private ? "private" : "public",
+    owner: renderUser(world, repository.owner),
+    fork: repository.parent !== undefined,
+    default_branch: repository.defaultBranch,
+    created_at: repository.createdAt,
+    updated_at: repository.createdAt,
+    pushed_at: repository.createdAt,
+    open_issues: open.length,
+    open_issues_count: open.length,
+    has_discussions: false,
+    allow_forking: true,
+  };
+}
+
+/** The repository inside a pull request, which also names the allowed ways to merge. */
+export function renderBaseRepository(world: World, repository: Repository): JsonObject {
+  return {
+    ...renderRepository(world, repository),
+    allow_merge_commit: repository.mergeMethods.has("merge"),
+    allow_squash_merge: repository.mergeMethods.has("squash"),
+    allow_rebase_merge: repository.mergeMethods.has("rebase"),
+    delete_branch_on_merge: false,
+  };
+}
+
+/** `GET /repos/{owner}/{repo}`. */
+export function renderFullRepository(world: World, repository: Repository): JsonObject {
+  const { parent } = repository;
+  const origin = parent === undefined ? {} : renderRepository(world, parent);
+  return {
+    ...renderBaseRepository(world, repository),
+    network_count: 0,
+    subscribers_count: 0,
+    temp_clone_token: null,
+    ...(parent === undefined ? {} : { parent: origin, source: origin }),
+    ...(repository.owner.type === "Organization" ? { organization: renderUser(world, repository.owner) } : {}),
+  };
+}

@@ -1,0 +1,23 @@
+import type { Pull, Review, World } from "./world.js";
+
+export type ReviewDecision = "APPROVED" | "CHANGES_REQUESTED" | "REVIEW_REQUIRED";
+
+/** Each person's newest review with a verdict, in the order in which they were given. */
+export function latestOpinionatedReviews(world: World, pull: Pull, writersOnly: boolean): Review[] {
+  const latest = new Map<number, Review>();
+  for (const review of pull.reviews) {
+    if (review.state === "COMMENTED") continue;
+    latest.delete(review.author.id);
+    latest.set(review.author.id, review);
+  }
+  return [...latest.values()].filter(({ author }) => !writersOnly || world.mayWrite(pull.repository, author));
+}
+
+/** Null when the base branch requires no reviews, whatever was reviewed. */
+export function reviewDecision(world: World, pull: Pull): ReviewDecision | null {
+  const { requiredReviews } = pull.repository;
+  if (requiredReviews === 0) return null;
+  const verdicts = latestOpinionatedReviews(world, pull, true).map(({ state }) => state);
+  if (verdicts.includes("CHANGES_REQUESTED")) return "CHANGES_REQUESTED";
+  return verdicts.length >= requiredReviews ? "APPROVED" : "REVIEW_REQUIRED";
+}

@@ -1,0 +1,84 @@
+import { isObject } from "../examples.js";
+import { renderRepository } from "../render/repository.js";
+import { renderApp, renderInstallation, renderPublicUser } from "../render/user.js";
+import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
+
+export const appRoutes: readonly Route[] = [
+  { method: "get", template: "/app", caller: "app", handle: ({ world }) => ({ status: 200, body: renderApp(world) }) },
+  {
+    method: "get",
+    template: "/app/installations",
+    caller: "app",
+    handle: (call) => {
+      const { items, headers } = page(call, call.world.installations());
+      return { status: 200, body: items.map(({ id, owner }) => renderInstallation(call.world, id, owner)), headers };
+    },
+  },
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}/installation",
+    caller: "app",
+    handle: ({ world, repository }) => {
+      if (!repository.installed) throw notFound();
+      const id = world.installationOf(repository.owner);
+      return { status: 200, body: renderInstallation(world, id, repository.owner) };
+    },
+  },
+  {
+    method: "post",
+    template: "/app/installations/{installation_id}/access_tokens",
+    caller: "app",
+    handle: createToken,
+  },
+  {
+    method: "get",
+    template: "/users/{username}",
+    caller: "installation",
+    handle: ({ world, params }) => ({
+      status: 200,
+      body: renderPublicUser(world, world.person(params.username ?? "")),
+    }),
+  },
+];
+
+/** A token may be narrowed to some repositories and permissions, never widened. */
+function createToken({ world, tokens, params, body }: Call): Answer {
+  const installation = world.installations().find(({ id }) => String(id) === params.installation_id);
+  if (installation === undefined) throw notFound();
+  const granted = world.app.permissions;
+  const asked = isObject(body.permissions) ? body.permissions : granted;
+  for (const [name, level] of Object.entries(asked)) {
+    if (granted[name] === level || granted[name] === "write" || name === "metadata") continue;
+    throw new ApiError(422, "The permissions requested are not granted to this installation.");
+  }
+  const names = Array.isArray(body.repositories) ? body.repositories : undefined;
+  const ids = Array.isArray(body.repository_ids) ? body.repository_ids : undefined;
+  const own = [...world.repositories.values()].filter(
+    (repository) => repository.installed && repository.owner === installation.owner,
+  );
+  const chosen = own.filter(({ name, id }) => names?.includes(name) === true || ids?.includes(id) === true);
+  const wanted = (names?.length ?? 0) + (ids?.length ?? 0);
+  if (chosen.length < wanted) {
+    throw new ApiError(
+      422,
+      "There is at least one repository that does not exist or is not accessible to the parent installation.",
+    );
+  }
+  const permissions = { metadata: "read", ...asked } as Record<string, string>;
+  const narrowed = names !== undefined || ids !== undefined;
+  const created = tokens.create({
+    owner: installation.owner,
+    permissions,
+    repositories: narrowed ? new Set(chosen.map(({ id }) => id)) : undefined,
+  });
+  return {
+    status: 201,
+    body: {
+      token: created.token,
+      expires_at: created.expiresAt.toISOString().replace(".000Z", "Z"),
+      permissions,
+      repository_selection: narrowed ? "selected" : "all",
+      ...(narrowed ? { repositories: chosen.map((repository) => renderRepository(world, repository)) } : {}),
+    },
+  };
+}

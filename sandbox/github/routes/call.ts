@@ -1,0 +1,82 @@
+import type { JsonObject } from "../examples.js";
+import type { InstallationToken, Tokens } from "../tokens.js";
+import type { Comment, Issue, Pull, Repository, World } from "../world.js";
+
+/** One request to the REST API, checked as far as the front door checks. */
+export interface Call {
+  readonly world: World;
+  readonly tokens: Tokens;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: JsonObject;
+  /** The URL asked, for `Link` headers. */
+  readonly url: URL;
+  /** Undefined when the App itself asks. */
+  readonly token: InstallationToken | undefined;
+  /** The repository that the path names. */
+  readonly repository: Repository;
+  /** Tells the receiver of webhooks; the answer to the request does not wait for it. */
+  readonly announce: Announce;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Announce {
+  /** `previous`: the text before an edit. */
+  comment(issue: Issue | Pull, comment: Comment, previous: string | undefined): void;
+  closed(pull: Pull): void;
+}
+
+export interface Route {
+  readonly method: "get" | "post" | "put" | "patch" | "delete";
+  /** The path as GitHub's description spells it. */
+  readonly template: string;
+  readonly caller: "app" | "installation";
+  /** One of these permissions must be granted. */
+  readonly needs?: readonly (readonly [permission: string, level: "read" | "write"])[];
+  handle(call: Call): Promise<Answer> | Answer;
+}
+
+/** An error as GitHub answers it. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly errors?: readonly JsonObject[],
+  ) {
+    super(message);
+  }
+}
+
+export function notFound(): ApiError {
+  return new ApiError(404, "Not Found");
+}
+
+/** One page of a list (30 a page, at most 100), with the `Link` header that leads to the others. */
+export function page<T>(
+  call: Call,
+  items: readonly T[],
+): { readonly items: readonly T[]; headers: Record<string, string> } {
+  const perPage = Math.min(Math.max(Number(call.query.per_page ?? 30) || 30, 1), 100);
+  const current = Math.max(Number(call.query.page ?? 1) || 1, 1);
+  const last = Math.max(Math.ceil(items.length / perPage), 1);
+  const link = (rel: string, to: number): string => {
+    const url = new URL(call.url);
+    url.searchParams.set("page", String(to));
+    return `<${url.href}>; rel="${rel}"`;
+  };
+  const links = [
+    ...(current > 1 ? [link("prev", Math.min(current - 1, last))] : []),
+    ...(current < last ? [link("next", current + 1), link("last", last)] : []),
+    ...(current > 1 ? [link("first", 1)] : []),
+  ];
+  return {
+    items: items.slice((current - 1) * perPage, current * perPage),
+    headers: links.length === 0 ? {} : { Link: links.join(", ") },
+  };
+}

@@ -1,0 +1,111 @@
+import { renderComment } from "../render/comment.js";
+import { now, type Issue, type Pull } from "../world.js";
+import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
+
+/** Longer texts are refused with 422. */
+export const maximumCommentLength = 65_536;
+
+const writing = [
+  ["pull_requests", "write"],
+  ["issues", "write"],
+] as const;
+
+export const commentRoutes: readonly Route[] = [
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}/issues/{issue_number}/comments",
+    caller: "installation",
+    needs: [
+      ["pull_requests", "read"],
+      ["issues", "read"],
+    ],
+    handle: (call) => {
+      const issue = issueOf(call);
+      const since = typeof call.query.since === "string" ? Date.parse(call.query.since) : 0;
+      const newer = issue.comments.filter(({ updatedAt }) => Date.parse(updatedAt) >= since);
+      const { items, headers } = page(call, newer);
+      return { status: 200, body: items.map((comment) => renderComment(call.world, issue, comment)), headers };
+    },
+  },
+  {
+    method: "post",
+    template: "/repos/{owner}/{repo}/issues/{issue_number}/comments",
+    caller: "installation",
+    needs: writing,
+    handle: createComment,
+  },
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}/issues/comments/{comment_id}",
+    caller: "installation",
+    needs: [
+      ["pull_requests", "read"],
+      ["issues", "read"],
+    ],
+    handle: (call) => {
+      const found = call.world.comment(call.repository, Number(call.params.comment_id));
+      if (found === undefined) throw notFound();
+      return { status: 200, body: renderComment(call.world, found.issue, found.comment) };
+    },
+  },
+  {
+    method: "patch",
+    template: "/repos/{owner}/{repo}/issues/comments/{comment_id}",
+    caller: "installation",
+    needs: writing,
+    handle: editComment,
+  },
+];
+
+function createComment(call: Call): Answer {
+  const { world, announce } = call;
+  const issue = issueOf(call);
+  const at = now();
+  const comment = {
+    id: world.newId(),
+    author: world.bot,
+    viaApp: true,
+    createdAt: at,
+    updatedAt: at,
+    body: bodyOf(call),
+    edited: false,
+    minimizedReason: undefined,
+  };
+  issue.comments.push(comment);
+  announce.comment(issue, comment, undefined);
+  const body = renderComment(world, issue, comment);
+  return { status: 201, body, headers: { Location: String(body.url) } };
+}
+
+function editComment(call: Call): Answer {
+  const { world, repository, announce } = call;
+  const found = world.comment(repository, Number(call.params.comment_id));
+  if (found === undefined) throw notFound();
+  if (found.comment.author !== world.bot) throw new ApiError(403, "Resource not accessible by integration");
+  const previous = found.comment.body;
+  found.comment.body = bodyOf(call);
+  found.comment.updatedAt = now();
+  found.comment.edited = true;
+  announce.comment(found.issue, found.comment, previous);
+  return { status: 200, body: renderComment(world, found.issue, found.comment) };
+}
+
+function issueOf({ repository, params }: Call): Issue | Pull {
+  const number = Number(params.issue_number);
+  const issue = repository.pulls.get(number) ?? repository.issues.get(number);
+  if (issue === undefined) throw notFound();
+  return issue;
+}
+
+function bodyOf({ body }: Call): string {
+  const text = String(body.body);
+  const invalid = (message: string): ApiError =>
+    new ApiError(422, "Validation Failed", [
+      { resource: "IssueComment", code: "unprocessable", field: "data", message },
+    ]);
+  if (text.trim() === "") throw invalid("Body cannot be blank");
+  if (text.length > maximumCommentLength) {
+    throw invalid(`Body is too long (maximum is ${maximumCommentLength} characters)`);
+  }
+  return text;
+}

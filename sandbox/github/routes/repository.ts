@@ -1,0 +1,172 @@
+import { openPullsFrom } from "../pull-acts.js";
+import { renderChangedFile, renderCommit } from "../render/commit.js";
+import { renderFullRepository } from "../render/repository.js";
+import { renderUser } from "../render/user.js";
+import { nodeId, now, type Repository, type World } from "../world.js";
+import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
+
+export const repositoryRoutes: readonly Route[] = [
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}",
+    caller: "installation",
+    handle: ({ world, repository }) => ({ status: 200, body: renderFullRepository(world, repository) }),
+  },
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}/branches/{branch}",
+    caller: "installation",
+    needs: [["contents", "read"]],
+    handle: getBranch,
+  },
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}/git/ref/{ref}",
+    caller: "installation",
+    needs: [["contents", "read"]],
+    handle: getRef,
+  },
+  {
+    method: "delete",
+    template: "/repos/{owner}/{repo}/git/refs/{ref}",
+    caller: "installation",
+    needs: [["contents", "write"]],
+    handle: deleteRef,
+  },
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}/compare/{basehead}",
+    caller: "installation",
+    needs: [["contents", "read"]],
+    handle: compare,
+  },
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}/collaborators/{username}/permission",
+    caller: "installation",
+    handle: ({ world, repository, params }) => {
+      const person = world.person(params.username ?? "");
+      const level = world.access(repository, person.login);
+      const permissions = {
+        pull: level !== "none",
+        triage: level === "write" || level === "admin",
+        push: level === "write" || level === "admin",
+        maintain: level === "admin",
+        admin: level === "admin",
+      };
+      const user = { ...renderUser(world, person), permissions, role_name: level };
+      return { status: 200, body: { permission: level, role_name: level, user } };
+    },
+  },
+];
+
+async function getBranch({ world, repository, params }: Call): Promise<Answer> {
+  const branch = params.branch ?? "";
+  const tip = await world.store.resolve(repository.fullName, `refs/heads/${branch}`);
+  const [commit] = tip === undefined ? [] : await world.store.commits(repository.fullName, tip, tip);
+  if (commit === undefined) throw new ApiError(404, "Branch not found");
+  const self = `${world.apiUrl}/repos/${repository.fullName}/branches/${branch}`;
+  const isProtected = repository.protectedBranches.has(branch) || requiresReviews(repository, branch);
+  return {
+    status: 200,
+    body: {
+      name: branch,
+      commit: renderCommit(world, repository, commit),
+      _links: { self, html: `${world.url}/${repository.fullName}/tree/${branch}` },
+      protected: isProtected,
+      protection: {
+        enabled: isProtected,
+        required_status_checks: { enforcement_level: "off", contexts: [], checks: [] },
+      },
+      protection_url: `${self}/protection`,
+    },
+  };
+}
+
+/** Required reviews are a rule of the default branch, which makes it a protected one. */
+function requiresReviews(repository: Repository, branch: string): boolean {
+  return repository.requiredReviews > 0 && branch === repository.defaultBranch;
+}
+
+async function getRef({ world, repository, params }: Call): Promise<Answer> {
+  const ref = `refs/${params.ref ?? ""}`;
+  const sha = await world.store.resolve(repository.fullName, ref);
+  if (sha === undefined) throw notFound();
+  const git = `${world.apiUrl}/repos/${repository.fullName}/git`;
+  const object = { sha, type: "commit", url: `${git}/commits/${sha}` };
+  return { status: 200, body: { ref, node_id: nodeId("REF", ref), url: `${git}/${ref}`, object } };
+}
+
+async function deleteRef({ world, repository, params, announce }: Call): Promise<Answer> {
+  const ref = `refs/${params.ref ?? ""}`;
+  const branch = ref.replace(/^refs\/heads\//, "");
+  if ((await world.store.resolve(repository.fullName, ref)) === undefined) {
+    throw new ApiError(422, "Reference does not exist");
+  }
+  if (branch === repository.defaultBranch || repository.protectedBranches.has(branch)) {
+    throw new ApiError(422, "Cannot delete protected branch");
+  }
+  await world.store.setRef(repository.fullName, ref, undefined);
+  // Deleting its head branch closes a pull request.
+  for (const pull of openPullsFrom(world, repository, branch)) {
+    pull.state = "closed";
+    pull.closedAt = now();
+    announce.closed(pull);
+  }
+  return { status: 204 };
+}
+
+async function compare(call: Call): Promise<Answer> {
+  const { world, repository } = call;
+  const name = repository.fullName;
+  const [baseName, headName] = (call.params.basehead ?? "").split("...");
+  const [base, head] = await Promise.all([baseName, headName].map((side) => resolveSide(world, repository, side)));
+  if (base === undefined || head === undefined) throw notFound();
+  const mergeBase = await world.store.mergeBase(name, base, head);
+  if (mergeBase === undefined) throw new ApiError(404, `No common ancestor between ${base} and ${head}.`);
+  const [[baseCommit], [mergeBaseCommit], commits, ahead, behind, files] = await Promise.all([
+    world.store.commits(name, base, base),
+    world.store.commits(name, mergeBase, mergeBase),
+    base === head ? [] : world.store.commits(name, base, head),
+    base === head ? 0 : world.store.countCommits(name, base, head),
+    mergeBase === base ? 0 : world.store.countCommits(name, head, base),
+    world.store.changedPaths(name, mergeBase, head),
+  ]);
+  if (baseCommit === undefined || mergeBaseCommit === undefined) throw notFound();
+  const { items, headers } = page(call, commits);
+  const page1 = Number(call.query.page ?? 1) === 1;
+  const html = `${world.url}/${name}/compare/${baseName ?? ""}...${headName ?? ""}`;
+  return {
+    status: 200,
+    headers,
+    body: {
+      url: `${world.apiUrl}/repos/${name}/compare/${baseName ?? ""}...${headName ?? ""}`,
+      html_url: html,
+      permalink_url: `${world.url}/${name}/compare/${base}...${head}`,
+      diff_url: `${html}.diff`,
+      patch_url: `${html}.patch`,
+      base_commit: renderCommit(world, repository, baseCommit),
+      merge_base_commit: renderCommit(world, repository, mergeBaseCommit),
+      status: ahead === 0 ? (behind === 0 ? "identical" : "behind") : behind === 0 ? "ahead" : "diverged",
+      ahead_by: ahead,
+      behind_by: behind,
+      total_commits: ahead,
+      commits: items.map((commit) => renderCommit(world, repository, commit)),
+      // Files are only on the first page, at most 300 of them.
+      ...(page1 ? { files: files.slice(0, 300).map((file) => renderChangedFile(world, repository, head, file)) } : {}),
+    },
+  };
+}
+
+/** A branch, an id, or `owner:branch` of a fork. */
+async function resolveSide(
+  world: World,
+  repository: Repository,
+  side: string | undefined,
+): Promise<string | undefined> {
+  if (side === undefined || side === "") return undefined;
+  const [, owner, branch] = /^([^:]+):(.+)$/.exec(side) ?? [];
+  if (owner === undefined || branch === undefined) return world.store.resolve(repository.fullName, side);
+  const fork = world.repositories.get(`${owner}/${repository.name}`);
+  return fork === undefined ? undefined : world.store.resolve(fork.fullName, branch);
+}

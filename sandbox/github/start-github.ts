@@ -1,0 +1,118 @@
+import express, { type ErrorRequestHandler } from "express";
+import { FaultSwitch } from "../faults.js";
+import type { GitStore } from "../git/git-store.js";
+import { smartHttp } from "../git/smart-http.js";
+import { listenOnLoopback } from "../loopback.js";
+import { Deliveries } from "./deliveries.js";
+import { GitHubForge } from "./github-forge.js";
+import { graphqlEndpoint } from "./graphql/endpoint.js";
+import { commentPayload, pullPayload } from "./payloads.js";
+import { errorBody, restApi } from "./rest.js";
+import type { Announce } from "./routes/call.js";
+import { permits, Tokens } from "./tokens.js";
+import { World, type AppFacts } from "./world.js";
+
+export interface GitHubOptions {
+  readonly store: GitStore;
+  readonly app: {
+    readonly id: number;
+    readonly slug: string;
+    /** PEM text; the App signs with the private half. */
+    readonly publicKey: string;
+    /** What the App was granted; enough to comment, merge and delete branches when absent. */
+    readonly permissions?: AppFacts["permissions"];
+  };
+}
+
+const usualPermissions: AppFacts["permissions"] = {
+  metadata: "read",
+  contents: "write",
+  issues: "read",
+  pull_requests: "write",
+  statuses: "write",
+};
+
+/** Starts a GitHub on a free loopback port. The store stays the caller's: it is not removed at the stop. */
+export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHubForge> {
+  const requests: { method: string; path: string; authorization: string | undefined }[] = [];
+  const violations: string[] = [];
+  const graphqlDocuments: string[] = [];
+  const faults = new FaultSwitch();
+  const webhooks = new Deliveries(app.id);
+  const violated = (what: string): void => void violations.push(what);
+
+  const server = express();
+  server.disable("x-powered-by");
+  const listening = await listenOnLoopback(server);
+  const facts = { id: app.id, slug: app.slug, permissions: app.permissions ?? usualPermissions };
+  const world = new World(listening.url, facts, store);
+  const tokens = new Tokens(world, app.publicKey);
+
+  server.use((request, _response, next) => {
+    requests.push({ method: request.method, path: request.path, authorization: request.headers.authorization });
+    next();
+  });
+  server.use(faults.middleware());
+  server.use(
+    smartHttp(
+      store,
+      (name, header) => mayFetch(world, tokens, name, header),
+      (path) => /^\/([^/]+\/[^/]+?)(?:\.git)?$/.exec(path)?.[1],
+    ),
+  );
+  server.use("/api", express.json({ type: () => true, limit: "10mb" }));
+  server.use("/api/v3", restApi({ world, tokens, violated, announce: announcements(world, webhooks, violated) }));
+  const seen = (document: string): void => void graphqlDocuments.push(document);
+  server.post("/api/graphql", graphqlEndpoint({ world, tokens, violated, seen }));
+  server.use((request, response) => {
+    violated(`${request.method} ${request.path}: not served by this sandbox`);
+    response.status(404).json(errorBody(404, "Not Found"));
+  });
+  server.use(unreadable);
+
+  return new GitHubForge({
+    world,
+    tokens,
+    webhooks,
+    faults,
+    requests,
+    violations,
+    graphqlDocuments,
+    stop: async () => {
+      faults.clear();
+      await listening.stop();
+      await webhooks.stop();
+    },
+  });
+}
+
+/** What is public is everybody's to read; a token must reach what is private. Wrong credentials never pass. */
+function mayFetch(world: World, tokens: Tokens, name: string, header: string | undefined): boolean {
+  const repository = world.repositories.get(name);
+  if (repository === undefined) return false;
+  if (header === undefined) return !repository.private;
+  const caller = tokens.caller(header);
+  return caller.kind === "installation" && permits(caller.token, repository, "contents", "read");
+}
+
+/** Webhooks about what the App itself did. */
+function announcements(world: World, webhooks: Deliveries, violated: (what: string) => void): Announce {
+  const failed = (error: unknown): void => violated(`A webhook could not be made: ${String(error)}`);
+  return {
+    comment: (issue, comment, previous) =>
+      void webhooks
+        .send("issue_comment", () => commentPayload(world, issue, comment, world.bot, previous))
+        .catch(failed),
+    closed: (pull) =>
+      void webhooks.send("pull_request", () => pullPayload(world, pull, { action: "closed" }, world.bot)).catch(failed),
+  };
+}
+
+const unreadable: ErrorRequestHandler = (error: unknown, _request, response, next) => {
+  if (response.headersSent) {
+    next(error);
+    return;
+  }
+  const status = error instanceof Error && "status" in error ? Number(error.status) : 500;
+  response.status(status).json(errorBody(status, status === 400 ? "Problems parsing JSON" : String(error)));
+};

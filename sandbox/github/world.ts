@@ -1,0 +1,216 @@
+import type { AccessLevel } from "../forge.js";
+import type { GitStore, MergeMethod } from "../git/git-store.js";
+
+export interface Person {
+  readonly id: number;
+  readonly login: string;
+  readonly type: "User" | "Bot" | "Organization";
+}
+
+export interface Comment {
+  readonly id: number;
+  readonly author: Person;
+  /** Written by the App with an installation token. */
+  readonly viaApp: boolean;
+  readonly createdAt: string;
+  body: string;
+  updatedAt: string;
+  edited: boolean;
+  minimizedReason: string | undefined;
+}
+
+export interface Review {
+  readonly id: number;
+  readonly author: Person;
+  readonly state: "APPROVED" | "CHANGES_REQUESTED" | "COMMENTED";
+  readonly commit: string;
+  readonly submittedAt: string;
+}
+
+/** A plain issue, or what a pull request has in common with one. */
+export interface Issue {
+  readonly id: number;
+  readonly repository: Repository;
+  readonly number: number;
+  readonly author: Person;
+  readonly createdAt: string;
+  readonly comments: Comment[];
+  readonly labels: string[];
+  title: string;
+  state: "open" | "closed";
+  updatedAt: string;
+  closedAt: string | undefined;
+}
+
+export interface Pull extends Issue {
+  readonly headRepository: Repository;
+  readonly headBranch: string;
+  readonly reviews: Review[];
+  draft: boolean;
+  /** While the pull request is closed it stays where it was, whatever happens to the branch. */
+  headSha: string;
+  baseBranch: string;
+  /** The tip of the base branch when the pull request last changed: it may be old. */
+  baseSha: string;
+  merged: { readonly at: string; readonly by: Person; readonly commit: string } | undefined;
+  /** How many reads still find the mergeability not computed. */
+  pendingReads: number;
+}
+
+export interface Repository {
+  readonly id: number;
+  readonly fullName: string;
+  readonly name: string;
+  readonly owner: Person;
+  readonly defaultBranch: string;
+  readonly private: boolean;
+  readonly parent: Repository | undefined;
+  /** The App is installed on it: it sends webhooks, and its installation's tokens reach it. */
+  readonly installed: boolean;
+  readonly createdAt: string;
+  readonly access: Map<string, AccessLevel>;
+  readonly issues: Map<number, Issue>;
+  readonly pulls: Map<number, Pull>;
+  readonly protectedBranches: Set<string>;
+  mergeMethods: ReadonlySet<MergeMethod>;
+  /** Approvals that the base branch requires; 0: none. */
+  requiredReviews: number;
+}
+
+export interface AppFacts {
+  readonly id: number;
+  readonly slug: string;
+  readonly permissions: Readonly<Record<string, "read" | "write">>;
+}
+
+/** Everything that this GitHub knows. */
+export class World {
+  readonly repositories = new Map<string, Repository>();
+  readonly #people = new Map<string, Person>();
+  readonly #installations = new Map<string, number>();
+  #lastId = 1_500_000_000;
+  #changing: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    /** Root of the web pages and of git; the REST API is below `/api/v3`. */
+    readonly url: string,
+    readonly app: AppFacts,
+    readonly store: GitStore,
+  ) {}
+
+  get apiUrl(): string {
+    return `${this.url}/api/v3`;
+  }
+
+  /** The account under which the App acts. */
+  get bot(): Person {
+    return this.person(`${this.app.slug}[bot]`);
+  }
+
+  newId(): number {
+    return ++this.#lastId;
+  }
+
+  /** Everybody exists; an id belongs to a login for good, in whatever case it is written. */
+  person(login: string, type?: Person["type"]): Person {
+    const key = login.toLowerCase();
+    const known = this.#people.get(key);
+    if (known !== undefined) return known;
+    const kind = type ?? (login.endsWith("[bot]") ? "Bot" : "User");
+    const person: Person = { id: 1000 + this.#people.size, login, type: kind };
+    this.#people.set(key, person);
+    return person;
+  }
+
+  repository(fullName: string): Repository {
+    const repository = this.repositories.get(fullName);
+    if (repository === undefined) throw new Error(`There is no repository ${fullName}`);
+    return repository;
+  }
+
+  pull(repository: string, number: number): Pull {
+    const pull = this.repository(repository).pulls.get(number);
+    if (pull === undefined) throw new Error(`There is no pull request ${repository}#${number}`);
+    return pull;
+  }
+
+  addRepository(fullName: string, facts: Partial<Repository>): Repository {
+    const [owner = "", name = ""] = fullName.split("/");
+    const parent = facts.parent;
+    const repository: Repository = {
+      id: this.newId(),
+      fullName,
+      name,
+      owner: this.person(owner, parent === undefined ? "Organization" : "User"),
+      defaultBranch: "main",
+      private: false,
+      parent,
+      installed: parent === undefined,
+      createdAt: now(),
+      access: new Map(),
+      issues: new Map(),
+      pulls: new Map(),
+      protectedBranches: new Set(),
+      mergeMethods: new Set(["merge", "squash", "rebase"]),
+      requiredReviews: 0,
+      ...facts,
+    };
+    this.repositories.set(fullName, repository);
+    return repository;
+  }
+
+  /** Strangers read what is public. */
+  access(repository: Repository, login: string): AccessLevel {
+    const level = repository.access.get(login.toLowerCase());
+    if (level !== undefined && level !== "none") return level;
+    const { owner } = repository;
+    if (owner.type === "User" && owner.login.toLowerCase() === login.toLowerCase()) return "admin";
+    return repository.private ? "none" : "read";
+  }
+
+  mayWrite(repository: Repository, person: Person): boolean {
+    return ["write", "admin"].includes(this.access(repository, person.login));
+  }
+
+  /** One installation per account that owns repositories. */
+  installationOf(owner: Person): number {
+    const known = this.#installations.get(owner.login);
+    if (known !== undefined) return known;
+    const id = 5_000_000 + this.#installations.size;
+    this.#installations.set(owner.login, id);
+    return id;
+  }
+
+  installations(): readonly { readonly id: number; readonly owner: Person }[] {
+    return [...this.#installations].map(([login, id]) => ({ id, owner: this.person(login) }));
+  }
+
+  /** Merges and pushes look first and act then: nothing may come in between. */
+  oneAfterTheOther<T>(change: () => Promise<T>): Promise<T> {
+    const mine = this.#changing.then(change, change);
+    this.#changing = mine.catch(() => undefined);
+    return mine;
+  }
+
+  /** The comment and where it stands. */
+  comment(repository: Repository, id: number): { issue: Issue | Pull; comment: Comment } | undefined {
+    for (const issue of [...repository.pulls.values(), ...repository.issues.values()]) {
+      const comment = issue.comments.find((candidate) => candidate.id === id);
+      if (comment !== undefined) return { issue, comment };
+    }
+    return undefined;
+  }
+}
+
+export function isPull(issue: Issue | Pull): issue is Pull {
+  return "headSha" in issue;
+}
+
+export function now(): string {
+  return new Date().toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** An opaque global id, as GraphQL and the `node_id` members have it. */
+export function nodeId(prefix: string, id: number | string): string {
+  return `${prefix}_${Buffer.from(`${prefix}:${id}`).toString("base64url")}`;
+}

@@ -1,0 +1,73 @@
+import { sendMergeRequestHook } from "../hooks/merge-request-body.js";
+import { hookTime } from "../hooks/project-body.js";
+import type { Instance } from "../model/instance.js";
+import type { MergeRequest } from "../model/merge-request.js";
+import type { Person } from "../model/people.js";
+import type { Project } from "../model/project.js";
+import { addSystemNote } from "./notes.js";
+import { resetApprovals } from "./reviews.js";
+
+/** Who moved a branch, and whether the webhooks of it get lost. */
+export interface BranchMove {
+  readonly by?: Person;
+  readonly silent?: boolean;
+}
+
+/** Everything that a new commit on a branch changes about the open merge requests from it and into it. */
+export async function branchMoved(
+  instance: Instance,
+  project: Project,
+  branch: string,
+  move: BranchMove = {},
+): Promise<void> {
+  const open = instance.mergeRequests.filter(({ state }) => state === "opened");
+  for (const merge of open) {
+    if (merge.project === project && merge.targetBranch === branch) merge.conflicts = undefined;
+  }
+  for (const merge of open) {
+    if (merge.sourceProject === project && merge.sourceBranch === branch) await headMoved(instance, merge, move);
+  }
+}
+
+async function headMoved(instance: Instance, merge: MergeRequest, move: BranchMove): Promise<void> {
+  const before = merge.head;
+  if (!(await readHead(instance, merge))) return;
+  const by = move.by ?? merge.author;
+  const previous = merge.updatedAt;
+  merge.updatedAt = instance.now();
+  addSystemNote(instance, merge, by, "added 1 commit");
+  if (instance.edition === "premium" && merge.approvals.size > 0) merge.syncingReads = instance.approvalsSyncingReads;
+  if (move.silent !== true) {
+    await sendMergeRequestHook(instance, merge, {
+      by,
+      action: "update",
+      oldrev: before,
+      changes: { updated_at: { previous: hookTime(previous), current: hookTime(merge.updatedAt) } },
+      status: { merge_status: "checking", detailed_merge_status: "checking" },
+    });
+  }
+  if (instance.edition === "premium" && merge.syncingReads === 0) await resetApprovals(instance, merge);
+}
+
+/**
+ * Takes the tip of the source branch as the head; true when it was another before. Also in the target project it can
+ * then be fetched as `refs/merge-requests/<iid>/head`, forks included.
+ */
+export async function readHead(instance: Instance, merge: MergeRequest): Promise<boolean> {
+  const { store } = instance;
+  const { project, sourceProject } = merge;
+  const tip = await store.resolve(sourceProject.path, `refs/heads/${merge.sourceBranch}`);
+  if (tip === undefined || tip === merge.head) return false;
+  if (sourceProject !== project) await store.copyObjects(sourceProject.path, project.path, tip);
+  await store.setRef(project.path, `refs/merge-requests/${merge.iid}/head`, tip);
+  merge.head = tip;
+  await addVersion(instance, merge);
+  return true;
+}
+
+/** Records the state of the diff between the head and the target branch as it is now. */
+export async function addVersion(instance: Instance, merge: MergeRequest): Promise<void> {
+  const start = (await instance.store.resolve(merge.project.path, `refs/heads/${merge.targetBranch}`)) ?? merge.head;
+  merge.conflicts = undefined;
+  merge.versions.push({ id: instance.nextId(), head: merge.head, start, createdAt: instance.now() });
+}

@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import { sendIssueNote, sendMergeRequestNote } from "../hooks/note-body.js";
+import type { Instance } from "../model/instance.js";
+import type { MergeRequest, Note } from "../model/merge-request.js";
+import type { Person } from "../model/people.js";
+import type { Project } from "../model/project.js";
+import { findQuickActions } from "./quick-actions.js";
+
+/** A person, or the service through the API, comments; internal notes send no webhook, as that trigger is off. */
+export async function addNote(
+  instance: Instance,
+  merge: MergeRequest,
+  by: Person,
+  body: string,
+  options: { readonly internal?: boolean } = {},
+): Promise<Note> {
+  const note = newNote(instance, by, body, options);
+  merge.notes.push(note);
+  recordQuickActions(instance, merge, by, body);
+  if (!note.internal) await sendMergeRequestNote(instance, merge, note, "create");
+  return note;
+}
+
+/** Quick actions work in an edited note as well. */
+export async function editNote(
+  instance: Instance,
+  merge: MergeRequest,
+  note: Note,
+  by: Person,
+  body: string,
+): Promise<void> {
+  note.body = body;
+  note.updatedAt = instance.now();
+  note.updatedBy = by;
+  recordQuickActions(instance, merge, by, body);
+  if (!note.internal) await sendMergeRequestNote(instance, merge, note, "update");
+}
+
+export function addIssueNote(instance: Instance, project: Project, by: Person, body: string): void {
+  const iid = (project.issueCount += 1);
+  const issue = { id: instance.nextId(), iid, authorId: by.id, title: `Issue ${iid}`, createdAt: instance.now() };
+  sendIssueNote(instance, project, issue, newNote(instance, by, body));
+}
+
+/** What GitLab itself notes down; it sends no webhook (`app/services/notes/post_process_service.rb`). */
+export function addSystemNote(instance: Instance, merge: MergeRequest, by: Person, body: string): void {
+  merge.notes.push(newNote(instance, by, body, { system: true }));
+}
+
+function newNote(
+  instance: Instance,
+  author: Person,
+  body: string,
+  options: { readonly internal?: boolean; readonly system?: boolean } = {},
+): Note {
+  const id = instance.nextId();
+  const createdAt = instance.now();
+  return {
+    id,
+    author,
+    createdAt,
+    updatedAt: createdAt,
+    updatedBy: undefined,
+    body,
+    system: options.system ?? false,
+    internal: options.internal ?? false,
+    discussion: createHash("sha1").update(String(id)).digest("hex"),
+  };
+}
+
+function recordQuickActions(instance: Instance, merge: MergeRequest, by: Person, body: string): void {
+  for (const action of findQuickActions(body)) {
+    instance.quickActions.push({ by: by.username, repository: merge.project.path, number: merge.iid, action });
+  }
+}

@@ -1,0 +1,95 @@
+import { sendMergeRequestHook } from "../hooks/merge-request-body.js";
+import { approvalVerdict } from "../model/approval-verdict.js";
+import type { Instance } from "../model/instance.js";
+import type { MergeRequest, Reviewer } from "../model/merge-request.js";
+import { checkConflicts, readMergeStatus, type MergeStatus } from "../model/mergeability.js";
+import type { Person } from "../model/people.js";
+import { accessLevels } from "../model/project.js";
+
+/** Below Developer there is no button to approve (https://docs.gitlab.com/user/project/merge_requests/approvals/). */
+function refuseOutsider(merge: MergeRequest, by: Person): void {
+  if ((merge.project.members.get(by.id) ?? 0) >= accessLevels.write) return;
+  throw new Error(`GitLab: 401 Unauthorized: ${by.username} may not approve in ${merge.project.path}`);
+}
+
+/**
+ * A person with the role Developer or above approves. Whose earlier approval still stands revokes it first, as the page asks them to. `approval` is
+ * sent while more approvals are needed, `approved` once all rules are met.
+ */
+export async function approve(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
+  refuseOutsider(merge, by);
+  if (merge.syncingReads > 0) {
+    merge.syncingReads = 0;
+    await resetApprovals(instance, merge);
+  }
+  if (merge.approvals.has(by.id)) await revoke(instance, merge, by, "unapproved");
+  merge.approvals.set(by.id, { by, at: instance.now() });
+  await reviewed(instance, merge, by, "approved");
+  const done = (approvalVerdict(instance, merge).left ?? 0) === 0;
+  await sendMergeRequestHook(instance, merge, { by, action: done ? "approved" : "approval" });
+}
+
+/** A person asks for changes, which takes their approval back. */
+export async function requestChanges(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
+  if (merge.approvals.has(by.id)) await revoke(instance, merge, by, "requested_changes");
+  await reviewed(instance, merge, by, "requested_changes");
+  await sendMergeRequestHook(instance, merge, { by, action: "update" });
+}
+
+/** A person submits a review without a verdict. */
+export async function submitReview(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
+  await reviewed(instance, merge, by, "reviewed");
+  await sendMergeRequestHook(instance, merge, { by, action: "update" });
+}
+
+/** "Reset approvals on push": GitLab drops them all, some time after the push. */
+export async function resetApprovals(instance: Instance, merge: MergeRequest): Promise<void> {
+  if (merge.approvals.size === 0) return;
+  for (const id of merge.approvals.keys()) {
+    const reviewer = merge.reviewers.get(id);
+    if (reviewer !== undefined) merge.reviewers.set(id, { ...reviewer, state: "unapproved" });
+  }
+  merge.approvals.clear();
+  await sendMergeRequestHook(instance, merge, {
+    by: merge.author,
+    action: "unapproved",
+    systemAction: "approvals_reset_on_push",
+    status: { merge_status: "checking", detailed_merge_status: "approvals_syncing" },
+  });
+}
+
+/**
+ * The status that one read of the merge request answers. The read that was the last to see stale approvals also ends
+ * their stay.
+ */
+export async function readStatus(instance: Instance, merge: MergeRequest): Promise<MergeStatus> {
+  const status = await readMergeStatus(instance, merge);
+  if (status.detailed_merge_status === "approvals_syncing") {
+    merge.syncingReads -= 1;
+    if (merge.syncingReads === 0) await resetApprovals(instance, merge);
+  }
+  return status;
+}
+
+async function revoke(
+  instance: Instance,
+  merge: MergeRequest,
+  by: Person,
+  state: "unapproved" | "requested_changes",
+): Promise<void> {
+  merge.approvals.delete(by.id);
+  await reviewed(instance, merge, by, state);
+  await sendMergeRequestHook(instance, merge, { by, action: "unapproved" });
+}
+
+async function reviewed(
+  instance: Instance,
+  merge: MergeRequest,
+  person: Person,
+  state: Reviewer["state"],
+): Promise<void> {
+  merge.updatedAt = instance.now();
+  const since = merge.reviewers.get(person.id)?.since ?? merge.updatedAt;
+  merge.reviewers.set(person.id, { person, since, state });
+  if (merge.pendingReads === 0 && merge.conflicts === undefined) await checkConflicts(instance, merge);
+}

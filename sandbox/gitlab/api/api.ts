@@ -1,0 +1,71 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import express, { type ErrorRequestHandler, type RequestHandler, type Router } from "express";
+import { z } from "zod";
+import type { Instance } from "../model/instance.js";
+import { accountRoutes } from "./account-routes.js";
+import { approvalRoutes } from "./approval-routes.js";
+import { mergeRequestRoutes } from "./merge-request-routes.js";
+import { noteRoutes } from "./note-routes.js";
+import { repositoryRoutes } from "./repository-routes.js";
+
+/** The REST API below `/api/v4`, as far as this sandbox has it; everything else there is 404 and a violation. */
+export function apiRouter(instance: Instance): Router {
+  const router = express.Router({ caseSensitive: true });
+  router.use("/api/v4", authenticate(instance), express.json({ limit: "10mb" }));
+  accountRoutes(router, instance);
+  mergeRequestRoutes(router, instance);
+  approvalRoutes(router, instance);
+  noteRoutes(router, instance);
+  repositoryRoutes(router, instance);
+  router.use("/api/v4", (request, response) => {
+    instance.violations.push(`${request.method} ${request.originalUrl}: there is no such endpoint`);
+    response.status(404).json({ error: "404 Not Found" });
+  });
+  router.use(answerError(instance));
+  return router;
+}
+
+/** A body that cannot be read is the client's fault; anything else is a fault of this sandbox and shows as one. */
+function answerError(instance: Instance): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) {
+      next(error);
+      return;
+    }
+    const known = z.object({ status: z.int().min(400).max(499), message: z.string() }).safeParse(error);
+    instance.violations.push(`${request.method} ${request.path}: ${error instanceof Error ? error.message : "failed"}`);
+    if (known.success) response.status(known.data.status).json({ error: known.data.message });
+    else response.status(500).json({ message: "500 Internal Server Error" });
+  };
+}
+
+/** https://docs.gitlab.com/api/rest/authentication/#personal-project-and-group-access-tokens */
+function authenticate(instance: Instance): RequestHandler {
+  return (request, response, next) => {
+    const bearer = /^Bearer (.+)$/i.exec(request.get("authorization") ?? "")?.[1];
+    const given = request.get("private-token") ?? bearer;
+    if (given === undefined || !sameSecret(given, instance.token)) {
+      response.status(401).json({ message: "401 Unauthorized" });
+      return;
+    }
+    // GitLab takes a request with this header for one that a webhook set off, and then sends no webhooks for it.
+    if (request.get("x-gitlab-event-uuid") !== undefined) {
+      instance.violations.push(`${request.method} ${request.path}: a webhook's X-Gitlab-Event-UUID was passed on`);
+    }
+    next();
+  };
+}
+
+/** Basic authentication of git: any user name, the token as the password. */
+export function mayFetch(instance: Instance, authorization: string | undefined): boolean {
+  const [, encoded] = /^Basic (.+)$/i.exec(authorization ?? "") ?? [];
+  if (encoded === undefined) return false;
+  const credentials = Buffer.from(encoded, "base64").toString();
+  const colon = credentials.indexOf(":");
+  return colon > 0 && sameSecret(credentials.slice(colon + 1), instance.token);
+}
+
+function sameSecret(a: string, b: string): boolean {
+  const [one, two] = [a, b].map((text) => createHash("sha256").update(text).digest());
+  return one !== undefined && two !== undefined && timingSafeEqual(one, two);
+}

@@ -1,0 +1,126 @@
+import type { Request, RequestHandler, Response } from "express";
+import { z } from "zod";
+import type { Instance } from "../model/instance.js";
+import type { MergeRequest } from "../model/merge-request.js";
+import type { Project } from "../model/project.js";
+import type { Endpoint } from "./endpoints.js";
+
+export interface Call<Query extends z.ZodRawShape, Body extends z.ZodRawShape> {
+  readonly query: z.output<z.ZodObject<Query>>;
+  readonly body: z.output<z.ZodObject<Body>>;
+  /** The whole URL of the request. */
+  readonly url: string;
+  /** A part of the path, decoded. */
+  param(name: string): string;
+  /** The project of the path, by number or full path. */
+  project(): Project;
+  mergeRequest(): MergeRequest;
+}
+
+export interface Answer {
+  /** 200 when absent. */
+  readonly status?: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An answer that is no success, with GitLab's words. */
+export class ApiFailure extends Error {
+  override readonly name = "ApiFailure";
+  readonly status: number;
+  readonly body: object;
+
+  constructor(status: number, message: string, member: "message" | "error" = "message") {
+    super(message);
+    this.status = status;
+    this.body = { [member]: message };
+  }
+}
+
+/**
+ * Makes a handler of an endpoint: reads the request by the endpoint's schemas, calls `work`, and holds the answer
+ * against its schema. Whatever does not fit is written down as a violation; like GitLab it ignores members that it
+ * does not know, and refuses values of the wrong kind with 400.
+ */
+export function serve<Query extends z.ZodRawShape, Body extends z.ZodRawShape>(
+  instance: Instance,
+  endpoint: Endpoint<Query, Body>,
+  work: (call: Call<Query, Body>) => Answer | Promise<Answer>,
+): RequestHandler {
+  return async (request, response) => {
+    const title = `${request.method} ${request.path}`;
+    try {
+      const query = read(instance, `${title}: parameter`, endpoint.query, request.query);
+      const body = read(instance, `${title}: member`, endpoint.body, request.body ?? {});
+      const answer = await work({ query, body, ...pathOf(instance, request) });
+      checkAnswer(instance, title, endpoint, answer.body);
+      send(response, answer);
+    } catch (error) {
+      if (!(error instanceof ApiFailure)) throw error;
+      response.status(error.status).json(error.body);
+    }
+  };
+}
+
+function read<Shape extends z.ZodRawShape>(
+  instance: Instance,
+  title: string,
+  shape: Shape,
+  given: unknown,
+): z.output<z.ZodObject<Shape>> {
+  const strict = z.strictObject(shape).safeParse(given);
+  if (!strict.success) {
+    for (const issue of strict.error.issues) {
+      const names = issue.code === "unrecognized_keys" ? issue.keys.join(", ") : issue.path.join(".");
+      instance.violations.push(`${title} ${names}: ${issue.message}`);
+    }
+  }
+  const tolerant = z.object(shape).safeParse(given);
+  if (tolerant.success) return tolerant.data;
+  const [name = "body"] = tolerant.error.issues.map((issue) => String(issue.path[0] ?? "body"));
+  const missing = typeof given === "object" && given !== null && !(name in given);
+  throw new ApiFailure(400, `${name} ${missing ? "is missing" : "is invalid"}`, "error");
+}
+
+function checkAnswer(instance: Instance, title: string, endpoint: Endpoint, body: unknown): void {
+  if (endpoint.answer === undefined) {
+    if (body !== undefined) instance.violations.push(`${title}: the answer should have no body`);
+    return;
+  }
+  const parsed = endpoint.answer.safeParse(JSON.parse(JSON.stringify(body)));
+  if (!parsed.success) instance.violations.push(`${title}: answer: ${z.prettifyError(parsed.error)}`);
+}
+
+function send(response: Response, answer: Answer): void {
+  response.status(answer.status ?? 200).set(answer.headers ?? {});
+  if (answer.body === undefined) response.end();
+  else response.json(answer.body);
+}
+
+function pathOf(
+  instance: Instance,
+  request: Request,
+): Pick<Call<never, never>, "url" | "param" | "project" | "mergeRequest"> {
+  const param = (name: string): string => {
+    const value = request.params[name];
+    if (typeof value !== "string") throw new Error(`The path ${request.path} has no :${name}`);
+    return value;
+  };
+  const project = (): Project => {
+    const id = param("id");
+    const all = [...instance.projects.values()];
+    const found = all.find(({ id: number, path }) => String(number) === id || path.toLowerCase() === id.toLowerCase());
+    // What the token's account is no member of does not exist for it.
+    if (!found?.members.has(instance.bot.id)) throw new ApiFailure(404, "404 Project Not Found");
+    return found;
+  };
+  const mergeRequest = (): MergeRequest => {
+    const iid = param("iid");
+    if (!/^\d+$/.test(iid)) throw new ApiFailure(400, "merge_request_iid is invalid", "error");
+    const target = project();
+    const found = instance.mergeRequests.find((merge) => merge.project === target && merge.iid === Number(iid));
+    if (found === undefined) throw new ApiFailure(404, "404 Not found");
+    return found;
+  };
+  return { url: `${instance.url}${request.originalUrl}`, param, project, mergeRequest };
+}

@@ -1,0 +1,68 @@
+import type { Router } from "express";
+import { mergeNow } from "../acts/merge.js";
+import { readStatus } from "../acts/reviews.js";
+import type { Instance } from "../model/instance.js";
+import type { MergeRequest } from "../model/merge-request.js";
+import { checkConflicts, mergeStatus } from "../model/mergeability.js";
+import { ApiFailure, serve } from "./call.js";
+import * as endpoints from "./endpoints.js";
+import { page } from "./paging.js";
+import { mayMerge } from "./permission.js";
+import { showMergeRequest, showVersion } from "./present-merge-request.js";
+
+/** Reading one merge request, its diff versions, and merging it. */
+export function mergeRequestRoutes(router: Router, instance: Instance): void {
+  router.get(
+    endpoints.showMergeRequest.path,
+    serve(instance, endpoints.showMergeRequest, async (call) => {
+      const merge = call.mergeRequest();
+      const { include_diverged_commits_count, include_rebase_in_progress } = call.query;
+      const options = { divergedCommits: include_diverged_commits_count, rebaseInProgress: include_rebase_in_progress };
+      return { body: await showMergeRequest(instance, merge, await readStatus(instance, merge), options) };
+    }),
+  );
+  router.get(
+    endpoints.listVersions.path,
+    serve(instance, endpoints.listVersions, async (call) => {
+      const merge = call.mergeRequest();
+      const newestFirst = [...merge.versions].reverse();
+      const shown = await Promise.all(newestFirst.map((version) => showVersion(instance, merge, version)));
+      return page(call.url, shown, call.query);
+    }),
+  );
+  router.put(
+    endpoints.acceptMergeRequest.path,
+    serve(instance, endpoints.acceptMergeRequest, async (call) => {
+      const merge = call.mergeRequest();
+      const { sha, squash, should_remove_source_branch, merge_commit_message, squash_commit_message } = call.body;
+      if (merge.state === "opened" && merge.pendingReads === 0) await checkConflicts(instance, merge);
+      refuseMerge(instance, merge, sha);
+      const wishes = {
+        squash: squash ?? false,
+        // `force_remove_source_branch`, what the author ticked, counts when the request says nothing.
+        removeSourceBranch: should_remove_source_branch ?? true,
+        mergeMessage: merge_commit_message,
+        squashMessage: squash_commit_message,
+      };
+      await mergeNow(instance, merge, instance.bot, wishes).catch(() => {
+        throw new ApiFailure(422, "Branch cannot be merged");
+      });
+      return { body: await showMergeRequest(instance, merge, mergeStatus(instance, merge)) };
+    }),
+  );
+}
+
+/**
+ * In the order of GitLab's own checks (`lib/api/merge_requests.rb`): permission, state, conflicts, and only then the
+ * head that the caller expects. Nothing may happen between this and the merge.
+ */
+function refuseMerge(instance: Instance, merge: MergeRequest, sha: string | undefined): void {
+  if (!mayMerge(instance, merge)) throw new ApiFailure(401, "401 Unauthorized");
+  if (merge.state !== "opened" || merge.pendingReads > 0) throw new ApiFailure(405, "405 Method Not Allowed");
+  const { detailed_merge_status } = mergeStatus(instance, merge);
+  if (detailed_merge_status === "conflict") throw new ApiFailure(422, "Branch cannot be merged");
+  if (detailed_merge_status !== "mergeable") throw new ApiFailure(405, "405 Method Not Allowed");
+  if (sha !== undefined && sha !== merge.head) {
+    throw new ApiFailure(409, `SHA does not match HEAD of source branch: ${merge.head}`);
+  }
+}

@@ -1,0 +1,59 @@
+import type { ExpandedUserSchema, SimpleMemberSchema, SimpleUserSchema } from "@gitbeaker/rest";
+import type { Instance } from "../model/instance.js";
+import type { Person } from "../model/people.js";
+import type { Members } from "./members.js";
+
+export type ShownUser = Members<SimpleUserSchema, "created_at"> & { readonly locked: boolean };
+
+export function showUser(instance: Instance, person: Person): ShownUser {
+  const { id, username, name, state } = person;
+  return {
+    id,
+    username,
+    name,
+    state,
+    locked: false,
+    avatar_url: `${instance.url}/uploads/-/system/user/avatar/${id}/avatar.png`,
+    web_url: `${instance.url}/${username}`,
+  };
+}
+
+type CurrentUser = ShownUser &
+  Pick<
+    Members<ExpandedUserSchema>,
+    "created_at" | "bio" | "bot" | "public_email" | "email" | "confirmed_at" | "external" | "two_factor_enabled"
+  >;
+
+/** The account behind the token. */
+export function showCurrentUser(instance: Instance): CurrentUser {
+  const { bot } = instance;
+  return {
+    ...showUser(instance, bot),
+    created_at: instance.startedAt.toISOString(),
+    bio: "",
+    bot: bot.bot,
+    public_email: null,
+    email: `${bot.username}@noreply.localhost`,
+    confirmed_at: instance.startedAt.toISOString(),
+    external: false,
+    two_factor_enabled: false,
+  };
+}
+
+type ShownMember = ShownUser &
+  Members<SimpleMemberSchema, "access_level" | "email" | "expires_at"> & {
+    readonly access_level: number;
+    readonly created_at: string;
+    readonly expires_at: string | null;
+    readonly membership_state: string;
+  };
+
+export function showMember(instance: Instance, person: Person, level: number): ShownMember {
+  return {
+    ...showUser(instance, person),
+    access_level: level,
+    created_at: instance.startedAt.toISOString(),
+    expires_at: null,
+    membership_state: "active",
+  };
+}

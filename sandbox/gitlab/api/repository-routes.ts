@@ -1,0 +1,94 @@
+import type { Router } from "express";
+import { projectAddresses } from "../hooks/project-body.js";
+import type { Instance } from "../model/instance.js";
+import type { Project } from "../model/project.js";
+import { ApiFailure, serve } from "./call.js";
+import { readDiffs } from "./diffs.js";
+import * as endpoints from "./endpoints.js";
+import { page } from "./paging.js";
+import { showBranch, showCommit } from "./present-project.js";
+
+/** Branches, the merge base and comparisons, all from git. */
+export function repositoryRoutes(router: Router, instance: Instance): void {
+  const { store } = instance;
+  const tipOf = async (project: Project, branch: string): Promise<string> => {
+    const tip = await store.resolve(project.path, `refs/heads/${branch}`);
+    if (tip === undefined) throw new ApiFailure(404, "404 Branch Not Found");
+    return tip;
+  };
+  router.get(
+    endpoints.listBranches.path,
+    serve(instance, endpoints.listBranches, async (call) => {
+      const project = call.project();
+      const names = (await store.branches(project.path)).filter((name) => name.includes(call.query.search ?? ""));
+      const branches = names.map(async (name) => showBranch(instance, project, name, await tipOf(project, name)));
+      return page(call.url, await Promise.all(branches), call.query);
+    }),
+  );
+  router.get(
+    endpoints.showBranch.path,
+    serve(instance, endpoints.showBranch, async (call) => {
+      const project = call.project();
+      const name = call.param("branch");
+      return { body: await showBranch(instance, project, name, await tipOf(project, name)) };
+    }),
+  );
+  router.delete(
+    endpoints.removeBranch.path,
+    serve(instance, endpoints.removeBranch, async (call) => {
+      const project = call.project();
+      const name = call.param("branch");
+      await tipOf(project, name);
+      if ((project.members.get(instance.bot.id) ?? 0) < 30) throw new ApiFailure(403, "403 Forbidden");
+      if (name === project.defaultBranch) throw new ApiFailure(400, "Cannot remove HEAD branch");
+      if (project.protectedBranches.has(name)) {
+        throw new ApiFailure(400, "You can only delete protected branches using the web interface.");
+      }
+      await store.setRef(project.path, `refs/heads/${name}`, undefined);
+      return { status: 204 };
+    }),
+  );
+  router.get(
+    endpoints.showMergeBase.path,
+    serve(instance, endpoints.showMergeBase, async (call) => {
+      const project = call.project();
+      const { refs } = call.query;
+      if (refs.length < 2) throw new ApiFailure(400, "Provide at least 2 refs");
+      const [first = "", ...others] = await resolveAll(instance, project, refs);
+      let base: string | undefined = first;
+      for (const other of others) {
+        if (base !== undefined) base = await store.mergeBase(project.path, base, other);
+      }
+      if (base === undefined) throw new ApiFailure(404, "404 Merge Base Not Found");
+      return { body: showCommit(instance, project, await instance.commits.read(project.path, base)) };
+    }),
+  );
+  router.get(
+    endpoints.showCompare.path,
+    serve(instance, endpoints.showCompare, async (call) => {
+      const project = call.project();
+      const { from, to, straight } = call.query;
+      const [first = "", last = ""] = await resolveAll(instance, project, [from, to]);
+      const base = straight === true ? first : ((await store.mergeBase(project.path, first, last)) ?? first);
+      const commits = await instance.commits.between(project.path, first, last);
+      const shown = commits.map((commit) => showCommit(instance, project, commit));
+      return {
+        body: {
+          commit: shown.at(-1) ?? null,
+          commits: shown,
+          diffs: await readDiffs(store.directory(project.path), base, last),
+          compare_timeout: false,
+          compare_same_ref: first === last,
+          web_url: `${projectAddresses(instance, project).web}/-/compare/${from}...${to}`,
+        },
+      };
+    }),
+  );
+}
+
+async function resolveAll(instance: Instance, project: Project, refs: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(refs.map((ref) => instance.store.resolve(project.path, ref)));
+  const unknown = refs.filter((_, at) => found[at] === undefined);
+  if (unknown.length > 0) throw new ApiFailure(404, `Could not find ref: ${unknown.join(", ")}`);
+  return found.filter((id) => id !== undefined);
+}

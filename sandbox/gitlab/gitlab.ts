@@ -1,0 +1,41 @@
+import express from "express";
+import { FaultSwitch } from "../faults.js";
+import { smartHttp } from "../git/smart-http.js";
+import { listenOnLoopback } from "../loopback.js";
+import { apiRouter, mayFetch } from "./api/api.js";
+import { GitLabForge } from "./gitlab-forge.js";
+import { Instance, type InstanceOptions } from "./model/instance.js";
+
+/**
+ * Starts a GitLab in miniature on a free loopback port: the REST API under `/api/v4`, git over HTTP and webhooks.
+ * The store stays the caller's to remove.
+ */
+export async function startGitLab(options: InstanceOptions): Promise<GitLabForge> {
+  const instance = new Instance(options);
+  const faults = new FaultSwitch();
+  const requests: { method: string; path: string; authorization: string | undefined }[] = [];
+  const app = express();
+  app.disable("x-powered-by");
+  app.disable("etag");
+  app.set("query parser", "extended");
+  app.use((request, _response, next) => {
+    const authorization = request.get("authorization") ?? request.get("private-token");
+    requests.push({ method: request.method, path: request.path, authorization });
+    next();
+  });
+  app.use(faults.middleware());
+  app.use(apiRouter(instance));
+  app.use(
+    smartHttp(
+      instance.store,
+      (repository, authorization) => {
+        const isMember = instance.projects.get(repository)?.members.has(instance.bot.id) === true;
+        return isMember && mayFetch(instance, authorization);
+      },
+      (path) => instance.projects.get(path.replace(/^\//, "").replace(/\.git$/, ""))?.path,
+    ),
+  );
+  const server = await listenOnLoopback(app);
+  instance.url = server.url;
+  return new GitLabForge(instance, { faults, requests, stop: () => server.stop() });
+}

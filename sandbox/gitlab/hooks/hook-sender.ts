@@ -1,0 +1,109 @@
+import { createHmac, randomUUID } from "node:crypto";
+
+export interface Receiver {
+  readonly url: string;
+  /** Sent as it is in `X-Gitlab-Token`. */
+  readonly secret: string;
+  /** `whsec_…`: deliveries are signed too when it is set. */
+  readonly signingToken?: string;
+}
+
+export interface Delivery {
+  /** Value of `X-Gitlab-Event`. */
+  readonly event: string;
+  /** Value of `Idempotency-Key`. */
+  readonly id: string;
+  /** 0 when no answer came. */
+  readonly status: number;
+  readonly body: string;
+}
+
+export type HookHeaders = Readonly<Record<string, string>>;
+
+/** GitLab gives a receiver ten seconds (https://docs.gitlab.com/user/project/integrations/webhooks/). */
+const timeLimitMs = 10_000;
+
+/** Sends webhooks to the one connected receiver, one after the other, and keeps the answers. */
+export class HookSender {
+  readonly deliveries: Delivery[] = [];
+  readonly #sent = new Map<string, { readonly event: string; readonly body: string; readonly chain: string }>();
+  readonly #now: () => Date;
+  #receiver: Receiver | undefined;
+  #instance = "";
+  #tail: Promise<void> = Promise.resolve();
+
+  constructor(now: () => Date) {
+    this.#now = now;
+  }
+
+  connect(receiver: Receiver, instance: string): void {
+    this.#receiver = receiver;
+    this.#instance = instance;
+  }
+
+  /** Puts a webhook in line; nothing is sent while there is no receiver. */
+  send(event: string, body: unknown): void {
+    if (this.#receiver === undefined) return;
+    const id = randomUUID();
+    this.#sent.set(id, { event, body: JSON.stringify(body), chain: randomUUID() });
+    this.#queue(id);
+  }
+
+  /** Resolves when the receiver has answered, or failed to answer, what is in line now. */
+  answered(): Promise<void> {
+    return this.#tail;
+  }
+
+  /** Resolves when nothing is in line any more. */
+  async idle(): Promise<void> {
+    let waited: Promise<void> | undefined;
+    while (waited !== this.#tail) {
+      waited = this.#tail;
+      await waited;
+    }
+  }
+
+  /** The same body and `Idempotency-Key` once more, as the button "Resend Request" does. */
+  async redeliver(id: string): Promise<void> {
+    if (!this.#sent.has(id)) throw new Error(`There was no delivery ${id}`);
+    this.#queue(id);
+    await this.#tail;
+  }
+
+  #queue(id: string): void {
+    this.#tail = this.#tail.then(() => this.#deliver(id));
+  }
+
+  async #deliver(id: string): Promise<void> {
+    const sent = this.#sent.get(id);
+    const receiver = this.#receiver;
+    if (sent === undefined || receiver === undefined) return;
+    const { event, body } = sent;
+    const headers: HookHeaders = {
+      "content-type": "application/json",
+      "user-agent": "GitLab/19.1.0",
+      "x-gitlab-instance": this.#instance,
+      "x-gitlab-event": event,
+      "x-gitlab-webhook-uuid": randomUUID(),
+      "x-gitlab-event-uuid": sent.chain,
+      "idempotency-key": id,
+      "x-gitlab-token": receiver.secret,
+      ...(receiver.signingToken === undefined ? {} : signature(receiver.signingToken, id, this.#now(), body)),
+    };
+    const signal = AbortSignal.timeout(timeLimitMs);
+    try {
+      const answer = await fetch(receiver.url, { method: "POST", headers, body, signal, redirect: "manual" });
+      this.deliveries.push({ event, id, status: answer.status, body: await answer.text() });
+    } catch (error) {
+      this.deliveries.push({ event, id, status: 0, body: error instanceof Error ? error.message : "no answer" });
+    }
+  }
+}
+
+/** Headers of the Standard Webhooks scheme (https://github.com/standard-webhooks/standard-webhooks). */
+export function signature(signingToken: string, id: string, at: Date, body: string): HookHeaders {
+  const timestamp = String(Math.floor(at.getTime() / 1000));
+  const key = Buffer.from(signingToken.replace(/^whsec_/, ""), "base64");
+  const digest = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
+  return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${digest}` };
+}

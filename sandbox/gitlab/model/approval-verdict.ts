@@ -1,0 +1,27 @@
+import type { Instance } from "./instance.js";
+import type { MergeRequest } from "./merge-request.js";
+
+export interface ApprovalVerdict {
+  readonly approved: boolean;
+  /** Undefined where the edition has no such fields. */
+  readonly required: number | undefined;
+  readonly left: number | undefined;
+}
+
+/**
+ * What `approved` means depends on the edition: on CE that somebody approved; on EE that all rules are met, which on
+ * the Free tier, without rules, is so from the start (GitLab 17 source: `app/models/concerns/approvable.rb`,
+ * `ee/app/models/approval_state.rb`). After a push EE says no until stale approvals are gone.
+ */
+export function approvalVerdict(instance: Instance, merge: MergeRequest): ApprovalVerdict {
+  switch (instance.edition) {
+    case "ce":
+      return { approved: merge.approvals.size > 0, required: undefined, left: undefined };
+    case "free":
+      return { approved: true, required: 0, left: 0 };
+    case "premium": {
+      const left = Math.max(0, instance.approvalsRequired - merge.approvals.size);
+      return { approved: left === 0 && merge.syncingReads === 0, required: instance.approvalsRequired, left };
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import type { GitStore } from "../../git/git-store.js";
+import { HookSender } from "../hooks/hook-sender.js";
+import { CommitReader } from "./commit-reader.js";
+import type { MergeRequest } from "./merge-request.js";
+import { People, type Person } from "./people.js";
+import type { Project } from "./project.js";
+
+/**
+ * What decides how approvals are answered: the FOSS build, the full build on the Free tier, or Premium with one
+ * approval rule.
+ */
+export type Edition = "ce" | "free" | "premium";
+
+/** A quick action found in a note; on GitLab it would have been carried out. */
+export interface QuickActionSeen {
+  readonly by: string;
+  readonly repository: string;
+  readonly number: number;
+  /** Without the slash, in lower case. */
+  readonly action: string;
+}
+
+export interface InstanceOptions {
+  readonly store: GitStore;
+  readonly token: string;
+  readonly bot?: { readonly id: number; readonly username: string };
+  /** `free` when absent. */
+  readonly edition?: Edition;
+  /** Approvals that the rule of `premium` asks for; 1 when absent. */
+  readonly approvalsRequired?: number;
+  /** Reads of a merge request that still find approvals of before a push, on `premium`; 1 when absent. */
+  readonly approvalsSyncingReads?: number;
+  readonly now?: () => Date;
+}
+
+/** Everything that one GitLab knows. */
+export class Instance {
+  readonly store: GitStore;
+  readonly commits: CommitReader;
+  readonly people = new People();
+  readonly projects = new Map<string, Project>();
+  readonly mergeRequests: MergeRequest[] = [];
+  readonly hooks: HookSender;
+  readonly bot: Person;
+  readonly token: string;
+  readonly edition: Edition;
+  readonly approvalsRequired: number;
+  readonly approvalsSyncingReads: number;
+  readonly startedAt: Date;
+  /** What a client asked, or this sandbox answered, against GitLab's API description. */
+  readonly violations: string[] = [];
+  readonly quickActions: QuickActionSeen[] = [];
+  /** Root URL without a final slash; known once the server listens. */
+  url = "";
+  readonly #now: () => Date;
+  #lastTime = 0;
+  #lastProject = 41;
+  #lastId = 5500;
+
+  constructor(options: InstanceOptions) {
+    this.#now = options.now ?? (() => new Date());
+    this.store = options.store;
+    this.commits = new CommitReader(options.store);
+    this.token = options.token;
+    this.edition = options.edition ?? "free";
+    this.approvalsRequired = options.approvalsRequired ?? 1;
+    this.approvalsSyncingReads = options.approvalsSyncingReads ?? 1;
+    this.bot = this.people.add(options.bot?.username ?? "project_42_bot_4ffca233d8298ea1", options.bot?.id ?? 900);
+    this.hooks = new HookSender(() => this.#now());
+    this.startedAt = this.now();
+  }
+
+  /** No two moments are the same, so that what happened later also carries a later time. */
+  now(): Date {
+    this.#lastTime = Math.max(this.#lastTime + 1, this.#now().getTime());
+    return new Date(this.#lastTime);
+  }
+
+  nextProjectId(): number {
+    return (this.#lastProject += 1);
+  }
+
+  /** Ids of everything but projects; far from the numbers that people see, so that a mix-up shows. */
+  nextId(): number {
+    return (this.#lastId += 1);
+  }
+
+  project(path: string): Project {
+    const project = this.projects.get(path);
+    if (project === undefined) throw new Error(`There is no project ${path}`);
+    return project;
+  }
+
+  mergeRequest(path: string, iid: number): MergeRequest {
+    const project = this.project(path);
+    const merge = this.mergeRequests.find((one) => one.project === project && one.iid === iid);
+    if (merge === undefined) throw new Error(`There is no merge request !${iid} in ${path}`);
+    return merge;
+  }
+}

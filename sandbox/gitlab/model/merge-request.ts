@@ -1,0 +1,99 @@
+import type { Person } from "./people.js";
+import type { Project } from "./project.js";
+
+export interface MergeRequest {
+  /** Unique on the whole instance; never the number that people see. */
+  readonly id: number;
+  /** The number that people see. */
+  readonly iid: number;
+  readonly project: Project;
+  readonly sourceProject: Project;
+  readonly author: Person;
+  readonly sourceBranch: string;
+  readonly createdAt: Date;
+  readonly notes: Note[];
+  /** Newest last. */
+  readonly versions: DiffVersion[];
+  readonly labels: Label[];
+  readonly reviewers: Map<number, Reviewer>;
+  /** By the approver's id. */
+  readonly approvals: Map<number, Approval>;
+  /** As people see it, with `Draft: ` in front of a draft's. */
+  title: string;
+  description: string;
+  targetBranch: string;
+  head: string;
+  /** `locked` while a merge is under way. */
+  state: "opened" | "closed" | "merged" | "locked";
+  updatedAt: Date;
+  updatedBy: Person | undefined;
+  mergedBy: Person | undefined;
+  mergedAt: Date | undefined;
+  closedBy: Person | undefined;
+  closedAt: Date | undefined;
+  mergeCommit: string | undefined;
+  squashCommit: string | undefined;
+  /** Undefined until the check in the background has looked at this head and this target. */
+  conflicts: boolean | undefined;
+  /** The next so many reads find the check not yet done. */
+  pendingReads: number;
+  /** The next so many reads find old approvals that a push is about to reset. */
+  syncingReads: number;
+}
+
+export interface Note {
+  readonly id: number;
+  readonly author: Person;
+  readonly createdAt: Date;
+  readonly system: boolean;
+  readonly internal: boolean;
+  readonly discussion: string;
+  body: string;
+  updatedAt: Date;
+  updatedBy: Person | undefined;
+}
+
+/** One state of the diff: each push makes one, and so does a change of the target branch. */
+export interface DiffVersion {
+  readonly id: number;
+  readonly head: string;
+  /** Tip of the target branch at that moment. */
+  readonly start: string;
+  readonly createdAt: Date;
+}
+
+export interface Label {
+  readonly id: number;
+  readonly title: string;
+  readonly createdAt: Date;
+}
+
+export interface Approval {
+  readonly by: Person;
+  readonly at: Date;
+}
+
+export interface Reviewer {
+  readonly person: Person;
+  readonly since: Date;
+  readonly state: "unreviewed" | "reviewed" | "requested_changes" | "approved" | "unapproved";
+}
+
+const draftPrefix = /^\s*(?:\[draft\]|\(draft\)|draft:)\s*/i;
+
+/** A merge request is a draft by its title alone (https://docs.gitlab.com/user/project/merge_requests/drafts/). */
+export function isDraft(merge: Pick<MergeRequest, "title">): boolean {
+  return draftPrefix.test(merge.title);
+}
+
+export function draftTitle(title: string, draft: boolean): string {
+  const bare = title.replace(draftPrefix, "");
+  return draft ? `Draft: ${bare}` : bare;
+}
+
+/** The newest version; every merge request has one from its beginning. */
+export function newestVersion(merge: MergeRequest): DiffVersion {
+  const version = merge.versions.at(-1);
+  if (version === undefined) throw new Error(`Merge request !${merge.iid} has no diff`);
+  return version;
+}

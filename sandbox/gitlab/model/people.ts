@@ -1,0 +1,44 @@
+import { createHash } from "node:crypto";
+
+export interface Person {
+  readonly id: number;
+  readonly username: string;
+  readonly name: string;
+  /** Accounts that GitLab makes for project and group access tokens. */
+  readonly bot: boolean;
+  state: "active" | "blocked";
+}
+
+/** Names of the accounts behind access tokens (https://docs.gitlab.com/user/project/settings/project_access_tokens/). */
+const botName = /^(?:project|group)_\d+_bot_[0-9a-f]+$/;
+
+/** Everybody who has an account. Whoever is named for the first time gets one, with the same id in every run. */
+export class People {
+  readonly #byId = new Map<number, Person>();
+  readonly #byName = new Map<string, Person>();
+
+  add(username: string, id: number): Person {
+    const person: Person = { id, username, name: displayName(username), bot: botName.test(username), state: "active" };
+    this.#byId.set(id, person);
+    this.#byName.set(username.toLowerCase(), person);
+    return person;
+  }
+
+  named(username: string): Person {
+    const known = this.#byName.get(username.toLowerCase());
+    if (known !== undefined) return known;
+    let id = 1000 + (createHash("sha256").update(username.toLowerCase()).digest().readUInt32BE(0) % 1_000_000);
+    while (this.#byId.has(id)) id += 1;
+    return this.add(username, id);
+  }
+
+  withId(id: number): Person | undefined {
+    return this.#byId.get(id);
+  }
+}
+
+function displayName(username: string): string {
+  if (botName.test(username)) return "deploy-gate";
+  const words = username.split(/[._-]+/).filter((word) => word !== "");
+  return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(" ");
+}

@@ -1,0 +1,30 @@
+import type { AccessLevel } from "../../forge.js";
+
+export interface Project {
+  readonly id: number;
+  /** Full path with all groups, for instance `acme/platform/gitops`; also the name in the git store. */
+  readonly path: string;
+  readonly description: string;
+  readonly createdAt: Date;
+  readonly defaultBranch: string;
+  readonly forkOf: Project | undefined;
+  /** Access level by the person's id. */
+  readonly members: Map<number, number>;
+  readonly protectedBranches: Set<string>;
+  /** Merge requests and issues are counted apart. */
+  mergeRequestCount: number;
+  issueCount: number;
+}
+
+/** GitLab's numbers for the words of the sandbox (https://docs.gitlab.com/api/members/#roles); no entry: no member. */
+export const accessLevels: Readonly<Record<Exclude<AccessLevel, "none">, number>> = { read: 10, write: 30, admin: 40 };
+
+/** Last part of the full path. */
+export function projectName(project: Project): string {
+  return project.path.slice(project.path.lastIndexOf("/") + 1);
+}
+
+/** Full path of the group, or of the person, that the project belongs to. */
+export function namespacePath(project: Project): string {
+  return project.path.slice(0, project.path.lastIndexOf("/"));
+}

@@ -1,0 +1,98 @@
+import { generateKeyPairSync } from "node:crypto";
+import { startArgoCd, type ArgoCd, type ArgoCdOptions } from "./argocd/argocd.js";
+import type { Forge } from "./forge.js";
+import { GitStore } from "./git/git-store.js";
+import type { GitHubForge } from "./github/github-forge.js";
+import { startGitHub } from "./github/start-github.js";
+import type { GitLabForge } from "./gitlab/gitlab-forge.js";
+import { startGitLab } from "./gitlab/gitlab.js";
+import type { InstanceOptions } from "./gitlab/model/instance.js";
+
+export const GITLAB_TOKEN = "glpat-sandbox-token";
+export const GITHUB_APP = { id: 424242, slug: "svc-sandbox" };
+/** The account of the service at Argo CD. */
+export const ARGOCD_ACCOUNT = "svc";
+
+/** The App's key pair, PEM; made once per process because it takes a while. */
+let keys: { readonly publicKey: string; readonly privateKey: string } | undefined;
+
+export function appKeys(): { readonly publicKey: string; readonly privateKey: string } {
+  keys ??= generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: "spki", format: "pem" },
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  });
+  return keys;
+}
+
+export interface WorldOptions {
+  readonly github?: boolean;
+  readonly gitlab?: boolean | Pick<InstanceOptions, "edition" | "approvalsRequired">;
+  readonly argocd?: Partial<ArgoCdOptions>;
+}
+
+/** The outside world on loopback: up to two code hosts and an Argo CD that reads their repositories. */
+export interface SandboxWorld {
+  readonly github: GitHubForge | undefined;
+  readonly gitlab: GitLabForge | undefined;
+  readonly argocd: ArgoCd;
+  /** Token of an account that may do everything with applications and sets. */
+  readonly argocdToken: string;
+  stop(): Promise<void>;
+}
+
+/** Starts what is asked for on free ports; stops by its own handle. */
+export async function startSandbox(options: WorldOptions): Promise<SandboxWorld> {
+  const stores: { readonly store: GitStore; readonly forge: Forge }[] = [];
+  const newStore = () => GitStore.create();
+  let github: GitHubForge | undefined;
+  let gitlab: GitLabForge | undefined;
+  if (options.github === true) {
+    const store = await newStore();
+    github = await startGitHub({ store, app: { ...GITHUB_APP, publicKey: appKeys().publicKey } });
+    stores.push({ store, forge: github });
+  }
+  if (options.gitlab !== undefined && options.gitlab !== false) {
+    const store = await newStore();
+    const more = options.gitlab === true ? {} : options.gitlab;
+    gitlab = await startGitLab({ store, token: GITLAB_TOKEN, ...more });
+    stores.push({ store, forge: gitlab });
+  }
+  const argocd = await startArgoCd({ ...options.argocd, repositories: (url) => folderOf(url, stores) });
+  const argocdToken = argocd.addAccount(ARGOCD_ACCOUNT, { permissions: "all" });
+  return {
+    github,
+    gitlab,
+    argocd,
+    argocdToken,
+    async stop() {
+      await argocd.stop();
+      await Promise.all(stores.map(({ forge }) => forge.stop()));
+      await Promise.all(stores.map(({ store }) => store.remove()));
+    },
+  };
+}
+
+/** Argo CD may name a repository by its HTTP URL, or by an SSH one that ends in the same path. */
+function folderOf(
+  url: string,
+  stores: readonly { readonly store: GitStore; readonly forge: Forge }[],
+): string | undefined {
+  const plain = url
+    .trim()
+    .toLowerCase()
+    .replace(/\/$/, "")
+    .replace(/\.git$/, "");
+  for (const { store, forge } of stores) {
+    const name = store.names().find((one) => {
+      const sameHost = plain.startsWith(`${forge.url}/`) || /^(?:ssh:\/\/|[^/]+@)/.test(plain);
+      return sameHost && new RegExp(`[/:]${escaped(one.toLowerCase())}$`).test(plain);
+    });
+    if (name !== undefined) return store.directory(name);
+  }
+  return undefined;
+}
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}

@@ -1,0 +1,57 @@
+import type { ChangeRequest } from "./core/change-request.js";
+import { HeadMoved, safeMessage, StoreUnavailable } from "./core/errors.js";
+import type { StopReason } from "./core/ports.js";
+import type { Refusal } from "./core/result.js";
+import { Stopped } from "./core/stop.js";
+import { loadSettings } from "./load-settings.js";
+import { plansByItself } from "./permitted.js";
+import type { Asked, Run } from "./run.js";
+
+/** What to answer when a run broke; undefined when nothing is to be said. */
+export async function refusalFor(
+  error: unknown,
+  asked: Asked,
+  change: ChangeRequest | undefined,
+  run: Run,
+): Promise<Refusal | undefined> {
+  const { signal, log } = run;
+  if (signal.aborted && signal.reason instanceof Stopped) {
+    log.info({ reason: signal.reason.reason }, "command stopped");
+    return refusalForStop(signal.reason.reason, asked, change, run);
+  }
+  if (error instanceof HeadMoved) return { reason: "head-moved" };
+  if (error instanceof StoreUnavailable) {
+    log.error({ err: error }, "the store is away; nothing was run");
+    return { reason: "store-unavailable" };
+  }
+  log.error({ err: error }, "command failed");
+  return { reason: "failure", message: safeMessage(error) };
+}
+
+async function refusalForStop(
+  reason: StopReason,
+  asked: Asked,
+  change: ChangeRequest | undefined,
+  run: Run,
+): Promise<Refusal | undefined> {
+  if (asked.by === undefined) return undefined;
+  if (reason === "shutdown") return { reason: "failure", message: "svc was restarted before the command had begun" };
+  if (asked.command !== "not-a-command" && asked.command.name === "sync") {
+    return reason === "pushed" ? { reason: "head-moved" } : { reason: "closed", state: "closed" };
+  }
+  if (reason === "closed") return { reason: "superseded", by: "closed" };
+  return (await willReplan(change, run)) ? undefined : { reason: "superseded", by: "pushed" };
+}
+
+/** Whether the push that stopped a plan brings an automatic plan, which then is the answer. */
+async function willReplan(change: ChangeRequest | undefined, run: Run): Promise<boolean> {
+  const { config } = run;
+  if (change === undefined || !plansByItself(change, config)) return false;
+  try {
+    const fresh = await run.host.getChangeRequest(change);
+    const snapshot = await run.repositories.open(fresh, await run.host.cloneSource(fresh));
+    return (await loadSettings(config, fresh, snapshot)).settings.autoplan;
+  } catch {
+    return config.defaults.autoplan;
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * Markdown that outside text cannot break out of. Everything untrusted goes into a fence or a code span: there it can
+ * neither mention people, link or close things, render HTML, nor run a quick action on GitLab.
+ */
+
+const CONTROLS = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+/** One line of untrusted text as a code span; controls, line breaks and bidirectional marks are taken out. */
+export function code(text: string): string {
+  const clean = oneLine(text);
+  const delimiter = "`".repeat(longestRun(clean) + 1);
+  const padding = /^`|`$|^ .* $/.test(clean) || clean === "" ? " " : "";
+  return `${delimiter}${padding}${clean}${padding}${delimiter}`;
+}
+
+/** Several code spans as a list in a sentence. */
+export function codes(texts: readonly string[]): string {
+  return texts.map(code).join(", ");
+}
+
+/** A name that cannot do harm is printed as it is, any other as a code span. */
+export function plainName(text: string): string {
+  return /^[a-z0-9](?:[a-z0-9./-]*[a-z0-9])?$/i.test(text) ? text : code(text);
+}
+
+/**
+ * A fenced block of untrusted lines. Each line of text gets a leading space: GitLab's quick-action parser ends a block
+ * at the first line of three backticks even inside a longer fence, and would then read a line that begins with `/`.
+ */
+export function fence(text: string): string {
+  const lines = withoutDeceivers(text).trimEnd().split("\n");
+  return fenced(lines.map((line) => ` ${line}`).join("\n"), "");
+}
+
+/** A fenced diff; each of its lines begins with a space, `+`, `-`, `@`, `#` or a backslash already. */
+export function diffFence(diff: string): string {
+  return fenced(withoutDeceivers(diff).trimEnd(), "diff");
+}
+
+/** A collapsible; the blank lines make hosts render Markdown inside. */
+export function details(summary: string, content: string): string {
+  return `<details><summary>${escapeHtml(summary)}</summary>\n\n${content}\n\n</details>`;
+}
+
+export function escapeHtml(text: string): string {
+  return oneLine(text)
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
+
+/**
+ * A sentence of ours that carries names from outside, on one line. What Markdown and HTML act on is escaped; `@`, `#` and `!`
+ * get a zero-width space behind them, because hosts look for mentions and references after the escapes are gone.
+ */
+export function sentence(text: string): string {
+  return oneLine(shortened(text, 1000))
+    .replace(/[@#!](?=[\w/])/g, (character) => `${character}\u200b`)
+    .replace(/[[\]|*_~\\]/g, (character) => `\\${character}`)
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll("`", "&#96;");
+}
+
+/** A warning on a line of its own. */
+export function warning(text: string): string {
+  const escaped = sentence(text);
+  const ended = /[.!?]$/.test(escaped) ? escaped : `${escaped}.`;
+  return `⚠️ ${ended.charAt(0).toUpperCase()}${ended.slice(1)}`;
+}
+
+/** Untrusted text cut to a length, never inside a surrogate pair, with a visible mark. */
+export function shortened(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const cut = text.slice(0, limit);
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\r\n\t]+/g, " ").replace(CONTROLS, "");
+}
+
+/** Takes out what makes a text look different from what it is; line breaks and tabs stay. */
+function withoutDeceivers(text: string): string {
+  return text.replace(/\r\n?/g, "\n").replace(CONTROLS, (character) => (/[\n\t]/.test(character) ? character : ""));
+}
+
+function fenced(content: string, language: string): string {
+  const delimiter = "`".repeat(Math.max(3, longestRun(content) + 1));
+  return `${delimiter}${language}\n${content}\n${delimiter}`;
+}
+
+function longestRun(text: string): number {
+  return Math.max(0, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
+}

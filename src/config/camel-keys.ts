@@ -1,0 +1,22 @@
+type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
+
+/** The same value with its `snake_case` keys, as files write them, in `camelCase`, as code does. */
+export type CamelKeys<T> = T extends readonly (infer Item)[]
+  ? readonly CamelKeys<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T as Key extends string ? Camel<Key> : never]: CamelKeys<T[Key]> }
+    : T;
+
+export function camelKeys<T>(value: T): CamelKeys<T> {
+  return convert(value) as CamelKeys<T>;
+}
+
+function convert(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(convert);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [camel(key), convert(member)]));
+}
+
+function camel(key: string): string {
+  return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,46 @@
+import { basename } from "node:path";
+import { REPOSITORY_FILE, SERVICE } from "../names.js";
+import type { Environment } from "./environment.js";
+import { describeProblem } from "./problem.js";
+import { parseRepositoryConfig } from "./repository.js";
+import type { ReadFile } from "./server-parts.js";
+import { loadServerConfig } from "./server.js";
+import type { ConfigFile } from "./server.js";
+
+export interface CheckResult {
+  readonly lines: readonly string[];
+  /** 0 when every file is valid, else 1. */
+  readonly exitCode: 0 | 1;
+}
+
+/** Checks each repository's file on its own, and all other files together as the server's configuration. */
+export function checkFiles(files: readonly ConfigFile[], env: Environment, readFile?: ReadFile): CheckResult {
+  const repositoryFiles = files.filter((file) => isRepositoryFile(file.name));
+  const serverFiles = files.filter((file) => !isRepositoryFile(file.name));
+  const results = [
+    ...(serverFiles.length === 0 ? [] : [checkServer(serverFiles, env, readFile)]),
+    ...repositoryFiles.map(checkRepository),
+  ];
+  return {
+    lines: results.flatMap((result) => result.lines),
+    exitCode: results.some((result) => result.exitCode !== 0) ? 1 : 0,
+  };
+}
+
+function isRepositoryFile(path: string): boolean {
+  const name = basename(path);
+  return name === REPOSITORY_FILE || (name.startsWith(`.${SERVICE}.`) && /\.ya?ml$/.test(name));
+}
+
+function checkServer(files: readonly ConfigFile[], env: Environment, readFile?: ReadFile): CheckResult {
+  const result = loadServerConfig(files, env, readFile);
+  if (result.kind === "invalid") return { lines: result.problems.map(describeProblem), exitCode: 1 };
+  const names = files.map((file) => file.name).join(", ");
+  return { lines: [...result.warnings.map((warning) => `warning: ${warning}`), `${names}: valid`], exitCode: 0 };
+}
+
+function checkRepository(file: ConfigFile): CheckResult {
+  const result = parseRepositoryConfig(file.text, file.name);
+  if (result.kind === "invalid") return { lines: result.problems.map(describeProblem), exitCode: 1 };
+  return { lines: [`${file.name}: valid`], exitCode: 0 };
+}

@@ -1,0 +1,55 @@
+import { keyPath } from "./problem.js";
+import type { ConfigProblem } from "./problem.js";
+import { Expanded } from "./schema-parts.js";
+import type { ConfigTree, MapTree } from "./yaml-tree.js";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Puts the values of environment variables in for `${NAME}`, in values only and after parsing, so that a value with a
+ * colon or a line break does no harm. `$${` stands for a literal `${`. Problems name the key and the variable, never a value.
+ */
+export function expandEnvironment(
+  tree: MapTree,
+  env: Environment,
+): { tree: MapTree; problems: readonly ConfigProblem[] } {
+  const problems: ConfigProblem[] = [];
+  return { tree: expandMap(tree, [], env, problems), problems };
+}
+
+function expandMap(tree: MapTree, path: readonly PropertyKey[], env: Environment, problems: ConfigProblem[]): MapTree {
+  const entries = [...tree.entries].map(
+    ([key, { keyAt, value }]) => [key, { keyAt, value: expand(value, [...path, key], env, problems) }] as const,
+  );
+  return { ...tree, entries: new Map(entries) };
+}
+
+function expand(
+  tree: ConfigTree,
+  path: readonly PropertyKey[],
+  env: Environment,
+  problems: ConfigProblem[],
+): ConfigTree {
+  if (tree.kind === "map") return expandMap(tree, path, env, problems);
+  if (tree.kind === "list") {
+    return { ...tree, items: tree.items.map((item, index) => expand(item, [...path, index], env, problems)) };
+  }
+  const { value } = tree;
+  if (typeof value !== "string" || !value.includes("${")) return tree;
+  const report = (message: string): string => {
+    problems.push({ ...tree.at, key: keyPath(path), message });
+    return "";
+  };
+  const expanded = value.replace(
+    /\$?\$\{(?:([A-Za-z_][A-Za-z0-9_]*)\})?/g,
+    (found: string, name: string | undefined) => {
+      if (found.startsWith("$$")) return found.slice(1);
+      if (name === undefined) {
+        return report("`${` must be followed by a variable's name and `}`; `$${` stands for itself");
+      }
+      const known = Object.hasOwn(env, name) ? env[name] : undefined;
+      return known ?? report(`the environment variable ${name} is not set`);
+    },
+  );
+  return { ...tree, value: new Expanded(expanded) };
+}

@@ -1,0 +1,30 @@
+import { errorCode } from "./error-code.js";
+import type { ConfigFile } from "./server.js";
+
+/** The named files' texts, or one sentence for each file that cannot be read. */
+export type FilesRead =
+  | { readonly kind: "read"; readonly files: readonly ConfigFile[] }
+  | { readonly kind: "unreadable"; readonly messages: readonly string[] };
+
+/** Reads configuration files in order; `readFile` is `node:fs/promises` in the real service. */
+export async function loadServerFiles(
+  paths: readonly string[],
+  readFile: (path: string) => Promise<string>,
+): Promise<FilesRead> {
+  const results = await Promise.allSettled(paths.map(async (name) => ({ name, text: await readFile(name) })));
+  const files: ConfigFile[] = [];
+  const messages: string[] = [];
+  results.forEach((result, index) => {
+    if (result.status === "fulfilled") files.push(result.value);
+    else messages.push(`${paths[index] ?? ""}: the file cannot be read: ${reasonOf(result.reason)}`);
+  });
+  return messages.length === 0 ? { kind: "read", files } : { kind: "unreadable", messages };
+}
+
+function reasonOf(error: unknown): string {
+  const code = errorCode(error);
+  if (code === "ENOENT") return "there is no such file; name one with -c FILE";
+  if (code === "EACCES") return "access denied";
+  if (code === "EISDIR") return "it is a folder";
+  return code ?? "unknown reason";
+}

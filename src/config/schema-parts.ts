@@ -1,0 +1,142 @@
+import { z } from "zod";
+import { parseDuration } from "./duration.js";
+import { nearest } from "./nearest.js";
+import { patternProblem } from "./pattern.js";
+
+/** A text that held `${NAME}`, after the variables' values were put in: it may stand for a number or for true and false. */
+export class Expanded {
+  constructor(readonly text: string) {}
+}
+
+/** The answer of a reader that cannot take the value; without a message, what is allowed is said. */
+export class Wrong {
+  constructor(readonly message?: string) {}
+}
+
+/** A value with one sentence of what is allowed. Messages never quote the value: it may be a secret. */
+export function leaf<T>(allowed: string, read: (input: unknown) => T | Wrong) {
+  return z.unknown().transform((input, context): T => {
+    const value = read(input);
+    if (!(value instanceof Wrong)) return value;
+    const found = input === undefined ? `is required: ${allowed}` : `expected ${allowed}; found ${kindOf(input)}`;
+    context.issues.push({ code: "custom", input, message: value.message ?? found });
+    return z.NEVER;
+  });
+}
+
+/** A leaf over text. */
+export function textLeaf<T>(allowed: string, read: (text: string) => T | Wrong) {
+  return leaf(allowed, (input) => {
+    const text = textOf(input);
+    return text === undefined ? new Wrong() : read(text);
+  });
+}
+
+export function text() {
+  return textLeaf("text that is not empty (quote numbers)", (value) => (value.trim() === "" ? new Wrong() : value));
+}
+
+/** Spaces and line breaks at the ends are refused: they come from files and editors, and make every comparison fail. */
+export function secret() {
+  return textLeaf("text that is not empty and has no space or line break at its ends (quote numbers)", (value) =>
+    value.trim() === "" || value.trim() !== value ? new Wrong() : value,
+  );
+}
+
+export function flag() {
+  return leaf("true or false", (input) => {
+    if (typeof input === "boolean") return input;
+    if (input instanceof Expanded && input.text === "true") return true;
+    return input instanceof Expanded && input.text === "false" ? false : new Wrong();
+  });
+}
+
+export function count(smallest: number, largest: number) {
+  const most = largest === Number.MAX_SAFE_INTEGER ? "upwards" : `to ${largest}`;
+  return leaf(`a whole number from ${smallest} ${most}`, (input) => {
+    const value = input instanceof Expanded && /^\d{1,15}$/.test(input.text) ? Number(input.text) : input;
+    if (typeof value !== "number" || !Number.isInteger(value)) return new Wrong();
+    return value >= smallest && value <= largest ? value : new Wrong();
+  });
+}
+
+/** A duration in milliseconds; `longest` as people write it. */
+export function duration(longest: string) {
+  const most = parseDuration(longest) ?? 0;
+  return textLeaf(`a duration such as 30s, 10m or 1h30m, ${longest} at most`, (value) => {
+    const milliseconds = parseDuration(value);
+    return milliseconds === undefined || milliseconds > most ? new Wrong() : milliseconds;
+  });
+}
+
+export function oneOf<const T extends string>(values: readonly T[]) {
+  return textLeaf(`one of ${values.join(", ")}`, (value) => values.find((known) => known === value) ?? new Wrong());
+}
+
+/** An http or https address without its trailing slashes. */
+export function url() {
+  return textLeaf("an address that begins with http:// or https://, without user, query and fragment", (value) =>
+    isWebAddress(value) ? value.replace(/\/+$/, "") : new Wrong(),
+  );
+}
+
+/** An address that is compared as it stands: a trailing slash is part of it. */
+export function exactUrl() {
+  return textLeaf("an address that begins with http:// or https://, without user, query and fragment", (value) =>
+    isWebAddress(value) ? value : new Wrong(),
+  );
+}
+
+export function pattern() {
+  return textLeaf("an exact name, or a pattern with `*`", (value) => {
+    const problem = patternProblem(value);
+    return problem === undefined ? value : new Wrong(problem);
+  });
+}
+
+export function listOf<T extends z.ZodType>(item: T, most = 1000) {
+  return z.array(item, { error: (issue) => misplaced("a list", issue.input) }).max(most, `at most ${most} entries`);
+}
+
+/** A map of known keys; a section that is written down but empty counts as present. */
+export function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  const known = Object.keys(shape);
+  const strict = z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== "unrecognized_keys") return misplaced(`a section with ${known.join(", ")}`, issue.input);
+      return issue.keys.map((key) => unknownKey(key, known)).join("\n"); // one line per key, see `validate`
+    },
+  });
+  return z.preprocess((input) => input ?? (input === null ? {} : input), strict);
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const meant = nearest(key, known);
+  return meant === undefined
+    ? `unknown key; allowed here: ${known.join(", ")}`
+    : `unknown key; did you mean \`${meant}\`?`;
+}
+
+function misplaced(allowed: string, input: unknown): string {
+  return input === undefined ? `is required: ${allowed}` : `expected ${allowed}; found ${kindOf(input)}`;
+}
+
+function textOf(input: unknown): string | undefined {
+  if (input instanceof Expanded) return input.text;
+  return typeof input === "string" ? input : undefined;
+}
+
+function kindOf(input: unknown): string {
+  if (input === null) return "nothing";
+  const value = textOf(input);
+  if (value !== undefined) return value.trim() === "" ? "empty text" : "other text";
+  if (Array.isArray(input)) return "a list";
+  if (typeof input === "boolean") return "true or false";
+  return typeof input === "number" ? "a number" : "a section";
+}
+
+function isWebAddress(value: string): boolean {
+  if (!/^https?:\/\/[^\s?#]+$/i.test(value) || !URL.canParse(value)) return false;
+  const { username, password } = new URL(value);
+  return username === "" && password === "";
+}

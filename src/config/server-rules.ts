@@ -1,0 +1,72 @@
+import { HOST_IDS, HOST_TITLES } from "../names.js";
+import type { ConfigProblem } from "./problem.js";
+import { Expanded } from "./schema-parts.js";
+import type { ServerConfig } from "./server-config.js";
+import { problemAt, treeAt } from "./validate.js";
+import type { MapTree } from "./yaml-tree.js";
+
+const STORE_KINDS = ["address", "sentinel", "cluster"] as const;
+
+/** What no single key can say: rules between keys, checked on what is written down, whether or not the rest is valid. */
+export function serverRules(tree: MapTree): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const has = (...path: string[]): boolean => treeAt(tree, path) !== undefined;
+  if (!HOST_IDS.some((host) => has(host))) {
+    problems.push(problemAt(tree, [], "at least one host is needed: a section `hosta` (GitHub) or `hostb` (GitLab)"));
+  }
+  if (isTrue(tree, ["auth", "enabled"]) && !has("auth", "session_secret")) {
+    problems.push(
+      problemAt(tree, ["auth", "session_secret"], "is required when auth.enabled is true: 32 random bytes as hex"),
+    );
+  }
+  // With only one of them, a self-hosted GitHub's token would be sent to github.com, or the other way round.
+  if (has("hosta", "api_url") !== has("hosta", "web_url")) {
+    const missing = has("hosta", "api_url") ? "web_url" : "api_url";
+    problems.push(
+      problemAt(tree, ["hosta", missing], "is required: api_url and web_url of a self-hosted GitHub belong together"),
+    );
+  }
+  const stores = STORE_KINDS.filter((kind) => has("kvstore", kind));
+  if (stores.length > 1) {
+    problems.push(
+      problemAt(tree, ["kvstore", stores[1] ?? ""], `only one of ${STORE_KINDS.join(", ")} may be set`, true),
+    );
+  }
+  return problems;
+}
+
+/** What is allowed, but most likely not meant. Shown at start and by the check command. */
+export function serverWarnings(config: ServerConfig): readonly string[] {
+  const { auth, server } = config;
+  if (!auth.enabled) return [];
+  const warnings: string[] = [];
+  const open = (key: string, keys: string) =>
+    warnings.push(`auth.${key}: everybody with an account there can log in; restrict it with ${keys}`);
+  if (auth.hosta !== undefined && auth.hosta.allowedOrgs.length + auth.hosta.allowedTeams.length === 0) {
+    open("hosta", `allowed_orgs or allowed_teams (${HOST_TITLES.hosta})`);
+  }
+  if (auth.hostb?.allowedGroups.length === 0) open("hostb", `allowed_groups (${HOST_TITLES.hostb})`);
+  if (auth.oidc?.allowedDomains.length === 0) open("oidc", "allowed_domains");
+  if (auth.basic !== undefined) {
+    warnings.push("auth.basic: users with passwords in the file are for local development only");
+  }
+  const oauth = auth.hosta ?? auth.hostb ?? auth.oidc;
+  if (oauth === undefined && auth.basic === undefined) {
+    warnings.push("auth.enabled: no provider is configured, so nobody can log in; add hosta, hostb, oidc or basic");
+  }
+  if (oauth !== undefined && server.baseUrl === undefined) {
+    warnings.push(
+      "server.base_url is not set: the callback addresses registered with the login providers begin with it",
+    );
+  }
+  if ((auth.sessionSecret ?? "").length < 32) {
+    warnings.push("auth.session_secret is shorter than 32 characters; 32 random bytes as hex are advised");
+  }
+  return warnings;
+}
+
+function isTrue(tree: MapTree, path: readonly string[]): boolean {
+  const found = treeAt(tree, path);
+  if (found?.kind !== "scalar") return false;
+  return found.value === true || (found.value instanceof Expanded && found.value.text === "true");
+}

@@ -1,0 +1,127 @@
+import { REPOSITORY_FILE } from "../names.js";
+import type { MergeMethod } from "./merge-method.js";
+import { matchesName } from "./pattern.js";
+import type { ConfigProblem } from "./problem.js";
+import { NO_REPOSITORY_CONFIG, parseRepositoryConfig } from "./repository.js";
+import type { RepositoryConfig, RepositoryConfigResult } from "./repository.js";
+import type { ServerDefaults } from "./server-config.js";
+
+export { MERGE_METHODS } from "./merge-method.js";
+export type { MergeMethod } from "./merge-method.js";
+export { describeProblem } from "./problem.js";
+
+/** What holds for one change request: server defaults, overruled by the base branch's repository file. */
+export interface Settings {
+  readonly autoplan: boolean;
+  readonly skipNoChanges: boolean;
+  readonly autoMerge: boolean;
+  readonly mergeMethod: MergeMethod;
+  readonly deleteSourceBranch: boolean;
+  /** Branches never deleted after a merge, the four names of the specification included. */
+  readonly protectedBranches: readonly string[];
+  readonly prune: boolean;
+  readonly planDrafts: boolean;
+  readonly allowForks: boolean;
+  readonly commandAccess: "write" | "anyone";
+  readonly allowedBots: readonly string[];
+  /** Explicit mapping from applications (exact name or wildcard) to glob patterns: union of base and head. */
+  readonly applications: readonly { readonly name: string; readonly paths: readonly string[] }[];
+  /** Glob patterns that narrow the scan for Application resources: union of base and head; empty means all files. */
+  readonly crPaths: readonly string[];
+  /** Which repositories may drive which applications, from the server's file. */
+  readonly applicationRepositories: readonly {
+    readonly application: string;
+    readonly repositories: readonly string[];
+  }[];
+  /** What a sync of this application requires: exact entry, else wildcard entry, else repository, else server. */
+  requirementsFor(application: string): Requirements;
+}
+
+export interface Requirements {
+  readonly requireApproval: boolean;
+  readonly requireUpToDate: boolean;
+}
+
+/** What a change request's two repository files and the server's defaults come to. */
+export interface Resolution {
+  /** In force for everything that still works when a file is broken: unlock, rollback, help. */
+  readonly settings: Settings;
+  /** Mistakes of the broken file, or of both. */
+  readonly problems: readonly ConfigProblem[];
+  /** Which file is broken; `base` also when both are. Plans and syncs stop then, unless `repairs`. */
+  readonly brokenAt: "head" | "base" | undefined;
+  /** The base branch's file is broken and the head puts it right, or away: plans and syncs go on under approval. */
+  readonly repairs: boolean;
+}
+
+/** Branches that are never deleted. */
+const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
+
+/**
+ * Joins server defaults and the repository file of base and head (undefined where there is none). Policy is the base
+ * branch's: a change request cannot loosen the rules it is judged by. `applications` and `cr_paths` are the union of both
+ * sides, so that it can add to what is looked at and take nothing away. With a broken file on the base branch nobody knows
+ * the repository's policy, and every application needs approval.
+ */
+export function resolveSettings(
+  defaults: ServerDefaults,
+  server: Pick<Settings, "applicationRepositories">,
+  files: { readonly base: string | undefined; readonly head: string | undefined },
+): Resolution {
+  const base = readSide(files.base, `${REPOSITORY_FILE} (base branch)`);
+  const head = files.head === files.base ? base : readSide(files.head, REPOSITORY_FILE);
+  const sides = [base, head].flatMap((side) => (side.kind === "valid" ? [side.config] : []));
+  const policy = base.kind === "valid" ? base.config : { ...NO_REPOSITORY_CONFIG, requireApproval: true };
+  const settings: Settings = {
+    autoplan: policy.autoplan ?? defaults.autoplan,
+    skipNoChanges: policy.skipNoChanges ?? defaults.skipNoChanges,
+    autoMerge: policy.autoMerge ?? defaults.autoMerge,
+    mergeMethod: policy.mergeMethod ?? defaults.mergeMethod,
+    deleteSourceBranch: policy.deleteSourceBranch ?? defaults.deleteSourceBranch,
+    protectedBranches: [...new Set([...NEVER_DELETED, ...defaults.protectedBranches])],
+    prune: defaults.prune,
+    planDrafts: defaults.planDrafts,
+    allowForks: defaults.allowForks,
+    commandAccess: defaults.commandAccess,
+    allowedBots: defaults.allowedBots,
+    applications: unionOfApplications(sides),
+    crPaths: unionOfCrPaths(sides),
+    applicationRepositories: server.applicationRepositories,
+    requirementsFor: (application) => requirementsOf(application, policy, defaults),
+  };
+  const problems = [...new Set([head, base])].flatMap((side) => (side.kind === "invalid" ? side.problems : []));
+  const brokenAt = base.kind === "invalid" ? "base" : head.kind === "invalid" ? "head" : undefined;
+  return { settings, problems, brokenAt, repairs: brokenAt === "base" && head.kind === "valid" };
+}
+
+function readSide(text: string | undefined, name: string): RepositoryConfigResult {
+  return text === undefined ? { kind: "valid", config: NO_REPOSITORY_CONFIG } : parseRepositoryConfig(text, name);
+}
+
+function unionOfApplications(sides: readonly RepositoryConfig[]): Settings["applications"] {
+  const paths = new Map<string, Set<string>>();
+  for (const application of sides.flatMap((side) => side.applications)) {
+    const known = paths.get(application.name) ?? new Set();
+    paths.set(application.name, new Set([...known, ...application.paths]));
+  }
+  return [...paths].map(([name, patterns]) => ({ name, paths: [...patterns] }));
+}
+
+/** Empty, which means all files, as soon as one side says so or cannot be read. */
+function unionOfCrPaths(sides: readonly RepositoryConfig[]): readonly string[] {
+  const lists = sides.map((side) => side.crPaths ?? []);
+  return lists.length < 2 || lists.some((list) => list.length === 0) ? [] : [...new Set(lists.flat())];
+}
+
+/** For each requirement on its own: exact entry, then the first wildcard entry in the file's order, repository, server. */
+function requirementsOf(application: string, policy: RepositoryConfig, defaults: ServerDefaults): Requirements {
+  const exact = policy.syncRequirements.filter((entry) => entry.name === application);
+  const wildcard = policy.syncRequirements.filter(
+    (entry) => entry.name !== application && matchesName(entry.name, application),
+  );
+  const inOrder = [...exact, ...wildcard, policy, defaults];
+  return {
+    requireApproval: inOrder.find((each) => each.requireApproval !== undefined)?.requireApproval ?? true,
+    requireUpToDate: inOrder.find((each) => each.requireUpToDate !== undefined)?.requireUpToDate ?? true,
+  };
+}

@@ -1,0 +1,154 @@
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import type { ErrorCode, Node, Pair, YAMLError, YAMLMap } from "yaml";
+import { keyPath } from "./problem.js";
+import type { ConfigProblem, Place } from "./problem.js";
+
+const DEEPEST = 20;
+const MOST_NODES = 20_000;
+const MOST_SYNTAX_PROBLEMS = 20;
+
+export type ConfigTree = MapTree | ListTree | ScalarTree;
+
+export interface MapTree {
+  readonly kind: "map";
+  readonly at: Place;
+  readonly entries: ReadonlyMap<string, { readonly keyAt: Place; readonly value: ConfigTree }>;
+}
+
+export interface ListTree {
+  readonly kind: "list";
+  readonly at: Place;
+  readonly items: readonly ConfigTree[];
+}
+
+export interface ScalarTree {
+  readonly kind: "scalar";
+  readonly at: Place;
+  readonly value: unknown;
+}
+
+export interface YamlRead {
+  /** Undefined when the text is no single YAML document with a map at its root. */
+  readonly tree: MapTree | undefined;
+  readonly problems: readonly ConfigProblem[];
+}
+
+/** What the parser's codes mean; its own messages quote the text, which may be a secret. */
+const SYNTAX: Partial<Record<ErrorCode, string>> = {
+  BAD_ALIAS: "an alias (`*name`) is malformed",
+  BAD_DQ_ESCAPE: "a double-quoted text holds an unknown escape; use single quotes or double the backslash",
+  BAD_INDENT: "the indentation does not fit the lines above",
+  BAD_SCALAR_START: "a text that begins with this character needs quotes",
+  BLOCK_AS_IMPLICIT_KEY: "a value that holds `: ` needs quotes",
+  MISSING_CHAR: "a colon, closing quote, bracket or comma is missing",
+  MULTILINE_IMPLICIT_KEY: "a key must stand on one line and be followed by a colon",
+  MULTIPLE_DOCS: "only one document is allowed in this file; remove the `---`",
+  RESOURCE_EXHAUSTION: "it is nested too deeply",
+  TAB_AS_INDENT: "indent with spaces, not with tabs",
+  UNEXPECTED_TOKEN: "this cannot stand here; a `${NAME}` inside `[ ]` or `{ }` needs quotes",
+};
+
+/**
+ * Reads one YAML document with the place of every value. The text may be hostile: its size, depth and aliases are
+ * bounded, and every mistake is a value.
+ */
+export function readYaml(text: string, file: string, largest: number): YamlRead {
+  const start: Place = { file, line: 1, column: 1 };
+  const bad = (message: string): YamlRead => ({ tree: undefined, problems: [{ ...start, key: "", message }] });
+  if (Buffer.byteLength(text) > largest) return bad(`the file is larger than ${largest / 1024} KiB`);
+  const lineCounter = new LineCounter();
+  const place = (offset: number): Place => {
+    const { line, col } = lineCounter.linePos(offset);
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
+  };
+  const syntax = (error: YAMLError): ConfigProblem => ({
+    ...place(error.pos[0]),
+    key: "",
+    message: `not valid YAML: ${SYNTAX[error.code] ?? `the parser says ${error.code}`}`,
+  });
+  // The library's own look-out for duplicate keys compares each with each; TreeBuilder does it with a map.
+  // With a silent log level it would drop a second document without a word.
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false, logLevel: "error" });
+  const errors = [...document.errors, ...document.warnings];
+  if (errors.length > 0) return { tree: undefined, problems: errors.slice(0, MOST_SYNTAX_PROBLEMS).map(syntax) };
+  if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
+    return { tree: { kind: "map", at: start, entries: new Map() }, problems: [] };
+  }
+  if (!isMap(document.contents)) return bad("the file must hold keys with values (a YAML map)");
+  const builder = new TreeBuilder(place);
+  const tree = builder.build(document.contents, start, []);
+  return { tree: tree.kind === "map" ? tree : undefined, problems: builder.problems };
+}
+
+/** Turns the parser's nodes into a tree, following aliases in document order with a budget. */
+class TreeBuilder {
+  readonly problems: ConfigProblem[] = [];
+  private readonly anchors = new Map<string, Node>();
+  private nodes = 0;
+
+  constructor(private readonly place: (offset: number) => Place) {}
+
+  build(node: unknown, at: Place, path: readonly PropertyKey[]): ConfigTree {
+    const nothing: ScalarTree = { kind: "scalar", at, value: null };
+    if (++this.nodes > MOST_NODES) {
+      if (this.nodes === MOST_NODES + 1) {
+        this.report(at, path, `the file holds more than ${MOST_NODES} values; aliases count each time`);
+      }
+      return nothing;
+    }
+    if (path.length > DEEPEST) {
+      this.report(at, path.slice(0, DEEPEST), `it is nested deeper than ${DEEPEST} levels`);
+      return nothing;
+    }
+    if (isAlias(node)) {
+      const target = this.anchors.get(node.source);
+      if (target !== undefined) return this.build(target, at, path);
+      this.report(at, path, "the alias names no anchor above it");
+      return nothing;
+    }
+    if ((isMap(node) || isSeq(node) || isScalar(node)) && node.anchor !== undefined) {
+      this.anchors.set(node.anchor, node);
+    }
+    if (isMap(node)) return this.map(node, at, path);
+    if (isSeq(node)) {
+      return {
+        kind: "list",
+        at,
+        items: node.items.map((item, index) => this.build(item, this.at(item, at), [...path, index])),
+      };
+    }
+    return isScalar(node) ? { kind: "scalar", at: this.at(node, at), value: node.value } : nothing;
+  }
+
+  private map(map: YAMLMap, at: Place, path: readonly PropertyKey[]): MapTree {
+    const entries = new Map<string, { keyAt: Place; value: ConfigTree }>();
+    for (const pair of map.items) {
+      const keyAt = this.at(pair.key, at);
+      const key = plainKey(pair);
+      if (key === undefined) {
+        this.report(keyAt, path, "a key must be a plain text");
+        continue;
+      }
+      const first = entries.get(key);
+      if (first !== undefined) {
+        this.report(keyAt, [...path, key], `the key is set twice, first on line ${first.keyAt.line}`);
+      } else entries.set(key, { keyAt, value: this.build(pair.value, keyAt, [...path, key]) });
+    }
+    return { kind: "map", at, entries };
+  }
+
+  private at(node: unknown, otherwise: Place): Place {
+    const offset = isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? node.range?.[0] : undefined;
+    return offset === undefined ? otherwise : this.place(offset);
+  }
+
+  private report(at: Place, path: readonly PropertyKey[], message: string): void {
+    this.problems.push({ ...at, key: keyPath(path), message });
+  }
+}
+
+function plainKey(pair: Pair): string | undefined {
+  if (!isScalar(pair.key)) return undefined;
+  const key: unknown = pair.key.value;
+  return typeof key === "string" || typeof key === "number" || typeof key === "boolean" ? String(key) : undefined;
+}

@@ -1,0 +1,22 @@
+import type { ChangeRequestRef } from "../change-request.js";
+import type { DeploymentStore, LockStore } from "../ports.js";
+import type { CommandResult } from "../result.js";
+
+/**
+ * Releases everything that a closed change request holds. A merge ends its records "deployed, not merged"; a close
+ * without a merge keeps them, because the applications still run its commit.
+ */
+export async function close(
+  change: ChangeRequestRef,
+  merged: boolean,
+  { locks, deployments }: { readonly locks: LockStore; readonly deployments: DeploymentStore },
+): Promise<Extract<CommandResult, { readonly kind: "closed" }>> {
+  const [held, records] = await Promise.all([locks.list(change), deployments.ofChange(change)]);
+  await Promise.all(held.map(({ application }) => locks.release(application, change)));
+  if (merged) await Promise.all(records.map(({ application }) => deployments.remove(application, change)));
+  return {
+    kind: "closed",
+    released: held.map(({ application }) => application),
+    stillDeployed: merged ? [] : records.map(({ application }) => application),
+  };
+}

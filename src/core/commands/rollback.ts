@@ -1,0 +1,169 @@
+import { isAutoSynced } from "../application-spec.js";
+import type { LiveApplication } from "../application.js";
+import type { ApplicationName } from "../brand.js";
+import { changeRequestRef } from "../change-request.js";
+import { needsApproval } from "../checks.js";
+import type { Command } from "../command.js";
+import type { Deployment } from "../deployment.js";
+import { DeployerFailure, safeMessage, StoreUnavailable } from "../errors.js";
+import { insist } from "../insist.js";
+import type { ApplicationSync, CommandResult, Refusal } from "../result.js";
+import { specEqual } from "../spec-equality.js";
+import type { CommandContext } from "./context.js";
+import { select } from "./selection.js";
+
+/** A rollback needs no repository: it works when `.svc.yaml` is broken and when the change request is closed. */
+export type RollbackContext = Omit<CommandContext, "snapshot" | "scanner">;
+export type RollbackCommand = Extract<Command, { readonly name: "rollback" }>;
+
+interface Target {
+  readonly application: ApplicationName;
+  readonly record: Deployment | undefined;
+}
+
+/**
+ * Syncs to the configured target revision the applications that this change request holds or has deployed, after putting
+ * back the definition from before its first sync.
+ */
+export async function rollback(command: RollbackCommand, context: RollbackContext): Promise<CommandResult> {
+  const selection = select(await targetsOf(context), command.applications);
+  if (selection.kind === "refused") return selection;
+  const targets = selection.items;
+  const held = command.dryRun ? await heldByOthers(targets, context) : await takeLocks(targets, context);
+  const refusal = held ?? (await checkApproval(targets, context));
+  if (refusal !== undefined) return { kind: "refused", refusal };
+  const live = await Promise.all(targets.map((target) => look(target, context)));
+  const autoSynced = live.filter(({ found }) => found !== undefined && isAutoSynced(found.spec));
+  if (autoSynced.length > 0) {
+    const failing = autoSynced.map(({ application }) => application);
+    const others = targets.map(({ application }) => application).filter((name) => !failing.includes(name));
+    return { kind: "refused", refusal: { reason: "auto-sync", applications: failing, others } };
+  }
+  const applications = await Promise.all(live.map((one) => rollbackOne(one, command, context)));
+  return { kind: "rolled-back", dryRun: command.dryRun, applications };
+}
+
+/** What the change request holds or has deployed; new and deleted applications were never deployed by us. */
+async function targetsOf({ locks, deployments, plans, change }: RollbackContext): Promise<readonly Target[]> {
+  const [held, records, plan] = await Promise.all([
+    locks.list(change),
+    deployments.ofChange(change),
+    plans.find(change),
+  ]);
+  const announced = new Set(
+    plan?.applications.filter(({ kind }) => kind === "new" || kind === "deleted").map(({ application }) => application),
+  );
+  const names = new Set([
+    ...records.map(({ application }) => application),
+    ...held.map(({ application }) => application).filter((name) => !announced.has(name)),
+  ]);
+  return [...names].sort().map((application) => ({
+    application,
+    record: records.find((record) => record.application === application),
+  }));
+}
+
+async function heldByOthers(targets: readonly Target[], context: RollbackContext): Promise<Refusal | undefined> {
+  const ours = await context.locks.list(context.change);
+  const missing = targets.filter(({ application }) => !ours.some((lock) => lock.application === application));
+  const found = await Promise.all(missing.map(({ application }) => context.locks.find(application)));
+  const locks = found.filter((lock) => lock !== undefined);
+  return locks.length === 0 ? undefined : { reason: "locked-by-other", locks };
+}
+
+/** All locks or none: what was free before is given back when one is held by somebody else. */
+async function takeLocks(targets: readonly Target[], context: RollbackContext): Promise<Refusal | undefined> {
+  const { locks, change, user, clock } = context;
+  const attempts = await Promise.all(
+    targets.map(({ application }) =>
+      locks.acquire(
+        {
+          application,
+          holder: changeRequestRef(change),
+          user: user.login,
+          planRevision: undefined,
+          sourceFile: undefined,
+        },
+        clock.now(),
+      ),
+    ),
+  );
+  const held = attempts.filter(({ kind }) => kind === "held").map(({ lock }) => lock);
+  if (held.length === 0) return undefined;
+  const fresh = attempts.filter((attempt) => attempt.kind === "acquired" && attempt.fresh);
+  await Promise.all(fresh.map(({ lock }) => locks.release(lock.application, change)));
+  return { reason: "locked-by-other", locks: held };
+}
+
+/** The approval under which the recorded commit was deployed is enough: a rollback deploys nothing new. */
+async function checkApproval(targets: readonly Target[], context: RollbackContext): Promise<Refusal | undefined> {
+  const unapproved = targets.filter(({ record }) => (record?.approvers.length ?? 0) === 0);
+  const names = unapproved.map(({ application }) => application);
+  if (!needsApproval(context.settings, names)) return undefined;
+  const approval = await context.host.approval(context.change);
+  if (approval.approved) return undefined;
+  const requiring = names.filter((name) => context.settings.requirementsFor(name).requireApproval);
+  const others = targets.map(({ application }) => application).filter((name) => !requiring.includes(name));
+  return { reason: "not-approved", applications: requiring, missing: approval.missing ?? "", others };
+}
+
+type Looked = Target & { readonly found: LiveApplication | undefined; readonly problem: string };
+
+async function look(target: Target, { deployer }: RollbackContext): Promise<Looked> {
+  try {
+    const found = await deployer.findApplication(target.application);
+    return { ...target, found, problem: "application not found" };
+  } catch (error) {
+    return { ...target, found: undefined, problem: safeMessage(error) };
+  }
+}
+
+async function rollbackOne(
+  target: Looked,
+  command: RollbackCommand,
+  context: RollbackContext,
+): Promise<ApplicationSync> {
+  const { application, record, found } = target;
+  if (found === undefined) return { application, warnings: [], kind: "rejected", message: target.problem };
+  const written = record?.specWritten;
+  const restores = record !== undefined && written !== undefined && specEqual(found.spec, written);
+  if (command.dryRun && restores) {
+    const message = "cannot be tried without changing its definition in Argo CD, which a dry run does not do";
+    return { application, warnings: [], kind: "rejected", message };
+  }
+  const spec = restores ? record.specBefore : found.spec;
+  const warnings =
+    written === undefined || restores
+      ? []
+      : ["its definition is not the one that this change request wrote, and was left as it is"];
+  try {
+    if (restores) await context.deployer.updateSpec(found, spec);
+    const outcome = await context.deployer.sync({
+      application: { ...found, spec },
+      at: "target",
+      dryRun: command.dryRun,
+      prune: command.prune || context.settings.prune,
+      run: context.run,
+      change: changeRequestRef(context.change),
+    });
+    const kept = outcome.kind === "succeeded" && !command.dryRun ? await finish(application, context) : undefined;
+    return { application, ...outcome, warnings: kept === undefined ? warnings : [...warnings, kept] };
+  } catch (error) {
+    context.log.warn({ application, err: error }, "the rollback could not be started");
+    const refused = error instanceof DeployerFailure && error.reason !== "unreachable";
+    return { application, warnings, kind: refused ? "rejected" : "unknown", message: safeMessage(error) };
+  }
+}
+
+async function finish(application: ApplicationName, context: RollbackContext): Promise<string | undefined> {
+  const { deployments, locks, change, log } = context;
+  try {
+    await insist(context, () => deployments.remove(application, change));
+    await insist(context, () => locks.release(application, change));
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    log.error({ application, err: error }, "lock and record could not be brought up to date");
+    return "the store did not answer afterwards: its lock is kept until the next command or until it expires";
+  }
+}

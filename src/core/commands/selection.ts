@@ -1,0 +1,22 @@
+import type { ApplicationName } from "../brand.js";
+import type { Refusal } from "../result.js";
+
+/** The applications that a command acts on, or why it acts on none. */
+export type Selection<T> =
+  { readonly kind: "selected"; readonly items: readonly T[] } | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/** Narrows what a change request holds by `-a`; without it everything is selected. */
+export function select<T extends { readonly application: ApplicationName }>(
+  held: readonly T[],
+  wanted: readonly string[],
+): Selection<T> {
+  if (held.length === 0) return { kind: "refused", refusal: { reason: "nothing-locked" } };
+  const missing = wanted.filter((name) => !held.some(({ application }) => application === name));
+  if (missing.length > 0) {
+    return { kind: "refused", refusal: { reason: "not-locked", applications: missing } };
+  }
+  return {
+    kind: "selected",
+    items: wanted.length === 0 ? held : held.filter(({ application }) => wanted.includes(application)),
+  };
+}

@@ -1,0 +1,25 @@
+import { applicationName } from "../brand.js";
+import type { ChangeRequestRef } from "../change-request.js";
+import type { Command } from "../command.js";
+import type { LockStore } from "../ports.js";
+import type { CommandResult } from "../result.js";
+
+type UnlockCommand = Extract<Command, { readonly name: "unlock" }>;
+
+/** Releases this change request's locks, all or the named ones; never those of another. */
+export async function unlock(
+  command: UnlockCommand,
+  { locks, change }: { readonly locks: LockStore; readonly change: ChangeRequestRef },
+): Promise<CommandResult> {
+  const held = await locks.list(change);
+  const wanted = command.applications;
+  const selected = held.filter(({ application }) => wanted.length === 0 || wanted.includes(application));
+  const outcomes = await Promise.all(
+    selected.map(async ({ application }) => ((await locks.release(application, change)) ? [application] : [])),
+  );
+  const missing = wanted.filter((name) => !held.some(({ application }) => application === name));
+  const notHeld = await Promise.all(
+    missing.map(async (application) => ({ application, lock: await locks.find(applicationName(application)) })),
+  );
+  return { kind: "unlocked", released: outcomes.flat(), notHeld };
+}

@@ -1,0 +1,82 @@
+import type { Application } from "../application.js";
+import { touchedPaths, type InputSet } from "./input-set.js";
+import { hasGlob, matchesGlob } from "./path-glob.js";
+import { cleanPath, isWithin, parentOf } from "./repository-path.js";
+
+/** Argo CD looks at a commit only if a changed file matches an entry of this annotation. */
+export const GENERATE_PATHS_ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
+
+/** Inputs that an annotation leaves out. */
+export interface Uncovered {
+  readonly files: readonly string[];
+  /** What to add to the annotation, `;` between several entries. */
+  readonly missingEntry: string;
+}
+
+/**
+ * The entries as paths from the repository's root, for a source with this path; undefined without the annotation. `/x`
+ * starts at the root, all else at the source's path.
+ * https://argo-cd.readthedocs.io/en/stable/operator-manual/high_availability/#manifest-paths-annotation
+ */
+export function generatePathEntries(
+  annotations: Readonly<Record<string, string>>,
+  sourcePath: string,
+): readonly string[] | undefined {
+  const entries = (annotations[GENERATE_PATHS_ANNOTATION] ?? "")
+    .split(";")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+  if (entries.length === 0) return undefined;
+  return entries.map((entry) => (entry.startsWith("/") ? cleanPath(entry) : cleanPath(sourcePath, entry)));
+}
+
+/** Adds all entries of the annotation to what a source reads: here it never narrows anything. */
+export function addGeneratePaths(
+  entries: readonly string[],
+  into: { addPath(path: string): void; addPattern(pattern: string): void },
+): void {
+  for (const entry of entries) {
+    into.addPath(entry);
+    if (hasGlob(entry)) into.addPattern(entry);
+  }
+}
+
+/**
+ * The changed inputs that Argo CD would not notice: it takes the manifests of an older commit for those of the new one
+ * and reports a success that applied nothing (seen on Argo CD v2.13 and v3.5). One changed file that matches makes it
+ * render everything, so the answer is undefined then. Each source is judged by itself, with what it reads through `$ref`.
+ */
+export function uncoveredByGeneratePaths(
+  application: Pick<Application, "annotations">,
+  inputs: InputSet,
+  changedPaths: readonly string[],
+): Uncovered | undefined {
+  const files = new Set<string>();
+  for (const part of inputs) {
+    const entries = generatePathEntries(application.annotations, part.sourcePath);
+    if (entries === undefined) continue;
+    if (changedPaths.some((path) => entries.some((entry) => covers(entry, path)))) continue;
+    for (const path of touchedPaths([part], changedPaths)) files.add(path);
+  }
+  return files.size === 0 ? undefined : { files: [...files], missingEntry: missingEntry([...files]) };
+}
+
+function covers(entry: string, path: string): boolean {
+  return isWithin(path, entry) || matchesGlob(entry, path, { doubleStar: false });
+}
+
+const MAX_ENTRIES = 5;
+
+/** The directories of the files, or what they have in common when these are many. */
+function missingEntry(files: readonly string[]): string {
+  const directories = [...new Set(files.map((file) => parentOf(file) || file))];
+  const outermost = directories.filter((one) => !directories.some((other) => other !== one && isWithin(one, other)));
+  const entries = outermost.length <= MAX_ENTRIES ? outermost : [commonDirectory(outermost)];
+  return entries.map((entry) => `/${entry}`).join(";");
+}
+
+function commonDirectory(paths: readonly string[]): string {
+  let common = paths[0] ?? "";
+  while (!paths.every((path) => isWithin(path, common))) common = parentOf(common);
+  return common;
+}

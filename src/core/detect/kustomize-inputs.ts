@@ -1,0 +1,101 @@
+import { isJsonObject, type Json } from "../json.js";
+import { addChartDependencies } from "./helm-inputs.js";
+import type { InputCollector } from "./input-set.js";
+import { cleanPath } from "./repository-path.js";
+import type { RepositoryTree } from "./repository-tree.js";
+import { readYamlDocuments } from "./yaml-documents.js";
+
+export const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomization"] as const;
+
+/** Where `helmCharts` looks without `helmGlobals.chartHome`. */
+const DEFAULT_CHART_HOME = "charts";
+const MAX_DEPTH = 20;
+const MAX_FILES = 2000;
+
+export function hasKustomization(directory: string, tree: RepositoryTree): boolean {
+  return KUSTOMIZATION_FILES.some((name) => tree.hasFile(cleanPath(directory, name)));
+}
+
+/**
+ * Everything that the kustomizations in these directories read, through whatever field: each text in one that names a
+ * path counts, be it a resource, base, component, generator, patch, replacement, `key=path` or chart. Directories are
+ * followed. A text that does not climb out of its kustomization's directory is covered by that directory.
+ */
+export async function addKustomizeInputs(
+  directories: readonly string[],
+  tree: RepositoryTree,
+  into: InputCollector,
+): Promise<void> {
+  const seen = new Set(directories);
+  let files = 0;
+  let level = [...seen];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) {
+      into.addWhole(`its kustomizations are nested more than ${MAX_DEPTH} deep`);
+      return;
+    }
+    const next: string[] = [];
+    for (const directory of level) {
+      into.addPath(directory);
+      for (const name of KUSTOMIZATION_FILES) {
+        const file = cleanPath(directory, name);
+        if (!tree.hasFile(file)) continue;
+        const paths = await pathsIn(file, directory, tree);
+        if (paths === undefined) {
+          into.addWhole(`the kustomization ${file} cannot be read`);
+          return;
+        }
+        files += 1 + paths.length;
+        if (files > MAX_FILES) {
+          into.addWhole(`its kustomizations name more than ${MAX_FILES} files`);
+          return;
+        }
+        for (const path of paths) {
+          into.addPath(path);
+          if (!tree.hasDirectory(path) || seen.has(path)) continue;
+          seen.add(path);
+          if (hasKustomization(path, tree)) next.push(path);
+          else await addChartDependencies(path, tree, into);
+        }
+      }
+    }
+    level = next;
+  }
+}
+
+/** Undefined when the file, or a plugin's configuration that it names, cannot be read. */
+async function pathsIn(file: string, directory: string, tree: RepositoryTree): Promise<readonly string[] | undefined> {
+  const kustomization = await tree.readYaml(file);
+  if (kustomization === undefined) return undefined;
+  const texts = [DEFAULT_CHART_HOME, ...kustomization.flatMap(textsOf)];
+  const plugins = kustomization.flatMap((document) =>
+    isJsonObject(document) ? PLUGIN_FIELDS.flatMap((field) => textsOf(document[field])) : [],
+  );
+  for (const plugin of plugins) {
+    const path = cleanPath(directory, plugin);
+    const documents = plugin.includes("\n") ? inline(plugin) : tree.hasFile(path) ? await tree.readYaml(path) : [];
+    if (documents === undefined) return undefined;
+    texts.push(...documents.flatMap(textsOf));
+  }
+  const named = texts.filter((text) => !text.includes("\n") && !text.includes("://"));
+  if (named.some((text) => text.includes("{{"))) return undefined;
+  return [...new Set(named.flatMap((text) => [text, text.slice(text.indexOf("=") + 1)]))]
+    .map((text) => ({ text, path: cleanPath(directory, text) }))
+    .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path))
+    .map(({ path }) => path)
+    .filter((path) => path !== directory);
+}
+
+/** Their entries are configurations of plugins, as files or inline, and can name files in turn. */
+const PLUGIN_FIELDS = ["generators", "transformers", "validators"] as const;
+
+function inline(text: string): readonly Json[] | undefined {
+  const { values, problems } = readYamlDocuments(text);
+  return problems.length > 0 ? undefined : values;
+}
+
+function textsOf(value: Json | undefined): readonly string[] {
+  if (typeof value === "string") return value === "" ? [] : [value];
+  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(textsOf);
+  return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
+}

@@ -1,0 +1,114 @@
+/**
+ * Matches a repository path against a pattern of `*`, `?` and `[...]`, each within one path component, in time
+ * proportional to the product of the two lengths. With `doubleStar` a component `**` stands for any number of
+ * components and `[!...]` negates like `[^...]` (as in Argo CD's globs for Helm value files); without it the rules are
+ * those of Go's `filepath.Match`.
+ */
+export function matchesGlob(pattern: string, path: string, { doubleStar }: { doubleStar: boolean }): boolean {
+  const patterns = pattern.split("/");
+  const parts = path.split("/");
+  // reached[i]: the patterns so far match the first i parts.
+  let reached: readonly boolean[] = [true, ...parts.map(() => false)];
+  for (const component of patterns) {
+    if (doubleStar && component === "**") {
+      let open = false;
+      reached = reached.map((at) => (open ||= at));
+    } else {
+      const before = reached;
+      reached = [
+        false,
+        ...parts.map((part, index) => before[index] === true && matchesComponent(component, part, doubleStar)),
+      ];
+    }
+  }
+  return reached.at(-1) === true;
+}
+
+/** Whether a path contains a character that a glob gives a meaning to. */
+export function hasGlob(path: string): boolean {
+  return /[*?[\\]/.test(path);
+}
+
+function matchesComponent(pattern: string, text: string, bang: boolean): boolean {
+  const units = readUnits(pattern, bang);
+  if (units === undefined) return false;
+  const characters = Array.from(text);
+  let [unit, at] = [0, 0];
+  let retry: { readonly unit: number; at: number } | undefined;
+  while (at < characters.length) {
+    const current = units[unit];
+    if (current === "*") {
+      retry = { unit: unit + 1, at };
+      unit += 1;
+    } else if (current?.(characters[at] ?? "") === true) {
+      unit += 1;
+      at += 1;
+    } else if (retry !== undefined) {
+      retry.at += 1;
+      [unit, at] = [retry.unit, retry.at];
+    } else {
+      return false;
+    }
+  }
+  return units.slice(unit).every((rest) => rest === "*");
+}
+
+type Unit = "*" | ((character: string) => boolean);
+
+/** Undefined for a malformed pattern, which matches nothing in Go. */
+function readUnits(pattern: string, bang: boolean): readonly Unit[] | undefined {
+  const characters = Array.from(pattern);
+  const units: Unit[] = [];
+  for (let index = 0; index < characters.length; index += 1) {
+    const character = characters[index] ?? "";
+    if (character === "*") {
+      units.push("*");
+    } else if (character === "?") {
+      units.push(() => true);
+    } else if (character === "[") {
+      const end = classEnd(characters, index, bang);
+      if (end === undefined) return undefined;
+      units.push(readClass(characters.slice(index + 1, end), bang));
+      index = end;
+    } else {
+      if (character === "\\") index += 1;
+      const literal = characters[index];
+      if (literal === undefined) return undefined;
+      units.push((other) => other === literal);
+    }
+  }
+  return units;
+}
+
+function negates(character: string | undefined, bang: boolean): boolean {
+  return character === "^" || (bang && character === "!");
+}
+
+function classEnd(characters: readonly string[], start: number, bang: boolean): number | undefined {
+  const first = start + (negates(characters[start + 1], bang) ? 2 : 1);
+  for (let index = first; index < characters.length; index += 1) {
+    if (characters[index] === "\\") index += 1;
+    else if (characters[index] === "]" && index > first) return index;
+  }
+  return undefined;
+}
+
+function readClass(content: readonly string[], bang: boolean): Unit {
+  const negated = negates(content[0], bang);
+  const members = negated ? content.slice(1) : [...content];
+  const ranges: (readonly [string, string])[] = [];
+  const next = (): string => {
+    const character = members.shift() ?? "";
+    return character === "\\" ? (members.shift() ?? "") : character;
+  };
+  while (members.length > 0) {
+    const low = next();
+    if (members[0] === "-" && members.length > 1) {
+      members.shift();
+      ranges.push([low, next()]);
+    } else {
+      ranges.push([low, low]);
+    }
+  }
+  return (character) => ranges.some(([low, high]) => low <= character && character <= high) !== negated;
+}

@@ -1,0 +1,22 @@
+/**
+ * A path made relative to the repository's root: `.` and `..` resolved, slashes collapsed, no slash at either end, and
+ * the root itself as an empty text. What climbs above the root stops there, as Argo CD's own paths do.
+ */
+export function cleanPath(...parts: readonly string[]): string {
+  const cleaned: string[] = [];
+  for (const part of parts.join("/").split("/")) {
+    if (part === "..") cleaned.pop();
+    else if (part !== "" && part !== ".") cleaned.push(part);
+  }
+  return cleaned.join("/");
+}
+
+/** Whether a path is the directory or below it, on whole components; the empty directory is the whole repository. */
+export function isWithin(path: string, directory: string): boolean {
+  return directory === "" || path === directory || path.startsWith(`${directory}/`);
+}
+
+/** The directory that holds a path; empty for the root. */
+export function parentOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}

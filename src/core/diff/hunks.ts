@@ -1,0 +1,64 @@
+import { structuredPatch } from "diff";
+import { stringify } from "yaml";
+import type { JsonObject } from "../json.js";
+
+/** Work that the hunks of one application may take, in steps of the algorithm: the square of the differing lines. */
+export interface DiffBudget {
+  steps: number;
+}
+
+/** Some seconds of a busy machine at the very most. */
+export function newDiffBudget(): DiffBudget {
+  return { steps: 5_000_000 };
+}
+
+const CONTEXT_LINES = 3;
+const MAX_OBJECT = 512 * 1024;
+const MAX_HUNKS = 100_000;
+const MAX_DIFFERING_LINES = 1000;
+
+/** Unified hunks of two objects as YAML, without a file header; a sentence behind `#` where these would be too large. */
+export function hunksOf(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): string {
+  const size = Math.max(...[base, head].map((side) => (side === undefined ? 0 : JSON.stringify(side).length)));
+  if (size > MAX_OBJECT) return `# It is too large to be shown (${Math.ceil(size / 1024)} KiB).`;
+  const [before, after] = [toYaml(base), toYaml(head)];
+  const text = before === "" || after === "" ? oneSided(before, after) : bothSided(before, after, budget);
+  if (text.length <= MAX_HUNKS) return text;
+  const shown = text.slice(0, text.lastIndexOf("\n", MAX_HUNKS));
+  return `${shown}\n# ${countLines(text) - countLines(shown)} more lines are not shown.`;
+}
+
+function toYaml(value: JsonObject | undefined): string {
+  return value === undefined ? "" : stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+/** All lines are new or all are gone; the algorithm would take long to find that out. */
+function oneSided(before: string, after: string): string {
+  const [text, sign] = before === "" ? [after, "+"] : [before, "-"];
+  const lines = text.trimEnd().split("\n");
+  const header = sign === "+" ? `@@ -0,0 +1,${lines.length} @@` : `@@ -1,${lines.length} +0,0 @@`;
+  return [header, ...lines.map((line) => sign + line)].join("\n");
+}
+
+function bothSided(before: string, after: string, budget: DiffBudget): string {
+  const maxEditLength = Math.min(MAX_DIFFERING_LINES, Math.floor(Math.sqrt(budget.steps)));
+  const patch = structuredPatch("", "", before, after, undefined, undefined, { context: CONTEXT_LINES, maxEditLength });
+  if (patch === undefined) {
+    budget.steps -= maxEditLength ** 2;
+    return `# Too many lines differ to be shown: ${countLines(before)} lines before, ${countLines(after)} after.`;
+  }
+  const differing = patch.hunks.flatMap((hunk) => hunk.lines).filter((line) => !line.startsWith(" ")).length;
+  budget.steps -= differing ** 2;
+  return patch.hunks
+    .map((hunk) => {
+      const header = `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`;
+      return [header, ...hunk.lines].join("\n");
+    })
+    .join("\n");
+}
+
+function countLines(text: string): number {
+  let lines = 0;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) lines += 1;
+  return text.endsWith("\n") || text === "" ? lines : lines + 1;
+}

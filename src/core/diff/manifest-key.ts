@@ -1,0 +1,92 @@
+import type { Manifest } from "../application.js";
+import { isJsonObject, type Json } from "../json.js";
+
+/** What makes an object the same on both sides, and how people call it. */
+export interface ManifestIdentity {
+  readonly group: string;
+  readonly kind: string;
+  /** Empty for objects of the cluster. */
+  readonly namespace: string;
+  /** Empty for an object with a `generateName`. */
+  readonly name: string;
+  readonly generateName: string;
+}
+
+/** Kinds of Kubernetes itself that live in no namespace. */
+const CLUSTER_KINDS = new Set([
+  "/Namespace",
+  "/Node",
+  "/PersistentVolume",
+  "admissionregistration.k8s.io/MutatingWebhookConfiguration",
+  "admissionregistration.k8s.io/ValidatingAdmissionPolicy",
+  "admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding",
+  "admissionregistration.k8s.io/ValidatingWebhookConfiguration",
+  "apiextensions.k8s.io/CustomResourceDefinition",
+  "apiregistration.k8s.io/APIService",
+  "certificates.k8s.io/CertificateSigningRequest",
+  "networking.k8s.io/IngressClass",
+  "node.k8s.io/RuntimeClass",
+  "rbac.authorization.k8s.io/ClusterRole",
+  "rbac.authorization.k8s.io/ClusterRoleBinding",
+  "scheduling.k8s.io/PriorityClass",
+  "storage.k8s.io/CSIDriver",
+  "storage.k8s.io/StorageClass",
+  "storage.k8s.io/VolumeAttachment",
+]);
+
+/**
+ * An object without a namespace is in the application's destination namespace. Which kinds of others belong to the
+ * cluster cannot be told from a manifest, and for telling objects apart it does not matter.
+ */
+export function identify(manifest: Manifest, destinationNamespace: string): ManifestIdentity {
+  const metadata = isJsonObject(manifest.metadata) ? manifest.metadata : {};
+  const apiVersion = text(manifest.apiVersion);
+  const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+  const kind = text(manifest.kind);
+  return {
+    group,
+    kind,
+    namespace: CLUSTER_KINDS.has(`${group}/${kind}`) ? "" : text(metadata.namespace) || destinationNamespace,
+    name: text(metadata.name),
+    generateName: text(metadata.generateName),
+  };
+}
+
+/** `apps/Deployment guestbook/web`; without the group for Kubernetes' core kinds, without a namespace for the cluster's. */
+export function titleOf({ group, kind, namespace, name, generateName }: ManifestIdentity): string {
+  const called = name || (generateName === "" ? "(without a name)" : `${generateName}(generated)`);
+  const type = group === "" ? kind || "(without a kind)" : `${group}/${kind}`;
+  return namespace === "" ? `${type} ${called}` : `${type} ${namespace}/${called}`;
+}
+
+/** The manifests by identity: of two of the same the last wins, as in Argo CD, and those with a generated name are counted. */
+export function byIdentity(
+  manifests: readonly Manifest[],
+  destinationNamespace: string,
+): ReadonlyMap<string, { readonly identity: ManifestIdentity; readonly manifest: Manifest }> {
+  const found = new Map<string, { readonly identity: ManifestIdentity; readonly manifest: Manifest }>();
+  const occurrences = new Map<string, number>();
+  for (const manifest of manifests.flatMap((one) => flattened(one, 0))) {
+    const identity = identify(manifest, destinationNamespace);
+    const key = JSON.stringify(Object.values(identity));
+    const occurrence = identity.name === "" ? (occurrences.get(key) ?? 0) : 0;
+    occurrences.set(key, occurrence + 1);
+    found.set(`${key}${occurrence}`, { identity, manifest });
+  }
+  return found;
+}
+
+const MAX_LISTS = 4;
+
+/** Argo CD takes lists apart before it answers; a Secret must not hide in one that it left. */
+function flattened(manifest: Manifest, depth: number): readonly Manifest[] {
+  const { kind, items } = manifest;
+  const isList = typeof kind === "string" && kind.endsWith("List") && Array.isArray(items);
+  if (!isList || depth > MAX_LISTS) return [manifest];
+  const objects = (items as readonly Json[]).filter(isJsonObject);
+  return objects.flatMap((item) => flattened(item, depth + 1));
+}
+
+function text(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}

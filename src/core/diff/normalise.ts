@@ -1,0 +1,77 @@
+import type { Manifest } from "../application.js";
+import type { Revision } from "../brand.js";
+import { isJsonObject, sortedKeys, type Json, type JsonObject } from "../json.js";
+
+/** What Argo CD puts on every object it renders; it depends on the application's name and says nothing of the change. */
+const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.argoproj.io/installation-id"]);
+
+/**
+ * One form for equal manifests: without status, tracking, null members and empty metadata, keys in order, and with the
+ * commit it was rendered at (as Argo CD's `ARGOCD_APP_REVISION` and its short forms put it into values) as a placeholder.
+ */
+export function normalise(manifest: Manifest, renderedAt: Revision): JsonObject {
+  const { metadata } = manifest;
+  const kept = {
+    ...manifest,
+    status: undefined,
+    metadata: isJsonObject(metadata) ? normaliseMetadata(metadata) : metadata,
+  };
+  const cleaned = sortedKeys(withoutCommit(withoutNulls(kept), placeholdersFor(renderedAt)));
+  return isJsonObject(cleaned) ? cleaned : {};
+}
+
+function normaliseMetadata(metadata: JsonObject): JsonObject {
+  const { labels, annotations, namespace, ...rest } = metadata;
+  const kept = isJsonObject(annotations)
+    ? Object.fromEntries(Object.entries(annotations).filter(([key]) => !TRACKING_ANNOTATIONS.has(key)))
+    : annotations;
+  return {
+    ...rest,
+    ...(namespace === "" ? {} : { namespace }),
+    ...(isEmpty(labels) ? {} : { labels }),
+    ...(isEmpty(kept) ? {} : { annotations: kept }),
+  };
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return isJsonObject(value) && Object.values(value).every((member) => member === null || member === undefined);
+}
+
+/** Members that are null are as good as absent; in a list a null has its place. */
+function withoutNulls(value: Json): Json {
+  if (Array.isArray(value)) return (value as readonly Json[]).map(withoutNulls);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, member]) =>
+      member === null || member === undefined ? [] : [[key, withoutNulls(member)] as const],
+    ),
+  );
+}
+
+type Placeholders = readonly (readonly [RegExp, string])[];
+
+/** A different placeholder for each length: switching from the short to the long form is a change. */
+function placeholdersFor(commit: Revision): Placeholders {
+  return [
+    [wholeToken(commit), "<commit>"],
+    [wholeToken(commit.slice(0, 8)), "<commit:8>"],
+    [wholeToken(commit.slice(0, 7)), "<commit:7>"],
+  ];
+}
+
+function wholeToken(digits: string): RegExp {
+  return new RegExp(`(?<![0-9A-Za-z])${digits}(?![0-9A-Za-z])`, "g");
+}
+
+function withoutCommit(value: Json, placeholders: Placeholders): Json {
+  if (typeof value === "string") {
+    return placeholders.reduce((text, [token, placeholder]) => text.replace(token, placeholder), value);
+  }
+  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => withoutCommit(item, placeholders));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, member]) =>
+      member === undefined ? [] : [[key, withoutCommit(member, placeholders)] as const],
+    ),
+  );
+}

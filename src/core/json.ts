@@ -1,0 +1,29 @@
+/** Plain JSON, as it comes from or goes to another program. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: Json | undefined;
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Equal as JSON: the order of keys does not matter, that of lists does; an undefined member equals a missing one. */
+export function jsonEqual(left: Json | undefined, right: Json | undefined): boolean {
+  return canonicalJson(left) === canonicalJson(right);
+}
+
+/** One text per JSON value: keys sorted, no white space. An undefined value gives an empty text. */
+export function canonicalJson(value: Json | undefined): string {
+  return value === undefined ? "" : JSON.stringify(sortedKeys(value));
+}
+
+/** The same value with the keys of every object in order. */
+export function sortedKeys(value: Json): Json {
+  if (Array.isArray(value)) return (value as readonly Json[]).map(sortedKeys);
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).flatMap(([key, member]) =>
+    member === undefined ? [] : [[key, sortedKeys(member)] as const],
+  );
+  return Object.fromEntries(entries.sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)));
+}

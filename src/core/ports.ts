@@ -1,0 +1,172 @@
+import type { HostId } from "../names.js";
+import type { Application, ApplicationSet, ApplicationSpec, LiveApplication, Manifest, Pin } from "./application.js";
+import type { Approval } from "./approval.js";
+import type { ApplicationName, Revision } from "./brand.js";
+import type { ChangeRequest, ChangeRequestRef, Mergeability } from "./change-request.js";
+import type { Deployment } from "./deployment.js";
+import type { HostEvent } from "./event.js";
+import type { Lock, LockAttempt, LockRequest } from "./lock.js";
+import type { Plan } from "./plan.js";
+import type { MergeIntent, SyncOutcome } from "./result.js";
+import type { User } from "./user.js";
+
+/** GitHub or GitLab. Methods throw `HostFailure` when the host is broken or says no. */
+export interface CodeHost {
+  readonly id: HostId;
+  /** Our own account, asked once and kept; also proves that the credentials work. */
+  self(): Promise<User>;
+  /** Fresh facts from the API, never cached. */
+  getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
+  /** Polls for at most 20 seconds while the host still computes it, then `unknown`. */
+  mergeability(change: ChangeRequestRef, signal?: AbortSignal): Promise<Mergeability>;
+  /** Read fresh: who approved the head commit given here. */
+  approval(change: ChangeRequest): Promise<Approval>;
+  /** Whether this person has write access to the repository now (GitHub write, GitLab Developer). */
+  mayCommand(change: ChangeRequestRef, user: User): Promise<boolean>;
+  /** Where git reads the repository, with credentials that live for this call's purpose only. */
+  cloneSource(change: ChangeRequestRef): Promise<CloneSource>;
+  /** Comments of our own account on the change request, oldest first. */
+  listOwnComments(change: ChangeRequestRef): Promise<readonly OwnComment[]>;
+  /** Posts one comment and returns its id. Sent once: never repeated after an unknown outcome. */
+  postComment(change: ChangeRequestRef, body: string): Promise<string>;
+  editComment(change: ChangeRequestRef, commentId: string, body: string): Promise<void>;
+  /** Merges if the head is still `change.headRevision`, then deletes the source branch if asked and allowed. */
+  merge(change: ChangeRequest, intent: MergeIntent): Promise<MergeOutcome>;
+}
+
+export interface CloneSource {
+  /** HTTPS URL without credentials. */
+  readonly url: string;
+  /** Value of the `Authorization` header for git; undefined for a public server. */
+  readonly authorization: string | undefined;
+  /** The host's ref of the change request's head in the target repository, forks included. */
+  readonly headRef: string;
+}
+
+export interface OwnComment {
+  readonly id: string;
+  readonly body: string;
+}
+
+/** `note` tells what went wrong after the merge (the branch could not be deleted). */
+export type MergeOutcome =
+  | { readonly kind: "merged"; readonly note: string | undefined }
+  | { readonly kind: "refused"; readonly reason: string };
+
+/** Reads repositories without a checkout. Methods throw `RepositoryFailure`. */
+export interface Repositories {
+  /**
+   * Makes the change request's head, base tip and merge base readable.
+   * @throws {HeadMoved} when the head that git fetches is not `change.headRevision`.
+   */
+  open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot>;
+}
+
+/** A repository at the commits of one change request. */
+export interface RepositorySnapshot {
+  /** Every entry of the whole tree at this commit, sorted by path. */
+  list(revision: Revision): Promise<readonly TreeEntry[]>;
+  /** Texts of regular files by path; paths that are missing, no regular file, binary or over 1 MiB are absent from the answer. */
+  read(revision: Revision, paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Paths that differ between two commits: both names of a rename, deletions, mode changes, submodules. */
+  changedPaths(from: Revision, to: Revision): Promise<readonly string[]>;
+}
+
+export interface TreeEntry {
+  readonly path: string;
+  readonly kind: "file" | "symlink" | "submodule";
+  /** Git object id of the content. */
+  readonly blob: string;
+}
+
+/** How an application is to be rendered. */
+export interface RenderRequest {
+  /** With the spec to render: the live one in place, the desired one by temporary Application. */
+  readonly application: Application;
+  /** In place: Argo CD renders its own live spec at the pins. Temporary: a copy with our spec is created, rendered and deleted. */
+  readonly mode: "in-place" | "temporary";
+  readonly pins: readonly Pin[];
+  readonly side: "head" | "base";
+  readonly change: ChangeRequestRef;
+  /** Positions (1-based) of sources that Helm renders: a temporary Application gets the real release name there. */
+  readonly helmPositions: readonly number[];
+  /** Bypass Argo CD's manifest cache (`noCache`). */
+  readonly fresh: boolean;
+}
+
+/** Follow a sync to its end; progress is told after each poll. */
+export interface SyncRequest {
+  readonly application: LiveApplication;
+  /** `target` deploys the configured target revisions (an empty revision on the wire). */
+  readonly at: readonly Pin[] | "target";
+  readonly dryRun: boolean;
+  readonly prune: boolean;
+  /** Correlation id of this run, stored in the operation. */
+  readonly run: string;
+  readonly change: ChangeRequestRef;
+}
+
+/** Names an Application resource: `<name>`, or `<namespace>/<name>` outside Argo CD's own namespace. */
+export type Naming = (namespace: string | undefined, name: string) => ApplicationName;
+
+/** Argo CD. Methods throw `DeployerFailure`. */
+export interface Deployer {
+  /** Proves that Argo CD is reachable and the token valid; returns what a person should know (server version, account). */
+  check(): Promise<{ readonly version: string; readonly account: string }>;
+  /** How svc names an Application resource with this namespace and name, by Argo CD's own namespace. */
+  naming(): Promise<Naming>;
+  /** Every application that the token can see. Cached for some seconds. */
+  listApplications(signal?: AbortSignal): Promise<readonly Application[]>;
+  /** One application, read fresh; undefined when it does not exist or is not visible. */
+  findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
+  /** Rendered manifests without what the name of a temporary Application or Argo CD's tracking puts into them. */
+  renderManifests(request: RenderRequest, signal?: AbortSignal): Promise<readonly Manifest[]>;
+  /** The Applications that a set would generate now; its git generators of this repository are pinned by the caller. */
+  expandApplicationSet(set: ApplicationSet, signal?: AbortSignal): Promise<readonly Application[]>;
+  /** Replaces the live spec. */
+  updateSpec(application: Application, spec: ApplicationSpec): Promise<void>;
+  /** Starts a sync once and follows it to its end or the time-out; throws when Argo CD refuses to start it. */
+  sync(request: SyncRequest): Promise<SyncOutcome>;
+  /** Deletes temporary Applications that are past their expiry; returns how many. */
+  sweep(now: Date): Promise<number>;
+}
+
+/** One lock per application. Methods throw `StoreUnavailable`. */
+export interface LockStore {
+  /** Atomic: takes a free lock, refreshes our own, or tells who holds it. */
+  acquire(request: LockRequest, now: Date): Promise<LockAttempt>;
+  /** Atomic: removes the lock if `by` holds it; true when a lock was removed. */
+  release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean>;
+  find(application: ApplicationName): Promise<Lock | undefined>;
+  /** Locks of this holder, or all, sorted by application. */
+  list(holder?: ChangeRequestRef): Promise<readonly Lock[]>;
+  ping(): Promise<void>;
+}
+
+/** The last plan of each change request, for 30 days. */
+export interface PlanStore {
+  save(plan: Plan): Promise<void>;
+  find(change: ChangeRequestRef): Promise<Plan | undefined>;
+}
+
+/** Records "deployed, not merged": one per application and change request. */
+export interface DeploymentStore {
+  save(deployment: Deployment): Promise<void>;
+  remove(application: ApplicationName, change: ChangeRequestRef): Promise<void>;
+  ofApplication(application: ApplicationName): Promise<readonly Deployment[]>;
+  ofChange(change: ChangeRequestRef): Promise<readonly Deployment[]>;
+  list(): Promise<readonly Deployment[]>;
+}
+
+/** Why a run is stopped: the reason of its `AbortSignal`. */
+export type StopReason = "pushed" | "closed" | "shutdown";
+
+/** Runs events in order per change request, and those of different change requests in parallel. */
+export interface EventQueue {
+  /** False when this delivery was accepted before. */
+  push(event: HostEvent): Promise<boolean>;
+  /** Resolves when nothing waits and nothing runs. */
+  idle(): Promise<void>;
+  /** Takes no more events, waits for the running ones up to the grace time, then stops them. */
+  close(graceMs: number): Promise<void>;
+}

@@ -1,0 +1,221 @@
+import { isAutoSynced, isHydrated } from "./application-spec.js";
+import type { Application, ApplicationSpec, LiveApplication } from "./application.js";
+import type { ApplicationName } from "./brand.js";
+import { sameChangeRequest } from "./change-request.js";
+import type { CommandContext } from "./commands/context.js";
+import type { Deployment } from "./deployment.js";
+import { detect, type AffectedApplication, type Detection } from "./detect/affected.js";
+import { movingPositions } from "./detect/moving-sources.js";
+import { drivingObstacle } from "./driving-right.js";
+import { safeMessage } from "./errors.js";
+import { definitionOwner } from "./owner.js";
+import type { NotDeployed } from "./plan.js";
+import type { Naming } from "./ports.js";
+import { specEqual } from "./spec-equality.js";
+
+/** Everything that plan and sync must know of the applications of a change request, without a render. */
+export interface Survey {
+  readonly subjects: readonly Subject[];
+  readonly detection: Detection;
+  readonly notDeployed: readonly NotDeployed[];
+}
+
+/** One application that the change request affects. */
+export type Subject = AnnouncedSubject | UnreadableSubject | LiveSubject;
+
+interface SubjectBase {
+  readonly name: ApplicationName;
+  readonly sourceFile: string | undefined;
+}
+
+/** Comes or goes with its Application resource; never deployed by us. */
+export interface AnnouncedSubject extends SubjectBase {
+  readonly kind: "new" | "deleted";
+}
+
+/** Argo CD does not know it, or could not be asked. */
+export interface UnreadableSubject extends SubjectBase {
+  readonly kind: "unreadable";
+  readonly problem: string;
+}
+
+/** Runs in Argo CD. */
+export interface LiveSubject extends SubjectBase {
+  readonly kind: "live";
+  readonly live: LiveApplication;
+  /** The definition that a sync deploys, and the 1-based sources of it that get the head commit. */
+  readonly head: Side;
+  /** The definition that the target branch stands for. */
+  readonly base: Side;
+  /** Our own record of an earlier sync, if any. */
+  readonly ownRecord: Deployment | undefined;
+  readonly foreignRecords: readonly Deployment[];
+  readonly autoSynced: boolean;
+  readonly warnings: readonly string[];
+}
+
+export interface Side {
+  readonly spec: ApplicationSpec;
+  readonly positions: readonly number[];
+}
+
+/** Finds the affected applications and what each would be deployed from. One failing application hides no other. */
+export async function survey(context: CommandContext): Promise<Survey> {
+  const { change, settings, snapshot, deployer, deployments, scanner, signal } = context;
+  const [everyApplication, nameOf, records] = await Promise.all([
+    deployer.listApplications(signal),
+    deployer.naming(),
+    deployments.list(),
+  ]);
+  const detection = await detect({ change, settings, snapshot, live: everyApplication, nameOf, scanner });
+  const affected = withDeployed(detection.applications, records, context);
+  const baseTip = await baseTipApplications(affected, records, nameOf, context);
+  const looked = await Promise.all(affected.map((one) => lookAt(one, { everyApplication, records, baseTip, context })));
+  signal.throwIfAborted();
+  return {
+    detection,
+    subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),
+    notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...detection.notFollowing],
+  };
+}
+
+/** An application that this change request deployed counts as affected until it runs this head or was rolled back. */
+function withDeployed(
+  detected: readonly AffectedApplication[],
+  records: readonly Deployment[],
+  { change }: CommandContext,
+): readonly AffectedApplication[] {
+  const known = new Set(detected.map(({ name }) => name));
+  const missed = records.filter(
+    (record) =>
+      sameChangeRequest(record.change, change) &&
+      !known.has(record.application) &&
+      !(record.outcome === "succeeded" && record.revision === change.headRevision),
+  );
+  return [
+    ...detected,
+    ...missed.map(({ application }) => ({
+      name: application,
+      kind: "existing" as const,
+      specChanged: false,
+      reasons: ["deployed from an earlier commit of this change request"],
+    })),
+  ];
+}
+
+/** Definitions at the tip of the target branch; read only where a change request wrote a live spec. */
+async function baseTipApplications(
+  affected: readonly AffectedApplication[],
+  records: readonly Deployment[],
+  nameOf: Naming,
+  { change, settings, snapshot, scanner }: CommandContext,
+): Promise<ReadonlyMap<ApplicationName, Application>> {
+  const names = new Set(affected.map(({ name }) => name));
+  const needed = records.some((record) => record.specWritten !== undefined && names.has(record.application));
+  if (!needed) return new Map();
+  const found = await scanner.scan({ snapshot, revision: change.baseRevision, crPaths: settings.crPaths, nameOf });
+  return new Map(found.applications.map(({ application }) => [application.name, application]));
+}
+
+interface Surroundings {
+  readonly everyApplication: readonly Application[];
+  readonly records: readonly Deployment[];
+  readonly baseTip: ReadonlyMap<ApplicationName, Application>;
+  readonly context: CommandContext;
+}
+
+interface LeftOut {
+  readonly application: ApplicationName;
+  readonly reason: string;
+}
+
+async function lookAt(affected: AffectedApplication, around: Surroundings): Promise<Subject | LeftOut> {
+  const { change, settings, deployer, signal } = around.context;
+  const { name, sourceFile } = affected;
+  let live: LiveApplication | undefined;
+  try {
+    live = await deployer.findApplication(name, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    return { kind: "unreadable", name, sourceFile, problem: safeMessage(error) };
+  }
+  if (affected.kind === "deleted") return { kind: "deleted", name, sourceFile };
+  if (affected.problem !== undefined) return { kind: "unreadable", name, sourceFile, problem: affected.problem };
+  if (live === undefined) {
+    return affected.kind === "new"
+      ? { kind: "new", name, sourceFile }
+      : { kind: "unreadable", name, sourceFile, problem: UNKNOWN_APPLICATION };
+  }
+  const obstacle = drivingObstacle({
+    live,
+    holdsResource: affected.base !== undefined,
+    everyApplication: around.everyApplication,
+    change,
+    settings,
+  });
+  if (obstacle !== undefined) return { application: name, reason: obstacle };
+  return liveSubject(affected, live, around);
+}
+
+/** The specification's text, and what to do. */
+const UNKNOWN_APPLICATION =
+  "application not found: Argo CD does not know this application, or svc's token may not see it. " +
+  "Apply its Application resource first, or give the token `get` on it.";
+
+function liveSubject(
+  affected: AffectedApplication,
+  live: LiveApplication,
+  around: Surroundings,
+): LiveSubject | LeftOut {
+  const { change } = around.context;
+  const records = around.records.filter((record) => record.application === live.name);
+  const specs = chooseSpecs(affected, live, records, around.baseTip.get(live.name));
+  const head = { spec: specs.head, positions: movingPositions(specs.head, change) };
+  const writesSpec = !specEqual(specs.head, live.spec);
+  if (isHydrated(specs.head) || isHydrated(live.spec)) {
+    return { application: live.name, reason: HYDRATED };
+  }
+  if (head.positions.length === 0 && !writesSpec && !affected.specChanged) {
+    return {
+      application: live.name,
+      reason: `no source of it follows ${change.baseBranch} of ${change.repository}, so this change does not reach it before its target revision moves`,
+    };
+  }
+  const owner = writesSpec ? definitionOwner(live, around.everyApplication) : undefined;
+  if (owner?.reverts === true) return { application: live.name, reason: owner.sentence };
+  const ownRecord = records.find((record) => sameChangeRequest(record.change, change));
+  const foreignRecords = records.filter((record) => record !== ownRecord);
+  return {
+    kind: "live",
+    name: live.name,
+    sourceFile: affected.sourceFile,
+    live,
+    head,
+    base: { spec: specs.base, positions: movingPositions(specs.base, change) },
+    ownRecord,
+    foreignRecords,
+    autoSynced: isAutoSynced(live.spec) || isAutoSynced(specs.head),
+    warnings: owner === undefined ? [] : [owner.sentence],
+  };
+}
+
+const HYDRATED =
+  "it uses Argo CD's source hydrator, which deploys only what it has hydrated itself: it takes effect at the merge";
+
+/**
+ * Without a record the live spec stands for the target branch. While some change request has deployed its own spec,
+ * the live one does not: the target branch's resource does, or else the spec from before the first sync.
+ */
+function chooseSpecs(
+  affected: AffectedApplication,
+  live: LiveApplication,
+  records: readonly Deployment[],
+  baseTip: Application | undefined,
+): { readonly base: ApplicationSpec; readonly head: ApplicationSpec } {
+  const written = records.some(({ specWritten }) => specWritten !== undefined);
+  const oldest = [...records].sort((left, right) => left.timestamp.localeCompare(right.timestamp))[0];
+  const base = written ? (baseTip?.spec ?? oldest?.specBefore ?? live.spec) : live.spec;
+  const changed = affected.specChanged || affected.kind === "new";
+  if (changed && affected.head !== undefined) return { base, head: affected.head.spec };
+  return { base, head: written ? (affected.head?.spec ?? base) : live.spec };
+}

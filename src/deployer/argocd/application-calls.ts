@@ -1,0 +1,92 @@
+import type { Json, JsonObject } from "../../core/json.js";
+import { TEMPORARY_NAME_PREFIX } from "../../names.js";
+import { wholeApplication } from "./application-schema.js";
+import type { WholeApplication } from "./application-schema.js";
+import { ArgoCdFailure } from "./argocd-failure.js";
+import type { Client, Query } from "./client.js";
+import { parseAnswer } from "./parse-answer.js";
+
+/** Names one Application to Argo CD; without the project it does not tell an absent one from a forbidden one. */
+export interface Target {
+  readonly resourceName: string;
+  readonly namespace: string | undefined;
+  readonly project: string | undefined;
+}
+
+const ROOT = ["api", "v1", "applications"] as const;
+
+export async function getApplication(client: Client, target: Target, signal?: AbortSignal): Promise<WholeApplication> {
+  const answer = await client.call({
+    method: "GET",
+    path: [...ROOT, target.resourceName],
+    query: identity(target),
+    permission: "applications, get",
+    signal,
+  });
+  return parseAnswer(wholeApplication, answer, `the application ${target.resourceName}`);
+}
+
+export function getManifests(
+  client: Client,
+  target: Target,
+  query: Pick<Query, "revision" | "revisions" | "sourcePositions" | "noCache">,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  const path = [...ROOT, target.resourceName, "manifests"];
+  const permission = "applications, get";
+  return client.call({ method: "GET", path, query: { ...identity(target), ...query }, permission, timeoutMs, signal });
+}
+
+/** Without validation: that would render a second time, at a revision which may not have the new paths yet. */
+export function postApplication(client: Client, application: JsonObject): Promise<unknown> {
+  const query = { validate: false } as const;
+  return client.call({ method: "POST", path: ROOT, query, body: application, permission: "applications, create" });
+}
+
+export function putSpec(client: Client, target: Target, spec: JsonObject): Promise<unknown> {
+  return client.call({
+    method: "PUT",
+    path: [...ROOT, target.resourceName, "spec"],
+    query: { validate: false, ...identity(target) },
+    body: spec,
+    permission: "applications, update",
+  });
+}
+
+/** Argo CD reads the parameters of this call from the body alone, the project and the namespace too. */
+export function postSync(
+  client: Client,
+  target: Target,
+  body: Readonly<Record<string, Json | undefined>>,
+): Promise<unknown> {
+  return client.call({
+    method: "POST",
+    path: [...ROOT, target.resourceName, "sync"],
+    body: { ...body, ...identity(target) },
+    permission: "applications, get",
+  });
+}
+
+/**
+ * The only deletion there is: of temporary Applications, and never of what they seem to own (`cascade` is true unless sent).
+ * @throws {ArgoCdFailure} for any other name, before a request is made.
+ */
+export async function deleteTemporary(client: Client, target: Target): Promise<void> {
+  if (!target.resourceName.startsWith(TEMPORARY_NAME_PREFIX)) {
+    throw new ArgoCdFailure("refused", `${target.resourceName} is no temporary Application and is not deleted`);
+  }
+  await client.call({
+    method: "DELETE",
+    path: [...ROOT, target.resourceName],
+    query: { cascade: false, ...identity(target) },
+    permission: "applications, delete",
+  });
+}
+
+function identity(target: Target): { readonly project?: string; readonly appNamespace?: string } {
+  return {
+    ...(target.project === undefined ? {} : { project: target.project }),
+    ...(target.namespace === undefined ? {} : { appNamespace: target.namespace }),
+  };
+}

@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { isJsonObject } from "../../core/json.js";
+import type { JsonObject } from "../../core/json.js";
+
+const texts = z
+  .record(z.string(), z.string())
+  .nullish()
+  .transform((value) => value ?? {});
+
+const json = z.custom<JsonObject>(isJsonObject, "not an object");
+
+const metadata = z.object({
+  name: z.string().min(1),
+  namespace: z.string().nullish(),
+  labels: texts,
+  annotations: texts,
+  deletionTimestamp: z.string().nullish(),
+  ownerReferences: z
+    .array(z.object({ apiVersion: z.string().nullish(), kind: z.string(), name: z.string() }))
+    .nullish(),
+});
+
+/** What list items, generated Applications and whole ones share; a member asked for by `fields` and absent comes as null. */
+export const applicationItem = z.object({ metadata, spec: json });
+export type ApplicationItem = z.infer<typeof applicationItem>;
+
+/** `{"items": null}` where nothing is visible, `{}` where nothing is generated. */
+export const applicationList = z.object({ items: z.array(z.unknown()).nullish() });
+export const generatedList = z.object({ applications: z.array(applicationItem).nullish() });
+
+const info = z
+  .array(z.object({ name: z.string().nullish(), value: z.string().nullish() }))
+  .nullish()
+  .transform((value) => value ?? []);
+
+const resource = z.object({
+  group: z.string().nullish(),
+  kind: z.string().nullish(),
+  namespace: z.string().nullish(),
+  name: z.string().nullish(),
+  status: z.string().nullish(),
+  message: z.string().nullish(),
+});
+export type SyncedObject = z.infer<typeof resource>;
+
+const revisions = { revision: z.string().nullish(), revisions: z.array(z.string()).nullish() };
+
+const operationState = z.object({
+  operation: z.object({ info }).nullish(),
+  phase: z.string().nullish(),
+  message: z.string().nullish(),
+  syncResult: z.object({ ...revisions, resources: z.array(resource).nullish() }).nullish(),
+});
+export type OperationState = z.infer<typeof operationState>;
+
+/** One Application from a full GET. */
+export const wholeApplication = applicationItem.extend({
+  operation: z.object({ info }).nullish(),
+  status: z
+    .object({
+      sync: z.object(revisions).nullish(),
+      health: z.object({ status: z.string().nullish() }).nullish(),
+      sourceType: z.string().nullish(),
+      sourceTypes: z.array(z.string()).nullish(),
+      operationState: operationState.nullish(),
+      history: z.array(z.object({ ...revisions, deployedAt: z.string().nullish() })).nullish(),
+    })
+    .nullish(),
+});
+export type WholeApplication = z.infer<typeof wholeApplication>;

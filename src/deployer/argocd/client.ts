@@ -1,0 +1,180 @@
+import { Agent } from "undici";
+import type { Clock } from "../../core/clock.js";
+import type { Json } from "../../core/json.js";
+import type { Log } from "../../core/log.js";
+import { ArgoCdFailure } from "./argocd-failure.js";
+import type { ArgoCdConfig } from "./config.js";
+import { connectionProblem } from "./connection-problem.js";
+import { interpretError, isHtml } from "./interpret-error.js";
+import { BodyTooLarge, readBody } from "./read-body.js";
+import { redirectProblem } from "./redirect-problem.js";
+
+/** Larger answers are refused: 3,000 whole applications are 22 MB. */
+const MAXIMUM_BODY = 64 * 1024 * 1024;
+/** Waits before the second and the third try of a read. */
+const RETRY_WAITS_MS = [250, 1000] as const;
+
+/**
+ * Every query parameter this service sends. Argo CD ignores unknown names in silence (a misspelt `cascade` deletes the live
+ * objects), so they are written nowhere else; and no value but `false` exists for `cascade`.
+ */
+export interface Query {
+  readonly fields?: string;
+  readonly selector?: string;
+  readonly project?: string;
+  readonly appNamespace?: string;
+  readonly revision?: string;
+  readonly sourcePositions?: readonly number[];
+  readonly revisions?: readonly string[];
+  readonly noCache?: boolean;
+  readonly validate?: false;
+  readonly cascade?: false;
+}
+
+export interface Call {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** Path below the server's URL, segment by segment, not encoded. */
+  readonly path: readonly string[];
+  readonly query?: Query | undefined;
+  readonly body?: Json;
+  /** The permission it needs, for people: `applications, get`. */
+  readonly permission: string;
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** A call without an effect may be tried again after a failure that passes; `GET` always is. */
+  readonly repeatable?: boolean;
+}
+
+/** Argo CD's REST API: one call, its JSON or an `ArgoCdFailure`. */
+export interface Client {
+  call(call: Call): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: Log }): Client {
+  const base = new URL(config.serverUrl);
+  const prefix = base.pathname.replace(/\/+$/, "");
+  // Time-outs are ours alone; the certificate check is lifted for this agent only, never for the process.
+  const agent = new Agent({
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { rejectUnauthorized: !config.insecure, timeout: config.requestTimeoutMs },
+  });
+
+  async function call(asked: Call): Promise<unknown> {
+    const deadline = performance.now() + (asked.timeoutMs ?? config.requestTimeoutMs);
+    const waits = asked.method === "GET" || asked.repeatable === true ? [...RETRY_WAITS_MS] : [];
+    for (;;) {
+      try {
+        return await once(asked, deadline - performance.now());
+      } catch (error) {
+        const wait = waits.shift();
+        if (!(error instanceof ArgoCdFailure) || !error.transient || wait === undefined) throw error;
+        const pause = Math.max(wait, error.retryAfterMs ?? 0);
+        if (pause >= deadline - performance.now()) throw error;
+        await parts.clock.sleep(pause, asked.signal);
+      }
+    }
+  }
+
+  async function once(asked: Call, timeoutMs: number): Promise<unknown> {
+    asked.signal?.throwIfAborted();
+    const path = `${prefix}/${asked.path.map(encodeSegment).join("/")}`;
+    const url = new URL(path + queryText(asked.query ?? {}), base.origin);
+    const started = performance.now();
+    const { status, headers, body } = await exchange(asked, url, Math.max(1, timeoutMs));
+    const durationMs = Math.round(performance.now() - started);
+    parts.log.debug({ method: asked.method, path, status, durationMs }, "called Argo CD");
+    if (status >= 300 && status < 400) throw redirectProblem(url, headers.get("location"), path.slice(prefix.length));
+    if (status < 200 || status > 299) {
+      const { method, permission } = asked;
+      const retryAfter = headers.get("retry-after");
+      throw interpretError({
+        status,
+        body: withoutToken(body),
+        retryAfter,
+        now: parts.clock.now(),
+        method,
+        path,
+        permission,
+      });
+    }
+    return parseAnswer(body, base);
+  }
+
+  /** One request with its whole answer, within the deadline; an abort by the caller throws the signal's reason. */
+  async function exchange(asked: Call, url: URL, timeoutMs: number) {
+    // Not AbortSignal.any over AbortSignal.timeout: on Node.js 20 the pair can be collected before it fires (nodejs/node#54614).
+    const stop = new AbortController();
+    const onAbort = () => stop.abort();
+    const timer = setTimeout(onAbort, timeoutMs);
+    asked.signal?.addEventListener("abort", onAbort, { once: true });
+    try {
+      const response = await fetch(url, init(asked, stop.signal));
+      return { status: response.status, headers: response.headers, body: await readBody(response, MAXIMUM_BODY) };
+    } catch (error) {
+      asked.signal?.throwIfAborted();
+      if (error instanceof BodyTooLarge) {
+        throw new ArgoCdFailure("failed", "Argo CD's answer is larger than 64 MiB and was not read", { cause: error });
+      }
+      if (!stop.signal.aborted) throw connectionProblem(error);
+      const seconds = Math.max(1, Math.round((asked.timeoutMs ?? config.requestTimeoutMs) / 1000));
+      const message = `failed to connect to Argo CD: no answer within ${seconds} s`;
+      throw new ArgoCdFailure("unreachable", message, { maybeDone: true, cause: error });
+    } finally {
+      clearTimeout(timer);
+      asked.signal?.removeEventListener("abort", onAbort);
+    }
+  }
+
+  /** Something in between may send a request's headers back. */
+  function withoutToken(text: string): string {
+    return config.token === "" ? text : text.replaceAll(config.token, "***");
+  }
+
+  function init(asked: Call, signal: AbortSignal): RequestInit {
+    const headers: Record<string, string> = {
+      accept: "application/json",
+      "accept-encoding": "gzip",
+      authorization: `Bearer ${config.token}`,
+    };
+    // Argo CD answers 415 to anything but exactly this, also on calls without a body.
+    if (asked.method !== "GET") headers["content-type"] = "application/json";
+    const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
+    const plain: RequestInit = { method: asked.method, headers, body, signal, redirect: "manual" };
+    return Object.assign(plain, { dispatcher: agent });
+  }
+
+  return { call, close: () => agent.close() };
+}
+
+function queryText(query: Query): string {
+  const text = new URLSearchParams();
+  for (const [name, value] of Object.entries(query) as [string, Query[keyof Query]][]) {
+    if (value === undefined) continue;
+    for (const one of Array.isArray(value) ? value : [value]) text.append(name, String(one));
+  }
+  return text.size === 0 ? "" : `?${text.toString()}`;
+}
+
+/** URL parsing would climb over these two; no Kubernetes object has such a name. */
+function encodeSegment(segment: string): string {
+  if (segment === "" || segment === "." || segment === "..") {
+    throw new ArgoCdFailure("not-found", `"${segment}" cannot be the name of an application`);
+  }
+  return encodeURIComponent(segment);
+}
+
+function parseAnswer(body: string, base: URL): unknown {
+  if (isHtml(body)) {
+    const where = `${base.origin}${base.pathname}`;
+    const message = `Argo CD at ${where} answered with an HTML page instead of JSON: check deployer.server_url`;
+    throw new ArgoCdFailure("failed", message, { maybeDone: true });
+  }
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    const message = "Argo CD's answer is incomplete or no JSON";
+    throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: error });
+  }
+}

@@ -1,0 +1,57 @@
+import type { Clock } from "../../core/clock.js";
+import type { Log } from "../../core/log.js";
+import type { Deployer } from "../../core/ports.js";
+import { nameOfResource } from "./application-names.js";
+import { createApplications } from "./applications.js";
+import { check } from "./check.js";
+import { createClient } from "./client.js";
+import type { ArgoCdConfig } from "./config.js";
+import { expandApplicationSet } from "./expand-application-set.js";
+import { createRender } from "./render.js";
+import { createServerSettings } from "./server-settings.js";
+import { sweep } from "./sweep.js";
+import { createSync } from "./sync.js";
+import { updateSpec } from "./update-spec.js";
+
+/**
+ * Argo CD 2.13 and newer over its REST API. Methods throw `DeployerFailure`, or the reason of an aborted signal.
+ * `close` waits for the requests that run and then drops the connections.
+ */
+export function createArgoCd(
+  config: ArgoCdConfig,
+  parts: { clock: Clock; log: Log },
+): Deployer & { close(): Promise<void> } {
+  const { clock, log } = parts;
+  const client = createClient(config, parts);
+  const serverSettings = createServerSettings(client, clock);
+  const applications = createApplications({ client, clock, log, serverSettings });
+  const render = createRender(config, { client, clock, log, serverSettings });
+  const sync = createSync(config, { client, clock, log });
+
+  return {
+    check: () => check(client),
+
+    async naming() {
+      const { controllerNamespace } = await serverSettings();
+      return (namespace, name) => nameOfResource(namespace, name, controllerNamespace);
+    },
+
+    listApplications: (signal) => applications.list(signal),
+    findApplication: (name, signal) => applications.find(name, signal),
+    renderManifests: (request, signal) => render(request, signal),
+
+    async expandApplicationSet(set, signal) {
+      // Git generators make Argo CD fetch the repository, as a render does.
+      return expandApplicationSet(client, await serverSettings(), set, { timeoutMs: config.renderTimeoutMs, signal });
+    },
+
+    async updateSpec(application, spec) {
+      applications.forget();
+      await updateSpec({ client, clock }, application, spec);
+    },
+
+    sync: (request) => sync(request),
+    sweep: async (now) => sweep({ client, clock, log, settings: await serverSettings() }, now),
+    close: () => client.close(),
+  };
+}

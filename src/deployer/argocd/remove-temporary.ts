@@ -1,0 +1,69 @@
+import type { Clock } from "../../core/clock.js";
+import type { DeployerFailureReason } from "../../core/errors.js";
+import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../names.js";
+import { deleteTemporary, getApplication } from "./application-calls.js";
+import type { Target } from "./application-calls.js";
+import type { WholeApplication } from "./application-schema.js";
+import { ArgoCdFailure, isAbsent } from "./argocd-failure.js";
+import type { Client } from "./client.js";
+
+const WAITS_MS = [500, 1000, 2000, 4000] as const;
+
+/** Trying again would not change these. */
+const FINAL: readonly DeployerFailureReason[] = ["refused", "forbidden", "unauthenticated"];
+
+export interface Removal {
+  readonly target: Target;
+  /** It was or may have been created a moment ago: not seeing it at first is no proof that it is not there. */
+  readonly created: boolean;
+  /** A further condition on the object as it is now; when it fails, nothing is deleted. */
+  readonly only?: (found: WholeApplication) => boolean;
+}
+
+/**
+ * Deletes one temporary Application, after a look that it is one; tries for some seconds and takes no abort signal.
+ * @returns whether it was there and is gone.
+ * @throws {ArgoCdFailure} when it could not be deleted, or is not ours.
+ */
+export async function removeTemporary(client: Client, clock: Clock, removal: Removal): Promise<boolean> {
+  const waits: number[] = [...WAITS_MS];
+  for (;;) {
+    const outcome = await attempt(client, removal).catch((error: unknown) => error);
+    if (outcome === "gone") return true;
+    if (outcome === "kept") return false;
+    if (outcome === "absent" && !removal.created) return false;
+    if (outcome instanceof ArgoCdFailure && FINAL.includes(outcome.reason)) throw outcome;
+    const wait = waits.shift();
+    if (wait === undefined) {
+      if (outcome === "absent") return false;
+      throw outcome;
+    }
+    await clock.sleep(wait);
+  }
+}
+
+async function attempt(client: Client, removal: Removal): Promise<"gone" | "kept" | "absent"> {
+  try {
+    const found = await getApplication(client, removal.target);
+    if (!isTemporary(found) || found.metadata.name !== removal.target.resourceName) {
+      const message = `${removal.target.resourceName} does not carry the label ${LABEL_TEMPORARY} and is not deleted`;
+      throw new ArgoCdFailure("refused", message);
+    }
+    if (removal.only !== undefined && !removal.only(found)) return "kept";
+  } catch (error) {
+    if (isAbsent(error)) return "absent";
+    throw error;
+  }
+  try {
+    await deleteTemporary(client, removal.target);
+  } catch (error) {
+    if (!(error instanceof ArgoCdFailure && error.reason === "not-found")) throw error;
+  }
+  return "gone";
+}
+
+/** Name and label both say that it is ours: a real Application that got one of them by mistake is left alone. */
+export function isTemporary(application: Pick<WholeApplication, "metadata">): boolean {
+  const { name, labels } = application.metadata;
+  return name.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABEL_TEMPORARY] === "true";
+}

@@ -1,0 +1,52 @@
+import { z } from "zod";
+import type { Clock } from "../../core/clock.js";
+import type { Client } from "./client.js";
+import { parseAnswer } from "./parse-answer.js";
+
+/** What of Argo CD's own settings changes names and rendered manifests. */
+export interface ServerSettings {
+  /** The namespace that Argo CD runs in: its applications are called by their bare name. */
+  readonly controllerNamespace: string;
+  /** Key of the instance label. */
+  readonly labelKey: string;
+  /** How Argo CD marks what belongs to an application; empty where an old version does not tell. */
+  readonly tracking: "annotation" | "label" | "annotation+label" | "";
+}
+
+const REFRESH_MS = 5 * 60_000;
+const DEFAULT_NAMESPACE = "argocd";
+
+const settingsAnswer = z.object({
+  appLabelKey: z.string().nullish(),
+  trackingMethod: z.enum(["annotation", "label", "annotation+label", ""]).nullish().catch(""),
+  controllerNamespace: z.string().nullish(),
+});
+
+/**
+ * Argo CD's settings, asked for at most every five minutes. The last answer stays in use while Argo CD is away, and its
+ * namespace for good: locks are called by names that depend on it, and it is only told to a valid token.
+ */
+export function createServerSettings(client: Client, clock: Clock): () => Promise<ServerSettings> {
+  let known: { readonly at: number; readonly settings: ServerSettings } | undefined;
+  let namespace: string | undefined;
+
+  return async function serverSettings() {
+    const now = clock.now().getTime();
+    if (known !== undefined && now - known.at < REFRESH_MS) return known.settings;
+    try {
+      const answer = await client.call({ method: "GET", path: ["api", "v1", "settings"], permission: "settings, get" });
+      const read = parseAnswer(settingsAnswer, answer, "its settings");
+      if (read.controllerNamespace) namespace = read.controllerNamespace;
+      const settings: ServerSettings = {
+        controllerNamespace: namespace ?? DEFAULT_NAMESPACE,
+        labelKey: read.appLabelKey ?? "app.kubernetes.io/instance",
+        tracking: read.trackingMethod ?? "",
+      };
+      known = { at: now, settings };
+      return settings;
+    } catch (error) {
+      if (known === undefined) throw error;
+      return known.settings;
+    }
+  };
+}

@@ -1,0 +1,107 @@
+import { isMultiSource } from "../../core/application-spec.js";
+import type { SyncRequest } from "../../core/ports.js";
+import type { SyncedResource, SyncOutcome } from "../../core/result.js";
+import { SYNC_INFO_RUN } from "../../names.js";
+import type { OperationState, SyncedObject, WholeApplication } from "./application-schema.js";
+import { readableText } from "./error-text.js";
+
+const RESOURCE_MESSAGE_LENGTH = 500;
+
+/** What one look at the application says about our operation. */
+export type SyncState =
+  | { readonly kind: "done"; readonly outcome: SyncOutcome }
+  | { readonly kind: "ours"; readonly message: string }
+  /** Another operation is there, or was the last one; `history` tells what Argo CD deployed last, for people. */
+  | { readonly kind: "foreign"; readonly pending: boolean; readonly history: string }
+  | { readonly kind: "none" };
+
+/**
+ * Done means that the operation is gone and the phase is final. `finishedAt` is no sign: it is also set, with the phase
+ * `Running`, while Argo CD waits for a retry (seen with v3.5.1).
+ */
+export function syncState(application: WholeApplication, request: SyncRequest): SyncState {
+  const { operation } = application;
+  const state = application.status?.operationState ?? undefined;
+  if (operation !== null && operation !== undefined) {
+    if (!isOurs(operation, request.run)) return { kind: "foreign", pending: true, history: lastDeployed(application) };
+    return { kind: "ours", message: readableText(state?.message ?? "waiting for Argo CD to begin") };
+  }
+  if (state === undefined) return { kind: "none" };
+  if (!isOurs(state.operation, request.run)) {
+    return { kind: "foreign", pending: false, history: lastDeployed(application) };
+  }
+  const message = readableText(state.message ?? "");
+  switch (state.phase ?? "") {
+    case "Succeeded":
+      return { kind: "done", outcome: success(application, state, request, message) };
+    case "Failed":
+    case "Error":
+      return {
+        kind: "done",
+        outcome: {
+          kind: "failed",
+          message: message || `the phase is ${state.phase ?? ""}`,
+          resources: resourcesOf(state),
+        },
+      };
+    default:
+      return { kind: "ours", message };
+  }
+}
+
+function lastDeployed(application: WholeApplication): string {
+  const entry = application.status?.history?.at(-1);
+  if (entry === undefined) return "its history is empty";
+  const revisions = entry.revisions ?? [entry.revision ?? ""];
+  return readableText(`its history ends with ${revisions.join(", ")} at ${entry.deployedAt ?? "an unknown time"}`, 500);
+}
+
+function isOurs(operation: OperationState["operation"], run: string): boolean {
+  return operation?.info.some((entry) => entry.name === SYNC_INFO_RUN && entry.value === run) ?? false;
+}
+
+/** A success counts only for the commits that were asked for: Argo CD has ways to deploy others and still succeed. */
+function success(
+  application: WholeApplication,
+  state: OperationState,
+  request: SyncRequest,
+  message: string,
+): SyncOutcome {
+  const wrong =
+    request.at === "target" ? undefined : request.at.find((pin) => deployed(state, pin.position) !== pin.revision);
+  if (wrong !== undefined) {
+    const other = readableText(deployed(state, wrong.position) ?? "") || "no known commit";
+    return {
+      kind: "unknown",
+      message: `Argo CD reports success, but for ${other} instead of ${wrong.revision}: ${message}`,
+    };
+  }
+  const resources = resourcesOf(state);
+  return {
+    kind: "succeeded",
+    message,
+    resources,
+    pruneSkipped: resources.filter((resource) => resource.status === "PruneSkipped").length,
+    health: application.status?.health?.status ?? "Unknown",
+  };
+
+  function deployed(from: OperationState, position: number): string | undefined {
+    const result = from.syncResult ?? undefined;
+    if (!isMultiSource(request.application.spec)) return result?.revision ?? undefined;
+    return result?.revisions?.[position - 1];
+  }
+}
+
+function resourcesOf(state: OperationState): readonly SyncedResource[] {
+  return (state.syncResult?.resources ?? []).map((resource) => ({
+    title: titleOf(resource),
+    status: resource.status ?? "",
+    message: readableText(resource.message ?? "", RESOURCE_MESSAGE_LENGTH),
+  }));
+}
+
+/** `apps/Deployment guestbook/web`, as the plan writes it. */
+function titleOf({ group, kind, namespace, name }: SyncedObject): string {
+  const type = [group, kind].filter(Boolean).join("/");
+  return readableText(`${type} ${[namespace, name].filter(Boolean).join("/")}`, RESOURCE_MESSAGE_LENGTH);
+}

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { isMultiSource } from "../../core/application-spec.js";
+import type { ApplicationSpec } from "../../core/application.js";
+import { isJsonObject } from "../../core/json.js";
+import type { JsonObject } from "../../core/json.js";
+import type { RenderRequest } from "../../core/ports.js";
+import {
+  ANNOTATION_EXPIRES,
+  ANNOTATION_FOR,
+  LABEL_CHANGE_REQUEST,
+  LABEL_TEMPORARY,
+  TEMPORARY_NAME_PREFIX,
+} from "../../names.js";
+import { rawSources } from "./raw-sources.js";
+
+/**
+ * The same for each run of the same change request, application and side, so that a run finds what a killed one left behind.
+ * At most 53 characters, Helm's limit for a release name.
+ */
+export function temporaryName(request: RenderRequest): string {
+  const { change, application, side } = request;
+  const identity = [change.host, change.repository, change.number, application.name, application.project, side];
+  const hash = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
+  return `${TEMPORARY_NAME_PREFIX}${change.number}-${hash}`;
+}
+
+/**
+ * The Application to create: the desired spec and nothing else of the real one. Copied labels, annotations, owners or
+ * finalizers would make Argo CD's controllers treat it as theirs, and its deletion could reach live objects. The
+ * annotation keeps the controller away from it (https://argo-cd.readthedocs.io/en/stable/user-guide/skip_reconcile/).
+ */
+export function temporaryApplication(request: RenderRequest, expires: Date): JsonObject {
+  const { application, change } = request;
+  return {
+    metadata: {
+      name: temporaryName(request),
+      ...(application.namespace === undefined ? {} : { namespace: application.namespace }),
+      labels: { [LABEL_TEMPORARY]: "true", [LABEL_CHANGE_REQUEST]: `${change.host}-${change.number}` },
+      annotations: {
+        "argocd.argoproj.io/skip-reconcile": "true",
+        [ANNOTATION_FOR]: application.name,
+        [ANNOTATION_EXPIRES]: expires.toISOString(),
+      },
+    },
+    spec: temporarySpec(request),
+  };
+}
+
+function temporarySpec(request: RenderRequest): ApplicationSpec {
+  const { spec } = request.application;
+  const sources = rawSources(spec).map((source, index) => pinnedSource(source, index + 1, request));
+  const moved = ["syncPolicy", "sourceHydrator", "source", "sources"];
+  const rest = Object.fromEntries(Object.entries(spec).filter(([member]) => !moved.includes(member)));
+  return isMultiSource(spec) ? { ...rest, sources } : { ...rest, source: sources[0] };
+}
+
+function pinnedSource(source: JsonObject, position: number, request: RenderRequest): JsonObject {
+  const pin = request.pins.find((one) => one.position === position);
+  const pinned = pin === undefined ? source : { ...source, targetRevision: pin.revision };
+  if (!request.helmPositions.includes(position)) return pinned;
+  const helm = isJsonObject(source.helm) ? source.helm : {};
+  // Helm would call the release like the temporary Application, and charts put that name everywhere.
+  const releaseName =
+    helm.releaseName === undefined || helm.releaseName === "" ? request.application.resourceName : helm.releaseName;
+  return { ...pinned, helm: { ...helm, releaseName } };
+}

@@ -1,0 +1,74 @@
+import { isMultiSource } from "../../core/application-spec.js";
+import type { Application, ApplicationSpec, LiveApplication } from "../../core/application.js";
+import type { ApplicationName } from "../../core/brand.js";
+import { nameOfInstance, nameOfResource, ownNamespace } from "./application-names.js";
+import type { ApplicationItem, WholeApplication } from "./application-schema.js";
+import { rawSources } from "./raw-sources.js";
+import type { ServerSettings } from "./server-settings.js";
+
+export const TRACKING_ANNOTATION = "argocd.argoproj.io/tracking-id";
+
+export function toApplication(item: ApplicationItem, settings: ServerSettings): Application {
+  const { metadata, spec } = item;
+  return {
+    name: nameOfResource(metadata.namespace ?? undefined, metadata.name, settings.controllerNamespace),
+    resourceName: metadata.name,
+    namespace: ownNamespace(metadata.namespace, settings.controllerNamespace),
+    project: projectOf(spec),
+    labels: metadata.labels,
+    annotations: metadata.annotations,
+    spec,
+  };
+}
+
+/** Argo CD reads an empty project as `default`. */
+export function projectOf(spec: ApplicationSpec): string {
+  return typeof spec.project === "string" && spec.project !== "" ? spec.project : "default";
+}
+
+export function toLiveApplication(whole: WholeApplication, settings: ServerSettings): LiveApplication {
+  const sync = whole.status?.sync;
+  const multiple = isMultiSource(whole.spec);
+  const types = multiple ? (whole.status?.sourceTypes ?? []) : [whole.status?.sourceType ?? ""];
+  const one = sync?.revision ? [sync.revision] : [];
+  return {
+    ...toApplication(whole, settings),
+    owningSet: whole.metadata.ownerReferences?.find((owner) => owner.kind === "ApplicationSet")?.name,
+    parent: parentOf(whole, settings),
+    sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
+    comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
+    deleting: typeof whole.metadata.deletionTimestamp === "string",
+  };
+}
+
+/**
+ * The application whose manifests hold this Application (app of apps), by Argo CD's tracking: the annotation
+ * `<instance>:<group>/<kind>:<namespace>/<name>`, or the instance label.
+ */
+function parentOf(whole: WholeApplication, settings: ServerSettings): ApplicationName | undefined {
+  const { labels, annotations, name } = whole.metadata;
+  const namespace = whole.metadata.namespace ?? settings.controllerNamespace;
+  const [instance, kind, object] = (annotations[TRACKING_ANNOTATION] ?? "").split(":");
+  // A copied annotation names another object; Argo CD does not count it either.
+  const tracked =
+    instance && kind === "argoproj.io/Application" && object === `${namespace}/${name}` ? instance : undefined;
+  const label = labels[settings.labelKey];
+  const found = byMethod(settings.tracking, tracked, label);
+  return found === undefined || found === "" ? undefined : nameOfInstance(found, settings.controllerNamespace);
+}
+
+function byMethod(
+  method: ServerSettings["tracking"],
+  tracked: string | undefined,
+  label: string | undefined,
+): string | undefined {
+  switch (method) {
+    case "label":
+      return label;
+    case "annotation":
+    case "annotation+label":
+      return tracked;
+    case "":
+      return tracked ?? label;
+  }
+}

@@ -1,0 +1,58 @@
+import { RepositoryFailure } from "../core/errors.js";
+import type { GitFailure } from "./git-failure.js";
+
+/**
+ * git ends with 128 for every failure; only its text tells them apart (git 2.39, LC_ALL=C; http.c and remote-curl.c
+ * of https://git.kernel.org/pub/scm/git/git.git). What is not in this table is taken for a damaged mirror first.
+ */
+const remoteProblems: readonly (readonly [RegExp, string])[] = [
+  [
+    /Authentication failed|could not read Username|could not read Password|returned error: 401/,
+    "the host does not accept the credentials. Check that the App is installed on this repository, or that the token is valid and may read it",
+  ],
+  [/returned error: 403/, "the host forbids reading it. Give the App or the token the right to read the content"],
+  [/repository '.*' not found|returned error: 404/, "the host does not know it, or hides it from the App or the token"],
+  [/returned error: 429/, "the host limits the rate of requests. Try again in some minutes"],
+  [/returned error: 5\d\d/, "the host has a fault. Try again later"],
+  [
+    /returned error: 3\d\d|unable to update url base from redirection/,
+    "the host redirects to another address. Redirects are not followed, so configure the host's final address",
+  ],
+  [/couldn't find remote ref/, "the host does not offer the head of the change request (yet)"],
+  [/not our ref|does not allow request for unadvertised object/, "the host no longer has one of the commits"],
+  [
+    /SSL|certificate/i,
+    "the certificate of the host is not trusted. Name its authority in the environment variable GIT_SSL_CAINFO",
+  ],
+  [
+    /Could not resolve (?:host|proxy)|Failed to connect|Connection refused|Connection reset|Empty reply|Couldn't connect/,
+    "the host cannot be reached. Check its address, the network and the proxy",
+  ],
+];
+
+/** What the far side did wrong; undefined when the mirror itself may be damaged. */
+export function remoteProblem(failure: GitFailure): string | undefined {
+  if (failure.kind === "timeout") return "git did not finish in time. The host is slow or the repository very large";
+  if (failure.kind === "too-big") return "it is larger than the configured limit of the mirror";
+  if (failure.kind === "too-much-output") return "its list of files is too long to be read";
+  if (failure.kind === "not-started") return "the program git could not be started. Install git 2.39 or newer";
+  return remoteProblems.find(([pattern]) => pattern.test(failure.stderr))?.[1];
+}
+
+/** The last thing that git said, without credentials, for people. */
+export function lastWords(failure: GitFailure, secrets: readonly string[]): string {
+  const lines = failure.stderr.split(/[\r\n]+/).filter((line) => line.trim() !== "");
+  return redacted(lines.at(-1) ?? failure.kind, secrets).slice(0, 300);
+}
+
+/** Takes out user names and passwords of URLs, and these secrets. */
+export function redacted(text: string, secrets: readonly string[]): string {
+  const withoutUrls = text.replace(/(\/\/)[^/@\s]*@/g, "$1");
+  return secrets
+    .filter((secret) => secret !== "")
+    .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), withoutUrls);
+}
+
+export function repositoryFailure(repository: string, problem: string, cause?: unknown): RepositoryFailure {
+  return new RepositoryFailure(`the repository ${repository} could not be read: ${problem}`, { cause });
+}

@@ -1,0 +1,170 @@
+import { join } from "node:path";
+import type { ChangeRequest } from "../core/change-request.js";
+import { HeadMoved } from "../core/errors.js";
+import type { Log } from "../core/log.js";
+import type { CloneSource, Repositories, RepositorySnapshot, TreeEntry } from "../core/ports.js";
+import { Stopped } from "../core/stop.js";
+import { SERVICE } from "../names.js";
+import { sourceProblem } from "./clone-source.js";
+import { lastWords, remoteProblem, repositoryFailure } from "./failure-text.js";
+import { FolderLocks } from "./folder-locks.js";
+import { GitFailure } from "./git-failure.js";
+import { LruCache } from "./lru-cache.js";
+import { folderNameOf, MirrorRepository, type MirrorLimits } from "./mirror-repository.js";
+import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
+
+export interface GitMirrorOptions {
+  /** Folder for the mirrors, of this process alone; everything in it can be fetched again. */
+  readonly dataDir: string;
+  readonly log: Log;
+  /** Bytes of packed objects per repository; 2 GiB when absent. */
+  readonly maxBytes?: number;
+  /** Milliseconds per git command; two minutes when absent. */
+  readonly timeoutMs?: number;
+}
+
+/** A fetch leaves a pack; after so many a new clone is faster than to go on. */
+const MAX_PACKS = 200;
+const TEXT_CACHE_BYTES = 64 * 1024 * 1024;
+const TREE_CACHE_BYTES = 64 * 1024 * 1024;
+
+/** Reads repositories through bare partial clones on the disk, one per repository. */
+export function createGitMirror(options: GitMirrorOptions): Repositories & { close(): Promise<void> } {
+  return new GitMirror(options);
+}
+
+class GitMirror implements Repositories {
+  readonly #options: GitMirrorOptions;
+  readonly #limits: MirrorLimits;
+  readonly #folders = new Map<string, MirrorRepository>();
+  readonly #locks = new FolderLocks();
+  readonly #closing = new AbortController();
+  readonly #caches: SnapshotCaches = {
+    texts: new LruCache<{ readonly text: string | undefined }>(TEXT_CACHE_BYTES),
+    trees: new LruCache<readonly TreeEntry[]>(TREE_CACHE_BYTES),
+  };
+
+  constructor(options: GitMirrorOptions) {
+    this.#options = options;
+    this.#limits = { maxBytes: options.maxBytes ?? 2 * 1024 ** 3, timeoutMs: options.timeoutMs ?? 120_000 };
+  }
+
+  async open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot> {
+    const problem = sourceProblem(source);
+    if (problem !== undefined) throw repositoryFailure(change.repository, problem);
+    const folder = this.#folderOf(change, source);
+    const session: Session = {
+      change,
+      source,
+      folder,
+      signal: signal === undefined ? this.#closing.signal : AbortSignal.any([signal, this.#closing.signal]),
+      generation: undefined,
+    };
+    await this.#work(session, () => Promise.resolve());
+    return new MirrorSnapshot(folder, source, session.signal, this.#caches, (work) => this.#work(session, work));
+  }
+
+  /** Stops what runs; what is asked for afterwards throws `Stopped`. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Stopped("shutdown"));
+    await this.#locks.idle();
+  }
+
+  #folderOf(change: ChangeRequest, source: CloneSource): MirrorRepository {
+    const path = join(this.#options.dataDir, folderNameOf(change.host, change.repository, source.url));
+    const folder = this.#folders.get(path) ?? new MirrorRepository(path, this.#limits);
+    this.#folders.set(path, folder);
+    return folder;
+  }
+
+  /** Does work with the change request's commits present, alone in the folder; a damaged mirror is cloned anew once. */
+  #work<T>(session: Session, work: () => Promise<T>): Promise<T> {
+    const { folder, signal } = session;
+    return this.#locks.alone(folder.path, signal, async () => {
+      try {
+        await this.#provide(session);
+        return await work();
+      } catch (error) {
+        if (!mayBeDamage(error)) throw this.#translated(session, error);
+        this.#options.log.warn(
+          { repository: session.change.repository, problem: lastWords(error, secretsOf(session)) },
+          "the mirror is damaged or full and is cloned anew",
+        );
+      }
+      try {
+        await folder.remove();
+        await this.#provide(session);
+        return await work();
+      } catch (error) {
+        if (mayBeDamage(error)) await folder.remove();
+        throw this.#translated(session, error);
+      }
+    });
+  }
+
+  /** Fetches the commits unless they are here. */
+  async #provide(session: Session): Promise<void> {
+    const { folder, change, signal } = session;
+    if (session.generation === folder.generation) return;
+    await folder.create(change.headRevision, signal);
+    if (!(await folder.hasCommits([change.headRevision, change.baseRevision, change.mergeBase], signal))) {
+      const { bytes, packs } = await folder.size();
+      if (packs > MAX_PACKS || bytes > this.#limits.maxBytes / 2) {
+        await folder.remove();
+        await folder.create(change.headRevision, signal);
+      }
+      await this.#fetch(session);
+    }
+    session.generation = folder.generation;
+  }
+
+  async #fetch({ folder, change, source, signal }: Session): Promise<void> {
+    const begin = performance.now();
+    const refs = `refs/${SERVICE}/${change.number}`;
+    const wanted = [
+      { from: source.headRef, into: `${refs}/head` },
+      { from: change.baseRevision, into: `${refs}/base` },
+      { from: change.mergeBase, into: `${refs}/merge-base` },
+    ];
+    await folder.fetchCommits(source, wanted, signal);
+    const ms = Math.round(performance.now() - begin);
+    this.#options.log.debug({ repository: change.repository, number: change.number, ms }, "fetched");
+    const fetched = await folder.commitOf(`${refs}/head`, signal);
+    if (fetched !== change.headRevision) {
+      throw new HeadMoved(`the head of ${change.repository} ${change.number} moved while it was being read`);
+    }
+  }
+
+  #translated(session: Session, error: unknown): unknown {
+    const { repository } = session.change;
+    if (error instanceof GitFailure) {
+      const words = lastWords(error, secretsOf(session));
+      const problem = remoteProblem(error) ?? `git says: ${words}`;
+      return repositoryFailure(repository, problem, new Error(words));
+    }
+    const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
+    if (typeof code !== "string") return error;
+    const text = `the folder for mirrors cannot be used (${code}). Make it writable, with free space`;
+    return repositoryFailure(repository, text, error);
+  }
+}
+
+/** One change request's view of its repository. */
+interface Session {
+  readonly change: ChangeRequest;
+  readonly source: CloneSource;
+  readonly folder: MirrorRepository;
+  readonly signal: AbortSignal;
+  /** Generation of the folder in which the commits are known to be present. */
+  generation: number | undefined;
+}
+
+/** The host is not to blame: the mirror on the disk may be damaged, or full of what earlier work left. */
+function mayBeDamage(error: unknown): error is GitFailure {
+  return error instanceof GitFailure && (error.kind === "too-big" || remoteProblem(error) === undefined);
+}
+
+function secretsOf({ source }: Session): readonly string[] {
+  const header = source.authorization ?? "";
+  return [header, header.replace(/^\S+ /, "")];
+}

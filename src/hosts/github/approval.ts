@@ -1,0 +1,98 @@
+import { z } from "zod";
+import type { Approval } from "../../core/approval.js";
+import type { ChangeRequest } from "../../core/change-request.js";
+import { decodeAnswer } from "../json-answer.js";
+import { idField, loginField } from "../payload-fields.js";
+import { ownerAndRepo, type GitHubClient } from "./client.js";
+import { isBot } from "./translate-event.js";
+import { GITHUB } from "./words.js";
+
+/**
+ * Only GraphQL has `reviewDecision`, into which branch protection, rulesets and code owners have gone, and the newest
+ * opinion of each reviewer: https://docs.github.com/graphql/reference/objects#pullrequest
+ */
+export const APPROVAL_QUERY = `query ($owner: String!, $name: String!, $number: Int!) {
+  repository(owner: $owner, name: $name) {
+    pullRequest(number: $number) {
+      headRefOid
+      reviewDecision
+      latestOpinionatedReviews(first: 100, writersOnly: true) {
+        pageInfo { hasNextPage }
+        nodes {
+          state
+          author { __typename login ... on User { databaseId } }
+          commit { oid }
+        }
+      }
+    }
+  }
+}`;
+
+const reviewSchema = z.object({
+  state: z.string(),
+  author: z.object({ __typename: z.string(), login: loginField, databaseId: idField.nullish() }).nullish(),
+  commit: z.object({ oid: z.string() }).nullish(),
+});
+const approvalSchema = z.object({
+  repository: z.object({
+    pullRequest: z.object({
+      headRefOid: z.string(),
+      reviewDecision: z.string().nullish(),
+      latestOpinionatedReviews: z.object({
+        pageInfo: z.object({ hasNextPage: z.boolean() }),
+        nodes: z.array(reviewSchema.nullable()),
+      }),
+    }),
+  }),
+});
+type PullRequestReviews = z.output<typeof approvalSchema>["repository"]["pullRequest"];
+type Review = z.output<typeof reviewSchema>;
+
+export async function getApproval(client: GitHubClient, change: ChangeRequest): Promise<Approval> {
+  const asked = `read the reviews of ${change.repository}#${change.number}`;
+  const { owner, repo } = ownerAndRepo(change.repository);
+  const data = await client.inRepository(change.repository, asked, async (octokit) => ({
+    data: await octokit.graphql<unknown>(APPROVAL_QUERY, { owner, name: repo, number: change.number }),
+  }));
+  return judgeReviews(change, decodeAnswer(approvalSchema, data, GITHUB, asked).repository.pullRequest);
+}
+
+/** The verdict. A missing decision means that GitHub requires nothing, not that somebody approved. */
+export function judgeReviews(change: ChangeRequest, pull: PullRequestReviews): Approval {
+  const reviews = pull.latestOpinionatedReviews.nodes.filter((review) => review !== null);
+  const approvals = reviews.filter((review) => review.state === "APPROVED" && isOtherPerson(review, change));
+  const fresh = approvals.filter((review) => review.commit?.oid === change.headRevision);
+  const approvers = logins(fresh);
+  const refuse = (missing: string): Approval => ({ approved: false, approvers, missing });
+
+  if (pull.headRefOid !== change.headRevision) return refuse("The head commit changed while the reviews were read.");
+  if (pull.latestOpinionatedReviews.pageInfo.hasNextPage) {
+    return refuse("More than 100 people reviewed: too many to judge.");
+  }
+  const objections = reviews.filter((review) => review.state === "CHANGES_REQUESTED");
+  if (objections.length > 0 || pull.reviewDecision === "CHANGES_REQUESTED") {
+    const who = logins(objections).join(", ") || "A reviewer";
+    return refuse(`${who} requested changes.`);
+  }
+  if (pull.reviewDecision === "REVIEW_REQUIRED") {
+    return refuse("GitHub requires more reviews: see the branch's protection rules and code owners.");
+  }
+  if (pull.reviewDecision && pull.reviewDecision !== "APPROVED") {
+    return refuse("GitHub gives a review decision of an unknown kind.");
+  }
+  if (fresh.length > 0) return { approved: true, approvers, missing: undefined };
+  if (approvals.length > 0) {
+    return refuse(`${logins(approvals).join(", ")} approved an earlier commit: the present head needs an approval.`);
+  }
+  return refuse("Nobody other than the author, with write access, approved the head commit.");
+}
+
+function isOtherPerson({ author }: Review, change: ChangeRequest): boolean {
+  if (author?.__typename !== "User" || isBot(author.login, "User") || !author.databaseId) return false;
+  const sameLogin = author.login.toLowerCase() === change.author?.login.toLowerCase();
+  return author.databaseId !== change.author?.id && !sameLogin;
+}
+
+function logins(reviews: readonly Review[]): readonly string[] {
+  return reviews.map((review) => review.author?.login).filter((login) => login !== undefined);
+}

@@ -1,0 +1,158 @@
+import { z } from "zod";
+import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/change-request.js";
+import type { Clock } from "../../core/clock.js";
+import { HostRefusal } from "../host-refusal.js";
+import { decodeAnswer } from "../json-answer.js";
+import { idField, loginField, repositoryField, revisionField } from "../payload-fields.js";
+import { readUntil } from "../polling.js";
+import { ownerAndRepo, type GitHubClient } from "./client.js";
+import { isBot } from "./translate-event.js";
+import { GITHUB } from "./words.js";
+
+const pullSchema = z.object({
+  title: z.string(),
+  html_url: z.string().max(2000),
+  state: z.enum(["open", "closed"]),
+  merged: z.boolean(),
+  mergeable: z.boolean().nullish(),
+  draft: z.boolean().nullish(),
+  user: z.object({ id: idField, login: loginField, type: z.string().nullish() }).nullish(),
+  head: z.object({
+    ref: z.string().min(1).max(1000),
+    sha: revisionField,
+    repo: z.object({ id: idField }).nullish(),
+  }),
+  base: z.object({
+    ref: z.string().min(1).max(1000),
+    /** The tip when the pull request last changed. */
+    sha: revisionField,
+    repo: z.object({
+      id: idField,
+      full_name: repositoryField,
+      default_branch: z.string().min(1).max(1000),
+      clone_url: z.string().max(2000).nullish(),
+      ssh_url: z.string().max(2000).nullish(),
+      html_url: z.string().max(2000).nullish(),
+    }),
+  }),
+});
+type Pull = z.output<typeof pullSchema>;
+
+const branchSchema = z.object({ commit: z.object({ sha: revisionField }), protected: z.boolean().nullish() });
+const comparisonSchema = z.object({ merge_base_commit: z.object({ sha: revisionField }) });
+
+/** Three reads: the pull request, the tip of its base branch, and where the two branched. */
+export async function getChangeRequest(
+  client: GitHubClient,
+  change: ChangeRequestRef,
+  aliases: readonly string[],
+  signal?: AbortSignal,
+): Promise<ChangeRequest> {
+  const pull = await getPull(client, change, signal);
+  const base = await getBaseTip(client, change, pull, signal);
+  const { full_name: fullName } = pull.base.repo;
+  return {
+    host: "hosta",
+    repository: change.repository,
+    number: change.number,
+    title: pull.title.slice(0, 1000),
+    webUrl: pull.html_url,
+    author: pull.user
+      ? { id: pull.user.id, login: pull.user.login, bot: isBot(pull.user.login, pull.user.type) }
+      : undefined,
+    state: pull.merged ? "merged" : pull.state,
+    draft: pull.draft === true,
+    fork: pull.head.repo?.id !== pull.base.repo.id,
+    headBranch: pull.head.ref,
+    baseBranch: pull.base.ref,
+    defaultBranch: pull.base.repo.default_branch,
+    headRevision: pull.head.sha,
+    baseRevision: base,
+    mergeBase: await getMergeBase(client, change, base, pull.head.sha, signal),
+    repositoryUrls: [
+      ...[pull.base.repo.clone_url, pull.base.repo.ssh_url, pull.base.repo.html_url].filter(
+        (url) => typeof url === "string",
+      ),
+      ...aliases.flatMap((alias) => [`https://${alias}/${fullName}.git`, `git@${alias}:${fullName}.git`]),
+    ],
+  };
+}
+
+/** GitHub computes `mergeable` in the background; reading the pull request sets that going. */
+export async function getMergeability(
+  client: GitHubClient,
+  change: ChangeRequestRef,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<Mergeability> {
+  const pull = await readUntil(
+    () => getPull(client, change, signal),
+    (read) => read.state !== "open" || typeof read.mergeable === "boolean",
+    clock,
+    signal,
+  );
+  if (pull.state !== "open" || typeof pull.mergeable !== "boolean") return "unknown";
+  return pull.mergeable ? "mergeable" : "conflicts";
+}
+
+export async function getPull(client: GitHubClient, change: ChangeRequestRef, signal?: AbortSignal): Promise<Pull> {
+  const asked = `read the pull request ${change.repository}#${change.number}`;
+  const data = await client.inRepository(
+    change.repository,
+    asked,
+    (octokit) =>
+      octokit.rest.pulls.get({
+        ...ownerAndRepo(change.repository),
+        pull_number: change.number,
+        request: { signal },
+      }),
+    signal,
+  );
+  return decodeAnswer(pullSchema, data, GITHUB, asked);
+}
+
+/** Of a closed pull request the base branch may be gone, since its deletion closes it; then where it was last. */
+async function getBaseTip(client: GitHubClient, change: ChangeRequestRef, pull: Pull, signal?: AbortSignal) {
+  try {
+    return (await findBranch(client, change, pull.base.ref, signal)).revision;
+  } catch (error) {
+    if (pull.state === "closed" && error instanceof HostRefusal && error.status === 404) return pull.base.sha;
+    throw error;
+  }
+}
+
+/** One branch, never a tag of the same name. */
+export async function findBranch(client: GitHubClient, change: ChangeRequestRef, branch: string, signal?: AbortSignal) {
+  const asked = `read the branch ${branch} of ${change.repository}`;
+  const data = await client.inRepository(
+    change.repository,
+    asked,
+    (octokit) => octokit.rest.repos.getBranch({ ...ownerAndRepo(change.repository), branch, request: { signal } }),
+    signal,
+  );
+  const { commit, protected: isProtected } = decodeAnswer(branchSchema, data, GITHUB, asked);
+  return { revision: commit.sha, protected: isProtected === true };
+}
+
+async function getMergeBase(
+  client: GitHubClient,
+  change: ChangeRequestRef,
+  base: string,
+  head: string,
+  signal?: AbortSignal,
+) {
+  const asked = `compare the base branch of ${change.repository}#${change.number} with its head`;
+  const data = await client.inRepository(
+    change.repository,
+    asked,
+    (octokit) =>
+      octokit.rest.repos.compareCommitsWithBasehead({
+        ...ownerAndRepo(change.repository),
+        basehead: `${base}...${head}`,
+        per_page: 1,
+        request: { signal },
+      }),
+    signal,
+  );
+  return decodeAnswer(comparisonSchema, data, GITHUB, asked).merge_base_commit.sha;
+}

@@ -1,0 +1,150 @@
+import { createPrivateKey, randomUUID } from "node:crypto";
+import type { OctokitOptions } from "@octokit/core/types";
+import type { Logger } from "pino";
+import { Probot, ProbotOctokit } from "probot";
+import { z } from "zod";
+import type { RepositoryName } from "../../core/brand.js";
+import type { Clock } from "../../core/clock.js";
+import { HostFailure } from "../../core/errors.js";
+import { createHostFetch, type HostFetch } from "../host-fetch.js";
+import { HostRefusal } from "../host-refusal.js";
+import { decodeAnswer } from "../json-answer.js";
+import { githubFailure } from "./failure.js";
+import { GITHUB } from "./words.js";
+
+export interface GitHubClientOptions {
+  readonly appId: number | string;
+  readonly privateKey: string;
+  /** Root of the REST API, without a final slash. */
+  readonly apiUrl: string;
+  readonly requestTimeoutMs: number;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** One call on an authenticated client. */
+export type GitHubCall = (octokit: ProbotOctokit) => Promise<{ readonly data: unknown }>;
+
+/** GitHub's API through a GitHub App. All of it throws `HostFailure`, or the signal's reason when that was aborted. */
+export interface GitHubClient {
+  readonly probot: Probot;
+  /** The fetch below Octokit, for what needs no authentication. */
+  readonly fetch: HostFetch;
+  /** As the App itself. @param asked follows "when asked to". */
+  asApp(asked: string, call: GitHubCall): Promise<unknown>;
+  /** As the installation with this id. */
+  asInstallation(id: number, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
+  /** Id of the App's installation on this repository; asked once. */
+  installationOf(repository: RepositoryName): Promise<number>;
+  /** As the App's installation on this repository. */
+  inRepository(repository: RepositoryName, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
+}
+
+/**
+ * Octokit's own throttling puts seconds between writes, and its retries send failed writes again; our fetch repeats
+ * reads only. The function form is the one that Probot does not override.
+ */
+const QuietOctokit = ProbotOctokit.defaults((options: OctokitOptions) => ({
+  ...options,
+  throttle: { enabled: false },
+  retry: { enabled: false },
+}));
+
+export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
+  const { log } = options;
+  const hostFetch = createHostFetch({
+    words: GITHUB,
+    origin: new URL(options.apiUrl).origin,
+    clock: options.clock,
+    requestTimeoutMs: options.requestTimeoutMs,
+    mayRepeat,
+    followsOwnRedirects: true,
+  });
+  const probot = new Probot({
+    appId: options.appId,
+    privateKey: options.privateKey,
+    // Deliveries are verified in front of Probot; without a value it would take a well-known word.
+    secret: randomUUID(),
+    baseUrl: options.apiUrl,
+    // At debug Probot logs whole events and request bodies, comments included.
+    log: log.child({}, { level: log.isLevelEnabled("debug") ? "info" : log.level }),
+    Octokit: QuietOctokit,
+    request: { fetch: hostFetch },
+  });
+  const installations = new Map<RepositoryName, number>();
+
+  async function call(octokit: ProbotOctokit, asked: string, request: GitHubCall, signal?: AbortSignal) {
+    try {
+      return (await request(octokit)).data;
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      throw githubFailure(error, asked);
+    }
+  }
+
+  async function asApp(asked: string, request: GitHubCall, signal?: AbortSignal): Promise<unknown> {
+    refuseUnusableKey(options.privateKey);
+    return call(await probot.auth(), asked, request, signal);
+  }
+
+  async function asInstallation(id: number, asked: string, request: GitHubCall, signal?: AbortSignal) {
+    return call(await probot.auth(id), asked, request, signal);
+  }
+
+  async function installationOf(repository: RepositoryName, signal?: AbortSignal): Promise<number> {
+    const known = installations.get(repository);
+    if (known !== undefined) return known;
+    const asked = `find the App's installation on ${repository}`;
+    const data = await asApp(
+      asked,
+      (octokit) => octokit.rest.apps.getRepoInstallation({ ...ownerAndRepo(repository), request: { signal } }),
+      signal,
+    );
+    const { id } = decodeAnswer(z.object({ id: z.int().positive() }), data, GITHUB, asked);
+    installations.set(repository, id);
+    return id;
+  }
+
+  return {
+    probot,
+    fetch: hostFetch,
+    asApp,
+    asInstallation,
+    installationOf: (repository) => installationOf(repository),
+    async inRepository(repository, asked, request, signal) {
+      const id = await installationOf(repository, signal);
+      try {
+        return await asInstallation(id, asked, request, signal);
+      } catch (error) {
+        // An App that was removed and installed again has another installation.
+        if (error instanceof HostRefusal && [401, 404].includes(error.status)) installations.delete(repository);
+        throw error;
+      }
+    },
+  };
+}
+
+/** A repository's name as Octokit's parameters. */
+export function ownerAndRepo(repository: RepositoryName): { owner: string; repo: string } {
+  const [owner = "", repo = ""] = repository.split("/");
+  return { owner, repo };
+}
+
+function mayRepeat(method: string, url: URL, body: string | undefined): boolean {
+  if (method === "GET" || method === "HEAD") return true;
+  // Minting a token changes nothing.
+  if (url.pathname.endsWith("/access_tokens")) return true;
+  return url.pathname.endsWith("/graphql") && body !== undefined && /^\{"query":"\s*query\b/.test(body);
+}
+
+function refuseUnusableKey(privateKey: string): void {
+  try {
+    createPrivateKey(privateKey);
+  } catch (error) {
+    throw new HostFailure(
+      "unauthenticated",
+      "hosta.private_key is not a usable private key: give the PEM file that GitHub made for the App, whole and without a passphrase.",
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import type { ChangeRequestRef } from "../../core/change-request.js";
+import type { OwnComment } from "../../core/ports.js";
+import { decodeAnswer } from "../json-answer.js";
+import { idField } from "../payload-fields.js";
+import { ownerAndRepo, type GitHubClient } from "./client.js";
+import { GITHUB } from "./words.js";
+
+const PAGE_SIZE = 100;
+const MAX_PAGES = 50;
+
+const commentsSchema = z.array(
+  z.object({ id: idField, body: z.string().nullish(), user: z.object({ id: idField }).nullish() }),
+);
+
+/** Comments of the account with this id, oldest first, out of the first 5,000. */
+export async function listCommentsOf(
+  client: GitHubClient,
+  change: ChangeRequestRef,
+  account: string,
+): Promise<readonly OwnComment[]> {
+  const asked = `list the comments of ${change.repository}#${change.number}`;
+  const own: OwnComment[] = [];
+  for (let page = 1; page <= MAX_PAGES; page += 1) {
+    const data = await client.inRepository(change.repository, asked, (octokit) =>
+      octokit.rest.issues.listComments({
+        ...ownerAndRepo(change.repository),
+        issue_number: change.number,
+        per_page: PAGE_SIZE,
+        page,
+      }),
+    );
+    const comments = decodeAnswer(commentsSchema, data, GITHUB, asked);
+    for (const { id, body, user } of comments) {
+      if (user?.id === account) own.push({ id, body: body ?? "" });
+    }
+    if (comments.length < PAGE_SIZE) break;
+  }
+  return own;
+}
+
+export async function postComment(client: GitHubClient, change: ChangeRequestRef, body: string): Promise<string> {
+  const asked = `post a comment on ${change.repository}#${change.number}`;
+  const data = await client.inRepository(change.repository, asked, (octokit) =>
+    octokit.rest.issues.createComment({ ...ownerAndRepo(change.repository), issue_number: change.number, body }),
+  );
+  return decodeAnswer(z.object({ id: idField }), data, GITHUB, asked).id;
+}
+
+export async function editComment(
+  client: GitHubClient,
+  change: ChangeRequestRef,
+  commentId: string,
+  body: string,
+): Promise<void> {
+  await client.inRepository(change.repository, `edit a comment on ${change.repository}#${change.number}`, (octokit) =>
+    octokit.rest.issues.updateComment({
+      ...ownerAndRepo(change.repository),
+      comment_id: Number(commentId),
+      body,
+    }),
+  );
+}

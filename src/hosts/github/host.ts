@@ -1,0 +1,99 @@
+import type { Logger } from "pino";
+import type { Probot } from "probot";
+import { z } from "zod";
+import type { ChangeRequestRef } from "../../core/change-request.js";
+import type { Clock } from "../../core/clock.js";
+import type { CodeHost } from "../../core/ports.js";
+import type { User } from "../../core/user.js";
+import { HostRefusal } from "../host-refusal.js";
+import { decodeAnswer } from "../json-answer.js";
+import { idField, loginField } from "../payload-fields.js";
+import { getApproval } from "./approval.js";
+import { getChangeRequest, getMergeability } from "./change-request.js";
+import { createGitHubClient, ownerAndRepo, type GitHubClient } from "./client.js";
+import { createCloneSource } from "./clone-source.js";
+import { editComment, listCommentsOf, postComment } from "./comments.js";
+import { merge } from "./merge.js";
+import { findSelf } from "./self.js";
+import { GITHUB } from "./words.js";
+
+export interface GitHubConfig {
+  readonly appId: number | string;
+  /** PEM text. */
+  readonly privateKey: string;
+  /** Root of the REST API: `https://HOST/api/v3` for a self-hosted server. */
+  readonly apiUrl?: string;
+  /** Root of the web pages and of git over HTTPS. */
+  readonly webUrl?: string;
+  /** Other host names of the same server, for repository URLs. */
+  readonly aliases: readonly string[];
+  /** Deadline of one request in milliseconds; 30 seconds when absent. */
+  readonly requestTimeoutMs?: number;
+}
+
+export interface GitHubParts {
+  readonly clock: Clock;
+  /** Probot insists on pino. */
+  readonly log: Logger;
+}
+
+/** GitHub, through a GitHub App. `probot` is the same App, for the webhooks' side. Nothing is asked before the first call. */
+export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): CodeHost & { readonly probot: Probot } {
+  const apiUrl = (config.apiUrl ?? "https://api.github.com").replace(/\/+$/, "");
+  const webUrl = (
+    config.webUrl ?? (config.apiUrl === undefined ? "https://github.com" : new URL(apiUrl).origin)
+  ).replace(/\/+$/, "");
+  const { clock, log } = parts;
+  const { appId, privateKey, requestTimeoutMs = 30_000 } = config;
+  const client = createGitHubClient({ appId, privateKey, apiUrl, requestTimeoutMs, clock, log });
+  let self: Promise<User> | undefined;
+
+  async function ownAccount(): Promise<User> {
+    self ??= findSelf(client, apiUrl);
+    try {
+      return await self;
+    } catch (error) {
+      self = undefined;
+      throw error;
+    }
+  }
+
+  return {
+    id: "hosta",
+    probot: client.probot,
+    self: ownAccount,
+    getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, signal),
+    mergeability: (change, signal) => getMergeability(client, change, clock, signal),
+    approval: (change) => getApproval(client, change),
+    mayCommand: (change, user) => mayCommand(client, change, user),
+    cloneSource: createCloneSource(client, { webUrl, clock }),
+    listOwnComments: async (change) => listCommentsOf(client, change, (await ownAccount()).id),
+    postComment: (change, body) => postComment(client, change, body),
+    editComment: (change, commentId, body) => editComment(client, change, commentId, body),
+    merge: (change, intent) => merge(client, change, intent, clock),
+  };
+}
+
+const permissionSchema = z.object({
+  permission: z.string(),
+  user: z.object({ id: idField, login: loginField }).nullish(),
+});
+
+/** Custom roles and `maintain` are mapped to these: https://docs.github.com/rest/collaborators/collaborators */
+async function mayCommand(client: GitHubClient, change: ChangeRequestRef, user: User): Promise<boolean> {
+  const asked = `read ${user.login}'s permission on ${change.repository}`;
+  try {
+    const data = await client.inRepository(change.repository, asked, (octokit) =>
+      octokit.rest.repos.getCollaboratorPermissionLevel({
+        ...ownerAndRepo(change.repository),
+        username: user.login,
+      }),
+    );
+    const answer = decodeAnswer(permissionSchema, data, GITHUB, asked);
+    // A login can change hands; the id cannot.
+    return ["admin", "write"].includes(answer.permission) && answer.user?.id === user.id;
+  } catch (error) {
+    if (error instanceof HostRefusal && error.status === 404) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,114 @@
+import { z } from "zod";
+import type { ChangeRequest } from "../../core/change-request.js";
+import type { Clock } from "../../core/clock.js";
+import { HostFailure } from "../../core/errors.js";
+import type { MergeOutcome } from "../../core/ports.js";
+import type { MergeIntent } from "../../core/result.js";
+import { HostRefusal } from "../host-refusal.js";
+import { decodeAnswer } from "../json-answer.js";
+import { deleteSourceBranch } from "../source-branch.js";
+import { findBranch, getPull } from "./change-request.js";
+import { ownerAndRepo, type GitHubClient } from "./client.js";
+import { GITHUB } from "./words.js";
+
+/** Pauses before trying again while GitHub computes whether the merge is possible: 30 seconds in all. */
+const PAUSES_MS = [5_000, 10_000, 15_000];
+
+/** Each request is sent once, with the head commit as its guard; a second one only follows GitHub's own "not yet". */
+export async function merge(
+  client: GitHubClient,
+  change: ChangeRequest,
+  intent: MergeIntent,
+  clock: Clock,
+): Promise<MergeOutcome> {
+  for (let attempt = 0; ; attempt += 1) {
+    const attempted = await tryMerge(client, change, intent);
+    if (attempted === "merged") break;
+    const pause = PAUSES_MS[attempt];
+    if (attempted.status !== 405) return { kind: "refused", reason: attempted.reason };
+    const pull = await getPull(client, change);
+    if (pull.merged && pull.head.sha === change.headRevision) break;
+    const computing = pull.state === "open" && typeof pull.mergeable !== "boolean";
+    if (!computing) return { kind: "refused", reason: attempted.reason };
+    if (pause === undefined) {
+      return { kind: "refused", reason: "GitHub is still computing whether the merge is possible. Merge it by hand." };
+    }
+    await clock.sleep(pause);
+  }
+  const note = await deleteSourceBranch(change, intent, {
+    find: (branch) => orGone(findBranch(client, change, branch)),
+    remove: (branch) => removeBranch(client, change, branch),
+  });
+  return { kind: "merged", note };
+}
+
+interface Refused {
+  readonly status: number;
+  readonly reason: string;
+}
+
+async function tryMerge(client: GitHubClient, change: ChangeRequest, intent: MergeIntent): Promise<"merged" | Refused> {
+  const asked = `merge ${change.repository}#${change.number}`;
+  try {
+    const data = await client.inRepository(change.repository, asked, (octokit) =>
+      octokit.rest.pulls.merge({
+        ...ownerAndRepo(change.repository),
+        pull_number: change.number,
+        sha: change.headRevision,
+        merge_method: intent.method,
+      }),
+    );
+    const { merged } = decodeAnswer(z.object({ merged: z.boolean() }), data, GITHUB, asked);
+    return merged ? "merged" : { status: 200, reason: "GitHub did not merge and gave no reason. Merge it by hand." };
+  } catch (error) {
+    if (error instanceof HostRefusal) {
+      const reason = reasonOf(error, intent);
+      if (reason !== undefined) return { status: error.status, reason };
+    }
+    if (error instanceof HostFailure && ["unreachable", "failed"].includes(error.reason)) {
+      // The request may have arrived all the same.
+      const pull = await getPull(client, change);
+      if (pull.merged && pull.head.sha === change.headRevision) return "merged";
+    }
+    throw error;
+  }
+}
+
+/** https://docs.github.com/rest/pulls/pulls#merge-a-pull-request */
+function reasonOf(refusal: HostRefusal, intent: MergeIntent): string | undefined {
+  if (refusal.reason === "rate-limited") return undefined;
+  const said = refusal.hostMessage === "" ? "" : ` GitHub says: "${refusal.hostMessage}".`;
+  switch (refusal.status) {
+    case 403:
+      return `The GitHub App may not merge this pull request.${said} It needs Contents: write (and Workflows: write when workflow files change), or merge by hand.`;
+    case 405:
+      return `GitHub does not allow this merge now.${said} Look at the required checks and reviews, the merge queue, and whether the repository allows the method "${intent.method}"; then merge by hand.`;
+    case 409:
+      return `The head commit changed before the merge.${said} Plan and sync the new head.`;
+    case 422:
+      return `GitHub found the merge invalid.${said} Merge it by hand.`;
+    default:
+      return undefined;
+  }
+}
+
+async function orGone<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof HostRefusal && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+async function removeBranch(client: GitHubClient, change: ChangeRequest, branch: string): Promise<void> {
+  try {
+    await client.inRepository(change.repository, `delete the branch ${branch} of ${change.repository}`, (octokit) =>
+      octokit.rest.git.deleteRef({ ...ownerAndRepo(change.repository), ref: `heads/${branch}` }),
+    );
+  } catch (error) {
+    if (!(error instanceof HostRefusal && [404, 422].includes(error.status))) throw error;
+    // 422 is "Reference does not exist" when somebody was faster, and also a ruleset that forbids the deletion.
+    if ((await orGone(findBranch(client, change, branch))) !== undefined) throw error;
+  }
+}

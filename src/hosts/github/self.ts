@@ -1,0 +1,55 @@
+import { z } from "zod";
+import type { User } from "../../core/user.js";
+import { SERVICE } from "../../names.js";
+import { refusalOf } from "../host-refusal.js";
+import { decodeAnswer, refusalMessage } from "../json-answer.js";
+import { idField, loginField } from "../payload-fields.js";
+import type { GitHubClient } from "./client.js";
+import { GITHUB } from "./words.js";
+
+const appSchema = z.object({ slug: z.string().min(1).max(255) });
+const installationsSchema = z.array(z.object({ id: z.int().positive(), suspended_at: z.string().nullish() }));
+const accountSchema = z.object({ id: idField, login: loginField });
+
+/**
+ * The account under which the App comments. The App's own credentials are not accepted for accounts, so an installation
+ * of it asks; an App that is installed nowhere asks as anybody, which GitHub allows 60 times an hour.
+ */
+export async function findSelf(client: GitHubClient, apiUrl: string): Promise<User> {
+  const asked = "read the App's own account";
+  const app = decodeAnswer(
+    appSchema,
+    await client.asApp(asked, (octokit) => octokit.rest.apps.getAuthenticated()),
+    GITHUB,
+    asked,
+  );
+  const username = `${app.slug}[bot]`;
+  const installations = decodeAnswer(
+    installationsSchema,
+    await client.asApp(asked, (octokit) => octokit.rest.apps.listInstallations({ per_page: 100 })),
+    GITHUB,
+    asked,
+  );
+  const installation = installations.find(({ suspended_at }) => !suspended_at);
+  const data =
+    installation === undefined
+      ? await readAsAnybody(client, `${apiUrl}/users/${encodeURIComponent(username)}`, asked)
+      : await client.asInstallation(installation.id, asked, (octokit) =>
+          octokit.rest.users.getByUsername({ username }),
+        );
+  const { id, login } = decodeAnswer(accountSchema, data, GITHUB, asked);
+  return { id, login, bot: true };
+}
+
+async function readAsAnybody(client: GitHubClient, url: string, asked: string): Promise<unknown> {
+  const response = await client.fetch(url, {
+    headers: { accept: "application/vnd.github+json", "user-agent": SERVICE },
+  });
+  const text = await response.text();
+  if (response.ok) return JSON.parse(text) as unknown;
+  throw refusalOf(GITHUB, asked, {
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    message: refusalMessage(text),
+  });
+}

@@ -1,0 +1,118 @@
+import { z } from "zod";
+import type { HostEvent } from "../../core/event.js";
+import { commentField, idField, loginField, numberField, repositoryField } from "../payload-fields.js";
+
+/** What an event of a code host means to us, or why it means nothing. */
+export type Translation = HostEvent | { readonly ignored: string };
+
+/** The events that the App subscribes to: https://docs.github.com/webhooks/webhook-events-and-payloads */
+export const SUBSCRIBED_EVENTS = ["pull_request", "issue_comment", "pull_request_review"] as const;
+export type SubscribedEvent = (typeof SUBSCRIBED_EVENTS)[number];
+
+export function isSubscribed(name: string): name is SubscribedEvent {
+  return (SUBSCRIBED_EVENTS as readonly string[]).includes(name);
+}
+
+/**
+ * Pure; never throws, whatever the payload's shape.
+ * @param delivery Our id of the delivery.
+ */
+export function translateGitHubEvent(name: string, delivery: string, payload: unknown): Translation {
+  if (!isSubscribed(name)) return { ignored: "events of this kind are not used" };
+  switch (name) {
+    case "pull_request":
+      return translatePullRequest(delivery, payload);
+    case "issue_comment":
+      return translateComment(delivery, payload);
+    case "pull_request_review":
+      return translateReview(delivery, payload);
+  }
+}
+
+const repositorySchema = z.object({ full_name: repositoryField });
+
+const pullRequestSchema = z.object({
+  action: z.string(),
+  repository: repositorySchema,
+  pull_request: z.object({ number: numberField, merged: z.boolean().nullish() }),
+  changes: z.object({ base: z.unknown().optional() }).nullish().catch(undefined),
+});
+
+function translatePullRequest(delivery: string, payload: unknown): Translation {
+  const parsed = pullRequestSchema.safeParse(payload);
+  if (!parsed.success) return UNREADABLE;
+  const { action, repository, pull_request, changes } = parsed.data;
+  const origin = eventOrigin(delivery, repository.full_name, pull_request.number);
+  switch (action) {
+    case "opened":
+      return { ...origin, kind: "updated", reason: "opened" };
+    case "reopened":
+      return { ...origin, kind: "updated", reason: "reopened" };
+    case "synchronize":
+      return { ...origin, kind: "updated", reason: "pushed" };
+    case "ready_for_review":
+      return { ...origin, kind: "updated", reason: "ready" };
+    case "edited":
+      if (changes?.base === undefined || changes.base === null) return { ignored: "the base branch did not change" };
+      return { ...origin, kind: "updated", reason: "retargeted" };
+    case "closed":
+      return { ...origin, kind: "closed", merged: pull_request.merged === true };
+    default:
+      return { ignored: "this action is not used" };
+  }
+}
+
+const commentSchema = z.object({
+  action: z.string(),
+  repository: repositorySchema,
+  issue: z.object({ number: numberField, pull_request: z.unknown().optional() }),
+  comment: z.object({
+    id: idField,
+    body: commentField.nullish(),
+    user: z.object({ id: idField, login: loginField, type: z.string().nullish() }).nullish(),
+  }),
+});
+
+function translateComment(delivery: string, payload: unknown): Translation {
+  const parsed = commentSchema.safeParse(payload);
+  if (!parsed.success) return UNREADABLE;
+  const { action, repository, issue, comment } = parsed.data;
+  if (action !== "created") return { ignored: "only new comments are commands" };
+  if (issue.pull_request === undefined || issue.pull_request === null) {
+    return { ignored: "the comment is on an issue, not on a pull request" };
+  }
+  const author = comment.user;
+  if (!author) return { ignored: "the comment's account was deleted" };
+  return {
+    ...eventOrigin(delivery, repository.full_name, issue.number),
+    kind: "commented",
+    commentId: comment.id,
+    body: comment.body ?? "",
+    author: { id: author.id, login: author.login, bot: isBot(author.login, author.type) },
+  };
+}
+
+const reviewSchema = z.object({
+  action: z.string(),
+  repository: repositorySchema,
+  pull_request: z.object({ number: numberField }),
+});
+
+function translateReview(delivery: string, payload: unknown): Translation {
+  const parsed = reviewSchema.safeParse(payload);
+  if (!parsed.success) return UNREADABLE;
+  const { action, repository, pull_request } = parsed.data;
+  if (!["submitted", "dismissed", "edited"].includes(action)) return { ignored: "this action is not used" };
+  return { ...eventOrigin(delivery, repository.full_name, pull_request.number), kind: "reviewed" };
+}
+
+/** People cannot register a login that ends in `[bot]`. */
+export function isBot(login: string, type: string | null | undefined): boolean {
+  return (type ?? "User") !== "User" || login.endsWith("[bot]");
+}
+
+const UNREADABLE: Translation = { ignored: "the event lacks members that GitHub documents" };
+
+function eventOrigin(delivery: string, repository: z.output<typeof repositoryField>, number: number) {
+  return { delivery, change: { host: "hosta", repository, number } } as const;
+}

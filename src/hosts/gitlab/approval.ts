@@ -1,0 +1,121 @@
+import { z } from "zod";
+import type { Approval } from "../../core/approval.js";
+import type { ChangeRequest } from "../../core/change-request.js";
+import type { Clock } from "../../core/clock.js";
+import { HostRefusal } from "../host-refusal.js";
+import { decodeAnswer } from "../json-answer.js";
+import { idField, loginField } from "../payload-fields.js";
+import { readUntil } from "../polling.js";
+import { getMergeRequest } from "./change-request.js";
+import type { GitLabClient } from "./client.js";
+import { isBot } from "./translate-event.js";
+import { GITLAB } from "./words.js";
+
+const userSchema = z.object({ id: idField, username: loginField });
+const timeField = z.string().transform((text) => Date.parse(text));
+
+/** On editions without approval rules `approved` is true with nobody having approved, and the counts are missing. */
+const approvalsSchema = z.object({
+  approved: z.boolean().nullish(),
+  approvals_left: z.number().nullish(),
+  approved_by: z.array(z.object({ user: userSchema, approved_at: timeField.nullish() })),
+});
+const versionsSchema = z.array(z.object({ head_commit_sha: z.string().nullish(), created_at: timeField }));
+const reviewersSchema = z.array(z.object({ user: userSchema, state: z.string().nullish() }));
+
+/** Everything that the verdict is made of. */
+export interface ApprovalFacts {
+  readonly headRevision: string | null | undefined;
+  readonly mergeStatus: string | null | undefined;
+  readonly approvals: z.output<typeof approvalsSchema>;
+  readonly versions: z.output<typeof versionsSchema>;
+  readonly reviewers: z.output<typeof reviewersSchema>;
+}
+
+/** After a push GitLab takes approvals back in the background; meanwhile the old ones are still visible. */
+const UNSETTLED = ["unchecked", "checking", "preparing", "approvals_syncing"];
+
+/** @param self Id of our own account, whose approval never counts. */
+export async function getApproval(
+  client: GitLabClient,
+  change: ChangeRequest,
+  self: string,
+  clock: Clock,
+): Promise<Approval> {
+  const { repository, number } = change;
+  const merge = await readUntil(
+    () => getMergeRequest(client, change),
+    (read) => !UNSETTLED.includes(read.detailed_merge_status ?? ""),
+    clock,
+  );
+  const asked = `read the approvals of ${repository}!${number}`;
+  const approvals = await client.ask(asked, (api) =>
+    api.MergeRequestApprovals.showConfiguration(repository, { mergerequestIId: number }),
+  );
+  const versions = await client.ask(asked, (api) => api.MergeRequests.allDiffVersions(repository, number));
+  const facts: ApprovalFacts = {
+    headRevision: merge.sha,
+    mergeStatus: merge.detailed_merge_status,
+    approvals: decodeAnswer(approvalsSchema, approvals, GITLAB, asked),
+    versions: decodeAnswer(versionsSchema, versions, GITLAB, asked),
+    reviewers: await getReviewers(client, change),
+  };
+  return judgeApprovals(change, self, facts);
+}
+
+/** `detailed_merge_status` names one reason at a time, so requests for changes are read from the reviewers as well. */
+async function getReviewers(client: GitLabClient, change: ChangeRequest): Promise<ApprovalFacts["reviewers"]> {
+  const asked = `read the reviewers of ${change.repository}!${change.number}`;
+  try {
+    const data = await client.ask(asked, (api) => api.MergeRequests.showReviewers(change.repository, change.number));
+    return decodeAnswer(reviewersSchema, data, GITLAB, asked);
+  } catch (error) {
+    if (error instanceof HostRefusal && error.status === 404) return [];
+    throw error;
+  }
+}
+
+/**
+ * The verdict. GitLab does not name the commit that was approved: an approval counts when it is younger than the newest
+ * version of the diff. Where GitLab does not tell when somebody approved (older versions), it counts only if the merge
+ * request never had another version.
+ */
+export function judgeApprovals(change: ChangeRequest, self: string, facts: ApprovalFacts): Approval {
+  const { approvals, versions } = facts;
+  const newest = versions.reduce<(typeof versions)[number] | undefined>(
+    (best, version) => (best === undefined || version.created_at > best.created_at ? version : best),
+    undefined,
+  );
+  const people = approvals.approved_by.filter(
+    ({ user }) => user.id !== change.author?.id && user.id !== self && !isBot(user.username),
+  );
+  const fresh = people.filter(({ approved_at: at }) => {
+    if (newest === undefined) return false;
+    return typeof at === "number" ? at > newest.created_at : versions.length === 1;
+  });
+  const approvers = fresh.map(({ user }) => user.username);
+  const refuse = (missing: string): Approval => ({ approved: false, approvers, missing });
+
+  if (facts.headRevision !== change.headRevision || newest?.head_commit_sha !== change.headRevision) {
+    return refuse("The head commit changed while the approvals were read, or GitLab is still preparing it.");
+  }
+  if (UNSETTLED.includes(facts.mergeStatus ?? "")) {
+    return refuse("GitLab is still computing the merge request's approvals; try again in a moment.");
+  }
+  const objectors = facts.reviewers.filter(({ state }) => state === "requested_changes");
+  if (objectors.length > 0 || facts.mergeStatus === "requested_changes") {
+    return refuse(`${objectors.map(({ user }) => user.username).join(", ") || "A reviewer"} requested changes.`);
+  }
+  if (people.length === 0) return refuse("Nobody other than the author approved.");
+  if (approvals.approved !== true || (approvals.approvals_left ?? 0) > 0) {
+    return refuse("GitLab's approval rules are not all met yet.");
+  }
+  if (fresh.length > 0) return { approved: true, approvers, missing: undefined };
+  const names = people.map(({ user }) => user.username).join(", ");
+  if (people.some(({ approved_at: at }) => typeof at === "number")) {
+    return refuse(`${names} approved before the newest commits came: approve again.`);
+  }
+  return refuse(
+    `This version of GitLab does not tell when ${names} approved, so it may have been before the newest commits: open a new merge request for them, or update GitLab.`,
+  );
+}

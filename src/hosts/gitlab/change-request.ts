@@ -1,0 +1,181 @@
+import { z } from "zod";
+import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/change-request.js";
+import type { Clock } from "../../core/clock.js";
+import { HostFailure } from "../../core/errors.js";
+import { HostRefusal } from "../host-refusal.js";
+import { decodeAnswer } from "../json-answer.js";
+import { idField, loginField, repositoryField, revisionField } from "../payload-fields.js";
+import { readUntil } from "../polling.js";
+import type { GitLabClient } from "./client.js";
+import { isBot } from "./translate-event.js";
+import { GITLAB } from "./words.js";
+
+const mergeRequestSchema = z.object({
+  title: z.string(),
+  web_url: z.string().max(2000),
+  /** `locked` while a merge is in progress. */
+  state: z.enum(["opened", "closed", "merged", "locked"]),
+  draft: z.boolean().nullish(),
+  work_in_progress: z.boolean().nullish(),
+  author: z.object({ id: idField, username: loginField }).nullish(),
+  source_branch: z.string().min(1).max(1000),
+  target_branch: z.string().min(1).max(1000),
+  source_project_id: idField.nullish(),
+  target_project_id: idField,
+  /** Null until the diff was made. */
+  sha: revisionField.nullish(),
+  detailed_merge_status: z.string().nullish(),
+  merge_status: z.string().nullish(),
+  has_conflicts: z.boolean().nullish(),
+  merge_error: z.string().nullish(),
+  /** `start_sha` is the tip of the target branch when the diff was made. */
+  diff_refs: z.object({ start_sha: revisionField }).nullish().catch(undefined),
+});
+export type MergeRequest = z.output<typeof mergeRequestSchema>;
+
+const projectSchema = z.object({
+  path_with_namespace: repositoryField,
+  default_branch: z.string().min(1).max(1000).nullish(),
+  web_url: z.string().max(2000).nullish(),
+  http_url_to_repo: z.string().max(2000).nullish(),
+  ssh_url_to_repo: z.string().max(2000).nullish(),
+});
+const branchSchema = z.object({
+  commit: z.object({ id: revisionField }),
+  protected: z.boolean().nullish(),
+  default: z.boolean().nullish(),
+});
+const commitSchema = z.object({ id: revisionField });
+
+/** Four reads: the merge request, its project, the tip of its target branch, and where the two branched. */
+export async function getChangeRequest(
+  client: GitLabClient,
+  change: ChangeRequestRef,
+  aliases: readonly string[],
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<ChangeRequest> {
+  // Right after its creation a merge request has no diff: an empty one must not pass for "nothing changed".
+  const merge = await readUntil(
+    () => getMergeRequest(client, change, signal),
+    (read) => Boolean(read.sha) && read.detailed_merge_status !== "preparing",
+    clock,
+    signal,
+  );
+  if (!merge.sha) {
+    throw new HostFailure(
+      "failed",
+      `GitLab has not prepared the merge request ${change.repository}!${change.number} yet, or it has no commits. Try again later.`,
+    );
+  }
+  const project = await getProject(client, change, signal);
+  const base = await getBaseTip(client, change, merge, signal);
+  return {
+    host: "hostb",
+    repository: change.repository,
+    number: change.number,
+    title: merge.title.slice(0, 1000),
+    webUrl: merge.web_url,
+    author: merge.author
+      ? { id: merge.author.id, login: merge.author.username, bot: isBot(merge.author.username) }
+      : undefined,
+    state: merge.state === "opened" || merge.state === "locked" ? "open" : merge.state,
+    draft: merge.draft ?? merge.work_in_progress ?? false,
+    fork: merge.source_project_id !== merge.target_project_id,
+    headBranch: merge.source_branch,
+    baseBranch: merge.target_branch,
+    defaultBranch: project.default_branch ?? merge.target_branch,
+    headRevision: merge.sha,
+    baseRevision: base,
+    mergeBase: await getMergeBase(client, change, base, merge.sha, signal),
+    repositoryUrls: [
+      ...[project.http_url_to_repo, project.ssh_url_to_repo, project.web_url].filter((url) => typeof url === "string"),
+      ...aliases.flatMap((alias) => [
+        `https://${alias}/${project.path_with_namespace}.git`,
+        `git@${alias}:${project.path_with_namespace}.git`,
+      ]),
+    ],
+  };
+}
+
+/** https://docs.gitlab.com/api/merge_requests/#merge-status; `merge_status` is the older word for conflicts alone. */
+const PENDING = ["unchecked", "checking", "preparing", "approvals_syncing"];
+const PENDING_CONFLICT_CHECK = [
+  "unchecked",
+  "checking",
+  "preparing",
+  "cannot_be_merged_recheck",
+  "cannot_be_merged_rechecking",
+];
+
+/**
+ * GitLab tells one reason at a time, so `has_conflicts` is read as well; and that one is false until the check is done.
+ */
+export async function getMergeability(
+  client: GitLabClient,
+  change: ChangeRequestRef,
+  clock: Clock,
+  signal?: AbortSignal,
+): Promise<Mergeability> {
+  const merge = await readUntil(
+    () => getMergeRequest(client, change, signal),
+    (read) => mergeabilityOf(read) !== "unknown" || read.state !== "opened",
+    clock,
+    signal,
+  );
+  return mergeabilityOf(merge);
+}
+
+export function mergeabilityOf(merge: MergeRequest): Mergeability {
+  const status = merge.detailed_merge_status ?? "";
+  if (merge.state !== "opened") return "unknown";
+  if (merge.has_conflicts === true || status === "conflict" || status === "broken_status") return "conflicts";
+  if (PENDING.includes(status) || PENDING_CONFLICT_CHECK.includes(merge.merge_status ?? "")) return "unknown";
+  return "mergeable";
+}
+
+export async function getMergeRequest(
+  client: GitLabClient,
+  change: ChangeRequestRef,
+  signal?: AbortSignal,
+): Promise<MergeRequest> {
+  const asked = `read the merge request ${change.repository}!${change.number}`;
+  const data = await client.ask(asked, (api) => api.MergeRequests.show(change.repository, change.number), signal);
+  return decodeAnswer(mergeRequestSchema, data, GITLAB, asked);
+}
+
+/** Of a merge request that is no longer open the target branch may be gone; then where it was last. */
+async function getBaseTip(client: GitLabClient, change: ChangeRequestRef, merge: MergeRequest, signal?: AbortSignal) {
+  try {
+    return (await findBranch(client, change, merge.target_branch, signal)).revision;
+  } catch (error) {
+    const last = merge.state === "opened" ? undefined : merge.diff_refs?.start_sha;
+    if (last !== undefined && error instanceof HostRefusal && error.status === 404) return last;
+    throw error;
+  }
+}
+
+export async function findBranch(client: GitLabClient, change: ChangeRequestRef, branch: string, signal?: AbortSignal) {
+  const asked = `read the branch ${branch} of ${change.repository}`;
+  const data = await client.ask(asked, (api) => api.Branches.show(change.repository, branch), signal);
+  const found = decodeAnswer(branchSchema, data, GITLAB, asked);
+  return { revision: found.commit.id, protected: found.protected === true || found.default === true };
+}
+
+async function getProject(client: GitLabClient, change: ChangeRequestRef, signal?: AbortSignal) {
+  const asked = `read the project ${change.repository}`;
+  const data = await client.ask(asked, (api) => api.Projects.show(change.repository), signal);
+  return decodeAnswer(projectSchema, data, GITLAB, asked);
+}
+
+async function getMergeBase(
+  client: GitLabClient,
+  change: ChangeRequestRef,
+  base: string,
+  head: string,
+  signal?: AbortSignal,
+) {
+  const asked = `find the merge base of ${change.repository}!${change.number}`;
+  const data = await client.ask(asked, (api) => api.Repositories.mergeBase(change.repository, [base, head]), signal);
+  return decodeAnswer(commitSchema, data, GITLAB, asked).id;
+}

@@ -1,0 +1,90 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { createRequesterFn } from "@gitbeaker/requester-utils";
+import { Gitlab } from "@gitbeaker/rest";
+import { z } from "zod";
+import type { Clock } from "../../core/clock.js";
+import { HostFailure } from "../../core/errors.js";
+import { createHostFetch } from "../host-fetch.js";
+import { refusalOf } from "../host-refusal.js";
+import { refusalMessage } from "../json-answer.js";
+import { GITLAB } from "./words.js";
+
+export interface GitLabClientOptions {
+  /** The instance's root, without a final slash. */
+  readonly url: string;
+  readonly token: string;
+  readonly requestTimeoutMs: number;
+  readonly clock: Clock;
+}
+
+type GitLabApi = InstanceType<typeof Gitlab>;
+
+/** GitLab's API. */
+export interface GitLabClient {
+  /**
+   * @param asked What is asked for, as it follows "when asked to".
+   * @throws {HostFailure} or the signal's reason when that was aborted.
+   */
+  ask(asked: string, call: (api: GitLabApi) => Promise<unknown>, signal?: AbortSignal): Promise<unknown>;
+}
+
+/** What gitbeaker hands to a requester: the body is encoded already, the query is a string. */
+const requestSchema = z.object({
+  method: z.string(),
+  prefixUrl: z.string(),
+  headers: z.record(z.string(), z.string()).optional(),
+  body: z.string().optional(),
+  searchParams: z.string().optional(),
+});
+
+/**
+ * gitbeaker with a requester of our own: its built-in one follows redirects with the token in hand, sends refused
+ * requests (writes too) ten times within half a second, and takes a login page for an answer.
+ */
+export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitLabClientOptions): GitLabClient {
+  const hostFetch = createHostFetch({
+    words: GITLAB,
+    origin: new URL(url).origin,
+    clock,
+    requestTimeoutMs,
+    mayRepeat: (method) => method === "GET" || method === "HEAD",
+    followsOwnRedirects: false,
+  });
+  // gitbeaker passes no signal on: it would become a query parameter.
+  const asking = new AsyncLocalStorage<{ readonly asked: string; readonly signal: AbortSignal | undefined }>();
+
+  async function request(endpoint: string, options?: Record<string, unknown>) {
+    const { method, prefixUrl, headers, body, searchParams } = requestSchema.parse(options);
+    const { asked, signal } = asking.getStore() ?? { asked: endpoint, signal: undefined };
+    const address = new URL(endpoint, prefixUrl.endsWith("/") ? prefixUrl : `${prefixUrl}/`);
+    address.search = searchParams ?? "";
+    const response = await hostFetch(address, { method, headers, body, signal });
+    const { status } = response;
+    const text = await response.text();
+    const answerHeaders = Object.fromEntries(response.headers);
+    if (!response.ok) throw refusalOf(GITLAB, asked, { status, headers: answerHeaders, message: refusalMessage(text) });
+    return { status, headers: answerHeaders, body: text === "" ? null : (JSON.parse(text) as Record<string, unknown>) };
+  }
+
+  const api = new Gitlab({
+    host: url,
+    token,
+    queryTimeout: null,
+    rateLimits: {},
+    requesterFn: createRequesterFn((_resource, options) => Promise.resolve(options), request),
+  });
+
+  return {
+    async ask(asked, call, signal) {
+      try {
+        return await asking.run({ asked, signal }, () => call(api));
+      } catch (error) {
+        if (signal?.aborted) throw signal.reason;
+        if (error instanceof HostFailure) throw error;
+        throw new HostFailure("failed", `GitLab could not be asked to ${asked}; the log has the cause.`, {
+          cause: error,
+        });
+      }
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import { z } from "zod";
+import type { ChangeRequestRef } from "../../core/change-request.js";
+import type { Clock } from "../../core/clock.js";
+import type { Log } from "../../core/log.js";
+import type { CodeHost } from "../../core/ports.js";
+import type { User } from "../../core/user.js";
+import { HostRefusal } from "../host-refusal.js";
+import { decodeAnswer } from "../json-answer.js";
+import { idField, loginField } from "../payload-fields.js";
+import { getApproval } from "./approval.js";
+import { getChangeRequest, getMergeability } from "./change-request.js";
+import { createGitLabClient, type GitLabClient } from "./client.js";
+import { merge } from "./merge.js";
+import { editNote, listNotesOf, postNote } from "./notes.js";
+import { GITLAB } from "./words.js";
+
+export interface GitLabConfig {
+  /** Root of the instance, with its path prefix if it has one. */
+  readonly url: string;
+  /** Access token of a project, a group or a dedicated account, with the scope `api`. */
+  readonly token: string;
+  /** Other host names of the same server, for repository URLs. */
+  readonly aliases: readonly string[];
+  /** Deadline of one request in milliseconds; 30 seconds when absent. */
+  readonly requestTimeoutMs?: number;
+}
+
+export interface GitLabParts {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** GitLab, through an access token. Nothing is asked before the first call. */
+export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): CodeHost {
+  const url = config.url.replace(/\/+$/, "");
+  const { clock, log } = parts;
+  const { token, requestTimeoutMs = 30_000 } = config;
+  const client = createGitLabClient({ url, token, requestTimeoutMs, clock });
+  let self: Promise<User> | undefined;
+
+  async function ownAccount(): Promise<User> {
+    self ??= findSelf(client, log);
+    try {
+      return await self;
+    } catch (error) {
+      self = undefined;
+      throw error;
+    }
+  }
+
+  return {
+    id: "hostb",
+    self: ownAccount,
+    getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
+    mergeability: (change, signal) => getMergeability(client, change, clock, signal),
+    approval: async (change) => getApproval(client, change, (await ownAccount()).id, clock),
+    mayCommand: (change, user) => mayCommand(client, change, user),
+    cloneSource: (change) =>
+      Promise.resolve({
+        url: `${url}/${change.repository}.git`,
+        // Any user name will do beside an access token.
+        authorization: `Basic ${Buffer.from(`oauth2:${token}`).toString("base64")}`,
+        headRef: `refs/merge-requests/${change.number}/head`,
+      }),
+    listOwnComments: async (change) => listNotesOf(client, change, (await ownAccount()).id),
+    postComment: (change, body) => postNote(client, change, body),
+    editComment: (change, commentId, body) => editNote(client, change, commentId, body),
+    merge: (change, intent) => merge(client, change, intent, clock),
+  };
+}
+
+const accountSchema = z.object({ id: idField, username: loginField, bot: z.boolean().nullish() });
+
+/** `bot` is true whatever GitLab calls the account: what it writes is a program's. */
+async function findSelf(client: GitLabClient, log: Log): Promise<User> {
+  const asked = "read the token's own account";
+  const data = await client.ask(asked, (api) => api.Users.showCurrentUser());
+  const { id, username, bot } = decodeAnswer(accountSchema, data, GITLAB, asked);
+  if (bot !== true) {
+    log.debug({ account: username }, "the GitLab token belongs to an account that looks like a person's");
+  }
+  return { id, login: username, bot: true };
+}
+
+const DEVELOPER = 30;
+const memberSchema = z.object({ id: idField, state: z.string(), access_level: z.number() });
+
+/** Inherited and invited members included: https://docs.gitlab.com/api/project_members/ */
+async function mayCommand(client: GitLabClient, change: ChangeRequestRef, user: User): Promise<boolean> {
+  const asked = `read ${user.login}'s role in ${change.repository}`;
+  try {
+    const data = await client.ask(asked, (api) =>
+      api.ProjectMembers.show(change.repository, Number(user.id), { includeInherited: true }),
+    );
+    const member = decodeAnswer(memberSchema, data, GITLAB, asked);
+    return member.id === user.id && member.state === "active" && member.access_level >= DEVELOPER;
+  } catch (error) {
+    if (error instanceof HostRefusal && error.status === 404) return false;
+    throw error;
+  }
+}

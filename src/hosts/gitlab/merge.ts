@@ -1,0 +1,134 @@
+import type { ChangeRequest } from "../../core/change-request.js";
+import type { Clock } from "../../core/clock.js";
+import { HostFailure } from "../../core/errors.js";
+import type { MergeOutcome } from "../../core/ports.js";
+import type { MergeIntent } from "../../core/result.js";
+import { HostRefusal, oneLine } from "../host-refusal.js";
+import { readUntil } from "../polling.js";
+import { deleteSourceBranch } from "../source-branch.js";
+import { findBranch, getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
+import type { GitLabClient } from "./client.js";
+
+/** Pauses before trying again while GitLab computes whether the merge is possible: 30 seconds in all. */
+const PAUSES_MS = [5_000, 10_000, 15_000];
+
+/**
+ * Each request is sent once, with the head commit as its guard. Merge commit, semi-linear or fast-forward is the
+ * project's own setting; only squashing is ours to ask. Never rebases: that would change the head that was deployed.
+ */
+export async function merge(
+  client: GitLabClient,
+  change: ChangeRequest,
+  intent: MergeIntent,
+  clock: Clock,
+): Promise<MergeOutcome> {
+  for (let attempt = 0; ; attempt += 1) {
+    const attempted = await tryMerge(client, change, intent);
+    if (attempted === undefined) break;
+    const read = await getMergeRequest(client, change);
+    if (isMergedHead(read, change)) break;
+    const pause = PAUSES_MS[attempt];
+    const computing = attempted.status === 405 && read.state === "opened" && mergeabilityOf(read) === "unknown";
+    if (!computing || pause === undefined) return { kind: "refused", reason: reasonOf(attempted, read) };
+    await clock.sleep(pause);
+  }
+  return afterAcceptance(client, change, intent, clock);
+}
+
+/** Undefined when GitLab accepted the request, or may have. */
+async function tryMerge(
+  client: GitLabClient,
+  change: ChangeRequest,
+  intent: MergeIntent,
+): Promise<HostRefusal | undefined> {
+  const asked = `merge ${change.repository}!${change.number}`;
+  try {
+    await client.ask(asked, (api) =>
+      api.MergeRequests.merge(change.repository, change.number, {
+        sha: change.headRevision,
+        squash: intent.method === "squash",
+        // Without it GitLab goes by what the author ticked, and would delete branches that are never to be deleted.
+        shouldRemoveSourceBranch: false,
+      }),
+    );
+    return undefined;
+  } catch (error) {
+    // 401 here means "may not merge", unless the token is refused for reading as well.
+    const mayMean = error instanceof HostRefusal && error.reason !== "rate-limited";
+    if (mayMean && [401, 403, 405, 406, 409, 422].includes(error.status)) return error;
+    if (error instanceof HostFailure && ["unreachable", "failed"].includes(error.reason)) {
+      // The request may have arrived all the same.
+      const read = await getMergeRequest(client, change);
+      if (isMergedHead(read, change) || read.state === "locked") return undefined;
+    }
+    throw error;
+  }
+}
+
+/** 200 means "accepted"; the merge itself happens in the background or may be scheduled only. */
+async function afterAcceptance(
+  client: GitLabClient,
+  change: ChangeRequest,
+  intent: MergeIntent,
+  clock: Clock,
+): Promise<MergeOutcome> {
+  const read = await readUntil(
+    () => getMergeRequest(client, change),
+    ({ state, merge_error: error }) =>
+      state === "merged" || state === "closed" || (state === "opened" && Boolean(error)),
+    clock,
+  );
+  if (!isMergedHead(read, change)) {
+    const said = read.merge_error ? ` GitLab says: "${oneLine(read.merge_error, 300)}".` : "";
+    return {
+      kind: "refused",
+      reason: `GitLab accepted the merge but has not carried it out.${said} Look at the merge request.`,
+    };
+  }
+  const note = await deleteSourceBranch(change, intent, {
+    find: (branch) => orGone(findBranch(client, change, branch)),
+    remove: async (branch) => {
+      const asked = `delete the branch ${branch} of ${change.repository}`;
+      await orGone(client.ask(asked, (api) => api.Branches.remove(change.repository, branch)));
+    },
+  });
+  return { kind: "merged", note };
+}
+
+function isMergedHead(read: MergeRequest, change: ChangeRequest): boolean {
+  return read.state === "merged" && read.sha === change.headRevision;
+}
+
+/** https://docs.gitlab.com/api/merge_requests/#merge-a-merge-request */
+function reasonOf(refusal: HostRefusal, read: MergeRequest): string {
+  const said = refusal.hostMessage === "" ? "" : ` GitLab says: "${refusal.hostMessage}".`;
+  const status = read.detailed_merge_status ? ` Its merge status is "${oneLine(read.detailed_merge_status, 60)}".` : "";
+  switch (refusal.status) {
+    case 401:
+    case 403:
+      return `The account of hostb.token may not merge into ${read.target_branch}.${said} Give it the role Maintainer or list it under "allowed to merge" of the protected branch, or merge by hand.`;
+    case 406:
+      return `The merge request has conflicts.${said} Resolve them, then plan and sync again.`;
+    case 409:
+      return `The head commit changed before the merge.${said} Plan and sync the new head.`;
+    case 422:
+      return `GitLab tried to merge and failed.${said} Merge it by hand.`;
+    default:
+      if (mergeabilityOf(read) === "unknown" && read.state === "opened") {
+        return "GitLab is still computing whether the merge is possible. Merge it by hand.";
+      }
+      if (read.detailed_merge_status === "need_rebase") {
+        return "The project wants the branch rebased before a merge. Rebase it, then plan and sync the new head.";
+      }
+      return `GitLab does not allow this merge now.${status}${said} Look at the merge request, then merge by hand.`;
+  }
+}
+
+async function orGone<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof HostRefusal && error.status === 404) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,53 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { Router } from "express";
+import type { HostEvent } from "../../core/event.js";
+import type { Log } from "../../core/log.js";
+import { HOSTB_TOKEN_HEADERS, WEBHOOK_PATHS } from "../../names.js";
+import { deliveryId } from "../payload-fields.js";
+import { webhookRoute } from "../webhook-route.js";
+import { translateGitLabEvent } from "./translate-event.js";
+
+export interface GitLabWebhookOptions {
+  /** The secret token of the webhook. */
+  readonly secret: string;
+  /** False when this delivery was accepted before. */
+  readonly push: (event: HostEvent) => Promise<boolean>;
+  readonly log: Log;
+}
+
+/**
+ * The route for GitLab's webhooks.
+ * @throws {RangeError} when the secret is empty: a request without a token would match.
+ */
+export function gitlabWebhook({ secret, push, log }: GitLabWebhookOptions): Router {
+  if (secret === "") throw new RangeError("hostb.webhook_secret is empty");
+  return webhookRoute(
+    {
+      path: WEBHOOK_PATHS.hostb,
+      isAuthentic: (headers) => carriesToken(headers, secret),
+      async receive(headers, body, payload) {
+        // The same for a delivery that is sent again; older versions than 17.4 send none.
+        const delivery = deliveryId("hostb", headers["idempotency-key"], body);
+        const event = translateGitLabEvent(delivery, payload);
+        if ("ignored" in event) return { kind: "ignored", reason: event.ignored };
+        if (await push(event)) return { kind: "accepted" };
+        return { kind: "ignored", reason: "this delivery was accepted before" };
+      },
+    },
+    log.child({ host: "hostb" }),
+  );
+}
+
+function carriesToken(headers: IncomingHttpHeaders, secret: string): boolean {
+  const expected = digest(secret);
+  return HOSTB_TOKEN_HEADERS.some((name) => {
+    const given = headers[name];
+    return typeof given === "string" && timingSafeEqual(digest(given), expected);
+  });
+}
+
+/** Digests are equally long, so comparing them tells nothing about the length of the secret. */
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

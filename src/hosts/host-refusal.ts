@@ -1,0 +1,88 @@
+import { HostFailure, type HostFailureReason } from "../core/errors.js";
+
+/** How messages name a code host and where its settings are. */
+export interface HostWords {
+  readonly title: string;
+  /** `the App's credentials`, `the access token`. */
+  readonly credentials: string;
+  readonly credentialsCure: string;
+  readonly permissionCure: string;
+  readonly visibilityCure: string;
+  /** The key of the configuration that holds the address of the API. */
+  readonly addressKey: string;
+}
+
+/** An HTTP answer of 400 or above. */
+export interface RefusedAnswer {
+  readonly status: number;
+  /** Header names in lower case. */
+  readonly headers: Readonly<Record<string, unknown>>;
+  /** The host's own words; untrusted. */
+  readonly message: string | undefined;
+}
+
+/** A `HostFailure` that still knows the HTTP status, for the adapters to branch on. */
+export class HostRefusal extends HostFailure {
+  constructor(
+    readonly status: number,
+    reason: HostFailureReason,
+    message: string,
+    /** The host's own words on one line, or an empty text. */
+    readonly hostMessage: string,
+  ) {
+    super(reason, message);
+  }
+}
+
+/** @param asked What the host was asked for, as it follows "when asked to". */
+export function refusalOf(words: HostWords, asked: string, answer: RefusedAnswer): HostRefusal {
+  const { status } = answer;
+  const { title } = words;
+  const said = oneLine(answer.message ?? "", 300);
+  const refusal = (reason: HostFailureReason, message: string): HostRefusal =>
+    new HostRefusal(status, reason, message, said);
+  if (status === 401) {
+    return refusal(
+      "unauthenticated",
+      `${title} refused ${words.credentials} (401) when asked to ${asked}: ${words.credentialsCure}`,
+    );
+  }
+  if (isRateLimited(answer)) {
+    return refusal(
+      "rate-limited",
+      `${title}'s rate limit is used up (${status}); it was asked to ${asked}. Try again in some minutes.`,
+    );
+  }
+  if (status === 403) {
+    return refusal("forbidden", `${title} does not allow us to ${asked} (403${quoted(said)}): ${words.permissionCure}`);
+  }
+  if (status === 404) {
+    return refusal("not-found", `${title} found nothing (404) when asked to ${asked}: ${words.visibilityCure}`);
+  }
+  if (status >= 500) {
+    return refusal(
+      "failed",
+      `${title} failed (${status}) when asked to ${asked}. Try again later, and look at its status page.`,
+    );
+  }
+  return refusal("rejected", `${title} refused to ${asked} (${status}${quoted(said)}).`);
+}
+
+/** A 403 without these signs is a missing permission: https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api */
+export function isRateLimited({ status, headers }: Pick<RefusedAnswer, "status" | "headers">): boolean {
+  if (status === 429) return true;
+  return status === 403 && (headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0");
+}
+
+function quoted(said: string): string {
+  return said === "" ? "" : `, "${said}"`;
+}
+
+/** Foreign text on one line, without control and direction characters, cut to `limit` characters. */
+export function oneLine(text: string, limit: number): string {
+  const clean = text
+    .slice(0, limit * 4)
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, " ")
+    .trim();
+  return clean.length > limit ? `${clean.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "")}…` : clean;
+}

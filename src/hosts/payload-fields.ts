@@ -1,0 +1,38 @@
+import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { z } from "zod";
+import { repositoryName, revision } from "../core/brand.js";
+import type { HostId } from "../names.js";
+
+/** A numeric id of a host as text; Octokit gives those beyond 2^53 as `bigint`. */
+export const idField = z.union([z.int().positive(), z.bigint().positive()]).transform(String);
+
+/** A repository's full name. Its parts go into the paths of API calls, so none may be `.` or `..`. */
+export const repositoryField = z
+  .string()
+  .max(1000)
+  .regex(/^[^/\s?#%\\]+(?:\/[^/\s?#%\\]+)+$/)
+  .refine((name) => name.split("/").every((part) => part !== "." && part !== ".."))
+  .transform(repositoryName);
+
+export const numberField = z.int().positive();
+
+export const revisionField = z
+  .string()
+  .regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
+  .transform(revision);
+
+/** A login or user name. */
+export const loginField = z.string().min(1).max(255);
+
+/** Text of people, cut to what a comment on GitHub can hold: no command is longer. */
+export const commentField = z.string().transform((text) => text.slice(0, 65_536));
+
+/**
+ * One id per delivery, the same when it is delivered again: the host's own, or else a digest of the body.
+ * Only letters, digits and hyphens, since it becomes part of keys.
+ */
+export function deliveryId(host: HostId, header: IncomingHttpHeaders[string], body: Buffer): string {
+  const given = typeof header === "string" && /^[A-Za-z0-9-]{8,100}$/.test(header) ? header : undefined;
+  return `${host}-${given ?? createHash("sha256").update(body).digest("hex")}`;
+}

@@ -1,0 +1,45 @@
+import type { Revision } from "../core/brand.js";
+import type { ChangeRequest } from "../core/change-request.js";
+import { HostFailure } from "../core/errors.js";
+import type { MergeIntent } from "../core/result.js";
+
+/** A branch as the host knows it now. */
+export interface SourceBranch {
+  readonly revision: Revision;
+  readonly protected: boolean;
+}
+
+/** How an adapter looks at and deletes one branch; a branch that is gone is no error. */
+export interface BranchAccess {
+  find(branch: string): Promise<SourceBranch | undefined>;
+  remove(branch: string): Promise<void>;
+}
+
+/**
+ * Deletes the source branch of a merged change request where that takes nothing away from anybody.
+ * @returns Why the branch is still there, one sentence for people; undefined when it is gone or was to stay.
+ */
+export async function deleteSourceBranch(
+  change: ChangeRequest,
+  intent: MergeIntent,
+  branches: BranchAccess,
+): Promise<string | undefined> {
+  if (!intent.deleteSourceBranch) return undefined;
+  const name = change.headBranch;
+  const kept = (why: string): string => `The branch ${name} was not deleted: ${why}.`;
+  if (change.fork) return kept("it is in another repository");
+  if (name === change.defaultBranch || name === change.baseBranch || intent.protectedBranches.includes(name)) {
+    return kept("branches of this name are never deleted");
+  }
+  try {
+    const branch = await branches.find(name);
+    if (branch === undefined) return undefined;
+    if (branch.protected) return kept("it is a protected branch");
+    if (branch.revision !== change.headRevision) return kept("it has newer commits than what was merged");
+    await branches.remove(name);
+    return undefined;
+  } catch (error) {
+    if (error instanceof HostFailure) return kept(error.message.replace(/\.$/, ""));
+    throw error;
+  }
+}

@@ -1,0 +1,22 @@
+/** Hosts repeat a delivery for up to three days (https://docs.github.com/en/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
+const KEPT_MS = 4 * 24 * 60 * 60 * 1000;
+const KEPT_COUNT = 100_000;
+
+/** Ids of the deliveries that were accepted, the oldest forgotten first. */
+export class DeliveryMemory {
+  /** Id to when it was accepted, in milliseconds since 1970; oldest first. */
+  readonly #accepted = new Map<string, number>();
+
+  constructor(private readonly limit = KEPT_COUNT) {}
+
+  /** True when this delivery is new. */
+  accept(delivery: string, now: Date): boolean {
+    for (const [oldest, time] of this.#accepted) {
+      if (this.#accepted.size < this.limit && time > now.getTime() - KEPT_MS) break;
+      this.#accepted.delete(oldest);
+    }
+    if (this.#accepted.has(delivery)) return false;
+    this.#accepted.set(delivery, now.getTime());
+    return true;
+  }
+}

@@ -1,0 +1,65 @@
+import type { ApplicationName } from "../../core/brand.js";
+import { changeRequestRef, sameChangeRequest, type ChangeRequestRef } from "../../core/change-request.js";
+import type { Clock } from "../../core/clock.js";
+import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../core/lock.js";
+import type { LockStore } from "../../core/ports.js";
+import { byApplication } from "../by-application.js";
+
+interface Entry {
+  readonly lock: Lock;
+  /** Milliseconds since 1970. */
+  readonly expires: number;
+}
+
+/** Locks in this process. Atomic because each method runs to its end without a pause. */
+export class MemoryLockStore implements LockStore {
+  readonly #entries = new Map<ApplicationName, Entry>();
+
+  constructor(private readonly clock: Clock) {}
+
+  acquire(request: LockRequest, now: Date): Promise<LockAttempt> {
+    const current = this.#current(request.application);
+    if (current !== undefined && !sameChangeRequest(current.holder, request.holder)) {
+      return Promise.resolve({ kind: "held", lock: current });
+    }
+    const lock: Lock = {
+      application: request.application,
+      holder: changeRequestRef(request.holder),
+      user: request.user,
+      timestamp: current?.timestamp ?? now.toISOString(),
+      planRevision: request.planRevision ?? current?.planRevision,
+      sourceFile: request.sourceFile ?? current?.sourceFile,
+    };
+    this.#entries.set(lock.application, { lock, expires: this.clock.now().getTime() + LOCK_LIFETIME_MS });
+    return Promise.resolve({ kind: "acquired", lock, fresh: current === undefined });
+  }
+
+  release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean> {
+    const current = this.#current(application);
+    if (current === undefined) return Promise.resolve(false);
+    if (by !== "anyone" && !sameChangeRequest(current.holder, by)) return Promise.resolve(false);
+    return Promise.resolve(this.#entries.delete(application));
+  }
+
+  find(application: ApplicationName): Promise<Lock | undefined> {
+    return Promise.resolve(this.#current(application));
+  }
+
+  list(holder?: ChangeRequestRef): Promise<readonly Lock[]> {
+    const locks = [...this.#entries.keys()].flatMap((application) => this.#current(application) ?? []);
+    const wanted = locks.filter((lock) => holder === undefined || sameChangeRequest(lock.holder, holder));
+    return Promise.resolve(wanted.sort(byApplication));
+  }
+
+  ping(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #current(application: ApplicationName): Lock | undefined {
+    const entry = this.#entries.get(application);
+    if (entry === undefined) return undefined;
+    if (entry.expires > this.clock.now().getTime()) return entry.lock;
+    this.#entries.delete(application);
+    return undefined;
+  }
+}

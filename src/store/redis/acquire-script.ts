@@ -1,0 +1,51 @@
+/**
+ * Takes a free lock, refreshes the holder's own, or tells who holds it; atomic.
+ *
+ * Everything that holds a number is built by the caller: Lua only copies the old record's strings into the new one,
+ * and cjson encodes strings without loss.
+ *
+ * KEYS[1]  the lock of the application
+ * ARGV[1]  host of the change request that asks
+ * ARGV[2]  its repository
+ * ARGV[3]  its number
+ * ARGV[4]  beginning of the new record: a JSON object without its closing brace, up to and including `user`
+ * ARGV[5]  timestamp, used when the lock was free
+ * ARGV[6]  plan revision; empty: keep the one that the lock has
+ * ARGV[7]  source file; empty: keep the one that the lock has
+ * ARGV[8]  lifetime in milliseconds
+ *
+ * Output: { outcome, record }
+ *   "acquired"    it was free and is the caller's now
+ *   "refreshed"   it was the caller's already
+ *   "held"        another change request has it; nothing was written
+ *   "unreadable"  the stored value is no record of version 1; nothing was written
+ */
+export const ACQUIRE_SCRIPT = `
+local current = redis.call("GET", KEYS[1])
+local timestamp, plan_revision, source_file = ARGV[5], ARGV[6], ARGV[7]
+
+if current then
+  local readable, record = pcall(cjson.decode, current)
+  if not readable or type(record) ~= "table" or record.v ~= 1
+    or type(record.host) ~= "string" or type(record.repository) ~= "string" or type(record.pr_number) ~= "number"
+    or type(record.timestamp) ~= "string" or type(record.plan_revision) ~= "string"
+    or not (record.source_file == nil or type(record.source_file) == "string")
+  then
+    return { "unreadable", current }
+  end
+  if record.host ~= ARGV[1] or record.repository ~= ARGV[2] or record.pr_number ~= tonumber(ARGV[3]) then
+    return { "held", current }
+  end
+  timestamp = record.timestamp
+  if plan_revision == "" then plan_revision = record.plan_revision end
+  if source_file == "" then source_file = record.source_file or "" end
+end
+
+local record = ARGV[4]
+  .. ',"timestamp":' .. cjson.encode(timestamp)
+  .. ',"plan_revision":' .. cjson.encode(plan_revision)
+if source_file ~= "" then record = record .. ',"source_file":' .. cjson.encode(source_file) end
+record = record .. "}"
+redis.call("SET", KEYS[1], record, "PX", ARGV[8])
+return { current and "refreshed" or "acquired", record }
+`;

@@ -1,0 +1,30 @@
+/**
+ * Removes a lock if this change request holds it; atomic.
+ *
+ * KEYS[1]  the lock of the application
+ * ARGV[1]  host of the change request that asks
+ * ARGV[2]  its repository
+ * ARGV[3]  its number
+ *
+ * Output: { outcome, record }
+ *   "released"    it was the caller's and is gone
+ *   "free"        there was no lock; the record is empty
+ *   "held"        another change request has it; it stays
+ *   "unreadable"  the stored value is no record of version 1; it stays
+ */
+export const RELEASE_SCRIPT = `
+local current = redis.call("GET", KEYS[1])
+if not current then return { "free", "" } end
+
+local readable, record = pcall(cjson.decode, current)
+if not readable or type(record) ~= "table" or record.v ~= 1
+  or type(record.host) ~= "string" or type(record.repository) ~= "string" or type(record.pr_number) ~= "number"
+then
+  return { "unreadable", current }
+end
+if record.host ~= ARGV[1] or record.repository ~= ARGV[2] or record.pr_number ~= tonumber(ARGV[3]) then
+  return { "held", current }
+end
+redis.call("DEL", KEYS[1])
+return { "released", current }
+`;

@@ -1,0 +1,29 @@
+import type { z } from "zod";
+import { StoredValueUnreadable } from "../../core/errors.js";
+import { STORE_TITLE } from "../../names.js";
+
+/**
+ * A stored JSON text as a value of ours. Values of a newer version and damaged ones are reported, never guessed.
+ * @param what names the value for people, for instance ``the lock of application `web` ``.
+ * @param key where it is stored, so that somebody can remove it.
+ * @throws {StoredValueUnreadable}
+ */
+export function readStored<T>(schema: z.ZodType<T>, text: string, what: string, key: string): T {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (cause) {
+    throw unreadable(what, key, cause);
+  }
+  const result = schema.safeParse(json);
+  if (!result.success) throw unreadable(what, key, result.error);
+  return result.data;
+}
+
+export function unreadable(what: string, key: string, cause?: unknown): StoredValueUnreadable {
+  return new StoredValueUnreadable(
+    `${what} in ${STORE_TITLE} is damaged or was written by another version of this service. ` +
+      `Run one version everywhere, or delete the key ${key}.`,
+    { cause },
+  );
+}

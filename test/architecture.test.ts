@@ -1,0 +1,131 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "@jest/globals";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const SOURCE = join(ROOT, "src");
+
+/** Imports only point to an earlier row. Parts of one row never import each other. */
+const ROWS: readonly (readonly string[])[] = [
+  ["names"],
+  ["config"],
+  ["core"],
+  ["comments"],
+  ["queue", "git", "deployer", "store", "hosts"],
+  ["system-clock", "log", "run", "load-settings", "start-checks"],
+  ["permitted"],
+  ["broken-run"],
+  ["handle-event", "reconcile"],
+  ["web"],
+  ["service"],
+  ["main"],
+];
+
+interface SourceFile {
+  readonly path: string;
+  readonly part: string;
+  readonly imports: readonly string[];
+  readonly lines: number;
+  readonly text: string;
+}
+
+function read(folder: string): readonly SourceFile[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => {
+      const path = join(folder, name);
+      const text = readFileSync(path, "utf8");
+      const specifiers = [...text.matchAll(/^(?:import|export)\b[^;]*?from "([^"]+)";$/gm)].map(
+        (match) => match[1] ?? "",
+      );
+      const imports = specifiers
+        .filter((specifier) => specifier.startsWith("."))
+        .map((specifier) => resolve(dirname(path), specifier.replace(/\.js$/, ".ts")));
+      const part = relative(SOURCE, path).split("/")[0]?.replace(/\.ts$/, "") ?? "";
+      return { path, part, imports, text, lines: text.split("\n").length };
+    });
+}
+
+const files = read(SOURCE);
+const rank = (part: string) => ROWS.findIndex((row) => row.includes(part));
+const nameOf = (path: string) => relative(ROOT, path);
+
+describe("imports only point up the list", () => {
+  test("every part of src stands in the list", () => {
+    const unknown = [...new Set(files.map(({ part }) => part))].filter((part) => rank(part) < 0);
+    expect(unknown).toEqual([]);
+    expect(files.length).toBeGreaterThan(50);
+  });
+
+  test("no import points down, and parts of one row do not know each other", () => {
+    const wrong = files.flatMap(({ path, part, imports }) =>
+      imports.flatMap((target) => {
+        const other = relative(SOURCE, target).split("/")[0]?.replace(/\.ts$/, "") ?? "";
+        const allowed = other === part || rank(other) < rank(part) || (rank(part) === 5 && rank(other) === 5);
+        return allowed ? [] : [`${nameOf(path)} imports ${nameOf(target)}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test("no file imports itself through others", () => {
+    const byPath = new Map(files.map((file) => [file.path, file]));
+    const done = new Set<string>();
+    const cycles: string[] = [];
+    const visit = (path: string, trail: readonly string[]): void => {
+      if (trail.includes(path)) cycles.push([...trail.slice(trail.indexOf(path)), path].map(nameOf).join(" -> "));
+      if (done.has(path) || trail.includes(path)) return;
+      for (const target of byPath.get(path)?.imports ?? []) visit(target, [...trail, path]);
+      done.add(path);
+    };
+    for (const { path } of files) visit(path, []);
+    expect(cycles).toEqual([]);
+  });
+});
+
+describe("the sandbox and the service do not know each other", () => {
+  const sandbox = read(join(ROOT, "sandbox"));
+
+  test("nothing in src imports the sandbox or the tests", () => {
+    const wrong = files.filter(({ imports }) => imports.some((target) => !target.startsWith(SOURCE)));
+    expect(wrong.map(({ path }) => nameOf(path))).toEqual([]);
+  });
+
+  test("nothing in the sandbox imports src, but for the demo, which starts the service", () => {
+    const wrong = sandbox.filter(
+      ({ path, imports }) =>
+        !path.includes("/sandbox/demo/") && imports.some((target) => target.startsWith(`${SOURCE}/`)),
+    );
+    expect(sandbox.length).toBeGreaterThan(20);
+    expect(wrong.map(({ path }) => nameOf(path))).toEqual([]);
+  });
+});
+
+describe("the house", () => {
+  test("only main and the configuration read the environment", () => {
+    const readers = files.filter(({ text }) => text.includes("process.env")).map(({ path }) => nameOf(path));
+    expect(readers.filter((path) => path !== "src/main.ts" && !path.startsWith("src/config/"))).toEqual([]);
+  });
+
+  test("every file holds one thing: none is longer than 250 lines, none is named after nothing", () => {
+    const all = [...files, ...read(join(ROOT, "sandbox"))];
+    expect(all.filter(({ lines }) => lines > 251).map(({ path, lines }) => `${nameOf(path)}: ${lines}`)).toEqual([]);
+    expect(all.filter(({ path }) => /\/(utils?|helpers?|common|types|manager)\.ts$/.test(path))).toEqual([]);
+  });
+
+  test("there is no default export and no type set aside", () => {
+    const wrong = files.filter(({ text }) =>
+      /^export default|: any\b|as any\b|as unknown as|eslint-disable|@ts-/m.test(text),
+    );
+    expect(wrong.map(({ path }) => nameOf(path))).toEqual([]);
+  });
+
+  test("the wire words stand in names.ts alone", () => {
+    const wrong = files.filter(
+      ({ path, text }) =>
+        !path.endsWith("/names.ts") && /"(?:svc[":.-]|\.svc|svc_session|x-hostb-token|\/webhook\/)/i.test(text),
+    );
+    expect(wrong.map(({ path }) => nameOf(path))).toEqual([]);
+  });
+});

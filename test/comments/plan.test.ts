@@ -1,0 +1,259 @@
+import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { readMarker } from "../../src/comments/marker.js";
+import { COMMENT_LIMITS, MAX_PARTS } from "../../src/comments/parts.js";
+import { renderPlan } from "../../src/comments/plan.js";
+import { markStale } from "../../src/comments/stale.js";
+import { applicationName } from "../../src/core/brand.js";
+import type { Plan } from "../../src/core/plan.js";
+import { expectGolden } from "./golden.js";
+import { evaluated, HEAD, resource, sampleApplication, sampleLock, samplePlan } from "./samples.js";
+
+const HUNK = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
+const github = { host: "hosta", pruning: false } as const;
+
+describe("the shapes of a plan comment", () => {
+  test.each<[string, Plan]>([
+    [
+      "changed",
+      samplePlan([
+        sampleApplication(
+          "web",
+          evaluated([
+            resource("apps/Deployment guestbook/web", "update", HUNK),
+            resource("ConfigMap guestbook/new", "create", "@@ -0,0 +1 @@\n+kind: ConfigMap\n"),
+          ]),
+        ),
+      ]),
+    ],
+    [
+      "deletes-and-hooks",
+      samplePlan([
+        sampleApplication(
+          "web",
+          evaluated([
+            resource("ConfigMap guestbook/old", "delete", "@@ -1 +0,0 @@\n-kind: ConfigMap\n"),
+            resource("batch/Job guestbook/migrate", "update", HUNK, true),
+          ]),
+        ),
+      ]),
+    ],
+    ["unchanged", samplePlan([sampleApplication("web", evaluated([]))])],
+    [
+      "hidden-secrets",
+      samplePlan([sampleApplication("web", { ...evaluated([], { hiddenSecrets: true }), verdict: "unknown" })]),
+    ],
+    [
+      "new-and-deleted",
+      samplePlan([
+        sampleApplication("fresh", { kind: "new", sourceFile: "apps/fresh.yaml" }),
+        sampleApplication("gone", { kind: "deleted", sourceFile: "apps/gone.yaml" }),
+      ]),
+    ],
+    [
+      "could-not-be-evaluated",
+      samplePlan([
+        sampleApplication("web", { kind: "unevaluated", reason: "`helm template` failed: /merge\n```\n@team" }),
+      ]),
+    ],
+    [
+      "locked-by-another",
+      samplePlan([
+        sampleApplication("web", {
+          ...evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]),
+          lock: { kind: "held", by: sampleLock("web", 1, "ana") },
+        }),
+      ]),
+    ],
+    [
+      "auto-synced-and-warned",
+      samplePlan([
+        sampleApplication("web", {
+          ...evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]),
+          atMerge: "auto-sync is enabled: Argo CD deploys it by itself at the merge",
+          warnings: ["runs commit abc of change request acme/deploy 3 by @team, closes #12"],
+        }),
+      ]),
+    ],
+    [
+      "no-applications",
+      samplePlan([], {
+        notDeployed: [{ application: applicationName("api"), reason: "no source of it follows `main`" }],
+      }),
+    ],
+    [
+      "sets-and-lists",
+      samplePlan([sampleApplication("web", evaluated([])), sampleApplication("left", { kind: "unplanned" })], {
+        applicationSets: [
+          {
+            name: "shops",
+            sourceFile: "sets/shops.yaml",
+            added: [applicationName("shop-it")],
+            removed: [applicationName("shop-de")],
+            changed: [],
+            problem: undefined,
+          },
+          {
+            name: "broken",
+            sourceFile: "sets/broken.yaml",
+            added: [],
+            removed: [],
+            changed: [],
+            problem: "permission denied: applicationsets, create",
+          },
+        ],
+        notDeployed: [
+          { application: applicationName("api"), reason: "its definition belongs to the ApplicationSet apis" },
+        ],
+        released: [applicationName("old")],
+        notes: ["apps/template.yaml: not YAML: @team"],
+      }),
+    ],
+  ])("%s", (name, plan) => {
+    expectGolden(`plan-${name}`, renderPlan(plan, github));
+  });
+});
+
+test("with pruning on, nothing is said of objects that are kept", () => {
+  const plan = samplePlan([
+    sampleApplication("web", evaluated([resource("ConfigMap a/b", "delete", "@@ -1 +0,0 @@\n-a: 1\n")])),
+  ]);
+  const [comment] = renderPlan(plan, { host: "hosta", pruning: true });
+  expect(comment).toContain("**Deletes:** 1 to delete\n");
+});
+
+describe("a plan that is longer than a comment may be", () => {
+  const line = `+  value: ${"x".repeat(90)}\n`;
+  const long = (lines: number) => `@@ -1 +1,${lines} @@\n${line.repeat(lines)}`;
+
+  test("is split per application and resource, with every fence closed and every part found again", () => {
+    const resources = Array.from({ length: 40 }, (_, index) => resource(`ConfigMap ns/c${index}`, "create", long(60)));
+    const parts = renderPlan(
+      samplePlan([sampleApplication("web", evaluated(resources)), sampleApplication("api", evaluated(resources))]),
+      github,
+    );
+    expect(parts.length).toBeGreaterThan(1);
+    parts.forEach((part, index) => {
+      expect(part.length).toBeLessThan(65_536);
+      expectClosed(part);
+      expect(readMarker(part)).toMatchObject({ kind: "plan", head: HEAD, part: index + 1 });
+      expect(part).toContain(`(part ${index + 1} of ${parts.length})`);
+    });
+    const all = parts.join("\n");
+    for (let index = 0; index < 40; index += 1) expect(all).toContain(`# create: ConfigMap ns/c${index}\n`);
+  });
+
+  test("one resource that is longer is cut with a visible count", () => {
+    const parts = renderPlan(
+      samplePlan([sampleApplication("web", evaluated([resource("ConfigMap ns/big", "create", long(2000))]))]),
+      github,
+    );
+    expect(parts.join("\n")).toMatch(/# … \d+ more lines are not shown/);
+    for (const part of parts) expectClosed(part);
+  });
+
+  test("no plan posts more than a handful of comments; what is left out is named", () => {
+    const resources = Array.from({ length: 60 }, (_, index) => resource(`ConfigMap ns/c${index}`, "create", long(500)));
+    const parts = renderPlan(samplePlan([sampleApplication("web", evaluated(resources))]), github);
+    expect(parts.length).toBeLessThanOrEqual(MAX_PARTS + 1);
+    expect(parts.join("\n")).toMatch(/more changed resources are too long to show here/);
+    expect(parts.join("\n")).toContain("ConfigMap ns/c59");
+  });
+});
+
+test("no text from outside breaks out of a comment, and no part is too long", () => {
+  const hostile = fc
+    .array(
+      fc.constantFrom(
+        "`",
+        "```",
+        "\n",
+        "/merge",
+        "@team",
+        "</details>",
+        "<!--",
+        "-->",
+        "|",
+        "\u202e",
+        "\u2066",
+        "x",
+        "🚀",
+        "\r",
+        "#1",
+        " ",
+      ),
+      { maxLength: 60 },
+    )
+    .map((pieces) => pieces.join(""));
+  fc.assert(
+    fc.property(hostile, hostile, hostile, (name, reason, diff) => {
+      const body = `@@ -1 +1 @@\n${diff
+        .split(/\r\n|\r|\n/)
+        .map((one) => `+${one}`)
+        .join("\n")}`;
+      const plan = samplePlan(
+        [
+          sampleApplication(name === "" ? "x" : name, {
+            ...evaluated([resource(`ConfigMap ns/${name}`.replace(/[\r\n]/g, " "), "update", body)]),
+            warnings: [reason],
+          }),
+          sampleApplication("broken", { kind: "unevaluated", reason }),
+          sampleApplication("held", { ...evaluated([]), lock: { kind: "held", by: sampleLock("held", 3, name) } }),
+        ],
+        { notDeployed: [{ application: applicationName("other"), reason }], notes: [reason] },
+      );
+      for (const part of renderPlan(plan, github)) {
+        expect(part.length).toBeLessThanOrEqual(COMMENT_LIMITS.hosta);
+        expectClosed(part);
+        for (const one of part.split("\n")) expect(one).not.toMatch(/^\/\w/);
+        expect(part).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
+        expect(outsideCode(part)).not.toContain("@team");
+        expect(outsideCode(part)).not.toMatch(/<\/details>(?!\n|$)/);
+      }
+    }),
+  );
+});
+
+describe("an older plan", () => {
+  test("is folded and marked stale once", () => {
+    const [body = ""] = renderPlan(samplePlan([sampleApplication("web", evaluated([]))]), github);
+    const stale = markStale(body);
+    expect(stale).toContain("<details><summary>Outdated plan of commit c0ffee00: a newer one is below</summary>");
+    expect(readMarker(stale ?? "")).toMatchObject({ kind: "plan", stale: true, head: HEAD });
+    expect(markStale(stale ?? "")).toBeUndefined();
+  });
+
+  test.each(["", "hello", "<!-- svc:result head=x -->\nfine", "<!-- svc:plan", "text <!-- svc:plan -->"])(
+    "%j is left alone",
+    (body) => {
+      expect(markStale(body)).toBeUndefined();
+    },
+  );
+});
+
+/** Every fence and collapsible that a part opens is closed in it. */
+function expectClosed(part: string): void {
+  let open: string | undefined;
+  let folds = 0;
+  for (const line of part.split("\n")) {
+    const fence = /^(`{3,})(\w*)$/.exec(line);
+    if (open !== undefined) {
+      if (fence?.[1] !== undefined && fence[1].length >= open.length && fence[2] === "") open = undefined;
+      continue;
+    }
+    if (fence?.[1] !== undefined) open = fence[1];
+    else {
+      const text = line.replace(CODE_SPAN, "");
+      folds += (text.match(/<details>/g) ?? []).length - (text.match(/<\/details>/g) ?? []).length;
+    }
+  }
+  expect(open).toBeUndefined();
+  expect(folds).toBe(0);
+}
+
+const CODE_SPAN = /(?<!`)(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/g;
+
+/** What is neither in a fence nor in a code span. */
+function outsideCode(part: string): string {
+  return part.replace(/^(`{3,})\w*\n[\s\S]*?\n\1$/gm, "").replace(CODE_SPAN, "");
+}

@@ -1,0 +1,180 @@
+import { describe, expect, test } from "@jest/globals";
+import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
+import { applicationName } from "../../src/core/brand.js";
+import type { ApplicationSync, CommandResult, Refusal, SyncedResult } from "../../src/core/result.js";
+import { expectGolden } from "./golden.js";
+import { sampleApplication, sampleChange, sampleLock } from "./samples.js";
+
+const web = applicationName("web");
+const api = applicationName("api");
+const change = sampleChange();
+
+const succeeded: ApplicationSync = {
+  application: web,
+  warnings: [],
+  kind: "succeeded",
+  message: "successfully synced (all tasks run)",
+  resources: [{ title: "ConfigMap guestbook/web", status: "Synced", message: "configmap/web configured (dry run)" }],
+  pruneSkipped: 0,
+  health: "Progressing",
+};
+
+function synced(more: Partial<SyncedResult>): CommandResult {
+  return {
+    kind: "synced",
+    dryRun: false,
+    applications: [succeeded],
+    announced: [],
+    skipped: [],
+    merge: undefined,
+    notMerged: [],
+    ...more,
+  };
+}
+
+describe("the answers to commands", () => {
+  test.each<[string, CommandResult]>([
+    ["sync", synced({ merge: { method: "squash", deleteSourceBranch: false, protectedBranches: [] } })],
+    ["sync-dry-run", synced({ dryRun: true })],
+    [
+      "sync-mixed",
+      synced({
+        applications: [
+          { ...succeeded, pruneSkipped: 2 },
+          {
+            application: api,
+            warnings: ["its definition was put back to what it was before this sync"],
+            kind: "failed",
+            message: 'one or more objects failed to apply, reason: namespaces "x" not found',
+            resources: [{ title: "ConfigMap x/api", status: "SyncFailed", message: 'namespaces "x" not found' }],
+          },
+          {
+            application: applicationName("slow"),
+            warnings: [],
+            kind: "running",
+            message: "waiting for healthy state of apps/Deployment/slow",
+          },
+          {
+            application: applicationName("lost"),
+            warnings: [],
+            kind: "unknown",
+            message: "another operation took its place",
+          },
+          {
+            application: applicationName("closed"),
+            warnings: [],
+            kind: "rejected",
+            message: "cannot sync: blocked by sync window",
+          },
+        ],
+        announced: [sampleApplication("fresh", { kind: "new" }), sampleApplication("gone", { kind: "deleted" })],
+        skipped: [applicationName("same")],
+        notMerged: [{ application: api, reason: "its sync did not succeed" }],
+      }),
+    ],
+    ["rollback", { kind: "rolled-back", dryRun: false, applications: [succeeded] }],
+    [
+      "unlock",
+      {
+        kind: "unlocked",
+        released: [web],
+        notHeld: [
+          { application: "api", lock: sampleLock("api", 3, "bo") },
+          { application: "nope", lock: undefined },
+        ],
+      },
+    ],
+    ["unlock-nothing", { kind: "unlocked", released: [], notHeld: [] }],
+    ["closed", { kind: "closed", released: [web], stillDeployed: [web] }],
+    ["help", { kind: "help" }],
+  ])("%s", (name, result) => {
+    expectGolden(`result-${name}`, renderResult(result, change));
+  });
+
+  test("a close with nothing left deployed says nothing", () => {
+    expect(renderResult({ kind: "closed", released: [web], stillDeployed: [] }, change)).toEqual([]);
+  });
+
+  test("a merge that was refused says what to do", () => {
+    expectGolden("result-merge-refused", [
+      renderMergeRefusal("GitHub answered 405: Squash merges are not allowed", change),
+    ]);
+  });
+});
+
+describe("the refusals", () => {
+  test.each<[string, Refusal]>([
+    ["not-a-command", { reason: "not-a-command" }],
+    ["nothing-locked", { reason: "nothing-locked" }],
+    ["not-locked", { reason: "not-locked", applications: ["nope"] }],
+    [
+      "not-approved",
+      {
+        reason: "not-approved",
+        applications: [web],
+        missing: "nobody has approved commit c0ffee00 yet",
+        others: [api],
+      },
+    ],
+    [
+      "stale",
+      {
+        reason: "stale",
+        applications: [
+          { application: web, planFailure: undefined },
+          { application: api, planFailure: "helm failed" },
+        ],
+        others: [],
+      },
+    ],
+    ["conflicts", { reason: "conflicts" }],
+    ["mergeability-unknown", { reason: "mergeability-unknown" }],
+    ["auto-sync", { reason: "auto-sync", applications: [web], others: [api] }],
+    [
+      "not-deployable",
+      { reason: "not-deployable", applications: [{ application: web, reason: "no right" }], others: [] },
+    ],
+    ["unknown-applications", { reason: "unknown-applications", applications: ["nope"] }],
+    [
+      "locked-by-other",
+      {
+        reason: "locked-by-other",
+        locks: [
+          sampleLock("web", 3, "bo"),
+          { ...sampleLock("api"), holder: { ...sampleLock("api").holder, host: "hostb" } },
+        ],
+      },
+    ],
+    ["head-moved", { reason: "head-moved" }],
+    ["store-unavailable", { reason: "store-unavailable" }],
+    ["closed", { reason: "closed", state: "merged" }],
+    ["fork", { reason: "fork" }],
+    ["no-write-access", { reason: "no-write-access", login: "olga" }],
+    ["repository-file", { reason: "repository-file", problems: [".svc.yaml:3:5 cr_paths: must be a list"] }],
+    ["superseded", { reason: "superseded", by: "pushed" }],
+    ["superseded-by-close", { reason: "superseded", by: "closed" }],
+    ["failure", { reason: "failure", message: "failed to connect to Argo CD: connection refused" }],
+  ])("%s", (name, refusal) => {
+    expectGolden(`refusal-${name}`, renderResult({ kind: "refused", refusal }, change));
+  });
+
+  test.each<[Refusal, string]>([
+    [
+      { reason: "stale", applications: [{ application: web, planFailure: undefined }], others: [] },
+      "Plan for web is stale. Please run the plan command again.",
+    ],
+    [{ reason: "not-approved", applications: [web], missing: "", others: [] }, "PR must be approved before sync"],
+    [
+      { reason: "auto-sync", applications: [web], others: [] },
+      "Application web has auto-sync enabled. Disable auto-sync before using the service to prevent conflicts.",
+    ],
+    [{ reason: "nothing-locked" }, "No applications are locked by this PR. Run the plan command first."],
+    [{ reason: "conflicts" }, "PR has merge conflicts, please resolve before syncing"],
+    [{ reason: "not-a-command" }, "not a svc command"],
+    [{ reason: "unknown-applications", applications: ["nope"] }, "application not found"],
+    [{ reason: "store-unavailable" }, "failed to acquire lock"],
+    [{ reason: "locked-by-other", locks: [sampleLock("web", 3, "bo")] }, "Locked by PR #3 (bo)"],
+  ])("%j has the specification's words", (refusal, text) => {
+    expect(renderResult({ kind: "refused", refusal }, change).join("")).toContain(text);
+  });
+});

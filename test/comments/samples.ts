@@ -1,0 +1,89 @@
+import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
+import type { ChangeRequest } from "../../src/core/change-request.js";
+import type { Lock } from "../../src/core/lock.js";
+import type { ApplicationPlan, Evaluated, Plan, ResourceChange } from "../../src/core/plan.js";
+import type { HostId } from "../../src/names.js";
+
+export const HEAD = revision("c0ffee00".repeat(5));
+export const BASE = revision("ba5eba11".repeat(5));
+
+export function sampleChange(host: HostId = "hosta"): ChangeRequest {
+  return {
+    host,
+    repository: repositoryName("acme/deploy"),
+    number: 7,
+    title: "Change web",
+    webUrl: "https://host.example.com/acme/deploy/7",
+    author: { id: "1", login: "ana", bot: false },
+    state: "open",
+    draft: false,
+    fork: false,
+    headBranch: "change-7",
+    baseBranch: "main",
+    defaultBranch: "main",
+    headRevision: HEAD,
+    baseRevision: BASE,
+    mergeBase: BASE,
+    repositoryUrls: ["https://host.example.com/acme/deploy.git"],
+  };
+}
+
+export function sampleLock(application: string, number = 1, user = "ana"): Lock {
+  return {
+    application: applicationName(application),
+    holder: { host: "hosta", repository: repositoryName("acme/deploy"), number },
+    user,
+    timestamp: "2026-03-02T09:14:07.000Z",
+    planRevision: HEAD,
+    sourceFile: undefined,
+  };
+}
+
+export function samplePlan(applications: readonly ApplicationPlan[], more: Partial<Plan> = {}): Plan {
+  return {
+    change: sampleChange(),
+    head: HEAD,
+    plannedAt: "2026-03-02T09:14:07.000Z",
+    applications,
+    applicationSets: [],
+    notDeployed: [],
+    released: [],
+    notes: [],
+    ...more,
+  };
+}
+
+export function sampleApplication(
+  name: string,
+  what: Partial<ApplicationPlan> & Pick<ApplicationPlan, "kind">,
+): ApplicationPlan {
+  const common = {
+    application: applicationName(name),
+    lock: { kind: "ours" },
+    sourceFile: undefined,
+    warnings: [],
+    atMerge: undefined,
+  };
+  return { ...common, ...what } as ApplicationPlan;
+}
+
+export function evaluated(resources: readonly ResourceChange[], more: Partial<Evaluated["diff"]> = {}): Evaluated {
+  const counted = resources.filter(({ hook }) => !hook);
+  return {
+    kind: "evaluated",
+    verdict: resources.length > 0 ? "changed" : "unchanged",
+    diff: {
+      created: counted.filter(({ action }) => action === "create").length,
+      updated: counted.filter(({ action }) => action === "update").length,
+      deleted: counted.filter(({ action }) => action === "delete").length,
+      hooksChanged: resources.filter(({ hook }) => hook).length,
+      resources,
+      hiddenSecrets: false,
+      ...more,
+    },
+  };
+}
+
+export function resource(title: string, action: ResourceChange["action"], diff: string, hook = false): ResourceChange {
+  return { title, action, diff, hook, kind: title.split(" ")[0] ?? "" };
+}

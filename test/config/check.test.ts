@@ -1,0 +1,35 @@
+import { expect, test } from "@jest/globals";
+import { checkFiles } from "../../src/config/check.js";
+import { SMALLEST } from "./server-file.js";
+
+const server = { name: "etc/svc.yaml", text: SMALLEST };
+const more = { name: "production.yaml", text: "server: {port: 80}" };
+const repository = { name: "repo/.svc.yaml", text: "autoplan: true" };
+const broken = { name: ".svc.yaml", text: "autoplan: maybe" };
+
+test.each([
+  [[server], ["etc/svc.yaml: valid"], 0],
+  [[server, more], ["etc/svc.yaml, production.yaml: valid"], 0],
+  [[repository], ["repo/.svc.yaml: valid"], 0],
+  [[repository, server, more], ["etc/svc.yaml, production.yaml: valid", "repo/.svc.yaml: valid"], 0],
+  [[broken], [".svc.yaml:1:11 autoplan: expected true or false; found other text"], 1],
+  [[server, broken], ["etc/svc.yaml: valid", expect.stringContaining(".svc.yaml:1:11 autoplan")], 1],
+  [[{ name: ".svc.example.yaml", text: "autoplan: true" }], [".svc.example.yaml: valid"], 0],
+  [[], [], 0],
+])("%j", (files, lines, exitCode) => {
+  expect(checkFiles(files, {})).toEqual({ lines, exitCode });
+});
+
+test("the server's files are checked together", () => {
+  expect(checkFiles([more], {})).toMatchObject({ exitCode: 1 });
+  const result = checkFiles([server, { name: "x.yaml", text: "server: {port: '${PORT}'}" }], {});
+  expect(result).toEqual({ lines: ["x.yaml:1:16 server.port: the environment variable PORT is not set"], exitCode: 1 });
+});
+
+test("warnings are shown and do no harm", () => {
+  const auth = { name: "auth.yaml", text: `auth: {enabled: true, session_secret: ${"a".repeat(32)}}` };
+  expect(checkFiles([server, auth], {})).toEqual({
+    lines: [expect.stringMatching(/^warning: auth\.enabled: no provider/), "etc/svc.yaml, auth.yaml: valid"],
+    exitCode: 0,
+  });
+});

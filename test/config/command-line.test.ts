@@ -1,0 +1,30 @@
+import { expect, test } from "@jest/globals";
+import { parseCommandLine, USAGE } from "../../src/config/command-line.js";
+
+test.each([
+  [[], { kind: "run", files: ["svc.yaml"] }],
+  [["-c", "a.yaml"], { kind: "run", files: ["a.yaml"] }],
+  [["-c", "a.yaml", "--config", "b.yaml", "--config=c.yaml"], { kind: "run", files: ["a.yaml", "b.yaml", "c.yaml"] }],
+  [["check"], { kind: "check", files: ["svc.yaml"] }],
+  [["check", ".svc.yaml", "x.yaml"], { kind: "check", files: [".svc.yaml", "x.yaml"] }],
+  [["-c", "a.yaml", "check", "b.yaml"], { kind: "check", files: ["a.yaml", "b.yaml"] }],
+  [["--help"], { kind: "help" }],
+  [["check", "-h"], { kind: "help" }],
+  [["--version"], { kind: "version" }],
+])("%j", (argv, expected) => {
+  expect(parseCommandLine(argv)).toEqual(expected);
+});
+
+test.each([
+  [["-c"], "--config"],
+  [["--confg", "a.yaml"], "--confg"],
+  [["start"], "unknown command `start`"],
+  [["-c", ""], "empty"],
+  [["--help=yes"], "--help"],
+])("%j is refused", (argv, part) => {
+  expect(parseCommandLine(argv)).toEqual({ kind: "invalid", message: expect.stringContaining(part) });
+});
+
+test("the usage names every form", () => {
+  for (const word of ["check", "--config", "--help", "--version", "svc.yaml"]) expect(USAGE).toContain(word);
+});

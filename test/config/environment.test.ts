@@ -1,0 +1,79 @@
+import { describe, expect, test } from "@jest/globals";
+import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
+
+describe("environment variables", () => {
+  const secretOf = (value: string, env: Readonly<Record<string, string>>) =>
+    configOf([`deployer: {server_url: http://a, token: t}\nhostb: {token: t, webhook_secret: ${value}}`], env).hostb
+      ?.webhookSecret;
+
+  test.each([
+    ["'${A}'", "one"],
+    ["'x-${A}-${B}-y'", "x-one-two-y"],
+    ["'${A}${A}'", "oneone"],
+    ["'$${A}'", "${A}"],
+    ["'$A $ {A} $'", "$A $ {A} $"],
+    ['"${C}"', "k: v\n- '#\""],
+    ["'${D}'", "${A}"],
+  ])("%s is %j", (written, expected) => {
+    expect(secretOf(written, { A: "one", B: "two", C: "k: v\n- '#\"", D: "${A}" })).toBe(expected);
+  });
+
+  test("an unset variable is named with the key, once, and nothing else is said of that value", () => {
+    expect(problemsOf(`${SMALLEST}server:\n  port: \${PORT}\n  host: "\${A}-\${A}"`)).toEqual([
+      "svc.yaml:5:9 server.port: the environment variable PORT is not set",
+      "svc.yaml:6:9 server.host: the environment variable A is not set",
+    ]);
+  });
+
+  test("names that every object has are not variables", () => {
+    expect(problemsOf(`${SMALLEST}server: {host: "\${constructor}"}`).join()).toContain("constructor is not set");
+  });
+
+  test.each(["${", "${}", "${A-B}", "${A:-x}", "${1A}", "a${ A }"])("%s is refused", (value) => {
+    expect(problemsOf(`${SMALLEST}server: {host: '${value}'}`, { A: "1" })).toEqual([
+      "svc.yaml:4:16 server.host: `${` must be followed by a variable's name and `}`; `$${` stands for itself",
+    ]);
+  });
+
+  test("keys are not expanded", () => {
+    expect(problemsOf(`${SMALLEST}server: {"\${A}": 1}`, { A: "port" }).join()).toContain(
+      'server["${A}"]: unknown key',
+    );
+  });
+
+  test("values of variables never stand in a message", () => {
+    const keys = [
+      "server.port",
+      "server.log_level",
+      "deployer.server_url",
+      "kvstore.address",
+      "auth.enabled",
+      "hosta.app_id",
+    ];
+    for (const key of [
+      ...keys,
+      "hosta.private_key",
+      "hostb.signing_token",
+      "defaults.allowed_repos",
+      "server.base_url",
+    ]) {
+      const problems = problemsOf(withKey(key, '"a${SECRET}"'), { SECRET: "hunter2 hunter2" });
+      expect(problems.length).toBeGreaterThan(0);
+      expect(problems.join()).not.toContain("hunter2");
+    }
+  });
+
+  test("the parser's mistakes never quote the text", () => {
+    for (const broken of [
+      'token: "hunter2',
+      "token: hunter2: x",
+      "[hunter2",
+      "'hunter2' hunter2",
+      "a: |x hunter2",
+      "!hunter2 a",
+      "&hunter2 *hunter2",
+    ]) {
+      expect(problemsOf(`deployer:\n  ${broken}\n`).join()).not.toContain("hunter2");
+    }
+  });
+});

@@ -1,0 +1,111 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "@jest/globals";
+import { z } from "zod";
+import { repositorySchema } from "../../src/config/repository-schema.js";
+import { parseRepositoryConfig } from "../../src/config/repository.js";
+import { serverSchema } from "../../src/config/server-schema.js";
+import { loadServerConfig } from "../../src/config/server.js";
+import { readYaml } from "../../src/config/yaml-tree.js";
+import type { ConfigTree } from "../../src/config/yaml-tree.js";
+import { rsaKey } from "./rsa-key.js";
+
+const read = (name: string) => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
+const SERVER = read("svc.example.yaml");
+const REPOSITORY = read(".svc.example.yaml");
+
+/** A value for every variable that the text names. */
+function environment(text: string): Record<string, string> {
+  const names = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = ""]) => name).filter((name) => name !== "NAME");
+  const value = (name: string) =>
+    name.includes("PRIVATE_KEY")
+      ? rsaKey()
+      : name === "GITLAB_SIGNING_TOKEN"
+        ? "whsec_YQ=="
+        : "0123456789abcdef".repeat(4);
+  return Object.fromEntries(names.map((name) => [name, value(name)]));
+}
+
+/** All keys that a schema knows, written as in the documentation. */
+function keysOf(schema: z.core.$ZodType, path = ""): readonly string[] {
+  if (schema instanceof z.ZodObject) {
+    return Object.entries(schema.shape).flatMap(([key, member]) =>
+      keysOf(member as z.core.$ZodType, path === "" ? key : `${path}.${key}`),
+    );
+  }
+  if (schema instanceof z.ZodArray) {
+    const inner = keysOf(schema.element, `${path}[]`);
+    return inner.length === 1 ? [path] : [path, ...inner];
+  }
+  if (schema instanceof z.ZodPipe) {
+    return schema.out instanceof z.ZodTransform ? keysOf(schema.in, path) : keysOf(schema.out, path);
+  }
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
+    return keysOf(schema.unwrap(), path);
+  }
+  return [path];
+}
+
+/** All keys that a file uses, in the same form. */
+function keysShown(tree: ConfigTree, path = ""): readonly string[] {
+  if (tree.kind === "scalar") return [path];
+  if (tree.kind === "list") {
+    return [path, ...tree.items.flatMap((item) => (item.kind === "map" ? keysShown(item, `${path}[]`) : []))];
+  }
+  const here = path === "" ? [] : [path];
+  return [
+    ...here,
+    ...[...tree.entries].flatMap(([key, { value }]) => keysShown(value, path === "" ? key : `${path}.${key}`)),
+  ];
+}
+
+const SERVER_KEYS = keysOf(serverSchema(() => ""));
+const REPOSITORY_KEYS = keysOf(repositorySchema());
+
+describe("svc.example.yaml", () => {
+  test.each([
+    ["as it stands", SERVER],
+    ["with login", SERVER.replace("enabled: false", "enabled: true")],
+  ])("is valid and gives no warning, %s", (_, text) => {
+    const result = loadServerConfig([{ name: "svc.example.yaml", text }], environment(text));
+    expect(result).toMatchObject({ kind: "valid", warnings: [] });
+  });
+
+  const everything = SERVER.replace(/^( *)# ( *(?:- \{|[a-z_]+:(?: |$)))/gm, "$1$2");
+
+  test("shows every key, and no other", () => {
+    const { tree, problems } = readYaml(everything, "svc.example.yaml", 1024 * 1024);
+    expect(problems).toEqual([]);
+    const sections = new Set(SERVER_KEYS.map((key) => key.split(/\.(?=[^.]*$)/)[0]));
+    const shown =
+      tree === undefined ? [] : keysShown(tree).filter((key) => !sections.has(key) || SERVER_KEYS.includes(key));
+    expect([...new Set(shown)].sort()).toEqual([...SERVER_KEYS].sort());
+  });
+
+  test("is valid with every line switched on, but for the choice between stores and a file of its own", () => {
+    const result = loadServerConfig([{ name: "a", text: everything }], environment(everything));
+    expect(result.kind === "invalid" ? result.problems.map(({ key, message }) => `${key}: ${message}`) : []).toEqual([
+      "kvstore.ca_file: the file that this names cannot be read (ENOENT)",
+      "kvstore.sentinel: only one of address, sentinel, cluster may be set",
+    ]);
+  });
+});
+
+describe(".svc.example.yaml", () => {
+  test("is valid and uses every key", () => {
+    const result = parseRepositoryConfig(REPOSITORY, ".svc.example.yaml");
+    expect(result.kind).toBe("valid");
+    for (const key of REPOSITORY_KEYS) expect(REPOSITORY).toMatch(new RegExp(`^[ -]*${key.split(".").at(-1)}:`, "m"));
+  });
+});
+
+describe("docs/configuration.md", () => {
+  const documented: readonly string[] = [...read("docs/configuration.md").matchAll(/^\| `([a-z_.[\]]+)` \|/gm)].map(
+    ([, key = ""]) => key,
+  );
+  test("names every key of both files, and no other", () => {
+    const known = [...SERVER_KEYS, ...REPOSITORY_KEYS];
+    expect(known.length).toBeGreaterThan(90);
+    const forms = ["web"]; // from the table of patterns
+    expect(documented.filter((key) => !forms.includes(key)).sort()).toEqual([...known].sort());
+  });
+});

@@ -1,0 +1,200 @@
+import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { parseRepositoryConfig } from "../../src/config/repository.js";
+import { describeProblem } from "../../src/config/settings.js";
+
+function problemsOf(text: string): readonly string[] {
+  const result = parseRepositoryConfig(text, ".svc.yaml");
+  return result.kind === "invalid" ? result.problems.map(describeProblem) : [];
+}
+
+test("every key is read", () => {
+  const text = `
+version: 1
+autoplan: false
+skip_no_changes: true
+auto_merge: true
+merge_method: rebase
+delete_source_branch: true
+require_approval: true
+require_up_to_date: false
+applications:
+  - name: team-a/web
+    paths: [charts/web/**, "{a,b}/*.yaml"]
+cr_paths: [argocd/**]
+sync_requirements:
+  - {name: prod-*, require_approval: true}
+  - {name: web, require_up_to_date: true}
+`;
+  expect(parseRepositoryConfig(text, ".svc.yaml")).toEqual({
+    kind: "valid",
+    config: {
+      version: 1,
+      autoplan: false,
+      skipNoChanges: true,
+      autoMerge: true,
+      mergeMethod: "rebase",
+      deleteSourceBranch: true,
+      requireApproval: true,
+      requireUpToDate: false,
+      applications: [{ name: "team-a/web", paths: ["charts/web/**", "{a,b}/*.yaml"] }],
+      crPaths: ["argocd/**"],
+      syncRequirements: [
+        { name: "prod-*", requireApproval: true },
+        { name: "web", requireUpToDate: true },
+      ],
+    },
+  });
+});
+
+test.each(["", "\n", "# nothing\n", "---\n", "{}", "null", "\uFEFF"])("%j sets nothing", (text) => {
+  expect(parseRepositoryConfig(text, ".svc.yaml")).toEqual({
+    kind: "valid",
+    config: { applications: [], syncRequirements: [] },
+  });
+});
+
+describe("mistakes are named with line, column, key and what is allowed", () => {
+  test.each([
+    ["version: 2", ".svc.yaml:1:10 version: expected 1, the only version of this file; found a number"],
+    ['version: "1"', ".svc.yaml:1:10 version: expected 1, the only version of this file; found other text"],
+    ["autoplan: yes", ".svc.yaml:1:11 autoplan: expected true or false; found other text"],
+    ["skip_no_changes: 1", ".svc.yaml:1:18 skip_no_changes: expected true or false; found a number"],
+    ["auto_merge: []", ".svc.yaml:1:1 auto_merge: expected true or false; found a list"],
+    ["merge_method: fast", ".svc.yaml:1:15 merge_method: expected one of squash, merge, rebase; found other text"],
+    ["delete_source_branch:", "delete_source_branch: expected true or false; found nothing"],
+    ["\n\nrequire_approval: {}", ".svc.yaml:3:1 require_approval: expected true or false; found a section"],
+    ['require_up_to_date: "true"', "require_up_to_date: expected true or false; found other text"],
+    ["applications: web", "applications: expected a list; found other text"],
+    ["applications: [web]", ".svc.yaml:1:16 applications[0]: expected a section with name, paths; found other text"],
+    ["applications:\n  - paths: [a]", ".svc.yaml:2:5 applications[0].name: is required: an exact name, or a pattern"],
+    ["applications:\n  - name: a", "applications[0].paths: is required: a list"],
+    ["applications:\n  - {name: a, paths: []}", "applications[0].paths: at least one pattern is needed"],
+    ["applications:\n  - {name: a, paths: [3]}", ".svc.yaml:2:23 applications[0].paths[0]: expected an exact name"],
+    ["applications:\n  - {name: '', paths: [a]}", "applications[0].name: the pattern is empty"],
+    ["cr_paths: a/**", "cr_paths: expected a list; found other text"],
+    ["cr_paths:\n  - /a\n  - +(a)", ".svc.yaml:3:5 cr_paths[1]: patterns such as `+(…)` are not supported"],
+    ["cr_paths: ['a*a*a*a*a']", "cr_paths[0]: more than 3 `*`"],
+    ["sync_requirements: {a: 1}", "sync_requirements: expected a list; found a section"],
+    ["sync_requirements:\n  - {name: a}", ".svc.yaml:2:5 sync_requirements[0]: the entry requires nothing"],
+    ["sync_requirements:\n  - {require_approval: true}", "sync_requirements[0].name: is required"],
+    ["sync_requirements:\n  - {name: a, require_approval: on}", "sync_requirements[0].require_approval: expected true"],
+    [
+      "sync_requirements:\n  - {name: a, require_approval: true}\n  - {name: a, require_approval: false}",
+      ".svc.yaml:3:12 sync_requirements[1].name: an entry with this name stands above",
+    ],
+    ["sync_requirements:\n  - {name: a, allowed_users: [ana]}", "sync_requirements[0].allowed_users: unknown key"],
+    ["require_aproval: true", ".svc.yaml:1:1 require_aproval: unknown key; did you mean `require_approval`?"],
+    ["autoPlan: true", "unknown key; did you mean `autoplan`?"],
+    ["frobnicate: true", "frobnicate: unknown key; allowed here: version, autoplan, "],
+    ["prune: true", "prune: unknown key; allowed here:"],
+    ["__proto__: true", "__proto__: unknown key"],
+    ["? [a, b]\n: 1", ".svc.yaml:1:3 a key must be a plain text"],
+    ["autoplan: true\nautoplan: false", ".svc.yaml:2:1 autoplan: the key is set twice, first on line 1"],
+    ["require_approval: true\n---\nrequire_approval: false", ".svc.yaml:2:1 not valid YAML: only one document"],
+    ["- a", ".svc.yaml:1:1 the file must hold keys with values"],
+    ["just text", "the file must hold keys with values"],
+    ["\tautoplan: true", ".svc.yaml:1:1 not valid YAML: indent with spaces, not with tabs"],
+    ["cr_paths: [a", "not valid YAML:"],
+    ["cr_paths: *nothing", "cr_paths: the alias names no anchor above it"],
+    ["cr_paths: !odd a", "not valid YAML: the parser says TAG_RESOLVE_FAILED"],
+    ["a".repeat(200 * 1024), "the file is larger than 64 KiB"],
+  ])("%j", (text, expected) => {
+    const problems = problemsOf(text);
+    expect(problems.some((problem) => problem.includes(expected)) ? expected : problems).toBe(expected);
+  });
+
+  test("all at once, in the order of the lines", () => {
+    expect(problemsOf("autoplan: 1\ncr_paths: 2\nfoo: 3\nmerge_method: 4")).toEqual([
+      expect.stringContaining(":1:11 autoplan:"),
+      expect.stringContaining(":2:11 cr_paths:"),
+      expect.stringContaining(":3:1 foo:"),
+      expect.stringContaining(":4:15 merge_method:"),
+    ]);
+  });
+
+  test("a flood of mistakes is counted", () => {
+    const problems = problemsOf(Array.from({ length: 300 }, (_, index) => `key${index}: 1`).join("\n"));
+    expect(problems).toHaveLength(51);
+    expect(problems.at(-1)).toBe(".svc.yaml:51:1 250 more mistakes from here on");
+  });
+
+  test("an odd key is shown on one line and shortened", () => {
+    const [problem] = problemsOf(`"a\\nb${"c".repeat(100)}": 1`);
+    expect(problem).toContain('["a\\nbccc');
+    expect(problem?.split(" unknown key")[0]?.length).toBeLessThan(100);
+  });
+});
+
+test("variables stay plain text", () => {
+  const text = "applications:\n  - {name: '${HOME}', paths: ['${HOME}/**']}";
+  const result = parseRepositoryConfig(text, ".svc.yaml");
+  expect(result.kind === "valid" && result.config.applications).toEqual([{ name: "${HOME}", paths: ["${HOME}/**"] }]);
+});
+
+test("anchors and aliases within reason are read", () => {
+  const text = "cr_paths: &all [a/**]\napplications: [{name: web, paths: *all}]";
+  const result = parseRepositoryConfig(text, ".svc.yaml");
+  expect(result.kind === "valid" && result.config.applications).toEqual([{ name: "web", paths: ["a/**"] }]);
+});
+
+describe("hostile files are refused in bounded time", () => {
+  const size = 60 * 1024;
+  const fill = (text: string) => text.repeat(Math.floor(size / text.length));
+  const bomb = ["a: &a0 [x, x, x, x, x, x, x, x, x, x]"];
+  for (let level = 1; level < 12; level++) {
+    bomb.push(`b${level}: &a${level} [${Array.from({ length: 10 }, () => `*a${level - 1}`).join(", ")}]`);
+  }
+  test.each([
+    ["an alias bomb", bomb.join("\n"), "more than 20000 values"],
+    ["an alias of itself", "cr_paths: &a [*a, *a]", "nested deeper than 20 levels"],
+    ["aliases by the thousand", `a: &a 1\ncr_paths: [${fill("*a,")}]`, "more than 20000 values"],
+    [
+      "keys by the thousand",
+      Array.from({ length: size / 10 }, (_, index) => `k${index}: 1`).join("\n"),
+      "more mistakes",
+    ],
+    ["the same key by the thousand", fill("a: 1\n"), "more mistakes"],
+    ["open brackets", fill("["), "not valid YAML"],
+    ["open braces", fill("{a: "), "not valid YAML"],
+    ["nested lists", fill("- "), "nested too deeply"],
+    ["closed brackets", fill("]"), "not valid YAML"],
+    ["commas", `[${fill(",")}`, "not valid YAML"],
+    ["quotes", fill('"'), "not valid YAML"],
+    ["documents", fill("---\n"), "only one document"],
+    ["tags", fill("!a "), "not valid YAML"],
+    ["patterns by the thousand", `cr_paths: [${fill("a,")}]`, "more than 20000 values"],
+    ["a pattern made to hang", `cr_paths: ["${"{a,aa}".repeat(40)}"]`, "more than 16 patterns"],
+  ])("%s", (_, text, expected) => {
+    const before = process.cpuUsage();
+    const problems = problemsOf(text);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
+    expect(problems.join("\n")).toContain(expected);
+  });
+
+  test("any text is answered, never thrown at", () => {
+    const yaml = fc.stringMatching(/^[a:\-\s{}[\]&*!|>'"#,?%~$1.]{0,60}$/);
+    const keyed = fc
+      .array(
+        fc.tuple(
+          fc.constantFrom("version", "autoplan", "applications", "cr_paths", "sync_requirements", "merge_method"),
+          fc.oneof(yaml, fc.json()),
+        ),
+      )
+      .map((pairs) => pairs.map(([key, value]) => `${key}: ${value}`).join("\n"));
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: "binary" }), yaml, keyed, fc.json()), (text) => {
+        const result = parseRepositoryConfig(text, ".svc.yaml");
+        if (result.kind === "invalid") {
+          expect(result.problems.length).toBeGreaterThan(0);
+          for (const problem of result.problems) {
+            expect(problem.line).toBeGreaterThanOrEqual(1);
+            expect(problem.column).toBeGreaterThanOrEqual(1);
+            expect(describeProblem(problem)).not.toMatch(/[\n\r]/);
+          }
+        }
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, test } from "@jest/globals";
+import { problemsOf, withKey } from "./server-file.js";
+
+const json = (value: unknown) => JSON.stringify(value);
+const flags = [
+  "server.trust_proxy",
+  "kvstore.tls",
+  "deployer.insecure",
+  "hostb.commit_status",
+  "defaults.autoplan",
+  "defaults.require_approval",
+  "defaults.require_up_to_date",
+  "defaults.auto_merge",
+  "defaults.skip_no_changes",
+  "defaults.delete_source_branch",
+  "defaults.prune",
+  "defaults.plan_drafts",
+  "defaults.allow_forks",
+  "auth.enabled",
+  "auth.cookie_secure",
+  "auth.oidc.require_verified_email",
+];
+const texts = [
+  "server.host",
+  "server.data_dir",
+  "kvstore.username",
+  "kvstore.sentinel.master",
+  "auth.cookie_domain",
+  "auth.role_assignments[].pattern",
+  "auth.hosta.client_id",
+  "auth.hostb.client_id",
+  "auth.oidc.name",
+  "auth.oidc.client_id",
+  "auth.oidc.username_claim",
+  "auth.oidc.email_claim",
+  "auth.oidc.groups_claim",
+  "auth.basic.users[].username",
+];
+const secrets = [
+  "kvstore.password",
+  "kvstore.sentinel.password",
+  "deployer.token",
+  "hostb.token",
+  "hostb.webhook_secret",
+  "auth.session_secret",
+  "auth.hosta.client_secret",
+  "auth.hostb.client_secret",
+  "auth.oidc.client_secret",
+  "auth.basic.users[].password",
+];
+const numbers = [
+  ["server.port", 65_535],
+  ["server.concurrency", 1000],
+  ["server.metrics_port", 65_535],
+  ["kvstore.db", 65_535],
+  ["deployer.render_concurrency", 1000],
+] as const;
+const durations = [
+  "server.shutdown_grace",
+  "deployer.render_timeout",
+  "deployer.sync_timeout",
+  "deployer.request_timeout",
+  "deployer.poll_interval",
+  "auth.session_ttl",
+];
+const urls = ["server.base_url", "deployer.server_url", "hostb.url", "auth.hostb.url", "auth.oidc.issuer_url"];
+const choices = [
+  ["server.log_level", "debug, info, warn, error"],
+  ["deployer.diff_mode", "branch, live"],
+  ["deployer.temporary_apps", "auto, always"],
+  ["defaults.merge_method", "squash, merge, rebase"],
+  ["defaults.command_access", "write, anyone"],
+  ["auth.default_role", "admin, user"],
+  ["auth.role_assignments[].provider", "hosta, hostb, oidc"],
+  ["auth.role_assignments[].role", "admin, user"],
+  ["auth.basic.users[].role", "admin, user"],
+] as const;
+const lists = [
+  ["hostb.aliases", "git.example.org"],
+  ["defaults.allowed_repos", "acme/deploy"],
+  ["defaults.allowed_bots", "renovate[bot]"],
+  ["defaults.protected_branches", "release"],
+  ["auth.hosta.allowed_orgs", "acme"],
+  ["auth.hosta.allowed_teams", "acme/platform"],
+  ["auth.hostb.allowed_groups", "acme/sub"],
+  ["auth.oidc.scopes", "openid"],
+  ["auth.oidc.allowed_domains", "example.org"],
+  ["application_repositories[].repositories", "acme/*"],
+  ["kvstore.sentinel.addresses", "a:1"],
+  ["kvstore.cluster.addresses", "a:1"],
+] as const;
+
+const shown = (path: string) => path.replaceAll("[]", "[0]");
+
+describe.each(flags)("%s", (path) => {
+  test.each(["true", "false"])("takes %s, also from a variable", (value) => {
+    const env = { V: value, T: "x".repeat(32) };
+    const text = (written: string) =>
+      withKey(path, written).replace(
+        '"auth":{',
+        path === "auth.enabled" ? '"auth":{"session_secret":"${T}",' : '"auth":{',
+      );
+    expect(problemsOf(text(value), env)).toEqual([]);
+    expect(problemsOf(text('"${V}"'), env)).toEqual([]);
+  });
+  test.each(["yes", "1", '"true"', "[]", "{}", "null"])("refuses %s", (value) => {
+    expect(problemsOf(withKey(path, value))).toContainEqual(
+      expect.stringMatching(`^svc\\.yaml:1:\\d+ ${path.replaceAll(".", "\\.")}: expected true or false; found`),
+    );
+  });
+  test("refuses another text from a variable", () => {
+    expect(problemsOf(withKey(path, '"${V}"'), { V: "yes" }).join()).toContain(`${path}: expected true or false`);
+  });
+});
+
+describe.each(texts)("%s", (path) => {
+  test.each(["12", "true", '""', '"  "', "[]", "null"])("refuses %s", (value) => {
+    expect(problemsOf(withKey(path, value)).join()).toContain(`${shown(path)}: expected text that is not empty`);
+  });
+  test("takes text", () => expect(problemsOf(withKey(path, '"abc"'))).toEqual([]));
+  test("takes a number from a variable as text", () => {
+    expect(problemsOf(withKey(path, '"${V}"'), { V: "12" })).toEqual([]);
+  });
+});
+
+describe.each(secrets)("%s", (path) => {
+  test.each(["12345", "true", '""', '"   "', '"hunter2\\n"', '" hunter2"', "[hunter2]", "{hunter2: 1}", "null"])(
+    "refuses %s without showing it",
+    (value) => {
+      const problems = problemsOf(withKey(path, value));
+      expect(problems.join()).toContain(`${shown(path)}: expected text that is not empty`);
+      expect(problems.join().replaceAll("svc.yaml:1:", "")).not.toMatch(/12345|hunter2/);
+    },
+  );
+  test("refuses an empty variable", () => {
+    expect(problemsOf(withKey(path, '"${V}"'), { V: "" }).join()).toContain(`${shown(path)}: expected text`);
+  });
+  test("takes text with colons and quotes from a variable", () => {
+    expect(problemsOf(withKey(path, '"${V}"'), { V: `a: b "c" #d` })).toEqual([]);
+  });
+});
+
+describe.each(numbers)("%s", (path, largest) => {
+  test.each(["abc", "1.5", "-1", '"8"', "[]", "null", String(largest + 1)])("refuses %s", (value) => {
+    expect(problemsOf(withKey(path, value)).join()).toContain(`${path}: expected a whole number from`);
+  });
+  test("takes a number, also from a variable", () => {
+    expect(problemsOf(withKey(path, "5"))).toEqual([]);
+    expect(problemsOf(withKey(path, '"${V}"'), { V: "5" })).toEqual([]);
+  });
+});
+
+describe.each(durations)("%s", (path) => {
+  test.each(["30", "abc", "1y", "0s", "-1s", "400d", "[]", "null"])("refuses %s", (value) => {
+    expect(problemsOf(withKey(path, value)).join()).toContain(`${path}: expected a duration such as 30s`);
+  });
+  test("takes a duration, also from a variable", () => {
+    expect(problemsOf(withKey(path, "45s"))).toEqual([]);
+    expect(problemsOf(withKey(path, '"${N}m"'), { N: "5" })).toEqual([]);
+  });
+});
+
+describe.each(urls)("%s", (path) => {
+  const refused = [
+    "ftp://x.example.org",
+    "x.example.org",
+    "https://",
+    "https://u:hunter2@x.org",
+    "https://x.org/?q=1",
+    "",
+  ];
+  test.each(refused.map(json).concat("1", "null"))("refuses %s", (value) => {
+    const problems = problemsOf(withKey(path, value)).join();
+    expect(problems).toContain(`${path}: expected an address that begins with http:// or https://`);
+    expect(problems).not.toContain("hunter2");
+  });
+  test.each(["http://127.0.0.1:8080", "https://x.example.org/prefix/"])("takes %s", (value) => {
+    expect(problemsOf(withKey(path, json(value)))).toEqual([]);
+  });
+});
+
+describe.each(choices)("%s", (path, allowed) => {
+  test.each(["loud", "1", "null", "[]", '""'])("refuses %s", (value) => {
+    expect(problemsOf(withKey(path, value)).join()).toContain(`${shown(path)}: expected one of ${allowed}; found`);
+  });
+  test.each(allowed.split(", "))("takes %s", (value) => expect(problemsOf(withKey(path, value))).toEqual([]));
+});
+
+describe.each(lists)("%s", (path, entry) => {
+  test.each([json(entry), "{}", "null", "1"])("refuses %s", (value) => {
+    expect(problemsOf(withKey(path, value)).join()).toContain(`${shown(path)}: expected a list; found`);
+  });
+  test.each(["1", "null", '""', "[]"])("refuses the entry %s", (value) => {
+    expect(problemsOf(withKey(path, `[${value}]`)).join()).toContain(`${shown(path)}[0]: `);
+  });
+  test("takes a list, with entries from variables too", () => {
+    expect(problemsOf(withKey(path, json([entry])))).toEqual([]);
+    expect(problemsOf(withKey(path, '["${V}"]'), { V: entry })).toEqual([]);
+  });
+});
+
+test.each([
+  ["hostb.aliases", "https://git.example.org"],
+  ["defaults.allowed_repos", "deploy"],
+  ["defaults.allowed_repos", "acme/+(a)"],
+  ["auth.hosta.allowed_teams", "platform"],
+  ["auth.hosta.allowed_teams", "acme/"],
+  ["auth.hostb.allowed_groups", "/acme"],
+  ["auth.oidc.allowed_domains", "@example.org"],
+  ["application_repositories[].repositories", "[a]/b"],
+  ["kvstore.sentinel.addresses", "host"],
+  ["kvstore.cluster.addresses", "host:99999"],
+])("%s refuses the entry %s", (path, entry) => {
+  expect(problemsOf(withKey(path, json([entry])))).toHaveLength(1);
+});

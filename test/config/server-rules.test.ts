@@ -1,0 +1,90 @@
+import { describe, expect, test } from "@jest/globals";
+import { loadServerConfig } from "../../src/config/server.js";
+import { describeProblem } from "../../src/config/settings.js";
+import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
+
+describe("what is required", () => {
+  test.each([
+    ["", ["deployer: is required: a section with server_url, token", "at least one host is needed"]],
+    ["hostb: {token: t, webhook_secret: s}", ["deployer: is required"]],
+    ["deployer: {server_url: http://a, token: t}", ["svc.yaml:1:1 at least one host is needed"]],
+    [
+      "deployer:\nhostb:",
+      ["deployer.server_url: is", "deployer.token: is", "hostb.token: is", "hostb.webhook_secret: is"],
+    ],
+    [
+      "deployer: {server_url: http://a, token: t}\nhostb: {token: t, webhook_secret: ''}",
+      ["2:35 hostb.webhook_secret: expected"],
+    ],
+    ["deployer: {server_url: http://a, token: t}\nhostb: {token: t}", ["2:1 hostb.webhook_secret: is required: text"]],
+    [
+      "deployer: {server_url: http://a, token: t}\nhosta: {}",
+      ["hosta.app_id: is required", "hosta.private_key: is required", "hosta.webhook_secret: is required"],
+    ],
+    [`${SMALLEST}auth: {enabled: true}`, ["4:1 auth.session_secret: is required when auth.enabled is true"]],
+    [`${SMALLEST}auth: {enabled: true, session_secret: ''}`, ["auth.session_secret: expected text"]],
+    [`${SMALLEST}kvstore: {address: "h:1", cluster: {addresses: ["h:1"]}}`, ["kvstore.cluster: only one of address,"]],
+    [withKey("hosta.api_url", '"https://gh.example.org/api/v3"'), ["hosta.private_key", "hosta.web_url: is required"]],
+    [withKey("hosta.web_url", '"https://gh.example.org"'), ["hosta.private_key", "hosta.api_url: is required"]],
+  ])("%j", (text, expected) => {
+    const problems = problemsOf(text);
+    expect(problems).toHaveLength(expected.length);
+    for (const part of expected) expect(problems.join("\n")).toContain(part);
+  });
+
+  test("auth.enabled from a variable asks for the session secret too", () => {
+    const text = `${SMALLEST}auth: {enabled: "\${ON}"}`;
+    expect(problemsOf(text, { ON: "true" }).join()).toContain("auth.session_secret: is required");
+    expect(problemsOf(text, { ON: "false" })).toEqual([]);
+  });
+
+  test("nothing is asked of sections that are not there", () => {
+    expect(problemsOf(SMALLEST)).toEqual([]);
+  });
+
+  test("sections that are written down but empty are read as such", () => {
+    expect(configOf([`${SMALLEST}server:\ndefaults:\nauth:\nkvstore:\n`]).server.port).toBe(4141);
+  });
+});
+
+describe("warnings", () => {
+  const warningsOf = (auth: string) => {
+    const text = `${SMALLEST}auth:\n  enabled: true\n  session_secret: ${"a".repeat(32)}\n${auth}`;
+    const result = loadServerConfig([{ name: "svc.yaml", text }], {});
+    return result.kind === "valid" ? result.warnings : result.problems.map(describeProblem);
+  };
+  const client = "client_id: i, client_secret: s";
+  const baseUrl = "server: {base_url: 'https://svc.example.org'}";
+
+  test.each([
+    [`  hosta: {${client}}`, ["auth.hosta: everybody"]],
+    [`  hosta: {${client}, allowed_orgs: [acme]}`, []],
+    [`  hosta: {${client}, allowed_teams: [acme/platform]}`, []],
+    [`  hostb: {${client}}`, ["auth.hostb: everybody"]],
+    [`  hostb: {${client}, allowed_groups: [acme]}`, []],
+    [`  oidc: {name: n, issuer_url: http://i, ${client}}`, ["auth.oidc: everybody"]],
+    [`  oidc: {name: n, issuer_url: http://i, ${client}, allowed_domains: [a.org]}`, []],
+    ["  basic: {users: [{username: u, password: p, role: admin}]}", ["auth.basic: users"]],
+    ["", ["no provider is configured"]],
+  ])("%s", (auth, expected) => {
+    const warnings = warningsOf(`${auth}\n${baseUrl}`);
+    expect(warnings).toHaveLength(expected.length);
+    for (const part of expected) expect(warnings.join()).toContain(part);
+  });
+
+  test("a missing base_url and a short session secret", () => {
+    expect(warningsOf(`  hosta: {${client}, allowed_orgs: [acme]}`)).toEqual([
+      expect.stringContaining("server.base_url"),
+    ]);
+    const result = loadServerConfig(
+      [{ name: "a", text: `${SMALLEST}auth: {enabled: true, session_secret: short, basic: {users: []}}` }],
+      {},
+    );
+    expect(result.kind === "valid" && result.warnings.join()).toContain("shorter than 32");
+  });
+
+  test("none with login off", () => {
+    const result = loadServerConfig([{ name: "a", text: `${SMALLEST}auth: {hosta: {${client}}}` }], {});
+    expect(result.kind === "valid" && result.warnings).toEqual([]);
+  });
+});

@@ -1,0 +1,235 @@
+import { describe, expect, test } from "@jest/globals";
+import type { ServerDefaults } from "../../src/config/server-config.js";
+import { describeProblem, resolveSettings } from "../../src/config/settings.js";
+import { configOf, SMALLEST } from "./server-file.js";
+
+const DEFAULTS: ServerDefaults = configOf([SMALLEST]).defaults;
+const STRICT: ServerDefaults = { ...DEFAULTS, requireApproval: true };
+
+function resolve(base: string | undefined, head = base, defaults = DEFAULTS) {
+  return resolveSettings(defaults, { applicationRepositories: [] }, { base, head });
+}
+
+describe("approval: per-app sync_requirements (exact match first, then wildcard); repository require_approval; server defaults.require_approval", () => {
+  const file = (repository: string, ...entries: readonly string[]) =>
+    `${repository}\nsync_requirements: [${entries.join(", ")}]`;
+  const entry = (name: string, approval: boolean) => `{name: "${name}", require_approval: ${approval}}`;
+
+  test.each([
+    ["server alone", "", false, false],
+    ["server alone", "", true, true],
+    ["repository over server", "require_approval: true", false, true],
+    ["repository over server", "require_approval: false", true, false],
+    ["wildcard over repository", file("require_approval: false", entry("prod-*", true)), false, true],
+    ["wildcard over repository", file("require_approval: true", entry("prod-*", false)), true, false],
+    ["exact over wildcard", file("", entry("prod-*", false), entry("prod-web", true)), false, true],
+    ["exact over wildcard, in any order", file("", entry("prod-web", false), entry("*", true)), true, false],
+    ["the first wildcard that matches", file("", entry("prod-*", true), entry("*", false)), false, true],
+    ["the first wildcard that matches", file("", entry("*", false), entry("prod-*", true)), false, false],
+    ["no entry matches", file("require_approval: true", entry("test-*", false), entry("prod", false)), false, true],
+    ["a star alone reaches every application", file("", entry("*", true)), false, true],
+  ])("%s: %j, server %p", (_, text, server, expected) => {
+    const { settings } = resolve(text, text, { ...DEFAULTS, requireApproval: server });
+    expect(settings.requirementsFor("prod-web").requireApproval).toBe(expected);
+  });
+
+  test("each requirement is looked up on its own", () => {
+    const { settings } = resolve(`
+require_up_to_date: false
+sync_requirements:
+  - {name: web, require_approval: false}
+  - {name: w*, require_up_to_date: true, require_approval: true}
+`);
+    expect(settings.requirementsFor("web")).toEqual({ requireApproval: false, requireUpToDate: true });
+    expect(settings.requirementsFor("wide")).toEqual({ requireApproval: true, requireUpToDate: true });
+    expect(settings.requirementsFor("other")).toEqual({ requireApproval: false, requireUpToDate: false });
+  });
+
+  test("up to date: repository over server", () => {
+    const defaults = { ...DEFAULTS, requireUpToDate: true };
+    expect(resolve("", "", defaults).settings.requirementsFor("web").requireUpToDate).toBe(true);
+    const loosened = resolve("require_up_to_date: false", "", defaults).settings;
+    expect(loosened.requirementsFor("web").requireUpToDate).toBe(false);
+  });
+});
+
+describe("auto-merge: repository auto_merge; server defaults.auto_merge", () => {
+  test.each([
+    ["", false, false],
+    ["", true, true],
+    ["auto_merge: true", false, true],
+    ["auto_merge: false", true, false],
+  ])("%j, server %p: %p", (text, server, expected) => {
+    expect(resolve(text, text, { ...DEFAULTS, autoMerge: server }).settings.autoMerge).toBe(expected);
+  });
+});
+
+test.each([
+  ["autoplan: false", { autoplan: false }],
+  ["skip_no_changes: true", { skipNoChanges: true }],
+  ["merge_method: rebase", { mergeMethod: "rebase" }],
+  ["delete_source_branch: true", { deleteSourceBranch: true }],
+])("the repository's %s wins", (text, expected) => {
+  expect(resolve(text).settings).toMatchObject(expected);
+});
+
+test("what only the server decides comes from the server", () => {
+  const applicationRepositories = [{ application: "a", repositories: ["b/c"] }];
+  const defaults: ServerDefaults = {
+    ...DEFAULTS,
+    prune: true,
+    planDrafts: true,
+    allowForks: true,
+    commandAccess: "anyone",
+    allowedBots: ["renovate[bot]"],
+    protectedBranches: ["release", "main"],
+  };
+  const { settings } = resolveSettings(defaults, { applicationRepositories }, { base: undefined, head: undefined });
+  expect(settings).toMatchObject({
+    autoplan: true,
+    prune: true,
+    planDrafts: true,
+    allowForks: true,
+    commandAccess: "anyone",
+    allowedBots: ["renovate[bot]"],
+    protectedBranches: ["main", "master", "develop", "development", "release"],
+    applicationRepositories,
+    applications: [],
+    crPaths: [],
+  });
+});
+
+describe("policy is read from the base branch", () => {
+  const strict = `
+require_approval: true
+auto_merge: false
+autoplan: false
+sync_requirements: [{name: web, require_approval: true}]
+`;
+  const loose = `
+require_approval: false
+auto_merge: true
+autoplan: true
+sync_requirements: [{name: web, require_approval: false}, {name: "*", require_approval: false}]
+`;
+  test.each([
+    ["loosened at the head", loose],
+    ["removed at the head", undefined],
+    ["emptied at the head", ""],
+  ])("%s: the base's rules hold", (_, head) => {
+    const { settings, brokenAt, repairs } = resolveSettings(
+      DEFAULTS,
+      { applicationRepositories: [] },
+      { base: strict, head },
+    );
+    expect(settings).toMatchObject({ autoMerge: false, autoplan: false });
+    expect(settings.requirementsFor("web").requireApproval).toBe(true);
+    expect(settings.requirementsFor("other").requireApproval).toBe(true);
+    expect({ brokenAt, repairs }).toEqual({ brokenAt: undefined, repairs: false });
+  });
+
+  test("a file that only the head has sets no rule", () => {
+    const { settings } = resolveSettings(STRICT, { applicationRepositories: [] }, { base: undefined, head: loose });
+    expect(settings.requirementsFor("web").requireApproval).toBe(true);
+    expect(settings.autoMerge).toBe(false);
+  });
+});
+
+describe("applications and cr_paths are the union of base and head", () => {
+  const file = (crPaths: string | undefined, applications = "[]") =>
+    `${crPaths === undefined ? "" : `cr_paths: ${crPaths}\n`}applications: ${applications}`;
+
+  test.each([
+    ["[a/**]", "[b/**]", ["a/**", "b/**"]],
+    ["[a/**]", "[a/**]", ["a/**"]],
+    ["[a/**]", undefined, []],
+    [undefined, "[a/**]", []],
+    ["[a/**]", "[]", []],
+    ["[]", "[a/**]", []],
+  ])("cr_paths of base %s and head %s: %j", (base, head, expected) => {
+    expect(resolve(file(base), file(head)).settings.crPaths).toEqual(expected);
+  });
+
+  test("no file on one side means all files", () => {
+    const files = { base: file("[a/**]"), head: undefined };
+    expect(resolveSettings(DEFAULTS, { applicationRepositories: [] }, files).settings.crPaths).toEqual([]);
+  });
+
+  test("applications of both sides, their paths joined", () => {
+    const base = file(undefined, "[{name: web, paths: [a/**, b/**]}, {name: api, paths: [c/**]}]");
+    const head = file(undefined, "[{name: web, paths: [b/**, x/**]}, {name: new, paths: [n/**]}]");
+    expect(resolve(base, head).settings.applications).toEqual([
+      { name: "web", paths: ["a/**", "b/**", "x/**"] },
+      { name: "api", paths: ["c/**"] },
+      { name: "new", paths: ["n/**"] },
+    ]);
+  });
+});
+
+describe("a broken file", () => {
+  const broken = "require_approval: maybe";
+  const valid =
+    "require_approval: false\nauto_merge: true\ncr_paths: [a/**]\napplications: [{name: web, paths: [w/**]}]";
+  const outcome = (base: string | undefined, head: string | undefined) => {
+    const result = resolveSettings(DEFAULTS, { applicationRepositories: [] }, { base, head });
+    const { settings, problems, brokenAt, repairs } = result;
+    return {
+      brokenAt,
+      repairs,
+      files: [...new Set(problems.map((problem) => problem.file))],
+      approval: settings.requirementsFor("web").requireApproval,
+      autoMerge: settings.autoMerge,
+      crPaths: settings.crPaths,
+      applications: settings.applications.length,
+    };
+  };
+  const BASE = ".svc.yaml (base branch)";
+
+  test.each([
+    [
+      "at the head",
+      valid,
+      broken,
+      { brokenAt: "head", repairs: false, files: [".svc.yaml"], approval: false, autoMerge: true },
+    ],
+    ["at the head, none on the base", undefined, broken, { brokenAt: "head", repairs: false, files: [".svc.yaml"] }],
+    [
+      "on the base, put right at the head",
+      broken,
+      valid,
+      { brokenAt: "base", repairs: true, files: [BASE], approval: true, autoMerge: false },
+    ],
+    [
+      "on the base, removed at the head",
+      broken,
+      undefined,
+      { brokenAt: "base", repairs: true, files: [BASE], approval: true },
+    ],
+    ["on both, alike", broken, broken, { brokenAt: "base", repairs: false, files: [BASE], approval: true }],
+    [
+      "on both, differently",
+      broken,
+      "[",
+      { brokenAt: "base", repairs: false, files: [".svc.yaml", BASE], approval: true },
+    ],
+  ])("%s", (_, base, head, expected) => {
+    expect(outcome(base, head)).toMatchObject({ ...expected, crPaths: [] });
+  });
+
+  test("the readable side's applications are still looked at", () => {
+    expect(outcome(valid, broken).applications).toBe(1);
+    expect(outcome(broken, valid).applications).toBe(1);
+  });
+
+  test("with the base broken, no entry of the head lifts the approval", () => {
+    const head = 'sync_requirements: [{name: "*", require_approval: false}, {name: web, require_approval: false}]';
+    const { settings } = resolve(broken, head);
+    expect(settings.requirementsFor("web").requireApproval).toBe(true);
+  });
+});
+
+test("a problem is one line: file:line:column key: message", () => {
+  const place = { file: ".svc.yaml", line: 3, column: 5 };
+  expect(describeProblem({ ...place, key: "a[0].b", message: "is wrong" })).toBe(".svc.yaml:3:5 a[0].b: is wrong");
+  expect(describeProblem({ ...place, key: "", message: "is\nwrong" })).toBe(".svc.yaml:3:5 is wrong");
+});

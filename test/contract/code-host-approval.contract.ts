@@ -1,0 +1,130 @@
+import { expect, test } from "@jest/globals";
+import type { ChangeRequest } from "../../src/core/change-request.js";
+import type { CodeHostUnderTest } from "./code-host-under-test.js";
+
+let opened = 0;
+
+/** Who approved the head commit. `required` is how many approvals the host's own rules ask for. */
+export function approvalContract(under: () => CodeHostUnderTest, required: number): void {
+  const open = (): Promise<ChangeRequest> => under().open({ [`approval-${(opened += 1)}.txt`]: "1" });
+  const review = (number: number, by: string, verdict: "approve" | "request-changes" | "comment"): Promise<void> =>
+    under().forge.review(under().repository, number, by, verdict);
+  const refused = (missing: RegExp) => ({ approved: false, missing: expect.stringMatching(missing) });
+  /** As many approvals as the rules want, the last one by `bo`. */
+  async function approveAll(number: number): Promise<void> {
+    for (const login of ["cy", "dora", "eli"].slice(0, Math.max(0, required - 1))) {
+      under().forge.setAccess(under().repository, login, "write");
+      await review(number, login, "approve");
+    }
+    await review(number, "bo", "approve");
+  }
+
+  test("nobody: not approved, whatever the host's own word for an empty set of rules", async () => {
+    const verdict = await under().host.approval(await open());
+    expect(verdict).toEqual({ approved: false, approvers: [], missing: expect.any(String) });
+  });
+
+  test("a person with write access", async () => {
+    const change = await open();
+    await approveAll(change.number);
+    const verdict = await under().host.approval(change);
+    expect(verdict).toMatchObject({ approved: true, missing: undefined });
+    expect(verdict.approvers).toContain("bo");
+    expect(verdict.approvers).toHaveLength(Math.max(1, required));
+  });
+
+  test("the author alone does not count", async () => {
+    const change = await open();
+    const given = review(change.number, "ana", "approve");
+    if (under().authorMayApprove) await given;
+    else await expect(given).rejects.toThrow(/approve your own/);
+    expect(await under().host.approval(change)).toEqual({
+      approved: false,
+      approvers: [],
+      missing: expect.any(String),
+    });
+  });
+
+  test("somebody without write access does not count", async () => {
+    const change = await open();
+    under().forge.setAccess(under().repository, "rita", "read");
+    for (const login of ["stranger", "rita"]) {
+      const given = review(change.number, login, "approve");
+      const { refusesApproval } = under();
+      if (refusesApproval === undefined) await given;
+      else await expect(given).rejects.toThrow(refusesApproval);
+    }
+    expect(await under().host.approval(change)).toEqual({
+      approved: false,
+      approvers: [],
+      missing: expect.any(String),
+    });
+  });
+
+  test("a program does not count", async () => {
+    const change = await open();
+    const program = under().title === "GitHub" ? "renovate[bot]" : "project_77_bot_0a1b2c3d4e5f60718293a4b5c6d7e8f9";
+    under().forge.setAccess(under().repository, program, "write");
+    await review(change.number, program, "approve");
+    expect(await under().host.approval(change)).toMatchObject({ approved: false, approvers: [] });
+  });
+
+  test("a comment in a review is no approval", async () => {
+    const change = await open();
+    await review(change.number, "bo", "comment");
+    expect(await under().host.approval(change)).toMatchObject({ approved: false, approvers: [] });
+  });
+
+  test("an older commit's approval does not count for the present head, a new one does", async () => {
+    const { forge, repository, host } = under();
+    const change = await open();
+    await approveAll(change.number);
+    await forge.push(repository, change.number, { "after-approval.txt": String(change.number) });
+    const moved = await under().read(change.number);
+    expect(await host.approval(moved)).toEqual({ approved: false, approvers: [], missing: expect.any(String) });
+    await approveAll(change.number);
+    expect(await host.approval(moved)).toMatchObject({ approved: true });
+  });
+
+  test("a head that moved since the facts were read is not approved", async () => {
+    const { forge, repository, host } = under();
+    const change = await open();
+    await approveAll(change.number);
+    await forge.pushSilently(repository, change.number, { "moved.txt": String(change.number) });
+    expect(await host.approval(change)).toEqual(refused(/head commit changed/));
+  });
+
+  test("another reviewer's request for changes stands in the way until it is withdrawn", async () => {
+    const change = await open();
+    await approveAll(change.number);
+    under().forge.setAccess(under().repository, "cara", "write");
+    await review(change.number, "cara", "request-changes");
+    expect(await under().host.approval(change)).toMatchObject(refused(/cara requested changes/));
+    await review(change.number, "cara", "approve");
+    expect(await under().host.approval(change)).toMatchObject({ approved: true });
+  });
+
+  test("one's own later request for changes takes one's approval back", async () => {
+    const change = await open();
+    await approveAll(change.number);
+    await review(change.number, "bo", "request-changes");
+    const verdict = await under().host.approval(change);
+    expect(verdict).toMatchObject(refused(/bo requested changes/));
+    expect(verdict.approvers).not.toContain("bo");
+    await review(change.number, "bo", "approve");
+    expect(await under().host.approval(change)).toMatchObject({ approved: true });
+  });
+
+  test("fewer people than the host's rules ask for", async () => {
+    if (required < 2) return;
+    const change = await open();
+    await review(change.number, "bo", "approve");
+    const missing = under().title === "GitHub" ? /requires more reviews/ : /rules are not all met/;
+    expect(await under().host.approval(change)).toMatchObject(refused(missing));
+  });
+
+  test("the host was asked as its description has it", () => {
+    expect(under().forge.violations).toEqual([]);
+    expect(under().quickActions()).toEqual([]);
+  });
+}

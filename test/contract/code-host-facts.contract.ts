@@ -1,0 +1,176 @@
+import { expect, test } from "@jest/globals";
+import { sameRepository } from "../../src/core/detect/repository-url.js";
+import { ALIAS, type CodeHostUnderTest } from "./code-host-under-test.js";
+
+/** What a `CodeHost` tells about a change request. */
+export function factsContract(under: () => CodeHostUnderTest): void {
+  const tip = (branch: string): Promise<string | undefined> =>
+    under().store.resolve(under().repository, `refs/heads/${branch}`);
+
+  test("its own account is a bot, the same at each call", async () => {
+    const { host } = under();
+    const self = await host.self();
+    expect(self).toEqual({ id: expect.stringMatching(/^\d+$/), login: expect.any(String), bot: true });
+    const before = under().forge.requests.length;
+    expect(await host.self()).toEqual(self);
+    expect(under().forge.requests).toHaveLength(before);
+  });
+
+  test("an open one, with all its facts", async () => {
+    const { host, repository, forge, title, sigil } = under();
+    const change = await under().open({ "apps/web.yaml": "replicas: 2\n" }, { title: "Two", branch: "feature/two" });
+    const main = await tip("main");
+    expect(change).toEqual({
+      host: host.id,
+      repository,
+      number: change.number,
+      title: "Two",
+      webUrl: expect.stringMatching(new RegExp(`^${forge.url}/${repository}/.*${change.number}$`)),
+      author: { id: expect.stringMatching(/^\d+$/), login: "ana", bot: false },
+      state: "open",
+      draft: false,
+      fork: false,
+      headBranch: "feature/two",
+      baseBranch: "main",
+      defaultBranch: "main",
+      headRevision: await tip("feature/two"),
+      baseRevision: main,
+      mergeBase: main,
+      repositoryUrls: expect.arrayContaining([forge.cloneUrl(repository)]),
+    });
+    expect(title + sigil).toMatch(/^(GitHub#|GitLab!)$/);
+  });
+
+  test("its repository's URLs are HTTPS and SSH, under the host's own name and under its aliases", async () => {
+    const { forge, repository } = under();
+    const { repositoryUrls } = await under().open({ "urls.txt": "1" });
+    const name = new URL(forge.url).hostname;
+    const known = (url: string): boolean => repositoryUrls.some((own) => sameRepository(own, url));
+    expect(repositoryUrls).toEqual(
+      expect.arrayContaining([`https://${ALIAS}/${repository}.git`, `git@${ALIAS}:${repository}.git`]),
+    );
+    expect(known(`${forge.url}/${repository}`)).toBe(true);
+    expect(known(`git@${name}:${repository}.git`)).toBe(true);
+    expect(known(`ssh://git@${ALIAS}/${repository}`)).toBe(true);
+    expect(known(`https://${ALIAS}/${repository}-more.git`)).toBe(false);
+    expect(known(`https://elsewhere.example.com/${repository}.git`)).toBe(false);
+  });
+
+  test("a draft, until it is ready", async () => {
+    const { forge, repository } = under();
+    const draft = await under().open({ "draft.txt": "1" }, { draft: true });
+    expect(draft.draft).toBe(true);
+    await forge.markDraft(repository, draft.number, false);
+    expect(await under().read(draft.number)).toMatchObject({ draft: false, state: "open" });
+  });
+
+  test("a fork, whose head is known in the target repository", async () => {
+    const { repository } = under();
+    const change = await under().open({ "fork.txt": "1" }, { fork: true, by: "olga", branch: "main" });
+    expect(change).toMatchObject({ fork: true, repository, headBranch: "main", author: { login: "olga" } });
+    expect(change.headRevision).not.toBe(await tip("main"));
+    expect(change.mergeBase).toBe(change.baseRevision);
+  });
+
+  test("a base branch that moved on has a new tip and the old merge base", async () => {
+    const { forge, repository } = under();
+    const before = await under().open({ "moved.txt": "1" });
+    const newTip = await forge.pushToBranch(repository, "main", { "base.txt": "1" });
+    const after = await under().read(before.number);
+    expect(after).toMatchObject({ baseRevision: newTip, mergeBase: before.baseRevision });
+    expect(after.headRevision).toBe(before.headRevision);
+  });
+
+  test("another base branch, and a head that moved", async () => {
+    const { forge, repository } = under();
+    await forge.pushToBranch(repository, "release/1.2", { "release.txt": "1" });
+    const { number } = await under().open({ "retarget.txt": "1" });
+    await forge.retarget(repository, number, "release/1.2");
+    const head = await forge.push(repository, number, { "retarget.txt": "2" });
+    const change = await under().read(number);
+    expect(change).toMatchObject({ baseBranch: "release/1.2", defaultBranch: "main", headRevision: head });
+    expect(change.baseRevision).toBe(await tip("release/1.2"));
+  });
+
+  test("a closed one keeps the head that it had", async () => {
+    const { forge, repository } = under();
+    const { number, headRevision } = await under().open({ "closed.txt": "1" });
+    await forge.close(repository, number);
+    expect(await under().read(number)).toMatchObject({ state: "closed", headRevision });
+    expect(await under().host.mergeability(under().ref(number))).toBe("unknown");
+  });
+
+  test("a merged one", async () => {
+    const { forge, repository } = under();
+    const { number, headRevision } = await under().open({ "merged.txt": "1" });
+    await forge.mergeByHand(repository, number, "bo");
+    expect(await under().read(number)).toMatchObject({ state: "merged", headRevision });
+    expect(await under().host.mergeability(under().ref(number))).toBe("unknown");
+  });
+
+  test("a closed one is still known when its base branch is gone", async () => {
+    const { forge, repository, store } = under();
+    const base = await forge.pushToBranch(repository, "short-lived", { "short.txt": "1" });
+    const { number } = await under().open({ "short.txt": "2" }, { base: "short-lived" });
+    await forge.close(repository, number);
+    await store.setRef(repository, "refs/heads/short-lived", undefined);
+    expect(await under().read(number)).toMatchObject({ state: "closed", baseRevision: base, mergeBase: base });
+  });
+
+  test.each([
+    ["a number that is not there", { number: 9999 }],
+    ["a repository that is not there", { repository: "acme/nowhere" }],
+  ])("%s is not found", async (_, changes) => {
+    const { host, title, visibilityCure } = under();
+    const missing = { ...under().ref(1), ...changes } as Parameters<typeof host.getChangeRequest>[0];
+    await expect(host.getChangeRequest(missing)).rejects.toMatchObject({
+      name: "HostFailure",
+      reason: "not-found",
+      message: expect.stringMatching(new RegExp(`^${title} found nothing \\(404\\).*${visibilityCure.source}`)),
+    });
+  });
+
+  test("mergeable, and in conflict after the base branch changed the same line", async () => {
+    const { forge, repository, host } = under();
+    await forge.pushToBranch(repository, "main", { "line.txt": "a\n" });
+    const { number } = await under().open({ "line.txt": "b\n" });
+    expect(await host.mergeability(under().ref(number))).toBe("mergeable");
+    await forge.pushToBranch(repository, "main", { "line.txt": "c\n" });
+    expect(await host.mergeability(under().ref(number))).toBe("conflicts");
+  });
+
+  test.each([
+    ["mergeable", {}, "mergeable"],
+    ["in conflict", { "late.txt": "other" }, "conflicts"],
+  ])("waits for a host that is still computing: %s", async (_, onBase, verdict) => {
+    const { forge, repository, host, clock } = under();
+    const { number } = await under().open({ "late.txt": verdict });
+    if (Object.keys(onBase).length > 0) await forge.pushToBranch(repository, "main", onBase);
+    forge.delayMergeability(repository, number, 4);
+    const started = clock.now().getTime();
+    expect(await host.mergeability(under().ref(number))).toBe(verdict);
+    expect(clock.now().getTime() - started).toBe(500 + 1000 + 2000 + 4000);
+  });
+
+  test("says unknown, never conflicts, when computing takes longer than 20 seconds", async () => {
+    const { forge, repository, host, clock } = under();
+    const { number } = await under().open({ "slow.txt": "1" });
+    forge.delayMergeability(repository, number, 50);
+    const started = clock.now().getTime();
+    expect(await host.mergeability(under().ref(number))).toBe("unknown");
+    expect(clock.now().getTime() - started).toBeLessThanOrEqual(20_000);
+    forge.delayMergeability(repository, number, 0);
+  });
+
+  test("an abort ends the waiting with the signal's reason", async () => {
+    const { forge, repository, host } = under();
+    const { number } = await under().open({ "abort.txt": "1" });
+    const controller = new AbortController();
+    const reason = new Error("stopped");
+    controller.abort(reason);
+    forge.delayMergeability(repository, number, 50);
+    await expect(host.mergeability(under().ref(number), controller.signal)).rejects.toBe(reason);
+    await expect(host.getChangeRequest(under().ref(number), controller.signal)).rejects.toBe(reason);
+    forge.delayMergeability(repository, number, 0);
+  });
+}

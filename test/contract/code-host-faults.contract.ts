@@ -1,0 +1,280 @@
+import { afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import type { Fault } from "../../sandbox/faults.js";
+import { listenOnLoopback } from "../../sandbox/loopback.js";
+import { GITLAB_TOKEN } from "../../sandbox/world.js";
+import type { ChangeRequest } from "../../src/core/change-request.js";
+import type { HostFailureReason } from "../../src/core/errors.js";
+import type { CodeHost } from "../../src/core/ports.js";
+import type { CodeHostUnderTest, HostTraits } from "./code-host-under-test.js";
+
+const REQUEST_TIMEOUT_MS = 300;
+
+interface Case {
+  readonly fault: (elsewhere: string) => Fault;
+  readonly reason: HostFailureReason;
+  /** How often a read is sent. */
+  readonly reads: number;
+  readonly message: (host: HostTraits) => RegExp;
+}
+
+const status = (code: number, headers?: Record<string, string>) => (): Fault => ({
+  kind: "status",
+  status: code,
+  body: JSON.stringify({ message: "said", documentation_url: "https://docs.example.com", status: String(code) }),
+  headers: { "content-type": "application/json", ...headers },
+});
+const limited = (): RegExp => /rate limit is used up .*Try again in some minutes/;
+
+const CASES: Readonly<Record<string, Case>> = {
+  "401": { fault: status(401), reason: "unauthenticated", reads: 1, message: (host) => host.credentialsCure },
+  "403": { fault: status(403), reason: "forbidden", reads: 1, message: (host) => host.permissionCure },
+  "404": { fault: status(404), reason: "not-found", reads: 1, message: (host) => host.visibilityCure },
+  "409": { fault: status(409), reason: "rejected", reads: 1, message: () => /refused to .*409, "said"/ },
+  "415": { fault: status(415), reason: "rejected", reads: 1, message: () => /refused to .*415, "said"/ },
+  "429 with Retry-After": {
+    fault: status(429, { "retry-after": "7" }),
+    reason: "rate-limited",
+    reads: 3,
+    message: limited,
+  },
+  "429 for an hour": {
+    fault: status(429, { "retry-after": "3600" }),
+    reason: "rate-limited",
+    reads: 1,
+    message: limited,
+  },
+  "429 without a word": { fault: status(429), reason: "rate-limited", reads: 1, message: limited },
+  "403 with nothing left of the limit": {
+    fault: status(403, { "x-ratelimit-remaining": "0" }),
+    reason: "rate-limited",
+    reads: 1,
+    message: limited,
+  },
+  "500": { fault: status(500), reason: "failed", reads: 3, message: () => /failed \(500\).*Try again later/ },
+  "503 as a web page": {
+    fault: () => ({
+      kind: "status",
+      status: 503,
+      body: "<html>down</html>",
+      headers: { "content-type": "text/html" },
+    }),
+    reason: "failed",
+    reads: 3,
+    message: () => /failed \(503\).*Try again later/,
+  },
+  "a web page": {
+    fault: () => ({
+      kind: "status",
+      status: 200,
+      body: "<html>Sign in</html>",
+      headers: { "content-type": "text/html" },
+    }),
+    reason: "failed",
+    reads: 1,
+    message: ({ addressKey }) => new RegExp(`web page: check that ${addressKey}`),
+  },
+  "half a JSON": {
+    fault: () => ({ kind: "half-json" }),
+    reason: "failed",
+    reads: 1,
+    message: () => /cut off or broken. Try again later/,
+  },
+  "a redirect to another origin": {
+    fault: (to) => ({ kind: "redirect", to }),
+    reason: "failed",
+    reads: 1,
+    message: ({ addressKey }) => new RegExp(`redirect to http://127.0.0.1:\\d+ .*set ${addressKey}`),
+  },
+  "a dropped connection": {
+    fault: () => ({ kind: "drop" }),
+    reason: "unreachable",
+    reads: 3,
+    message: ({ addressKey }) => new RegExp(`could not be reached .*check ${addressKey}`),
+  },
+  nothing: {
+    fault: () => ({ kind: "hang" }),
+    reason: "unreachable",
+    reads: 1,
+    message: () => /did not answer within 0\.3 seconds/,
+  },
+};
+const NAMES = Object.keys(CASES);
+
+let opened = 0;
+
+/** What a broken host does to each call: the right `HostFailure`, reads at most three times, writes exactly once. */
+export function faultsContract(under: () => CodeHostUnderTest): void {
+  let host: CodeHost;
+  let change: ChangeRequest;
+
+  beforeAll(async () => {
+    host = under().client({ clock: under().clock, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+    change = await open();
+  });
+  afterEach(() => under().forge.faults.clear());
+
+  async function open(): Promise<ChangeRequest> {
+    return under().open({ [`fault-${(opened += 1)}.txt`]: "1" });
+  }
+  /**
+   * Octokit asks again when a token of GitHub that is younger than five seconds is answered 401, since it may not have
+   * arrived everywhere; nothing was done then.
+   */
+  const isYoungToken = (name: string): boolean => name === "401" && under().title === "GitHub";
+
+  /** Runs a call against the fault; returns what it threw and how often the request was sent. */
+  async function broken(name: string, method: string, path: RegExp, call: () => Promise<unknown>) {
+    const { fault } = caseOf(name);
+    const arrived: unknown[] = [];
+    const elsewhere = await listenOnLoopback((request, response) => {
+      arrived.push(request.headers);
+      response.end("{}");
+    });
+    const since = under().forge.requests.length;
+    under().forge.faults.add({ method, path, fault: fault(`${elsewhere.url}/anywhere`) });
+    let outcome: unknown;
+    try {
+      outcome = await call().catch((error: unknown) => error);
+    } finally {
+      under().forge.faults.clear();
+      await elsewhere.stop();
+    }
+    expect(arrived).toEqual([]);
+    return { outcome, sent: under().sent(method, path, since) };
+  }
+
+  function caseOf(name: string): Case {
+    const found = CASES[name];
+    if (found === undefined) throw new Error(`no case ${name}`);
+    return found;
+  }
+
+  function expectFailure(name: string, error: unknown): void {
+    const { reason, message } = caseOf(name);
+    expect(error).toMatchObject({ name: "HostFailure", reason, message: expect.stringMatching(message(under())) });
+    const text = String(error);
+    expect(text).toMatch(new RegExp(`^HostFailure: ${under().title}`));
+    expect(text).not.toContain(GITLAB_TOKEN);
+    expect(text).not.toMatch(/ghs_|Bearer|PRIVATE KEY/);
+    expect(text.length).toBeLessThan(500);
+  }
+
+  describe.each(NAMES)("%s", (name) => {
+    test("in answer to a read", async () => {
+      const { changeRequest } = under().paths;
+      const { outcome, sent } = await broken(name, "GET", changeRequest, () => host.getChangeRequest(change));
+      expectFailure(name, outcome);
+      if (!isYoungToken(name)) expect(sent).toBe(caseOf(name).reads);
+    });
+
+    test("in answer to a new comment: sent once, and nothing is posted", async () => {
+      if (isYoungToken(name)) return;
+      const { comments } = under().paths;
+      const { outcome, sent } = await broken(name, "POST", comments, () => host.postComment(change, "text"));
+      expectFailure(name, outcome);
+      expect(sent).toBe(1);
+      expect(under().forge.changeRequest(under().repository, change.number).comments).toEqual([]);
+    });
+
+    test("in answer to an edit: sent once", async () => {
+      if (isYoungToken(name)) return;
+      const { editMethod, paths } = under();
+      const edit = (): Promise<void> => host.editComment(change, "7", "text");
+      const { outcome, sent } = await broken(name, editMethod, paths.comment, edit);
+      expectFailure(name, outcome);
+      expect(sent).toBe(1);
+    });
+
+    test("in answer to a merge: sent once, refused or failed, and not merged", async () => {
+      if (isYoungToken(name)) return;
+      const { paths, title, repository, forge } = under();
+      const intent = { method: "squash", deleteSourceBranch: true, protectedBranches: ["main"] } as const;
+      const { outcome, sent } = await broken(name, "PUT", paths.merge, () => host.merge(change, intent));
+      // GitLab says 401 to who may not merge, and the token is good for reading.
+      const refusals = title === "GitLab" ? ["401", "403", "409"] : ["403", "409"];
+      if (refusals.includes(name)) {
+        expect(outcome).toEqual({
+          kind: "refused",
+          reason: expect.stringMatching(/may not merge|head commit changed/),
+        });
+      } else {
+        expectFailure(name, outcome);
+      }
+      expect(sent).toBe(1);
+      expect(forge.changeRequest(repository, change.number).state).toBe("open");
+      expect(await forge.branches(repository)).toContain(change.headBranch);
+    });
+  });
+
+  test.each<[string, string, (paths: HostTraits["paths"]) => RegExp, (host: CodeHost) => Promise<unknown>]>([
+    ["mergeability", "GET", (paths) => paths.changeRequest, (one) => one.mergeability(change)],
+    ["mayCommand", "GET", (paths) => paths.permission, (one) => one.mayCommand(change, user())],
+    ["listOwnComments", "GET", (paths) => paths.comments, (one) => one.listOwnComments(change)],
+    ["getChangeRequest, its branch", "GET", (paths) => paths.branch, (one) => one.getChangeRequest(change)],
+  ])("%s is asked three times of a host that fails", async (_, method, path, call) => {
+    const { outcome, sent } = await broken("500", method, path(under().paths), () => call(host));
+    expectFailure("500", outcome);
+    expect(sent).toBe(3);
+  });
+
+  test("approval is asked three times of a host that fails", async () => {
+    const method = under().title === "GitHub" ? "POST" : "GET";
+    const { outcome, sent } = await broken("500", method, under().paths.approvals, () => host.approval(change));
+    expectFailure("500", outcome);
+    expect(sent).toBe(3);
+  });
+
+  test.each(["500", "429 with Retry-After", "a dropped connection"])("a read outlives two of: %s", async (name) => {
+    const { forge, paths, clock } = under();
+    const since = forge.requests.length;
+    const started = clock.now().getTime();
+    forge.faults.add({ method: "GET", path: paths.changeRequest, times: 2, fault: caseOf(name).fault("") });
+    expect(await host.getChangeRequest(change)).toMatchObject({ headRevision: change.headRevision });
+    expect(under().sent("GET", paths.changeRequest, since)).toBe(3);
+    const waited = clock.now().getTime() - started;
+    expect(waited).toBeGreaterThanOrEqual(name.startsWith("429") ? 14_000 : 1_500);
+  });
+
+  test("a comment whose answer is lost is not posted again", async () => {
+    const { forge, paths, repository } = under();
+    const other = await open();
+    const since = forge.requests.length;
+    forge.faults.add({ method: "POST", path: paths.comments, fault: { kind: "lost-answer" } });
+    await expect(host.postComment(other, "once")).rejects.toMatchObject({ reason: "unreachable" });
+    expect(under().sent("POST", paths.comments, since)).toBe(1);
+    expect(forge.changeRequest(repository, other.number).comments).toHaveLength(1);
+  });
+
+  test("a merge whose answer is lost is seen to have happened, and the branch goes", async () => {
+    const { forge, paths, repository } = under();
+    const other = await open();
+    const since = forge.requests.length;
+    forge.faults.add({ method: "PUT", path: paths.merge, fault: { kind: "lost-answer" } });
+    const intent = { method: "merge", deleteSourceBranch: true, protectedBranches: ["main"] } as const;
+    expect(await host.merge(other, intent)).toEqual({ kind: "merged", note: undefined });
+    expect(under().sent("PUT", paths.merge, since)).toBe(1);
+    expect(await forge.branches(repository)).not.toContain(other.headBranch);
+  });
+
+  test("a token of GitHub that is not known everywhere yet is used again, and the comment stands there once", async () => {
+    if (under().title !== "GitHub") return;
+    const { forge, paths, repository } = under();
+    const other = await open();
+    const fresh = under().client({ clock: under().clock });
+    forge.faults.add({ method: "POST", path: paths.comments, times: 1, fault: caseOf("401").fault("") });
+    await fresh.postComment(other, "once");
+    expect(forge.changeRequest(repository, other.number).comments).toHaveLength(1);
+  });
+
+  test("wrong credentials name the key of the configuration", async () => {
+    const stranger = under().client({ clock: under().clock, wrongCredentials: true });
+    for (const call of [() => stranger.self(), () => stranger.getChangeRequest(change)]) {
+      const error: unknown = await call().catch((thrown: unknown) => thrown);
+      expectFailure("401", error);
+    }
+  });
+
+  function user() {
+    return change.author ?? { id: "1", login: "ana", bot: false };
+  }
+}

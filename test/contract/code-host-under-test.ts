@@ -1,0 +1,212 @@
+import { pino } from "pino";
+import type { FileChanges, Forge } from "../../sandbox/forge.js";
+import { GitStore } from "../../sandbox/git/git-store.js";
+import type { MergeMethod } from "../../sandbox/git/git-store.js";
+import { startGitHub } from "../../sandbox/github/start-github.js";
+import { startGitLab } from "../../sandbox/gitlab/gitlab.js";
+import type { InstanceOptions } from "../../sandbox/gitlab/model/instance.js";
+import { appKeys, GITHUB_APP, GITLAB_TOKEN } from "../../sandbox/world.js";
+import { repositoryName, type RepositoryName } from "../../src/core/brand.js";
+import type { ChangeRequest, ChangeRequestRef } from "../../src/core/change-request.js";
+import type { CodeHost } from "../../src/core/ports.js";
+import { createGitHubHost } from "../../src/hosts/github/host.js";
+import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
+import { rsaKey } from "../config/rsa-key.js";
+import { JumpClock } from "../jump-clock.js";
+import { recordingLog } from "../recording-log.js";
+
+export type TestedForge = Forge & { protectBranch(repository: string, branch: string): void };
+
+export interface ClientOptions {
+  readonly clock: JumpClock;
+  readonly requestTimeoutMs?: number;
+  readonly wrongCredentials?: boolean;
+}
+
+/** The API calls that the suites count and hinder, by their decoded paths. */
+export interface ApiPaths {
+  readonly changeRequest: RegExp;
+  readonly approvals: RegExp;
+  readonly permission: RegExp;
+  /** List and creation of comments. */
+  readonly comments: RegExp;
+  readonly comment: RegExp;
+  readonly merge: RegExp;
+  readonly branch: RegExp;
+  readonly deletedBranch: RegExp;
+}
+
+/** What a host and its messages call things. */
+export interface HostTraits {
+  readonly title: "GitHub" | "GitLab";
+  readonly sigil: "#" | "!";
+  readonly repository: RepositoryName;
+  readonly editMethod: "PATCH" | "PUT";
+  readonly paths: ApiPaths;
+  readonly credentialsCure: RegExp;
+  readonly permissionCure: RegExp;
+  readonly visibilityCure: RegExp;
+  readonly addressKey: string;
+  /** Texts of a comment may have this many characters. */
+  readonly longestComment: number;
+  /** Where the repository decides which merge methods a caller may choose. */
+  readonly allowMergeMethods: ((...methods: readonly MergeMethod[]) => void) | undefined;
+  /** Accounts that stay members and may do nothing any more; only GitLab has them. */
+  readonly block: ((login: string) => void) | undefined;
+  /** The word of a refused approval by somebody who may not give one; undefined where it is taken and does not count. */
+  readonly refusesApproval: RegExp | undefined;
+  readonly authorMayApprove: boolean;
+}
+
+export interface CodeHostUnderTest extends HostTraits {
+  readonly forge: TestedForge;
+  readonly store: GitStore;
+  readonly clock: JumpClock;
+  readonly host: CodeHost;
+  /** Another adapter for the same forge. */
+  client(options: ClientOptions): CodeHost;
+  /** Quick actions that a comment of ours would have set off. */
+  readonly quickActions: () => readonly unknown[];
+  ref(number: number): ChangeRequestRef;
+  /** Opens a change request and reads it. */
+  open(changes: FileChanges, more?: Partial<Parameters<Forge["open"]>[0]>): Promise<ChangeRequest>;
+  read(number: number): Promise<ChangeRequest>;
+  /** How often a call was received since `since`, an earlier `forge.requests.length`. */
+  sent(method: string, path: RegExp, since: number): number;
+  stop(): Promise<void>;
+}
+
+export interface StartOptions {
+  readonly edition?: InstanceOptions["edition"];
+  readonly approvalsRequired?: number;
+  readonly approvalsSyncingReads?: number;
+}
+
+export const ALIAS = "git.example.com";
+const FILES: FileChanges = {
+  "apps/web.yaml": "replicas: 1\n",
+  "apps/api.yaml": "replicas: 1\n",
+  "README.md": "Deployments\n",
+};
+
+export async function startGitHubUnderTest({ approvalsRequired = 0 }: StartOptions = {}): Promise<CodeHostUnderTest> {
+  const repository = repositoryName("acme/deploy");
+  const store = await GitStore.create();
+  const { publicKey, privateKey } = appKeys();
+  const forge = await startGitHub({ store, app: { ...GITHUB_APP, publicKey } });
+  await forge.createRepository(repository, FILES, { private: true });
+  forge.requireReviews(repository, approvalsRequired);
+  const client = ({ clock, requestTimeoutMs, wrongCredentials }: ClientOptions): CodeHost =>
+    createGitHubHost(
+      {
+        appId: GITHUB_APP.id,
+        privateKey: wrongCredentials === true ? rsaKey() : privateKey,
+        apiUrl: forge.apiUrl,
+        webUrl: forge.url,
+        aliases: [ALIAS],
+        requestTimeoutMs,
+      },
+      { clock, log: pino({ level: "silent" }) },
+    );
+  return underTest(forge, store, client, () => [], {
+    title: "GitHub",
+    sigil: "#",
+    repository,
+    editMethod: "PATCH",
+    paths: {
+      changeRequest: /\/pulls\/\d+$/,
+      approvals: /\/graphql$/,
+      permission: /\/permission$/,
+      comments: /\/issues\/\d+\/comments$/,
+      comment: /\/issues\/comments\/\d+$/,
+      merge: /\/pulls\/\d+\/merge$/,
+      branch: /\/branches\/./,
+      deletedBranch: /\/git\/refs\/heads\/./,
+    },
+    credentialsCure: /check hosta\.app_id and hosta\.private_key/,
+    permissionCure: /the App's permissions/,
+    visibilityCure: /GitHub App is installed on the repository/,
+    addressKey: "hosta.api_url",
+    longestComment: 65_536,
+    allowMergeMethods: (...methods) => forge.allowMergeMethods(repository, ...methods),
+    block: undefined,
+    refusesApproval: undefined,
+    authorMayApprove: false,
+  });
+}
+
+export async function startGitLabUnderTest(options: StartOptions = {}): Promise<CodeHostUnderTest> {
+  const repository = repositoryName("acme/platform/gitops");
+  const store = await GitStore.create();
+  const forge = await startGitLab({ store, token: GITLAB_TOKEN, ...options });
+  await forge.createRepository(repository, FILES);
+  const client = ({ clock, requestTimeoutMs, wrongCredentials }: ClientOptions): CodeHost =>
+    createGitLabHost(
+      {
+        url: forge.url,
+        token: wrongCredentials === true ? "glpat-expired" : GITLAB_TOKEN,
+        aliases: [ALIAS],
+        requestTimeoutMs,
+      },
+      { clock, log: recordingLog() },
+    );
+  return underTest(forge, store, client, () => forge.quickActions, {
+    title: "GitLab",
+    sigil: "!",
+    repository,
+    editMethod: "PUT",
+    paths: {
+      changeRequest: /\/merge_requests\/\d+$/,
+      approvals: /\/merge_requests\/\d+\/approvals$/,
+      permission: /\/members\/all\/\d+$/,
+      comments: /\/merge_requests\/\d+\/notes$/,
+      comment: /\/merge_requests\/\d+\/notes\/\d+$/,
+      merge: /\/merge_requests\/\d+\/merge$/,
+      branch: /\/repository\/branches\/./,
+      deletedBranch: /\/repository\/branches\/./,
+    },
+    credentialsCure: /check hostb\.token/,
+    permissionCure: /the token needs the scope api/,
+    visibilityCure: /the token's account is a member of the project/,
+    addressKey: "hostb.url",
+    longestComment: 1_000_000,
+    allowMergeMethods: undefined,
+    block: (login) => forge.block(login),
+    refusesApproval: /401 Unauthorized/,
+    authorMayApprove: true,
+  });
+}
+
+function underTest(
+  forge: TestedForge,
+  store: GitStore,
+  client: (options: ClientOptions) => CodeHost,
+  quickActions: () => readonly unknown[],
+  traits: HostTraits,
+): CodeHostUnderTest {
+  const clock = new JumpClock();
+  const host = client({ clock });
+  const { repository } = traits;
+  for (const login of ["ana", "bo", "cy"]) forge.setAccess(repository, login, "write");
+  const ref = (number: number): ChangeRequestRef => ({ host: host.id, repository, number });
+  const read = (number: number): Promise<ChangeRequest> => host.getChangeRequest(ref(number));
+  return {
+    ...traits,
+    forge,
+    store,
+    clock,
+    host,
+    client,
+    quickActions,
+    ref,
+    read,
+    open: async (changes, more = {}) => read(await forge.open({ repository, by: "ana", changes, ...more })),
+    sent: (method, path, since) =>
+      forge.requests.slice(since).filter((one) => one.method === method && path.test(decodeURIComponent(one.path)))
+        .length,
+    async stop() {
+      await forge.stop();
+      await store.remove();
+    },
+  };
+}

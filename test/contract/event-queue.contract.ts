@@ -1,0 +1,327 @@
+import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { repositoryName } from "../../src/core/brand.js";
+import { changeRequestKey } from "../../src/core/change-request.js";
+import type { HostEvent } from "../../src/core/event.js";
+import type { EventQueue } from "../../src/core/ports.js";
+import { Stopped } from "../../src/core/stop.js";
+import type { ManualClock } from "../manual-clock.js";
+import type { LogLine } from "../recording-log.js";
+
+export interface QueueUnderTest {
+  readonly queue: EventQueue;
+  readonly clock: ManualClock;
+  readonly lines: readonly LogLine[];
+}
+
+export type StartQueue = (
+  concurrency: number,
+  run: (event: HostEvent, signal: AbortSignal) => Promise<void>,
+) => QueueUnderTest;
+
+let deliveries = 0;
+const user = { id: "1", login: "ana", bot: false };
+
+function origin(number: number) {
+  deliveries += 1;
+  const change = { host: "hosta", repository: repositoryName("acme/deploy"), number } as const;
+  return { delivery: `hosta-${deliveries}`, change };
+}
+export const updated = (number: number, reason: "opened" | "pushed" | "retargeted" = "pushed"): HostEvent => ({
+  ...origin(number),
+  kind: "updated",
+  reason,
+});
+export const closed = (number: number): HostEvent => ({ ...origin(number), kind: "closed", merged: false });
+export const commented = (number: number): HostEvent => ({
+  ...origin(number),
+  kind: "commented",
+  commentId: "1",
+  body: "svc plan",
+  author: user,
+});
+const reviewed = (number: number): HostEvent => ({ ...origin(number), kind: "reviewed" });
+
+/** Runs that end when the test says so. */
+class Runs {
+  readonly started: HostEvent[] = [];
+  readonly signals: AbortSignal[] = [];
+  readonly #ends: (() => void)[] = [];
+
+  readonly run = (event: HostEvent, signal: AbortSignal): Promise<void> => {
+    this.started.push(event);
+    this.signals.push(signal);
+    return new Promise((resolve) => this.#ends.push(resolve));
+  };
+
+  /** Ends the run that started at this position, and lets what follows from it happen. */
+  async end(position: number): Promise<void> {
+    this.#ends[position]?.();
+    await settled();
+  }
+
+  /** Ends every run, and those that start because of it. */
+  async endAll(): Promise<void> {
+    for (let position = 0; position < this.started.length; position += 1) await this.end(position);
+  }
+}
+
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** What every `EventQueue` must do. */
+export function eventQueueContract(name: string, start: StartQueue): void {
+  describe(`event queue: ${name}`, () => {
+    test("events of one change request run one after the other, in order", async () => {
+      const runs = new Runs();
+      const { queue } = start(10, runs.run);
+      const events = [commented(1), reviewed(1), commented(1)];
+      for (const event of events) expect(await queue.push(event)).toBe(true);
+      expect(runs.started).toEqual(events.slice(0, 1));
+      await runs.end(0);
+      expect(runs.started).toEqual(events.slice(0, 2));
+      await runs.endAll();
+      expect(runs.started).toEqual(events);
+    });
+
+    test("change requests run side by side, as many as allowed", async () => {
+      const runs = new Runs();
+      const { queue } = start(2, runs.run);
+      for (const number of [1, 2, 3]) await queue.push(commented(number));
+      expect(runs.started.map((event) => event.change.number)).toEqual([1, 2]);
+      await runs.end(1);
+      expect(runs.started.map((event) => event.change.number)).toEqual([1, 2, 3]);
+      await runs.endAll();
+    });
+
+    test("a busy change request does not keep others waiting", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      for (const number of [1, 1, 1, 2]) await queue.push(commented(number));
+      await runs.endAll();
+      expect(runs.started.map((event) => event.change.number).indexOf(2)).toBeLessThan(2);
+    });
+
+    test("the same delivery runs once", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      const event = commented(1);
+      expect(await queue.push(event)).toBe(true);
+      expect(await queue.push(event)).toBe(false);
+      await runs.endAll();
+      expect(await queue.push(event)).toBe(false);
+      expect(runs.started).toEqual([event]);
+    });
+
+    test("of several updates that wait only the newest runs, behind the comments before it", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      const [running, opened, comment, retargeted, newest] = [
+        commented(1),
+        updated(1, "opened"),
+        commented(1),
+        updated(1, "retargeted"),
+        updated(1),
+      ];
+      for (const event of [running, opened, comment, retargeted, newest]) await queue.push(event);
+      await runs.endAll();
+      expect(runs.started).toEqual([running, comment, newest]);
+    });
+
+    test("an update leaves those of other change requests alone", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      const events = [commented(1), updated(2), updated(3)];
+      for (const event of events) await queue.push(event);
+      await runs.endAll();
+      expect(runs.started).toEqual(events);
+    });
+
+    test("a close drops the updates that wait before it, and no comment", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      const [running, update, comment, close, reopened] = [
+        commented(1),
+        updated(1),
+        commented(1),
+        closed(1),
+        updated(1),
+      ];
+      for (const event of [running, update, comment, close, reopened]) await queue.push(event);
+      await runs.endAll();
+      expect(runs.started).toEqual([running, comment, close, reopened]);
+    });
+
+    test.each([
+      ["an update", updated(1), "pushed"],
+      ["a close", closed(1), "closed"],
+    ] as const)("%s tells the running one of its change request to stop", async (_name, event, reason) => {
+      const runs = new Runs();
+      const { queue } = start(2, runs.run);
+      await queue.push(commented(1));
+      await queue.push(commented(2));
+      await queue.push(event);
+      expect(runs.signals[0]?.aborted).toBe(true);
+      expect(runs.signals[0]?.reason).toEqual(new Stopped(reason));
+      expect(runs.signals[1]?.aborted).toBe(false);
+      await runs.endAll();
+      expect(runs.signals[2]?.aborted).toBe(false);
+    });
+
+    test("a comment or a review stops nothing", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      await queue.push(updated(1));
+      await queue.push(commented(1));
+      await queue.push(reviewed(1));
+      expect(runs.signals[0]?.aborted).toBe(false);
+      await runs.endAll();
+    });
+
+    test("a run that fails is logged and the next one runs", async () => {
+      const started: HostEvent[] = [];
+      const { queue, lines } = start(1, async (event) => {
+        started.push(event);
+        throw new Error("broken");
+      });
+      const events = [commented(1), commented(1)];
+      for (const event of events) await queue.push(event);
+      await queue.idle();
+      expect(started).toEqual(events);
+      const errors = lines.filter((line) => line.level === "error");
+      expect(errors.map((line) => line.fields.delivery)).toEqual(events.map((event) => event.delivery));
+    });
+
+    test("a run that heeds its signal is no failure", async () => {
+      const { queue, lines } = start(1, async (event, signal) => {
+        if (event.kind !== "commented") return;
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+        signal.throwIfAborted();
+      });
+      await queue.push(commented(1));
+      await queue.push(updated(1));
+      await queue.idle();
+      expect(lines.filter((line) => line.level === "error" || line.level === "warn")).toEqual([]);
+    });
+
+    test("idle waits for what runs and what waits, and not when there is nothing", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      await queue.idle();
+      await queue.push(commented(1));
+      await queue.push(commented(1));
+      let idle = false;
+      const waiting = queue.idle().then(() => (idle = true));
+      await runs.end(0);
+      expect(idle).toBe(false);
+      await runs.end(1);
+      await waiting;
+    });
+
+    test("close takes no more events and waits for all that it took", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      await queue.push(commented(1));
+      await queue.push(commented(1));
+      const closing = queue.close(10_000);
+      await expect(queue.push(commented(2))).rejects.toMatchObject({ name: "QueueClosed" });
+      await runs.endAll();
+      await closing;
+      expect(runs.started).toHaveLength(2);
+      expect(runs.signals.every((signal) => !signal.aborted)).toBe(true);
+      await queue.close(0);
+    });
+
+    test("after the grace time close stops what runs, drops what waits, and names it in the log", async () => {
+      const runs = new Runs();
+      const { queue, clock, lines } = start(1, runs.run);
+      const waiting = commented(2);
+      await queue.push(commented(1));
+      await queue.push(waiting);
+      const closing = queue.close(10_000);
+      clock.advance(10_000);
+      await settled();
+      expect(runs.signals[0]?.reason).toEqual(new Stopped("shutdown"));
+      await runs.end(0);
+      await closing;
+      expect(runs.started).toHaveLength(1);
+      const warnings = lines.filter((line) => line.level === "warn");
+      expect(warnings.map((line) => line.fields.delivery)).toEqual([waiting.delivery]);
+    });
+
+    test("close does not wait for ever for a run that does not end", async () => {
+      const runs = new Runs();
+      const { queue, clock } = start(1, runs.run);
+      await queue.push(commented(1));
+      const closing = queue.close(0);
+      clock.advance(0);
+      await settled();
+      clock.advance(60_000);
+      await closing;
+    });
+
+    test("whatever arrives: in order, one at a time per change request, nothing lost", async () => {
+      const kind = fc.constantFrom("updated", "closed", "commented", "reviewed");
+      const step = fc.oneof(
+        { weight: 2, arbitrary: fc.record({ push: kind, number: fc.integer({ min: 1, max: 4 }) }) },
+        { weight: 1, arbitrary: fc.record({ end: fc.nat(5) }) },
+      );
+      await fc.assert(
+        fc.asyncProperty(
+          fc.integer({ min: 1, max: 3 }),
+          fc.array(step, { maxLength: 40 }),
+          async (concurrency, steps) => {
+            const make = { updated, closed, commented, reviewed };
+            const pushed: HostEvent[] = [];
+            const finished: HostEvent[] = [];
+            const running = new Map<HostEvent, () => void>();
+            const { queue } = start(concurrency, (event) => {
+              const keys = [...running.keys()].map((other) => changeRequestKey(other.change));
+              expect(keys).not.toContain(changeRequestKey(event.change));
+              expect(running.size).toBeLessThan(concurrency);
+              return new Promise((resolve) => {
+                running.set(event, () => {
+                  running.delete(event);
+                  finished.push(event);
+                  resolve();
+                });
+              });
+            });
+            for (const one of steps) {
+              if ("push" in one) {
+                const event = make[one.push](one.number);
+                pushed.push(event);
+                await queue.push(event);
+              } else [...running.values()][one.end % Math.max(running.size, 1)]?.();
+              await settled();
+            }
+            const idle = queue.idle();
+            while (running.size > 0) {
+              for (const end of [...running.values()]) end();
+              await settled();
+            }
+            await idle;
+            expectInOrderAndComplete(pushed, finished);
+          },
+        ),
+        { numRuns: 150 },
+      );
+    });
+  });
+}
+
+/** An event may be missing only if it is an update and a later update or close of its change request was pushed. */
+function expectInOrderAndComplete(pushed: readonly HostEvent[], finished: readonly HostEvent[]): void {
+  for (const number of [1, 2, 3, 4]) {
+    const of = (events: readonly HostEvent[]) => events.filter((event) => event.change.number === number);
+    const mine = of(pushed);
+    const ran = of(finished);
+    expect(ran).toEqual(mine.filter((event) => ran.includes(event)));
+    for (const [index, event] of mine.entries()) {
+      if (ran.includes(event)) continue;
+      expect(event.kind).toBe("updated");
+      expect(mine.slice(index + 1).some(({ kind }) => kind === "updated" || kind === "closed")).toBe(true);
+    }
+  }
+}

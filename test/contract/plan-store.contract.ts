@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
+import type { ChangeRequestRef } from "../../src/core/change-request.js";
+import type { Plan } from "../../src/core/plan.js";
+import type { PlanStore } from "../../src/core/ports.js";
+import type { StoresUnderTest } from "./stores-under-test.js";
+
+const change: ChangeRequestRef = { host: "hostb", repository: repositoryName("acme/group/deploy"), number: 7 };
+const base = { sourceFile: undefined, atMerge: undefined, warnings: [] };
+
+/** A plan in which every kind of every union stands once. */
+const plan: Plan = {
+  change,
+  head: revision("a".repeat(40)),
+  plannedAt: "2026-03-02T10:00:00.000Z",
+  applications: [
+    {
+      ...base,
+      kind: "evaluated",
+      application: applicationName("web"),
+      lock: { kind: "ours" },
+      sourceFile: "apps/web.yaml",
+      warnings: ["the parent shows OutOfSync until the merge"],
+      verdict: "changed",
+      diff: {
+        created: 1,
+        updated: 2,
+        deleted: 0,
+        hooksChanged: 1,
+        hiddenSecrets: true,
+        resources: [{ action: "create", title: "apps/Deployment web", kind: "Deployment", diff: "+ a\n", hook: false }],
+      },
+    },
+    {
+      ...base,
+      kind: "unevaluated",
+      application: applicationName("api"),
+      lock: {
+        kind: "held",
+        by: {
+          application: applicationName("api"),
+          holder: { host: "hosta", repository: repositoryName("acme/deploy"), number: 3 },
+          user: "bo",
+          timestamp: "2026-03-01T10:00:00.000Z",
+          planRevision: undefined,
+          sourceFile: undefined,
+        },
+      },
+      reason: "```\nhelm: template failed\u202e",
+    },
+    { ...base, kind: "new", application: applicationName("fresh"), lock: { kind: "ours" } },
+    { ...base, kind: "deleted", application: applicationName("old"), lock: { kind: "ours" } },
+    {
+      ...base,
+      kind: "unplanned",
+      application: applicationName("later"),
+      lock: { kind: "not-needed" },
+      atMerge: "it is synced automatically",
+    },
+  ],
+  applicationSets: [
+    {
+      name: "shops",
+      sourceFile: "sets/shops.yaml",
+      added: [applicationName("shop-ch")],
+      removed: [],
+      changed: [applicationName("shop-at")],
+      problem: undefined,
+    },
+  ],
+  notDeployed: [{ application: applicationName("infra"), reason: "owned by an ApplicationSet" }],
+  released: [applicationName("gone")],
+  notes: ["apps/broken.yaml could not be parsed"],
+};
+
+/** What every `PlanStore` must do. */
+export function planStoreContract(name: string, start: () => Promise<StoresUnderTest>): void {
+  describe(`plan store: ${name}`, () => {
+    let under: StoresUnderTest;
+    let plans: PlanStore;
+    beforeAll(async () => {
+      under = await start();
+    });
+    afterAll(() => under.stop());
+    beforeEach(async () => {
+      await under.clear();
+      plans = under.stores.plans;
+    });
+
+    test("a plan comes back as it was saved", async () => {
+      await plans.save(plan);
+      expect(await plans.find(change)).toEqual(plan);
+    });
+
+    test("there is no plan of another change request", async () => {
+      await plans.save(plan);
+      expect(await plans.find({ ...change, number: 8 })).toBeUndefined();
+      expect(await plans.find({ ...change, host: "hosta" })).toBeUndefined();
+    });
+
+    test("a later plan replaces the one before", async () => {
+      await plans.save(plan);
+      const next = { ...plan, head: revision("b".repeat(64)), applications: [] };
+      await plans.save(next);
+      expect(await plans.find(change)).toEqual(next);
+    });
+
+    test("a plan whose lifetime has passed is gone", async () => {
+      await plans.save(plan);
+      await under.expireAll();
+      expect(await plans.find(change)).toBeUndefined();
+    });
+
+    test("a large plan is kept whole", async () => {
+      const notes = Array.from({ length: 20_000 }, (_, index) => `note ${index} ${"x".repeat(100)}`);
+      await plans.save({ ...plan, notes });
+      expect((await plans.find(change))?.notes).toEqual(notes);
+    });
+  });
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "@jest/globals";
+import type { Application } from "../../../src/core/application.js";
+import { applicationName } from "../../../src/core/brand.js";
+import { generatePathEntries, uncoveredByGeneratePaths } from "../../../src/core/detect/generate-paths.js";
+import { inputsOf } from "../../../src/core/detect/inputs.js";
+import type { JsonObject } from "../../../src/core/json.js";
+import { HEAD, memorySnapshot, OWN_URL } from "./memory-snapshot.js";
+
+const ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
+
+test.each([
+  [".", "apps/web", ["apps/web"]],
+  [".;../shared", "apps/web", ["apps/web", "apps/shared"]],
+  [" /x/y/ ; ;./z", "apps/web", ["x/y", "apps/web/z"]],
+  ["../../../x", "apps/web", ["x"]],
+  [".", "", [""]],
+  ["", "apps/web", undefined],
+  [" ; ", "apps/web", undefined],
+])("the entries of %j for a source with the path %j", (annotation, path, entries) => {
+  expect(generatePathEntries({ [ANNOTATION]: annotation }, path)).toEqual(entries);
+});
+
+test("no annotation, no entries", () => {
+  expect(generatePathEntries({}, "apps/web")).toBeUndefined();
+});
+
+describe("changed inputs that the annotation does not cover", () => {
+  const FILES = {
+    "apps/web/kustomization.yaml": "resources: [../base, ../../lib/a/x.yaml, ../../lib/b/y.yaml, ../../top.yaml]",
+    "apps/base/kustomization.yaml": "resources: [cm.yaml]",
+  };
+  const single = { source: { repoURL: OWN_URL, path: "apps/web" } };
+
+  async function uncovered(
+    annotation: string | undefined,
+    changed: readonly string[],
+    spec: JsonObject = single,
+    positions = [1],
+  ) {
+    const application: Application = {
+      name: applicationName("web"),
+      resourceName: "web",
+      namespace: undefined,
+      project: "default",
+      labels: {},
+      annotations: annotation === undefined ? {} : { [ANNOTATION]: annotation },
+      spec,
+    };
+    const inputs = await inputsOf(application, positions, memorySnapshot(FILES), HEAD);
+    return uncoveredByGeneratePaths(application, inputs, changed);
+  }
+
+  test.each<[string | undefined, readonly string[], readonly string[] | undefined, string]>([
+    [".", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    [".", ["apps/base/cm.yaml", "lib/a/x.yaml", "docs/z"], ["apps/base/cm.yaml", "lib/a/x.yaml"], "/apps/base;/lib/a"],
+    [".", ["top.yaml"], ["top.yaml"], "/top.yaml"],
+    // One file that matches is enough to have everything rendered anew.
+    [".", ["apps/base/cm.yaml", "apps/web/x"], undefined, ""],
+    ["/docs", ["apps/base/cm.yaml", "docs/z"], undefined, ""],
+    [".;../base", ["apps/base/cm.yaml"], undefined, ""],
+    ["/apps/*/cm.yaml", ["apps/base/cm.yaml"], undefined, ""],
+    // `**` is no more than `*` here, and braces are letters.
+    ["/apps/**", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    ["/apps/{base,x}", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    ["/apps/ba", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    [".", ["docs/z"], undefined, ""],
+    [".", [], undefined, ""],
+    [undefined, ["apps/base/cm.yaml"], undefined, ""],
+  ])("%j, changed %j", async (annotation, changed, files, missingEntry) => {
+    expect(await uncovered(annotation, changed)).toEqual(files === undefined ? undefined : { files, missingEntry });
+  });
+
+  test("many directories are named by what they have in common", async () => {
+    const plugin = { source: { repoURL: OWN_URL, path: "apps/web", plugin: { name: "cue" } } };
+    const changed = Array.from({ length: 7 }, (_, index) => `lib/${index}/x`);
+    expect(await uncovered(".", changed, plugin)).toEqual({ files: changed, missingEntry: "/lib" });
+  });
+
+  test("each source is judged by itself, with what it reads through a reference", async () => {
+    const spec = {
+      sources: [
+        { repoURL: OWN_URL, path: "charts/web", helm: { valueFiles: ["$values/envs/web.yaml"] } },
+        { repoURL: OWN_URL, ref: "values" },
+        { repoURL: OWN_URL, path: "extra" },
+      ],
+    };
+    const positions = [1, 2, 3];
+    expect(await uncovered(".", ["envs/web.yaml"], spec, positions)).toEqual({
+      files: ["envs/web.yaml"],
+      missingEntry: "/envs",
+    });
+    expect(await uncovered(".", ["envs/web.yaml", "extra/x"], spec, positions)).toEqual({
+      files: ["envs/web.yaml"],
+      missingEntry: "/envs",
+    });
+    expect(await uncovered(".", ["envs/web.yaml", "charts/web/x"], spec, positions)).toBeUndefined();
+    expect(await uncovered(".;/envs", ["envs/web.yaml"], spec, positions)).toBeUndefined();
+  });
+});

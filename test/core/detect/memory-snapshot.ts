@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { revision, type Revision } from "../../../src/core/brand.js";
+import { repositoryName } from "../../../src/core/brand.js";
+import { applicationName } from "../../../src/core/brand.js";
+import type { ChangeRequest } from "../../../src/core/change-request.js";
+import type { Naming, RepositorySnapshot, TreeEntry } from "../../../src/core/ports.js";
+
+export const MERGE_BASE = revision("a".repeat(40));
+export const HEAD = revision("b".repeat(40));
+export const BASE_TIP = revision("c".repeat(40));
+
+/** A text is a file; `undefined` as text stands for one that cannot be read as text. */
+export type Files = Readonly<
+  Record<string, string | { readonly kind: "symlink" | "submodule" | "binary"; readonly id?: string }>
+>;
+
+export interface MemorySnapshot extends RepositorySnapshot {
+  /** Paths that were read, in order. */
+  readonly reads: string[];
+}
+
+/** A repository at two commits, held in memory. */
+export function memorySnapshot(base: Files, head: Files = base): MemorySnapshot {
+  const trees = new Map<Revision, Files>([
+    [MERGE_BASE, base],
+    [HEAD, head],
+  ]);
+  const reads: string[] = [];
+  const filesAt = (at: Revision) => trees.get(at) ?? {};
+  return {
+    reads,
+    async list(at) {
+      return Object.entries(filesAt(at))
+        .map(([path, content]) => toEntry(path, content))
+        .sort((left, right) => (left.path < right.path ? -1 : 1));
+    },
+    async read(at, paths) {
+      reads.push(...paths);
+      return new Map(
+        paths.flatMap((path) => {
+          const content = filesAt(at)[path];
+          return typeof content === "string" ? [[path, content]] : [];
+        }),
+      );
+    },
+    async changedPaths(from, to) {
+      const [before, after] = [filesAt(from), filesAt(to)];
+      const paths = new Set([...Object.keys(before), ...Object.keys(after)]);
+      return [...paths].filter((path) => JSON.stringify(before[path]) !== JSON.stringify(after[path])).sort();
+    },
+  };
+}
+
+function toEntry(path: string, content: Files[string]): TreeEntry {
+  const blob = createHash("sha1").update(JSON.stringify(content)).digest("hex");
+  if (typeof content === "string" || content.kind === "binary") return { path, kind: "file", blob };
+  return { path, kind: content.kind, blob };
+}
+
+export const CHANGE: ChangeRequest = {
+  host: "hosta",
+  repository: repositoryName("acme/deploy"),
+  number: 7,
+  title: "Change",
+  webUrl: "https://git.example.com/acme/deploy/pull/7",
+  author: { id: "1", login: "ana", bot: false },
+  state: "open",
+  draft: false,
+  fork: false,
+  headBranch: "change",
+  baseBranch: "main",
+  defaultBranch: "main",
+  headRevision: HEAD,
+  baseRevision: BASE_TIP,
+  mergeBase: MERGE_BASE,
+  repositoryUrls: ["https://git.example.com/acme/deploy.git", "git@git.example.com:acme/deploy.git"],
+};
+
+export const OWN_URL = "https://git.example.com/acme/deploy";
+
+/** Argo CD's own namespace is `argocd`. */
+export const nameOf: Naming = (namespace, name) =>
+  applicationName(namespace === undefined || namespace === "argocd" ? name : `${namespace}/${name}`);

@@ -1,0 +1,23 @@
+import type { Settings } from "../../src/config/settings.js";
+
+/** Settings as they are without any file, with what a test wants. */
+export function sampleSettings(more: Partial<Settings> = {}): Settings {
+  return {
+    autoplan: true,
+    skipNoChanges: false,
+    autoMerge: false,
+    mergeMethod: "squash",
+    deleteSourceBranch: false,
+    protectedBranches: ["main", "master", "develop", "development"],
+    prune: false,
+    planDrafts: false,
+    allowForks: false,
+    commandAccess: "write",
+    allowedBots: [],
+    applications: [],
+    crPaths: [],
+    applicationRepositories: [],
+    requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
+    ...more,
+  };
+}

@@ -1,0 +1,123 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { pino } from "pino";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { startDemo } from "../sandbox/demo/demo.js";
+
+/** Where a Debian machine has the browser: `apt-get install chromium`. */
+const CHROMIUM = "/usr/bin/chromium";
+const FOLDER = fileURLToPath(new URL("../screenshots", import.meta.url));
+const ARGUMENTS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** What a browser complained about, and expectations that did not come true. */
+const complaints: string[] = [];
+
+const demo = await startDemo({ port: 0, log: pino({ level: "silent" }) });
+try {
+  await mkdir(FOLDER, { recursive: true });
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
+  try {
+    await story(browser, demo.url);
+    await narrow(browser, demo.url);
+  } finally {
+    await browser.close();
+  }
+} finally {
+  await demo.stop();
+}
+process.stdout.write(complaints.length === 0 ? `Screenshots are in ${FOLDER}\n` : `${complaints.join("\n")}\n`);
+process.exitCode = complaints.length === 0 ? 0 : 1;
+
+/** A visitor's way through the demo at a desk. */
+async function story(browser: Browser, url: string): Promise<void> {
+  const page = await open(browser, url, { width: 1360, height: 900 });
+  await page.getByText("svc Plan").first().waitFor();
+  await shoot(page, "1-plan-light");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shoot(page, "1-plan-dark");
+  await page.emulateMedia({ colorScheme: "light" });
+
+  await command(page, "svc sync");
+  await page.getByText("PR must be approved before sync").waitFor();
+  await shoot(page, "2-not-approved");
+  await page.getByRole("button", { name: "Approve as bo" }).click();
+  await page.getByText("approved by bo").waitFor();
+
+  await page.getByRole("button", { name: /Open a second pull request/ }).click();
+  await page.getByText("Locked by PR #1 (ana)").waitFor();
+  await shoot(page, "3-second");
+  await page.getByRole("button", { name: /^#1/ }).click();
+
+  await command(page, "svc sync -a web");
+  await page.getByText("syncing …").first().waitFor();
+  await shoot(page, "4-syncing");
+  await page.locator(".object ins", { hasText: "registry.example.com/web:1.5.0" }).waitFor();
+  await page.getByText(/svc answered\./).waitFor();
+  await shoot(page, "5-synced-one");
+
+  await page.getByRole("button", { name: /Open a second pull request/ }).click();
+  await page
+    .getByText(/Status:.*|Locked by PR/)
+    .last()
+    .waitFor();
+  await page.waitForTimeout(1500);
+  await shoot(page, "5-second");
+  await page.getByRole("button", { name: /^#1/ }).click();
+
+  await command(page, "svc sync");
+  await page.getByText(/svc answered and merged/).waitFor();
+  await shoot(page, "6-merged");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shoot(page, "6-merged-dark");
+
+  await page.getByRole("tab", { name: /GitLab/ }).click();
+  await command(page, "svc help <img src=x onerror=alert(1)>");
+  await page.waitForTimeout(1500);
+  await shoot(page, "7-gitlab-dark");
+  await page.getByRole("button", { name: "Start over" }).click();
+  await page.getByText("Starting over").waitFor();
+  await shoot(page, "8-starting-over");
+  await page.getByText("Starting over").waitFor({ state: "hidden" });
+  await page.close();
+}
+
+/** On a telephone. */
+async function narrow(browser: Browser, url: string): Promise<void> {
+  const page = await open(browser, url, { width: 390, height: 844 });
+  await page.getByText("svc Plan").first().waitFor();
+  await shoot(page, "9-narrow");
+  await shoot(page, "9-narrow-whole", true);
+  const width = await page.evaluate("document.documentElement.scrollWidth");
+  if (width !== 390) complaints.push(`the page is ${String(width)} px wide on a screen of 390 px`);
+  await page.close();
+}
+
+async function open(browser: Browser, url: string, viewport: { width: number; height: number }): Promise<Page> {
+  const page = await browser.newPage({ viewport });
+  page.setDefaultTimeout(20_000);
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => complaints.push(`page: ${error.message}`));
+  await page.goto(url);
+  return page;
+}
+
+/** Types like a person: a chip or the keyboard, then Enter. */
+async function command(page: Page, text: string): Promise<void> {
+  await page.getByRole("textbox", { name: "Comment" }).fill(text);
+  await page.keyboard.press("Enter");
+}
+
+async function shoot(page: Page, name: string, fullPage = false): Promise<void> {
+  await page.screenshot({ path: join(FOLDER, `${name}.png`), fullPage });
+}

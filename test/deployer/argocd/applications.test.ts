@@ -1,0 +1,247 @@
+import { expect, test } from "@jest/globals";
+import { applicationName } from "../../../src/core/brand.js";
+import { fixture, recordedApplication } from "./fixture.js";
+import { argocd, settings, withNock } from "./nock-lifecycle.js";
+import { failureOf, underTest } from "./under-test.js";
+
+withNock();
+
+const FIELDS =
+  "items.metadata.name,items.metadata.namespace,items.metadata.labels,items.metadata.annotations," +
+  "items.metadata.deletionTimestamp,items.spec";
+const DENIED = { code: 7, message: "permission denied", error: "permission denied" };
+
+function list(answer: unknown) {
+  return argocd()
+    .get("/api/v1/applications")
+    .query({ fields: FIELDS })
+    .reply(200, answer as object);
+}
+
+test("the recorded list, with its null members, is read with few fields", async () => {
+  settings();
+  list(fixture("list"));
+  const { deployer } = underTest();
+  const found = await deployer.listApplications();
+  expect(found.map((one) => one.name)).toEqual([
+    "auto",
+    "hooks",
+    "kust",
+    "multi",
+    "one",
+    "team-a/outer",
+    "plain",
+    "web",
+  ]);
+  expect(found[0]).toMatchObject({
+    resourceName: "auto",
+    namespace: undefined,
+    project: "default",
+    labels: {},
+    annotations: {},
+  });
+  expect(found.find((one) => one.name === "team-a/outer")?.namespace).toBe("team-a");
+});
+
+test.each([
+  ["null", fixture("list-nothing-visible")],
+  ["missing", {}],
+])("items that are %s are an empty list", async (_title, answer) => {
+  settings();
+  list(answer);
+  expect(await underTest().deployer.listApplications()).toEqual([]);
+});
+
+test("the list is asked for once in ten seconds, by however many, and again after a failure", async () => {
+  settings();
+  const { deployer, clock } = underTest();
+  argocd().get("/api/v1/applications").query(true).reply(500, { code: 2, message: "boom" });
+  expect((await failureOf(deployer.listApplications())).message).toBe("boom");
+  list(fixture("list"));
+  await Promise.all([deployer.listApplications(), deployer.listApplications()]);
+  clock.forward(9_999);
+  await deployer.listApplications();
+  list({ items: [] });
+  clock.forward(1);
+  expect(await deployer.listApplications()).toEqual([]);
+});
+
+test("the abort of one caller does not spoil the shared list", async () => {
+  settings();
+  list(fixture("list"));
+  const { deployer } = underTest();
+  const stop = new AbortController();
+  const first = deployer.listApplications(stop.signal);
+  const second = deployer.listApplications(new AbortController().signal);
+  stop.abort(new Error("superseded"));
+  await expect(first).rejects.toThrow("superseded");
+  expect(await second).toHaveLength(8);
+  await expect(deployer.listApplications(AbortSignal.abort(new Error("late")))).rejects.toThrow("late");
+});
+
+test("our own temporary Applications are not listed; what only looks like one is", async () => {
+  settings();
+  const item = (name: string, labels: object) => ({ metadata: { name, labels }, spec: { project: "" } });
+  const marked = { "svc.dev/temporary": "true" };
+  list({ items: [item("svc-tmp-7-1c9e", marked), item("svc-tmp-real", {}), item("web", marked), { metadata: {} }] });
+  const { deployer, lines } = underTest();
+  expect((await deployer.listApplications()).map((one) => one.name)).toEqual(["svc-tmp-real", "web"]);
+  expect(lines.filter((line) => line.level === "warn")).toHaveLength(1);
+});
+
+test("names follow Argo CD's own namespace", async () => {
+  settings({ controllerNamespace: "gitops" });
+  const name = await underTest().deployer.naming();
+  expect([name(undefined, "a"), name("", "a"), name("gitops", "a"), name("argocd", "a")]).toEqual([
+    "a",
+    "a",
+    "a",
+    "argocd/a",
+  ]);
+});
+
+test("a namespace that was told once is kept when Argo CD is away, or no longer tells it", async () => {
+  const { deployer, clock } = underTest();
+  argocd().get("/api/v1/settings").reply(200, { controllerNamespace: "gitops", appLabelKey: null });
+  await deployer.naming();
+  clock.forward(300_000);
+  argocd().get("/api/v1/settings").reply(500, {});
+  expect((await deployer.naming())("gitops", "a")).toBe("a");
+  argocd().get("/api/v1/settings").reply(200, {});
+  expect((await deployer.naming())("gitops", "a")).toBe("a");
+});
+
+test("without a told namespace it is taken to be argocd, and without any answer nothing has a name", async () => {
+  argocd().get("/api/v1/settings").reply(500, { code: 2, message: "away" });
+  const { deployer } = underTest();
+  expect((await failureOf(deployer.naming())).message).toBe("away");
+  argocd().get("/api/v1/settings").reply(200, { trackingMethod: "of the future" });
+  expect((await deployer.naming())("argocd", "a")).toBe("a");
+});
+
+test("an application is read whole and fresh, under its project once that is known", async () => {
+  settings();
+  const { deployer } = underTest();
+  argocd().get("/api/v1/applications/plain").reply(200, recordedApplication("plain"));
+  const first = await deployer.findApplication(applicationName("plain"));
+  expect(first).toMatchObject({
+    name: "plain",
+    project: "default",
+    sourceTypes: ["Directory"],
+    comparedRevisions: ["07e4369645ca62b9be151959580504ac34876bcd"],
+    owningSet: undefined,
+    parent: undefined,
+    deleting: false,
+  });
+  argocd().get("/api/v1/applications/plain").query({ project: "default" }).reply(200, recordedApplication("plain"));
+  expect((await deployer.findApplication(applicationName("plain")))?.name).toBe("plain");
+});
+
+test("an application in another namespace is asked for there", async () => {
+  settings();
+  argocd().get("/api/v1/applications/outer").query({ appNamespace: "team-a" }).reply(200, recordedApplication("outer"));
+  const found = await underTest().deployer.findApplication(applicationName("team-a/outer"));
+  expect(found).toMatchObject({ name: "team-a/outer", namespace: "team-a", resourceName: "outer" });
+});
+
+test("a refusal without a project means: not there, or not for this token", async () => {
+  settings();
+  argocd().get("/api/v1/applications/nope").reply(403, DENIED);
+  expect(await underTest().deployer.findApplication(applicationName("nope"))).toBeUndefined();
+});
+
+test("an application that moved to another project is still found", async () => {
+  settings();
+  list(fixture("list"));
+  const { deployer } = underTest();
+  await deployer.listApplications();
+  argocd()
+    .get("/api/v1/applications/plain")
+    .query({ project: "default" })
+    .reply(404, { code: 5, message: "not found" });
+  const moved = recordedApplication("plain");
+  moved.spec.project = "fin";
+  argocd().get("/api/v1/applications/plain").query({}).reply(200, moved);
+  expect((await deployer.findApplication(applicationName("plain")))?.project).toBe("fin");
+});
+
+test.each(["..", "Bad_Name", "a/../b", "team-a/", "/x", "x y", "a".repeat(254)])(
+  "%s is no name to ask for",
+  async (name) => {
+    settings();
+    expect(await underTest().deployer.findApplication(applicationName(name))).toBeUndefined();
+  },
+);
+
+test("a temporary Application is none to plan for", async () => {
+  settings();
+  const answer = { metadata: { name: "svc-tmp-1-a", labels: { "svc.dev/temporary": "true" } }, spec: {} };
+  argocd().get("/api/v1/applications/svc-tmp-1-a").reply(200, answer);
+  expect(await underTest().deployer.findApplication(applicationName("svc-tmp-1-a"))).toBeUndefined();
+});
+
+test("another failure of the look is one", async () => {
+  settings();
+  argocd().get("/api/v1/applications/plain").reply(401, { code: 16, message: "invalid session: token expired" });
+  expect((await failureOf(underTest().deployer.findApplication(applicationName("plain")))).reason).toBe(
+    "unauthenticated",
+  );
+});
+
+async function found(changes: { metadata?: object; status?: object; spec?: object }, told: object = {}) {
+  settings(told);
+  const base = recordedApplication("child");
+  const answer = {
+    metadata: { ...base.metadata, ...changes.metadata },
+    spec: changes.spec ?? base.spec,
+    status: { ...base.status, ...changes.status },
+  };
+  argocd().get("/api/v1/applications/child").reply(200, answer);
+  return underTest().deployer.findApplication(applicationName("child"));
+}
+
+const LABEL = { labels: { "app.kubernetes.io/instance": "by-label" } };
+const tracked = (instance: string, object = "argocd/child") => ({
+  annotations: { "argocd.argoproj.io/tracking-id": `${instance}:argoproj.io/Application:${object}` },
+});
+
+test.each([
+  ["the recorded child", "annotation", {}, "parent"],
+  ["a parent in another namespace", "annotation", tracked("team-a_root"), "team-a/root"],
+  ["a parent written with Argo CD's own namespace", "annotation+label", tracked("argocd_root"), "root"],
+  ["a copied annotation", "annotation", tracked("parent", "argocd/other"), undefined],
+  ["the chart's label", "annotation", { annotations: null, ...LABEL }, undefined],
+  ["the label", "label", { ...tracked("parent"), ...LABEL }, "by-label"],
+  ["an empty label", "label", { labels: { "app.kubernetes.io/instance": "" } }, undefined],
+  ["an untold method and the annotation", "", { ...tracked("parent"), ...LABEL }, "parent"],
+  ["an untold method and the label", "", { annotations: {}, ...LABEL }, "by-label"],
+])("the parent by %s", async (_title, trackingMethod, metadata, parent) => {
+  expect((await found({ metadata }, { trackingMethod }))?.parent).toBe(parent);
+});
+
+test("owner, deletion and sources of several kinds", async () => {
+  const owned = await found({
+    metadata: {
+      deletionTimestamp: "2026-06-01T00:00:00Z",
+      ownerReferences: [
+        { kind: "Job", name: "x" },
+        { apiVersion: "argoproj.io/v1alpha1", kind: "ApplicationSet", name: "shops" },
+      ],
+    },
+    spec: { sources: [{ chart: "a" }, { ref: "b" }, { path: "c" }] },
+    status: { sourceTypes: ["Helm"], sync: { revisions: ["4.2.1", "x", "y"] } },
+  });
+  expect(owned).toMatchObject({
+    owningSet: "shops",
+    deleting: true,
+    sourceTypes: ["Helm", "", ""],
+    comparedRevisions: ["4.2.1", "x", "y"],
+  });
+});
+
+test("an application that was never compared", async () => {
+  const one = await found({ status: { sync: null, sourceType: null } });
+  expect(one).toMatchObject({ sourceTypes: [""], comparedRevisions: [] });
+  const several = await found({ spec: { sources: [{ path: "a" }] }, status: { sync: {}, sourceTypes: null } });
+  expect(several).toMatchObject({ sourceTypes: [""], comparedRevisions: [] });
+});

@@ -1,0 +1,111 @@
+import { expect, test } from "@jest/globals";
+import type { ApplicationSet } from "../../../src/core/application.js";
+import { fixture } from "./fixture.js";
+import { argocd, settings, withNock } from "./nock-lifecycle.js";
+import { failureOf, underTest } from "./under-test.js";
+
+withNock();
+
+test("the check tells version and account", async () => {
+  argocd().get("/api/version").reply(200, { Version: "v3.5.1+abc" });
+  argocd().get("/api/v1/session/userinfo").reply(200, { loggedIn: true, username: "proj:win:r1", iss: "argocd" });
+  expect(await underTest().deployer.check()).toEqual({ version: "v3.5.1+abc", account: "proj:win:r1" });
+});
+
+test.each([{}, { loggedIn: false }, { loggedIn: null }])(
+  "a token that is not logged in is refused: %j",
+  async (user) => {
+    argocd().get("/api/version").reply(200, {});
+    argocd().get("/api/v1/session/userinfo").reply(200, user);
+    const failure = await failureOf(underTest().deployer.check());
+    expect(failure).toMatchObject({
+      reason: "unauthenticated",
+      message: expect.stringContaining("deployer.token"),
+    });
+  },
+);
+
+const generated = fixture("generate") as Record<string, object>;
+const SET: ApplicationSet = {
+  name: "set1",
+  namespace: undefined,
+  resource: {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "ApplicationSet",
+    metadata: { name: "set1" },
+    spec: { generators: [] },
+    status: { conditions: [] },
+  },
+};
+
+function generate(status: number, answer: object | string) {
+  settings();
+  return argocd()
+    .post("/api/v1/applicationsets/generate", {
+      applicationSet: { metadata: { name: "set1" }, spec: { generators: [] } },
+    })
+    .matchHeader("content-type", "application/json")
+    .reply(status, answer);
+}
+
+test("a set is sent without its status, and its Applications come without finalizers", async () => {
+  generate(200, generated.list ?? {});
+  const found = await underTest().deployer.expandApplicationSet(SET);
+  expect(found.map((one) => one.name)).toEqual(["s-plain", "s-kust"]);
+  expect(found[0]).toEqual({
+    name: "s-plain",
+    resourceName: "s-plain",
+    namespace: undefined,
+    project: "default",
+    labels: {},
+    annotations: {},
+    spec: expect.objectContaining({ project: "default" }),
+  });
+});
+
+test.each([
+  ["nothing", undefined, []],
+  ["namespaced", undefined, ["s-plain"]],
+  ["list", "team-a", ["team-a/s-plain", "team-a/s-kust"]],
+])("the answer %s for a set in %s names %j", async (answer, namespace, names) => {
+  generate(200, generated[answer] ?? {});
+  const found = await underTest().deployer.expandApplicationSet({ ...SET, namespace });
+  expect(found.map((one) => one.name)).toEqual(names);
+});
+
+test("a problem is its first line, without the lines of the server's log", async () => {
+  const recorded = fixture("errors") as { path: string; status: number; answer: { message: string } }[];
+  const broken = recorded.find((one) => one.path.endsWith("generate") && one.answer.message.includes("\n"));
+  generate(broken?.status ?? 0, broken?.answer ?? {});
+  const failure = await failureOf(underTest().deployer.expandApplicationSet(SET));
+  expect(failure).toMatchObject({ name: "DeployerFailure", reason: "failed" });
+  expect(failure.message).toMatch(/^unable to generate .* map has no entry for key "env"$/);
+});
+
+test.each([
+  [
+    403,
+    { code: 7, message: "permission denied: applicationsets, create, default/set1, sub: svc" },
+    "forbidden",
+    /^permission denied: applicationsets, create$/,
+  ],
+  [404, "Not Found", "unsupported", /2\.13 or newer/],
+])("HTTP %d of the generate call", async (status, answer, reason, message) => {
+  generate(status, answer);
+  const failure = await failureOf(underTest().deployer.expandApplicationSet(SET));
+  expect(failure.reason).toBe(reason);
+  expect(failure.message).toMatch(message);
+});
+
+test("the call has no effect and is tried again; a set without metadata is called by its name", async () => {
+  generate(503, "busy");
+  generate(200, {});
+  const { deployer } = underTest();
+  expect(await deployer.expandApplicationSet({ ...SET, resource: { spec: { generators: [] } } })).toEqual([]);
+});
+
+test("an abort reaches the call", async () => {
+  settings();
+  const { deployer } = underTest();
+  await expect(deployer.expandApplicationSet(SET, AbortSignal.abort(new Error("stop")))).rejects.toThrow("stop");
+});

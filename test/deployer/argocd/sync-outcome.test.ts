@@ -1,0 +1,98 @@
+import { expect, test } from "@jest/globals";
+import type { SyncRequest } from "../../../src/core/ports.js";
+import type { Recorded } from "./fixture.js";
+import { argocd, withNock } from "./nock-lifecycle.js";
+import { ofRun, recorded, refreshed, waiting } from "./recorded-sync.js";
+import { live, MULTI_SPEC, OTHER_SHA, SHA, syncRequest, underTest } from "./under-test.js";
+
+withNock();
+
+const PATH = "/api/v1/applications/plain";
+const MULTI = live({ spec: MULTI_SPEC });
+const post = () => argocd().post(`${PATH}/sync`).reply(200, {});
+const poll = (answer: object) => argocd().get(`${PATH}?project=default`).reply(200, answer);
+
+async function outcomeOf(last: Recorded, request: SyncRequest = syncRequest()) {
+  post();
+  poll(last);
+  return underTest().deployer.sync(request);
+}
+
+test("waiting for a retry is not the end, although a finish time is there", async () => {
+  post();
+  poll(ofRun(waiting));
+  poll(ofRun(recorded("missingNamespace").done));
+  const outcome = await underTest().deployer.sync(syncRequest());
+  expect(outcome).toMatchObject({ kind: "failed", message: expect.stringContaining("does-not-exist") });
+  expect(outcome.kind === "failed" && outcome.resources[0]).toMatchObject({ status: "SyncFailed" });
+});
+
+test("a commit that cannot be fetched", async () => {
+  expect(await outcomeOf(ofRun(recorded("unknownCommit").done))).toEqual({
+    kind: "failed",
+    message: expect.stringMatching(/^ComparisonError: Failed to load target state: .*not our ref f{40}$/),
+    resources: [],
+  });
+});
+
+test("a dry run", async () => {
+  const done = ofRun(recorded("dryRun").done);
+  const outcome = await outcomeOf(done, syncRequest({ dryRun: true, at: [{ position: 1, revision: OTHER_SHA }] }));
+  expect(outcome).toMatchObject({ kind: "succeeded", pruneSkipped: 0 });
+});
+
+test("all sources of a multi-source application are verified", async () => {
+  const done = ofRun(recorded("multi").done);
+  const at = (last: typeof SHA) => [
+    { position: 1, revision: SHA },
+    { position: 3, revision: last },
+  ];
+  expect((await outcomeOf(done, syncRequest({ application: MULTI, at: at(SHA) }))).kind).toBe("succeeded");
+  const other = await outcomeOf(done, syncRequest({ application: MULTI, at: at(OTHER_SHA) }));
+  expect(other).toMatchObject({
+    kind: "unknown",
+    message: expect.stringContaining(`instead of ${OTHER_SHA}`),
+  });
+});
+
+test("a success for another revision is none", async () => {
+  const drifted = ofRun(refreshed);
+  const state = drifted.status.operationState ?? {};
+  state.phase = "Succeeded";
+  expect(await outcomeOf(drifted)).toMatchObject({
+    kind: "unknown",
+    message: expect.stringContaining(`instead of ${SHA}`),
+  });
+});
+
+test("a success without a result is none; a target sync needs no revision", async () => {
+  const done = ofRun(recorded("plain").done);
+  done.status.operationState = { ...done.status.operationState, syncResult: null };
+  expect(await outcomeOf(done)).toMatchObject({
+    kind: "unknown",
+    message: expect.stringContaining("no known commit"),
+  });
+  expect(await outcomeOf(done, syncRequest({ at: "target" }))).toMatchObject({ kind: "succeeded", resources: [] });
+});
+
+test.each([
+  ["is there", recorded("plain").recorded],
+  ["was the last one", recorded("plain").done],
+])("another operation that %s leaves the outcome unknown", async (_title, application) => {
+  expect(await outcomeOf(ofRun(application, "somebody-else"))).toMatchObject({
+    kind: "unknown",
+    message: expect.stringContaining("another operation"),
+  });
+});
+
+test("what was deployed last is told with an unknown outcome", async () => {
+  const messageWith = async (history: object[] | null) => {
+    const last = ofRun(recorded("plain").done, "somebody-else");
+    last.status.history = history;
+    return (await outcomeOf(last)).message;
+  };
+  expect(await messageWith(null)).toContain("its history is empty");
+  expect(await messageWith([{ revisions: [SHA, "4.2.1"] }])).toContain(`${SHA}, 4.2.1 at an unknown time`);
+  const recordedHistory = await outcomeOf(ofRun(recorded("plain").done, "somebody-else"));
+  expect(recordedHistory.message).toContain(`its history ends with ${SHA} at 2026-11-21T08:00:49Z`);
+});

@@ -1,0 +1,122 @@
+import { setImmediate } from "node:timers/promises";
+import type { Application, LiveApplication } from "../../../src/core/application.js";
+import { applicationName, repositoryName, revision } from "../../../src/core/brand.js";
+import type { Clock } from "../../../src/core/clock.js";
+import type { JsonObject } from "../../../src/core/json.js";
+import type { RenderRequest, SyncRequest } from "../../../src/core/ports.js";
+import type { ArgoCdConfig } from "../../../src/deployer/argocd/config.js";
+import { createArgoCd } from "../../../src/deployer/argocd/create-argocd.js";
+import { recordingLog } from "../../recording-log.js";
+
+export const SERVER = "https://argocd.test";
+export const TOKEN = "head.payload.signature";
+export const SHA = revision("34140a4ef462342ed697a00becd645df080180f0");
+export const OTHER_SHA = revision("07e4369645ca62b9be151959580504ac34876bcd");
+export const CHANGE = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;
+
+/** A clock that a sleep moves on at once. */
+export function jumpingClock(): Clock & { readonly slept: number[]; forward(ms: number): void } {
+  let now = Date.parse("2026-06-01T12:00:00Z");
+  const slept: number[] = [];
+  return {
+    slept,
+    forward: (ms) => void (now += ms),
+    now: () => new Date(now),
+    async sleep(ms, signal) {
+      signal?.throwIfAborted();
+      slept.push(ms);
+      now += ms;
+      await setImmediate();
+      signal?.throwIfAborted();
+    },
+  };
+}
+
+export function underTest(config: Partial<ArgoCdConfig> = {}) {
+  const clock = jumpingClock();
+  const log = recordingLog();
+  const deployer = createArgoCd(
+    {
+      serverUrl: SERVER,
+      token: TOKEN,
+      insecure: false,
+      renderConcurrency: 2,
+      renderTimeoutMs: 120_000,
+      syncTimeoutMs: 600_000,
+      requestTimeoutMs: 5_000,
+      pollIntervalMs: 2_000,
+      ...config,
+    },
+    { clock, log },
+  );
+  return { deployer, clock, lines: log.lines };
+}
+
+const SPEC: JsonObject = {
+  project: "default",
+  source: { repoURL: "https://git.example.com/acme/deploy.git", path: "apps/plain", targetRevision: "main" },
+  destination: { server: "https://kubernetes.default.svc", namespace: "guestbook" },
+};
+
+export const MULTI_SPEC: JsonObject = {
+  project: "default",
+  sources: [
+    { repoURL: "https://charts.example.com", chart: "shop", targetRevision: "4.2.1" },
+    { repoURL: "https://git.example.com/acme/deploy.git", targetRevision: "main", ref: "values" },
+    { repoURL: "https://git.example.com/acme/deploy.git", targetRevision: "main", path: "extra" },
+  ],
+  destination: { name: "prod", namespace: "shop" },
+};
+
+export function application(changes: Partial<Application> = {}): Application {
+  return {
+    name: applicationName("plain"),
+    resourceName: "plain",
+    namespace: undefined,
+    project: "default",
+    labels: {},
+    annotations: {},
+    spec: SPEC,
+    ...changes,
+  };
+}
+
+export function live(changes: Partial<LiveApplication> = {}): LiveApplication {
+  const none = { owningSet: undefined, parent: undefined, sourceTypes: [""], comparedRevisions: [], deleting: false };
+  return { ...application(), ...none, ...changes };
+}
+
+export function renderRequest(changes: Partial<RenderRequest> = {}): RenderRequest {
+  return {
+    application: application(),
+    mode: "in-place",
+    pins: [{ position: 1, revision: SHA }],
+    side: "head",
+    change: CHANGE,
+    helmPositions: [],
+    fresh: false,
+    ...changes,
+  };
+}
+
+export function syncRequest(changes: Partial<SyncRequest> = {}): SyncRequest {
+  return {
+    application: live(),
+    at: [{ position: 1, revision: SHA }],
+    dryRun: false,
+    prune: false,
+    run: "run-1",
+    change: CHANGE,
+    ...changes,
+  };
+}
+
+/** The error a promise ends with. */
+export async function failureOf(promise: Promise<unknown>): Promise<{ name: string; reason: string; message: string }> {
+  try {
+    await promise;
+  } catch (error) {
+    return error as { name: string; reason: string; message: string };
+  }
+  throw new Error("it did not fail");
+}

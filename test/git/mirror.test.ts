@@ -1,0 +1,516 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import express from "express";
+import { listenOnLoopback } from "../../sandbox/loopback.js";
+import { revision, type Revision } from "../../src/core/brand.js";
+import { HeadMoved, RepositoryFailure } from "../../src/core/errors.js";
+import { Stopped } from "../../src/core/stop.js";
+import { createGitMirror } from "../../src/git/mirror.js";
+import { recordingLog } from "../recording-log.js";
+import { GitHost, TOKEN } from "./git-host.js";
+
+const run = promisify(execFile);
+
+let host: GitHost;
+let dataDir: string;
+const closings: (() => Promise<void>)[] = [];
+
+beforeEach(async () => {
+  host = await GitHost.start({
+    "apps/web/values.yaml": "replicas: 1\n",
+    "apps/api/values.yaml": "replicas: 2\n",
+    "README.md": "hello\n",
+  });
+  dataDir = await mkdtemp(join(tmpdir(), "svc-mirror-"));
+});
+
+afterEach(async () => {
+  for (const close of closings.splice(0)) await close();
+  await host.stop();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+function mirror(options: { timeoutMs?: number; maxBytes?: number } = {}) {
+  const log = recordingLog();
+  const made = createGitMirror({ dataDir, log, ...options });
+  closings.push(() => made.close());
+  return Object.assign(made, { log });
+}
+
+async function failure(work: Promise<unknown>): Promise<RepositoryFailure> {
+  const error: unknown = await work.then(
+    () => undefined,
+    (cause: unknown) => cause,
+  );
+  expect(error).toBeInstanceOf(RepositoryFailure);
+  return error as RepositoryFailure;
+}
+
+async function everyFile(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+describe("reading", () => {
+  test("lists every entry of a commit, sorted, with its kind", async () => {
+    const change = await host.change(1, {
+      "apps/web/link.yaml": { symlink: "/etc/passwd" },
+      "bin/run": { executable: "#!/bin/sh\n" },
+      "README.md": null,
+    });
+    const entries = await (await mirror().open(change, host.source(1))).list(change.headRevision);
+    expect(entries.map(({ path, kind }) => `${kind} ${path}`)).toEqual([
+      "file apps/api/values.yaml",
+      "symlink apps/web/link.yaml",
+      "file apps/web/values.yaml",
+      "file bin/run",
+    ]);
+    expect(entries.every(({ blob }) => /^[0-9a-f]{40}$/.test(blob))).toBe(true);
+  });
+
+  test("reads texts at head, base and merge base", async () => {
+    const first = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+    const base = await host.commit("main", { "apps/api/values.yaml": "replicas: 9\n" });
+    const change = { ...first, baseRevision: revision(base) };
+    const snapshot = await mirror().open(change, host.source(1));
+    const both = ["apps/web/values.yaml", "apps/api/values.yaml"];
+    const texts = async (at: Revision) => [...(await snapshot.read(at, both))].sort();
+    expect(await texts(change.headRevision)).toEqual([
+      ["apps/api/values.yaml", "replicas: 2\n"],
+      ["apps/web/values.yaml", "replicas: 5\n"],
+    ]);
+    expect(await texts(change.baseRevision)).toEqual([
+      ["apps/api/values.yaml", "replicas: 9\n"],
+      ["apps/web/values.yaml", "replicas: 1\n"],
+    ]);
+    expect(await texts(change.mergeBase)).toEqual([
+      ["apps/api/values.yaml", "replicas: 2\n"],
+      ["apps/web/values.yaml", "replicas: 1\n"],
+    ]);
+  });
+
+  test("leaves out what is missing, a symlink, a folder, binary or too large", async () => {
+    const change = await host.change(1, {
+      "link.yaml": { symlink: "apps/web/values.yaml" },
+      "outside.yaml": { symlink: "../../../../etc/hostname" },
+      "binary.yaml": "a\0b",
+      "large.yaml": "x".repeat(1024 * 1024 + 1),
+      "limit.yaml": "x".repeat(1024 * 1024),
+      "empty.yaml": "",
+      "bom.yaml": "\ufeffa: ü\n",
+    });
+    const snapshot = await mirror().open(change, host.source(1));
+    const paths = ["link.yaml", "outside.yaml", "binary.yaml", "large.yaml", "limit.yaml", "empty.yaml", "bom.yaml"];
+    const more = ["apps", "none.yaml", "", "../README.md", "/README.md", "./README.md", "--help"];
+    const texts = await snapshot.read(change.headRevision, [...paths, ...more]);
+    expect([...texts.keys()].sort()).toEqual(["bom.yaml", "empty.yaml", "limit.yaml"]);
+    expect(texts.get("bom.yaml")).toBe("a: ü\n");
+    expect(texts.get("empty.yaml")).toBe("");
+    expect(await snapshot.read(change.headRevision, more)).toEqual(new Map());
+    expect(await snapshot.read(change.headRevision, [])).toEqual(new Map());
+  });
+
+  test("a file that is not UTF-8 is no text", async () => {
+    const change = await host.change(1, { "a.yaml": "a" });
+    const blob = await writeBlob(Buffer.from([0xff, 0xfe, 0x41]));
+    const head = await commitTree(`100644 blob ${blob}\tlatin.yaml\0`);
+    await host.setRef("refs/pull/1/head", head);
+    const snapshot = await mirror().open({ ...change, headRevision: revision(head) }, host.source(1));
+    expect(await snapshot.read(revision(head), ["latin.yaml"])).toEqual(new Map());
+  });
+
+  test.each([
+    "-rf",
+    "a\nb.yaml",
+    'q"uote.yaml',
+    "tab\there.yaml",
+    "ümläut/日本.yaml",
+    "$(id).yaml",
+    "*.yaml",
+    "a b.yaml",
+    "..yaml",
+  ])("a file named %j is listed, seen as changed and read", async (path) => {
+    const change = await host.change(1, { "README.md": "changed\n" });
+    const blob = await writeBlob(Buffer.from("content"));
+    const [folder, name] = path.includes("/") ? (path.split("/") as [string, string]) : [undefined, path];
+    const inner = `100644 blob ${blob}\t${name}\0`;
+    const tree = folder === undefined ? inner : `040000 tree ${await makeTree(inner)}\t${folder}\0`;
+    const head = revision(await commitTree(tree));
+    await host.setRef("refs/pull/1/head", head);
+    const snapshot = await mirror().open({ ...change, headRevision: head }, host.source(1));
+    expect((await snapshot.list(head)).map((entry) => entry.path)).toEqual([path]);
+    expect(await snapshot.changedPaths(change.baseRevision, head)).toContain(path);
+    expect(await snapshot.read(head, [path])).toEqual(new Map([[path, "content"]]));
+  });
+
+  test("two names that differ only in bytes that are no UTF-8 are both listed and neither is read", async () => {
+    const change = await host.change(1, { "README.md": "changed\n" });
+    const [one, two] = [await writeBlob(Buffer.from("one")), await writeBlob(Buffer.from("two"))];
+    const head = revision(
+      await commitTree(
+        Buffer.concat([
+          Buffer.from(`100644 blob ${one}\t`),
+          Buffer.from([0xfe, 0x00]),
+          Buffer.from(`100644 blob ${two}\t`),
+          Buffer.from([0xff, 0x00]),
+        ]),
+      ),
+    );
+    await host.setRef("refs/pull/1/head", head);
+    const snapshot = await mirror().open({ ...change, headRevision: head }, host.source(1));
+    expect((await snapshot.list(head)).map((entry) => entry.path)).toEqual(["\ufffd", "\ufffd"]);
+    expect(await snapshot.changedPaths(change.baseRevision, head)).toContain("\ufffd");
+    expect(await snapshot.read(head, ["\ufffd"])).toEqual(new Map());
+  });
+
+  test("a submodule is listed and its move is a changed path", async () => {
+    const change = await host.change(1, { "README.md": "changed\n" });
+    const before = await commitTree(`160000 commit ${"1".repeat(40)}\tcharts\0`);
+    const after = await commitTree(`160000 commit ${"2".repeat(40)}\tcharts\0`);
+    await host.setRef("refs/pull/1/head", after);
+    const facts = { ...change, headRevision: revision(after), mergeBase: revision(before) };
+    const snapshot = await mirror().open(facts, host.source(1));
+    expect(await snapshot.list(facts.headRevision)).toEqual([
+      { path: "charts", kind: "submodule", blob: "2".repeat(40) },
+    ]);
+    expect(await snapshot.changedPaths(facts.mergeBase, facts.headRevision)).toEqual(["charts"]);
+    expect(await snapshot.read(facts.headRevision, ["charts"])).toEqual(new Map());
+  });
+
+  test("changed paths hold both names of a rename, deletions, modes and kinds, and nothing else", async () => {
+    const change = await host.change(1, {
+      "apps/web/values.yaml": null,
+      "apps/moved/values.yaml": "replicas: 1\n",
+      "apps/api/values.yaml": { executable: "replicas: 2\n" },
+      "new.yaml": "a: 1\n",
+    });
+    const snapshot = await mirror().open(change, host.source(1));
+    expect(await snapshot.changedPaths(change.mergeBase, change.headRevision)).toEqual([
+      "apps/api/values.yaml",
+      "apps/moved/values.yaml",
+      "apps/web/values.yaml",
+      "new.yaml",
+    ]);
+    expect(await snapshot.changedPaths(change.headRevision, change.headRevision)).toEqual([]);
+  });
+
+  test("the head of a fork is read from the target repository", async () => {
+    const change = await host.changeFromFork(4, { "apps/web/values.yaml": "replicas: 7\n" });
+    const snapshot = await mirror().open(change, host.source(4));
+    expect(await snapshot.read(change.headRevision, ["apps/web/values.yaml"])).toEqual(
+      new Map([["apps/web/values.yaml", "replicas: 7\n"]]),
+    );
+    expect(await snapshot.changedPaths(change.mergeBase, change.headRevision)).toEqual(["apps/web/values.yaml"]);
+  });
+});
+
+async function writeBlob(content: Buffer): Promise<string> {
+  const file = join(dataDir, "blob");
+  await writeFile(file, content);
+  const { stdout } = await run("git", ["--git-dir", host.directory, "hash-object", "-w", "--no-filters", file]);
+  await rm(file);
+  return stdout.trim();
+}
+
+async function makeTree(entries: string | Buffer): Promise<string> {
+  const child = run("git", ["--git-dir", host.directory, "mktree", "-z", "--missing"]);
+  child.child.stdin?.end(entries);
+  return (await child).stdout.trim();
+}
+
+async function commitTree(entries: string | Buffer): Promise<string> {
+  const tree = await makeTree(entries);
+  const identity = ["-c", "user.name=ana", "-c", "user.email=ana@localhost"];
+  const args = ["--git-dir", host.directory, ...identity, "commit-tree", "-m", "crafted", tree];
+  return (await run("git", args)).stdout.trim();
+}
+
+describe("what goes over the network", () => {
+  test("three requests open a change request, one more conversation reads, and a repetition costs nothing", async () => {
+    const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+    const opened = mirror();
+    const snapshot = await opened.open(change, host.source(1));
+    expect(host.requests).toHaveLength(3);
+    await snapshot.list(change.headRevision);
+    await snapshot.changedPaths(change.mergeBase, change.headRevision);
+    expect(host.requests).toHaveLength(3);
+    const paths = ["apps/web/values.yaml", "apps/api/values.yaml", "README.md"];
+    expect((await snapshot.read(change.headRevision, paths)).size).toBe(3);
+    const afterReading = host.requests.length;
+    expect(afterReading).toBeLessThanOrEqual(6);
+    await snapshot.read(change.headRevision, paths);
+    const again = await opened.open(change, host.source(1));
+    await again.read(change.headRevision, paths);
+    expect(host.requests).toHaveLength(afterReading);
+  });
+
+  test("after a restart of the service nothing is fetched that is on the disk", async () => {
+    const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+    const first = mirror();
+    await (await first.open(change, host.source(1))).read(change.headRevision, ["apps/web/values.yaml"]);
+    await first.close();
+    const before = host.requests.length;
+    const snapshot = await mirror().open(change, host.source(1));
+    expect((await snapshot.read(change.headRevision, ["apps/web/values.yaml"])).size).toBe(1);
+    expect(host.requests).toHaveLength(before);
+  });
+
+  test("file contents stay away until they are read", async () => {
+    const change = await host.change(1, { "big.bin": "x".repeat(500_000) });
+    await mirror().open(change, host.source(1));
+    const [folder = ""] = await readdir(dataDir);
+    const args = ["--git-dir", join(dataDir, folder), "cat-file", "--batch-check=%(objecttype)", "--batch-all-objects"];
+    const { stdout } = await run("git", args);
+    expect(new Set(stdout.trim().split("\n"))).toEqual(new Set(["commit", "tree"]));
+  });
+
+  test("the next head brings only its own", async () => {
+    const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+    const opened = mirror();
+    await opened.open(change, host.source(1));
+    const next = await host.commit("change-1", { "apps/web/values.yaml": "replicas: 6\n" });
+    await host.setRef("refs/pull/1/head", next);
+    const before = host.requests.length;
+    const snapshot = await opened.open({ ...change, headRevision: revision(next) }, host.source(1));
+    expect(host.requests.length - before).toBeLessThanOrEqual(3);
+    expect(await snapshot.changedPaths(change.headRevision, revision(next))).toEqual(["apps/web/values.yaml"]);
+  });
+
+  test("many change requests of one repository are opened side by side", async () => {
+    const changes = [];
+    for (let number = 1; number <= 6; number += 1) {
+      changes.push(await host.change(number, { "apps/web/values.yaml": `replicas: ${number}\n` }));
+    }
+    const opened = mirror();
+    const texts = await Promise.all(
+      changes.map(async (change) => {
+        const snapshot = await opened.open(change, host.source(change.number));
+        return (await snapshot.read(change.headRevision, ["apps/web/values.yaml"])).get("apps/web/values.yaml");
+      }),
+    );
+    expect(texts).toEqual(changes.map((change) => `replicas: ${change.number}\n`));
+    expect(await readdir(dataDir)).toHaveLength(1);
+  });
+});
+
+describe("credentials", () => {
+  test("the token goes with every request and stands neither on the disk nor in a process's arguments", async () => {
+    const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+    const opened = mirror();
+    const snapshot = await opened.open(change, host.source(1));
+    await snapshot.read(change.headRevision, ["apps/web/values.yaml"]);
+    expect(host.requests.length).toBeGreaterThan(3);
+    for (const request of host.requests) expect(request.authorization).toBe(TOKEN);
+    const files = await everyFile(dataDir);
+    expect(files.length).toBeGreaterThan(3);
+    for (const file of files) {
+      const content = await readFile(file, "latin1");
+      expect(content).not.toContain(TOKEN.slice(6));
+      expect(content).not.toContain(host.url);
+    }
+    host.behaviour = "hang";
+    const other = await host.change(2, { "README.md": "other\n" });
+    const controller = new AbortController();
+    const waiting = opened.open(other, host.source(2), controller.signal).catch((error: unknown) => error);
+    await newRequest();
+    const { stdout } = await run("ps", ["-eo", "args"]);
+    expect(stdout).toContain("refs/pull/2/head");
+    expect(stdout).not.toContain(TOKEN.slice(6));
+    controller.abort(new Stopped("pushed"));
+    expect(await waiting).toBeInstanceOf(Stopped);
+  });
+
+  test("a redirect to another origin is not followed", async () => {
+    const seen: unknown[] = [];
+    const elsewhere = await listenOnLoopback(
+      express().use((request, response) => {
+        seen.push(request.headers.authorization);
+        response.status(404).end();
+      }),
+    );
+    const change = await host.change(1, { "README.md": "other\n" });
+    host.behaviour = { redirect: elsewhere.url };
+    const error = await failure(mirror().open(change, host.source(1)));
+    await elsewhere.stop();
+    expect(seen).toEqual([]);
+    expect(error.message).toMatch(/acme\/deploy.*redirects to another address/);
+  });
+
+  test.each([
+    ["file:///etc", undefined, /neither https nor http/],
+    ["ext::sh -c touch% /tmp/x", undefined, /no URL|neither/],
+    ["ssh://git@localhost/acme/deploy.git", undefined, /neither https nor http/],
+    ["https://user:hunter2@localhost/acme/deploy.git", undefined, /holds credentials/],
+    ["--upload-pack=touch", undefined, /no URL/],
+    ["https://localhost/a b.git", undefined, /no URL/],
+    [undefined, "--upload-pack=touch", /head ref is not allowed/],
+    [undefined, "refs/heads/a:refs/heads/b", /head ref is not allowed/],
+    [undefined, "refs/heads/*", /head ref is not allowed/],
+    [undefined, "refs/heads/../../x", /head ref is not allowed/],
+    [undefined, "refs/heads/a\nb", /head ref is not allowed/],
+  ])("git is never given the address %j or the ref %j", async (url, headRef, message) => {
+    const change = await host.change(1, { "README.md": "other\n" });
+    const source = {
+      ...host.source(1),
+      ...(url === undefined ? {} : { url }),
+      ...(headRef === undefined ? {} : { headRef }),
+    };
+    const error = await failure(mirror().open(change, source));
+    expect(error.message).toMatch(message);
+    expect(error.message).not.toContain("hunter2");
+    expect(host.requests).toEqual([]);
+  });
+
+  test("an authorization that would add a header is refused", async () => {
+    const change = await host.change(1, { "README.md": "other\n" });
+    const authorization = "Basic x\r\nX-Other: 1";
+    const error = await failure(mirror().open(change, host.source(1, { authorization })));
+    expect(error.message).not.toContain("X-Other");
+    expect(host.requests).toEqual([]);
+  });
+});
+
+/** Resolves at the next request that the host gets. */
+async function newRequest(): Promise<void> {
+  const before = host.requests.length;
+  while (host.requests.length === before) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+describe("failures", () => {
+  test("a head that moved is told", async () => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    await host.setRef("refs/pull/1/head", await host.commit("change-1", { "README.md": "two\n" }));
+    await expect(mirror().open(change, host.source(1))).rejects.toBeInstanceOf(HeadMoved);
+  });
+
+  test.each([
+    ["wrong credentials", { authorization: "Basic d3Jvbmc6eA==" }, /does not accept the credentials/],
+    ["no credentials", { authorization: undefined }, /does not accept the credentials/],
+    ["a head that is not offered", { headRef: "refs/pull/99/head" }, /does not offer the head/],
+  ])("%s: the message names the repository and the cure", async (_name, changes, message) => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    const error = await failure(mirror().open(change, host.source(1, changes)));
+    expect(error.message).toMatch(/^the repository acme\/deploy could not be read: /);
+    expect(error.message).toMatch(message);
+    expect(`${error.message} ${String(error.cause)}`).not.toContain("d3Jvbmc6eA");
+  });
+
+  test.each([
+    [401, /does not accept the credentials/],
+    [403, /forbids reading it/],
+    [404, /does not know it, or hides it/],
+    [429, /limits the rate/],
+    [500, /has a fault/],
+    [503, /has a fault/],
+  ])("an answer %i is explained after one attempt", async (status, message) => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    host.behaviour = { status };
+    const error = await failure(mirror().open(change, host.source(1)));
+    expect(error.message).toMatch(message);
+    expect(host.requests.length).toBeLessThanOrEqual(2);
+  });
+
+  test("a host that is away is explained, and used as soon as it is back", async () => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    const opened = mirror();
+    const error = await failure(opened.open(change, host.source(1, { url: "http://127.0.0.1:1/acme/deploy.git" })));
+    expect(error.message).toMatch(/cannot be reached/);
+    host.behaviour = { status: 503 };
+    await failure(opened.open(change, host.source(1)));
+    host.behaviour = "pass";
+    await opened.open(change, host.source(1));
+  });
+
+  test("a host that never answers ends in a time-out", async () => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    host.behaviour = "hang";
+    const error = await failure(mirror({ timeoutMs: 300 }).open(change, host.source(1)));
+    expect(error.message).toMatch(/did not finish in time/);
+  });
+
+  test("an abort ends git with the signal's reason, and the mirror works afterwards", async () => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    host.behaviour = "hang";
+    const opened = mirror();
+    const controller = new AbortController();
+    const waiting = opened.open(change, host.source(1), controller.signal).catch((error: unknown) => error);
+    await newRequest();
+    controller.abort(new Stopped("closed"));
+    expect(await waiting).toEqual(new Stopped("closed"));
+    host.behaviour = "pass";
+    await opened.open(change, host.source(1));
+    await expect(opened.open(change, host.source(1), AbortSignal.abort(new Stopped("pushed")))).rejects.toThrow(
+      Stopped,
+    );
+  });
+
+  test("close stops what runs and takes no more work", async () => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    host.behaviour = "hang";
+    const opened = mirror();
+    const waiting = opened.open(change, host.source(1)).catch((error: unknown) => error);
+    await newRequest();
+    await opened.close();
+    expect(await waiting).toBeInstanceOf(Stopped);
+    await expect(opened.open(change, host.source(1))).rejects.toThrow(Stopped);
+  });
+
+  test("a repository over the limit is refused and leaves nothing on the disk", async () => {
+    const noise = Array.from({ length: 20_000 }, () => Math.random().toString(36)).join("\n");
+    const change = await host.change(1, { "noise.txt": noise });
+    const opened = mirror({ maxBytes: 20_000 });
+    const snapshot = await opened.open(change, host.source(1));
+    const error = await failure(snapshot.read(change.headRevision, ["noise.txt"]));
+    expect(error.message).toMatch(/larger than the configured limit/);
+    expect(await everyFile(dataDir)).toEqual([]);
+  });
+
+  test.each([
+    ["a removed folder", async (folder: string) => rm(folder, { recursive: true })],
+    ["a folder without HEAD", async (folder: string) => rm(join(folder, "HEAD"))],
+    ["packs cut off", async (folder: string) => overwrite(folder, /\.(pack|idx)$/)],
+    ["a lock left by a crash", async (folder: string) => writeFile(join(folder, "shallow.lock"), "")],
+    ["a broken configuration", async (folder: string) => writeFile(join(folder, "config"), "[[[")],
+  ])("%s: the mirror is cloned anew by itself", async (_name, damage) => {
+    const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+    const first = mirror();
+    await first.open(change, host.source(1));
+    const [folder = ""] = await readdir(dataDir);
+    await damage(join(dataDir, folder));
+    const other = await host.change(2, { "apps/web/values.yaml": "replicas: 6\n" });
+    const snapshot = await mirror().open(other, host.source(2));
+    expect((await snapshot.read(other.headRevision, ["apps/web/values.yaml"])).get("apps/web/values.yaml")).toBe(
+      "replicas: 6\n",
+    );
+  });
+
+  test("a snapshot outlives its mirror: what was removed meanwhile is fetched again", async () => {
+    const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+    const snapshot = await mirror().open(change, host.source(1));
+    const [folder = ""] = await readdir(dataDir);
+    await rm(join(dataDir, folder), { recursive: true });
+    expect(await snapshot.changedPaths(change.mergeBase, change.headRevision)).toEqual(["apps/web/values.yaml"]);
+  });
+
+  test("a folder that cannot be written is explained", async () => {
+    const change = await host.change(1, { "README.md": "one\n" });
+    const file = join(dataDir, "file");
+    await writeFile(file, "");
+    const opened = createGitMirror({ dataDir: file, log: recordingLog() });
+    closings.push(() => opened.close());
+    const error = await failure(opened.open(change, host.source(1)));
+    expect(error.message).toMatch(/folder for mirrors cannot be used \((?:ENOTDIR|EEXIST)\)/);
+  });
+});
+
+async function overwrite(folder: string, pattern: RegExp): Promise<void> {
+  for (const file of await everyFile(folder)) {
+    if (!pattern.test(file)) continue;
+    await rm(file);
+    await writeFile(file, "PACK");
+  }
+}

@@ -1,0 +1,118 @@
+import { describe, expect, test } from "@jest/globals";
+import { validate } from "@octokit/graphql-schema";
+import { APPROVAL_QUERY } from "../../../src/hosts/github/approval.js";
+import { interceptRequests } from "../intercept.js";
+import { HEAD, OTHER, change, githubUnderTest } from "./github-under-test.js";
+
+interceptRequests();
+
+const person = (login: string, databaseId: number) => ({ __typename: "User", login, databaseId });
+const bo = person("bo", 102);
+const review = (state: string, author: object | null = bo, oid: string = HEAD) => ({ state, author, commit: { oid } });
+
+function pullRequest(reviewDecision: string | null, nodes: unknown[], changes: object = {}) {
+  const latestOpinionatedReviews = { pageInfo: { hasNextPage: false }, nodes };
+  return { headRefOid: HEAD, reviewDecision, latestOpinionatedReviews, ...changes };
+}
+
+async function approvalOf(answer: object) {
+  const { host, api } = githubUnderTest();
+  api.post("/graphql").reply(200, { data: { repository: { pullRequest: answer } } });
+  return host.approval(change);
+}
+
+test("the query is valid GraphQL of GitHub's schema", () => {
+  expect(validate(APPROVAL_QUERY)).toEqual([]);
+});
+
+describe("approved", () => {
+  test.each([
+    ["the rules are met", "APPROVED"],
+    ["no rules are set", null],
+  ])("by a person who is not the author, on the head, when %s", async (_, decision) => {
+    expect(await approvalOf(pullRequest(decision, [review("APPROVED")]))).toEqual({
+      approved: true,
+      approvers: ["bo"],
+      missing: undefined,
+    });
+  });
+
+  test("also when another approval is stale or dismissed", async () => {
+    const nodes = [
+      review("APPROVED", person("olga", 103), OTHER),
+      review("DISMISSED", person("kim", 104)),
+      review("APPROVED"),
+      null,
+    ];
+    expect(await approvalOf(pullRequest("APPROVED", nodes))).toMatchObject({ approved: true, approvers: ["bo"] });
+  });
+});
+
+describe("not approved", () => {
+  test.each<[string, object, RegExp]>([
+    ["nobody reviewed and nothing is required", pullRequest(null, []), /Nobody other than the author/],
+    ["the decision alone says so", pullRequest("APPROVED", []), /Nobody other than the author/],
+    ["changes are requested", pullRequest("CHANGES_REQUESTED", [review("APPROVED")]), /requested changes/],
+    [
+      "a standing request for changes, nothing being required",
+      pullRequest(null, [review("APPROVED"), review("CHANGES_REQUESTED", person("olga", 103))]),
+      /olga requested changes/,
+    ],
+    [
+      "a standing request for changes, the rules being met",
+      pullRequest("APPROVED", [review("APPROVED"), review("CHANGES_REQUESTED", person("olga", 103), OTHER)]),
+      /olga requested changes/,
+    ],
+    ["more reviews are required", pullRequest("REVIEW_REQUIRED", [review("APPROVED")]), /requires more reviews/],
+    ["an unknown decision", pullRequest("MAYBE", [review("APPROVED")]), /unknown kind/],
+    ["an earlier commit", pullRequest("APPROVED", [review("APPROVED", bo, OTHER)]), /bo approved an earlier commit/],
+    ["no commit", pullRequest("APPROVED", [{ ...review("APPROVED"), commit: null }]), /earlier commit/],
+    ["the author", pullRequest("APPROVED", [review("APPROVED", person("ana", 101))]), /Nobody other/],
+    ["the author under a new name", pullRequest("APPROVED", [review("APPROVED", person("anna", 101))]), /Nobody other/],
+    ["the author by name", pullRequest("APPROVED", [review("APPROVED", person("ANA", 999))]), /Nobody other/],
+    ["a bot", pullRequest("APPROVED", [review("APPROVED", { __typename: "Bot", login: "svc" })]), /Nobody other/],
+    ["a bot's login", pullRequest("APPROVED", [review("APPROVED", person("x[bot]", 5))]), /Nobody other/],
+    ["a deleted account", pullRequest("APPROVED", [review("APPROVED", null)]), /Nobody other/],
+    ["only comments", pullRequest(null, [review("COMMENTED")]), /Nobody other/],
+    ["the head moved", pullRequest("APPROVED", [review("APPROVED")], { headRefOid: OTHER }), /head commit changed/],
+    [
+      "too many reviews",
+      pullRequest("APPROVED", [], {
+        latestOpinionatedReviews: { pageInfo: { hasNextPage: true }, nodes: [review("APPROVED")] },
+      }),
+      /More than 100/,
+    ],
+  ])("%s", async (_, answer, missing) => {
+    expect(await approvalOf(answer)).toMatchObject({
+      approved: false,
+      missing: expect.stringMatching(missing),
+    });
+  });
+});
+
+describe("failures", () => {
+  test.each([
+    ["NOT_FOUND", "not-found"],
+    ["FORBIDDEN", "forbidden"],
+    ["RATE_LIMITED", "rate-limited"],
+    ["SOMETHING", "failed"],
+  ])("the GraphQL error %s", async (type, reason) => {
+    const { host, api } = githubUnderTest();
+    const data = { repository: { pullRequest: pullRequest("APPROVED", [review("APPROVED")]) } };
+    api.post("/graphql").reply(200, { data, errors: [{ type, message: "no" }] });
+    await expect(host.approval(change)).rejects.toMatchObject({ name: "HostFailure", reason });
+  });
+
+  test("the query is repeated when GitHub fails, since it only reads", async () => {
+    const { host, api } = githubUnderTest();
+    api.post("/graphql").reply(502, "<html>");
+    api.post("/graphql").reply(200, { data: { repository: { pullRequest: pullRequest(null, [review("APPROVED")]) } } });
+    expect(await host.approval(change)).toMatchObject({ approved: true });
+  });
+
+  test("no pull request in the answer is no approval", async () => {
+    const { host, api } = githubUnderTest();
+    api.post("/graphql").reply(200, { data: { repository: null } });
+    await expect(host.approval(change)).rejects.toMatchObject({ name: "HostFailure" });
+  });
+});

@@ -1,0 +1,305 @@
+import { describe, expect, test } from "@jest/globals";
+import nock from "nock";
+import { HostFailure } from "../../../src/core/errors.js";
+import { interceptRequests } from "../intercept.js";
+import { BASE, FORK_POINT, HEAD, OTHER, change, githubUnderTest, mintToken, pull, ref } from "./github-under-test.js";
+
+interceptRequests();
+
+const PULL = "/repos/acme/deploy/pulls/7";
+
+describe("facts of a pull request", () => {
+  function answerFacts(api: nock.Scope, changes: Record<string, unknown> = {}) {
+    api.get(PULL).reply(200, pull(changes));
+    api.get("/repos/acme/deploy/branches/main").reply(200, { commit: { sha: BASE }, protected: true });
+    api
+      .get(`/repos/acme/deploy/compare/${BASE}...${HEAD}`)
+      .query({ per_page: "1" })
+      .reply(200, { merge_base_commit: { sha: FORK_POINT } });
+  }
+
+  test("come from three reads", async () => {
+    const { host, api } = githubUnderTest();
+    answerFacts(api);
+    expect(await host.getChangeRequest(ref)).toEqual({
+      ...change,
+      repositoryUrls: [
+        "https://github.com/acme/deploy.git",
+        "git@github.com:acme/deploy.git",
+        "https://github.com/acme/deploy",
+        "https://git.example.com/acme/deploy.git",
+        "git@git.example.com:acme/deploy.git",
+      ],
+    });
+  });
+
+  test.each<[string, Record<string, unknown>, object]>([
+    ["a fork", { head: { ref: "x", sha: HEAD, repo: { id: 2 } } }, { fork: true }],
+    ["a deleted fork", { head: { ref: "x", sha: HEAD, repo: null } }, { fork: true }],
+    ["a deleted author", { user: null }, { author: undefined }],
+    ["a bot as author", { user: { id: 5, login: "renovate[bot]", type: "Bot" } }, { author: { bot: true } }],
+    ["a merged one", { state: "closed", merged: true }, { state: "merged" }],
+    ["a closed one", { state: "closed" }, { state: "closed" }],
+    ["a draft", { draft: true }, { draft: true }],
+  ])("%s", async (_, changes, expected) => {
+    const { host, api } = githubUnderTest();
+    answerFacts(api, changes);
+    expect(await host.getChangeRequest(ref)).toMatchObject(expected);
+  });
+
+  test("the installation and its token are asked for once", async () => {
+    const { host, api } = githubUnderTest();
+    answerFacts(api);
+    answerFacts(api);
+    await host.getChangeRequest(ref);
+    await host.getChangeRequest(ref);
+  });
+
+  test("an answer of another shape is a failure that names what was asked", async () => {
+    const { host, api } = githubUnderTest();
+    api.get(PULL).reply(200, pull({ head: { ref: "x", sha: "not a commit", repo: null } }));
+    await expect(host.getChangeRequest(ref)).rejects.toThrow(
+      "GitHub gave an answer that could not be understood when asked to read the pull request acme/deploy#7 (head.sha).",
+    );
+  });
+
+  test("an aborted call rejects with the signal's reason", async () => {
+    const { host } = githubUnderTest({ installed: false });
+    const reason = new Error("stopped");
+    await expect(host.getChangeRequest(ref, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+
+  test("an App that is not installed is said so", async () => {
+    const { host, api } = githubUnderTest({ installed: false });
+    api.get("/repos/acme/deploy/installation").reply(404, { message: "Not Found" });
+    await expect(host.getChangeRequest(ref)).rejects.toMatchObject({
+      reason: "not-found",
+      message: expect.stringContaining("that the GitHub App is installed on the repository"),
+    });
+  });
+
+  test("an App that was installed anew is found again", async () => {
+    const { host, api, installation } = githubUnderTest({ installed: false });
+    api.get("/repos/acme/deploy/installation").reply(200, { id: installation });
+    api.post(`/app/installations/${installation}/access_tokens`).reply(404, { message: "Not Found" });
+    await expect(host.mergeability(ref)).rejects.toThrow(HostFailure);
+    api.get("/repos/acme/deploy/installation").reply(200, { id: installation + 100_000 });
+    mintToken(installation + 100_000);
+    api.get(PULL).reply(200, pull());
+    expect(await host.mergeability(ref)).toBe("mergeable");
+  });
+});
+
+describe("mergeability", () => {
+  test("is polled while GitHub computes it", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api
+      .get(PULL)
+      .times(2)
+      .reply(200, pull({ mergeable: null }));
+    api.get(PULL).reply(200, pull({ mergeable: false }));
+    expect(await host.mergeability(ref)).toBe("conflicts");
+    expect(clock.sleeps).toEqual([500, 1000]);
+  });
+
+  test("stays unknown when GitHub takes more than 16 seconds", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api
+      .get(PULL)
+      .times(6)
+      .reply(200, pull({ mergeable: null }));
+    expect(await host.mergeability(ref)).toBe("unknown");
+    expect(clock.sleeps).toEqual([500, 1000, 2000, 4000, 8000]);
+  });
+
+  test("is not polled when closed", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.get(PULL).reply(200, pull({ state: "closed", mergeable: null }));
+    expect(await host.mergeability(ref)).toBe("unknown");
+    expect(clock.sleeps).toEqual([]);
+  });
+});
+
+describe("who may command", () => {
+  const bo = { id: "102", login: "bo", bot: false };
+  test.each([
+    ["admin", { permission: "admin", user: { id: 102, login: "bo" } }, true],
+    ["write", { permission: "write", user: { id: 102, login: "bo" } }, true],
+    ["read", { permission: "read", user: { id: 102, login: "bo" } }, false],
+    ["none", { permission: "none", user: { id: 102, login: "bo" } }, false],
+    ["a login that changed hands", { permission: "admin", user: { id: 999, login: "bo" } }, false],
+    ["no user", { permission: "admin", user: null }, false],
+  ])("%s", async (_, answer, expected) => {
+    const { host, api } = githubUnderTest();
+    api.get("/repos/acme/deploy/collaborators/bo/permission").reply(200, answer);
+    expect(await host.mayCommand(ref, bo)).toBe(expected);
+  });
+
+  test("a login that is gone may not; any other failure is no answer", async () => {
+    const { host, api } = githubUnderTest();
+    api.get("/repos/acme/deploy/collaborators/bo/permission").reply(404, { message: "Not Found" });
+    expect(await host.mayCommand(ref, bo)).toBe(false);
+    const other = githubUnderTest();
+    other.api.get("/repos/acme/deploy/collaborators/bo/permission").reply(403, { message: "no" });
+    await expect(other.host.mayCommand(ref, bo)).rejects.toMatchObject({ reason: "forbidden" });
+  });
+});
+
+describe("own account", () => {
+  test("is asked through an installation, once", async () => {
+    const { host, api, installation } = githubUnderTest({ installed: false });
+    api.get("/app").reply(200, { id: 12, slug: "svc-gate" });
+    api
+      .get("/app/installations")
+      .query(true)
+      .reply(200, [{ id: 1, suspended_at: "2026-01-01T00:00:00Z" }, { id: installation }]);
+    mintToken(installation);
+    api
+      .get("/users/svc-gate%5Bbot%5D")
+      .matchHeader("authorization", "token ghs_secret")
+      .reply(200, { id: 900, login: "svc-gate[bot]", type: "Bot" });
+    const expected = { id: "900", login: "svc-gate[bot]", bot: true };
+    expect(await Promise.all([host.self(), host.self()])).toEqual([expected, expected]);
+    expect(await host.self()).toEqual(expected);
+  });
+
+  test("is asked as anybody when the App is installed nowhere", async () => {
+    const { host, api } = githubUnderTest({ installed: false });
+    api.get("/app").reply(200, { slug: "svc-gate" });
+    api.get("/app/installations").query(true).reply(200, []);
+    nock("https://api.github.com", { badheaders: ["authorization"] })
+      .get("/users/svc-gate%5Bbot%5D")
+      .reply(200, { id: 900, login: "svc-gate[bot]" });
+    expect((await host.self()).id).toBe("900");
+  });
+
+  test("a wrong App key is said with the settings to check, and asked again the next time", async () => {
+    const { host, api } = githubUnderTest({ installed: false });
+    api.get("/app").times(2).reply(401, { message: "A JSON web token could not be decoded" });
+    const expected = {
+      reason: "unauthenticated",
+      message: expect.stringContaining("check hosta.app_id and hosta.private_key"),
+    };
+    await expect(host.self()).rejects.toMatchObject(expected);
+    await expect(host.self()).rejects.toMatchObject(expected);
+  });
+
+  test("a key that is none is said before anything is asked", async () => {
+    const { host } = githubUnderTest({ installed: false, key: "-----BEGIN RSA PRIVATE KEY-----\nnope" });
+    const failure = host.self();
+    await expect(failure).rejects.toMatchObject({ name: "HostFailure", reason: "unauthenticated" });
+    await expect(failure).rejects.toThrow("hosta.private_key is not a usable private key");
+  });
+});
+
+describe("comments", () => {
+  function answerSelf(api: nock.Scope, installation: number) {
+    api.get("/app").reply(200, { slug: "svc" });
+    api
+      .get("/app/installations")
+      .query(true)
+      .reply(200, [{ id: installation }]);
+    api.get("/users/svc%5Bbot%5D").reply(200, { id: 900, login: "svc[bot]" });
+  }
+
+  test("only those of our own account are listed, over all pages", async () => {
+    const { host, api, installation } = githubUnderTest();
+    answerSelf(api, installation);
+    const others = Array.from({ length: 99 }, (_, index) => ({ id: index + 1, body: "<!-- svc -->", user: { id: 5 } }));
+    const comments = api.get("/repos/acme/deploy/issues/7/comments").query({ per_page: "100", page: "1" });
+    comments.reply(200, [...others, { id: 100, body: "ours", user: { id: 900 } }]);
+    api
+      .get("/repos/acme/deploy/issues/7/comments")
+      .query({ per_page: "100", page: "2" })
+      .reply(200, [
+        { id: 101, body: null, user: { id: 900 } },
+        { id: 102, body: "x", user: null },
+      ]);
+    expect(await host.listOwnComments(ref)).toEqual([
+      { id: "100", body: "ours" },
+      { id: "101", body: "" },
+    ]);
+  });
+
+  test("are posted and edited", async () => {
+    const { host, api } = githubUnderTest();
+    api.post("/repos/acme/deploy/issues/7/comments", { body: "hello" }).reply(201, { id: 55 });
+    api.patch("/repos/acme/deploy/issues/comments/55", { body: "again" }).reply(200, { id: 55 });
+    expect(await host.postComment(ref, "hello")).toBe("55");
+    await host.editComment(ref, "55", "again");
+  });
+
+  test.each([500, 502, 429])("are sent once, also when the answer is %d", async (status) => {
+    const { host, api } = githubUnderTest();
+    api.post("/repos/acme/deploy/issues/7/comments").reply(status, { message: "oops" }, { "retry-after": "1" });
+    await expect(host.postComment(ref, "hello")).rejects.toThrow(HostFailure);
+  });
+});
+
+test("git reads with a token for this repository's contents alone", async () => {
+  const { host, api, installation } = githubUnderTest({ installed: false });
+  api.get("/repos/acme/deploy/installation").reply(200, { id: installation });
+  api
+    .post(`/app/installations/${installation}/access_tokens`, {
+      repositories: ["deploy"],
+      permissions: { contents: "read" },
+    })
+    .reply(201, { token: "ghs_clone", expires_at: "2099-01-01T00:00:00Z" });
+  expect(await host.cloneSource(ref)).toEqual({
+    url: "https://github.com/acme/deploy.git",
+    authorization: `Basic ${Buffer.from("x-access-token:ghs_clone").toString("base64")}`,
+    headRef: "refs/pull/7/head",
+  });
+});
+
+describe("refusals", () => {
+  test.each<[number, Record<string, string>, string, RegExp]>([
+    [403, {}, "forbidden", /does not allow us to .*"said".*permissions/],
+    [403, { "x-ratelimit-remaining": "0" }, "rate-limited", /rate limit/],
+    [429, {}, "rate-limited", /rate limit/],
+    [404, {}, "not-found", /found nothing \(404\)/],
+    [409, {}, "rejected", /\(409, "said"\)/],
+    [415, {}, "rejected", /\(415, "said"\)/],
+    [422, {}, "rejected", /\(422, "said"\)/],
+  ])("%d %j", async (status, headers, reason, text) => {
+    const { host, api } = githubUnderTest();
+    api.get(PULL).reply(status, { message: "sa\u202eid\n" }, headers);
+    const failure = host.mergeability(ref);
+    await expect(failure).rejects.toMatchObject({ name: "HostFailure", reason });
+    await expect(failure).rejects.toThrow(
+      text.source.includes("said") ? new RegExp(text.source.replace("said", "sa id")) : text,
+    );
+  });
+
+  test("a read is tried three times when GitHub fails", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.get(PULL).times(3).reply(503, "<html>");
+    await expect(host.mergeability(ref)).rejects.toMatchObject({ reason: "failed" });
+    expect(clock.sleeps).toEqual([500, 1000]);
+  });
+
+  test("a secondary limit is waited for as long as GitHub asks, within a minute", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.get(PULL).reply(403, { message: "secondary" }, { "retry-after": "7" });
+    api.get(PULL).reply(200, pull());
+    expect(await host.mergeability(ref)).toBe("mergeable");
+    expect(clock.sleeps).toEqual([7000]);
+    const other = githubUnderTest();
+    other.api.get(PULL).reply(429, { message: "secondary" }, { "retry-after": "3600" });
+    await expect(other.host.mergeability(ref)).rejects.toMatchObject({ reason: "rate-limited" });
+  });
+
+  test("a renamed repository is followed within GitHub, for reads", async () => {
+    const { host, api } = githubUnderTest();
+    api.get(PULL).reply(301, "", { location: "https://api.github.com/repositories/1/pulls/7" });
+    api.get("/repositories/1/pulls/7").reply(200, pull({ head: { ref: "x", sha: OTHER, repo: null } }));
+    expect(await host.mergeability(ref)).toBe("mergeable");
+  });
+
+  test("a renamed repository is not followed for writes", async () => {
+    const { host, api } = githubUnderTest();
+    const location = "https://api.github.com/repositories/1/issues/7/comments";
+    api.post("/repos/acme/deploy/issues/7/comments").reply(307, "", { location });
+    await expect(host.postComment(ref, "x")).rejects.toThrow("redirect to https://api.github.com (307)");
+  });
+});

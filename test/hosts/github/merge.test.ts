@@ -1,0 +1,156 @@
+import { describe, expect, test } from "@jest/globals";
+import { interceptRequests } from "../intercept.js";
+import { HEAD, OTHER, change, githubUnderTest, pull } from "./github-under-test.js";
+
+interceptRequests();
+
+const PULL = "/repos/acme/deploy/pulls/7";
+const BRANCH = "/repos/acme/deploy/branches/feat%2Fx";
+const BRANCH_REF = "/repos/acme/deploy/git/refs/heads%2Ffeat%2Fx";
+const keep = { method: "squash", deleteSourceBranch: false, protectedBranches: ["main"] } as const;
+const remove = { ...keep, deleteSourceBranch: true } as const;
+const merged = { merged: true, sha: OTHER };
+
+test.each(["squash", "merge", "rebase"] as const)("merges by %s with the head as guard", async (method) => {
+  const { host, api } = githubUnderTest();
+  api.put(`${PULL}/merge`, { sha: HEAD, merge_method: method }).reply(200, merged);
+  expect(await host.merge(change, { ...keep, method })).toEqual({ kind: "merged", note: undefined });
+});
+
+test.each([
+  [403, /may not merge .*"said".*Contents: write/],
+  [409, /head commit changed/],
+  [422, /invalid.*"said"/],
+])("%d is a refusal that says what to do", async (status, reason) => {
+  const { host, api } = githubUnderTest();
+  api.put(`${PULL}/merge`).reply(status, { message: "said" });
+  expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason: expect.stringMatching(reason) });
+});
+
+describe("405", () => {
+  test("is a refusal when GitHub knows the mergeability", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(405, { message: "Squash merges are not allowed" });
+    api.get(PULL).reply(200, pull());
+    const reason = expect.stringMatching(/"Squash merges are not allowed".*method "squash"/);
+    expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
+    expect(clock.sleeps).toEqual([]);
+  });
+
+  test("is tried again while GitHub computes it", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.put(`${PULL}/merge`).times(2).reply(405, { message: "not yet" });
+    api
+      .get(PULL)
+      .times(2)
+      .reply(200, pull({ mergeable: null }));
+    api.put(`${PULL}/merge`).reply(200, merged);
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+    expect(clock.sleeps).toEqual([5000, 10_000]);
+  });
+
+  test("is given up after 30 seconds", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.put(`${PULL}/merge`).times(4).reply(405, { message: "not yet" });
+    api
+      .get(PULL)
+      .times(4)
+      .reply(200, pull({ mergeable: null }));
+    const reason = expect.stringContaining("still computing");
+    expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
+    expect(clock.sleeps).toEqual([5000, 10_000, 15_000]);
+  });
+
+  test("means success when somebody merged the same head meanwhile", async () => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(405, { message: "closed" });
+    api.get(PULL).reply(200, pull({ state: "closed", merged: true }));
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+  });
+});
+
+describe("an unknown outcome", () => {
+  test("is sent once and looked up", async () => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(502, "<html>");
+    api.get(PULL).reply(200, pull({ state: "closed", merged: true }));
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+  });
+
+  test("is a failure when nothing was merged", async () => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(502, "<html>");
+    api.get(PULL).reply(200, pull());
+    await expect(host.merge(change, keep)).rejects.toMatchObject({ name: "HostFailure", reason: "failed" });
+  });
+});
+
+describe("the source branch", () => {
+  test("is deleted when it is still what was merged", async () => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(200, merged);
+    api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    api.delete(BRANCH_REF).reply(204);
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
+  });
+
+  test.each<[string, object, RegExp]>([
+    ["protected by name", { headBranch: "develop" }, /never deleted/],
+    ["the default branch", { headBranch: "trunk", defaultBranch: "trunk" }, /never deleted/],
+    ["the base branch", { headBranch: "release", baseBranch: "release" }, /never deleted/],
+    ["in a fork", { fork: true }, /another repository/],
+  ])("is kept when %s, without asking", async (_, changes, note) => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(200, merged);
+    const intent = { ...remove, protectedBranches: ["main", "develop"] };
+    const outcome = await host.merge({ ...change, ...changes }, intent);
+    expect(outcome).toEqual({ kind: "merged", note: expect.stringMatching(note) });
+  });
+
+  test.each<[string, object, RegExp]>([
+    ["protected", { commit: { sha: HEAD }, protected: true }, /protected branch/],
+    ["moved", { commit: { sha: OTHER }, protected: false }, /newer commits/],
+  ])("is kept when %s", async (_, branch, note) => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(200, merged);
+    api.get(BRANCH).reply(200, branch);
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: expect.stringMatching(note) });
+  });
+
+  test("is fine when it is gone", async () => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(200, merged);
+    api.get(BRANCH).reply(404, { message: "Branch not found" });
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
+  });
+
+  test("is fine when somebody is faster", async () => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(200, merged);
+    api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    api.delete(BRANCH_REF).reply(422, { message: "Reference does not exist" });
+    api.get(BRANCH).reply(404, { message: "Branch not found" });
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
+  });
+
+  test("is noted when a ruleset forbids its deletion, which GitHub answers with the same status", async () => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(200, merged);
+    api
+      .get(BRANCH)
+      .times(2)
+      .reply(200, { commit: { sha: HEAD }, protected: false });
+    api.delete(BRANCH_REF).reply(422, { message: "Repository rule violations found" });
+    const note = expect.stringMatching(/feat\/x was not deleted: .*Repository rule violations found/);
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });
+  });
+
+  test("is noted when it may not be deleted", async () => {
+    const { host, api } = githubUnderTest();
+    api.put(`${PULL}/merge`).reply(200, merged);
+    api.get(BRANCH).reply(200, { commit: { sha: HEAD }, protected: false });
+    api.delete(BRANCH_REF).reply(403, { message: "Resource not accessible by integration" });
+    const note = expect.stringMatching(/feat\/x was not deleted: .*403/);
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });
+  });
+});

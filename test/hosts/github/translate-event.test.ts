@@ -1,0 +1,137 @@
+import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { translateGitHubEvent } from "../../../src/hosts/github/translate-event.js";
+import {
+  CLOSED,
+  CONVERTED_TO_DRAFT,
+  OPENED,
+  READY_FOR_REVIEW,
+  REOPENED,
+  SYNCHRONIZE,
+  commentOnPullRequest,
+  derive,
+  example,
+} from "../github-samples.js";
+
+const change = { host: "hosta", repository: "Codertocat/Hello-World", number: 2 };
+const origin = { delivery: "hosta-1", change };
+const ignored = { ignored: expect.any(String) };
+
+const pull = (position: number, changes = {}) => derive(example("pull_request", position), changes);
+const review = (position: number, changes = {}) => derive(example("pull_request_review", position), changes);
+
+describe("GitHub's events", () => {
+  test.each<[string, string, unknown, object]>([
+    ["opened", "pull_request", pull(OPENED), { ...origin, kind: "updated", reason: "opened" }],
+    ["reopened", "pull_request", pull(REOPENED), { ...origin, kind: "updated", reason: "reopened" }],
+    ["new commits", "pull_request", pull(SYNCHRONIZE), { ...origin, kind: "updated", reason: "pushed" }],
+    ["ready for review", "pull_request", pull(READY_FOR_REVIEW), { ...origin, kind: "updated", reason: "ready" }],
+    [
+      "base branch changed",
+      "pull_request",
+      pull(OPENED, { action: "edited", changes: { base: { ref: { from: "old" } } } }),
+      { ...origin, kind: "updated", reason: "retargeted" },
+    ],
+    ["title changed", "pull_request", pull(OPENED, { action: "edited", changes: { title: { from: "x" } } }), ignored],
+    ["edited without changes", "pull_request", pull(OPENED, { action: "edited" }), ignored],
+    ["closed", "pull_request", pull(CLOSED), { ...origin, kind: "closed", merged: false }],
+    [
+      "merged",
+      "pull_request",
+      pull(CLOSED, { pull_request: { merged: true } }),
+      { ...origin, kind: "closed", merged: true },
+    ],
+    ["made a draft", "pull_request", pull(CONVERTED_TO_DRAFT), ignored],
+    ["labeled", "pull_request", pull(OPENED, { action: "labeled" }), ignored],
+    ["opened from a deleted fork", "pull_request", pull(OPENED, { pull_request: { head: { repo: null } } }), origin],
+    ["review submitted", "pull_request_review", review(2), { kind: "reviewed" }],
+    ["review dismissed", "pull_request_review", review(1), { kind: "reviewed" }],
+    ["review edited", "pull_request_review", review(2, { action: "edited" }), { kind: "reviewed" }],
+    ["some other review action", "pull_request_review", review(2, { action: "pinned" }), ignored],
+    ["comment on a plain issue", "issue_comment", example("issue_comment", 3), ignored],
+    ["comment edited", "issue_comment", commentOnPullRequest({ action: "edited" }), ignored],
+    ["comment deleted", "issue_comment", commentOnPullRequest({ action: "deleted" }), ignored],
+    ["comment of a deleted account", "issue_comment", commentOnPullRequest({ comment: { user: null } }), ignored],
+    ["ping", "ping", { zen: "x" }, ignored],
+    ["installation", "installation", { action: "created" }, ignored],
+    ["check_run", "check_run", { action: "created" }, ignored],
+    ["an event of the future", "hologram", {}, ignored],
+    ["inline review comment", "pull_request_review_comment", { action: "created" }, ignored],
+    ["an empty object", "pull_request", {}, ignored],
+    [
+      "a name that leaves the API's path",
+      "pull_request",
+      pull(OPENED, { repository: { full_name: "../.." } }),
+      ignored,
+    ],
+    ["a number that is none", "pull_request", pull(OPENED, { pull_request: { number: "2" } }), ignored],
+  ])("%s", (_, name, payload, expected) => {
+    expect(translateGitHubEvent(name, "hosta-1", payload)).toMatchObject(expected);
+  });
+
+  test("a comment on a pull request", () => {
+    const payload = commentOnPullRequest({ comment: { body: "svc plan\r\n> svc sync" } });
+    expect(translateGitHubEvent("issue_comment", "hosta-1", payload)).toEqual({
+      delivery: "hosta-1",
+      change: { host: "hosta", repository: "Codertocat/Hello-World", number: 1 },
+      kind: "commented",
+      commentId: "492700400",
+      body: "svc plan\r\n> svc sync",
+      author: { id: "21031067", login: "Codertocat", bot: false },
+    });
+  });
+
+  test.each([
+    ["an App", { login: "svc[bot]", type: "Bot" }],
+    ["a login only bots can have", { login: "svc[bot]", type: "User" }],
+    ["a type that is no person", { login: "ghost", type: "Mannequin" }],
+  ])("a comment of %s is a bot's", (_, user) => {
+    const payload = commentOnPullRequest({ comment: { user } });
+    expect(translateGitHubEvent("issue_comment", "hosta-1", payload)).toMatchObject({ author: { bot: true } });
+  });
+
+  test("a body is cut to what a comment can hold, and may be missing", () => {
+    const long = translateGitHubEvent(
+      "issue_comment",
+      "d",
+      commentOnPullRequest({ comment: { body: "x".repeat(1e6) } }),
+    );
+    expect("body" in long && long.body.length).toBe(65_536);
+    const none = translateGitHubEvent("issue_comment", "d", commentOnPullRequest({ comment: { body: null } }));
+    expect(none).toMatchObject({ body: "" });
+  });
+
+  test("no shape makes the translation throw", () => {
+    const names = fc.constantFrom("pull_request", "issue_comment", "pull_request_review");
+    const members = fc.dictionary(
+      fc.constantFrom(
+        "action",
+        "repository",
+        "pull_request",
+        "issue",
+        "comment",
+        "changes",
+        "user",
+        "full_name",
+        "number",
+      ),
+      fc.jsonValue(),
+    );
+    fc.assert(
+      fc.property(names, fc.oneof(members, fc.jsonValue()), (name, payload) => {
+        const event = translateGitHubEvent(name, "hosta-1", payload);
+        expect("ignored" in event || "kind" in event).toBe(true);
+      }),
+    );
+  });
+
+  test("no damaged member of a real payload makes the translation throw", () => {
+    const payload = commentOnPullRequest();
+    fc.assert(
+      fc.property(fc.constantFrom("action", "repository", "issue", "comment"), fc.jsonValue(), (key, value) => {
+        const event = translateGitHubEvent("issue_comment", "hosta-1", { ...payload, [key]: value });
+        expect("ignored" in event || event.kind === "commented").toBe(true);
+      }),
+    );
+  });
+});

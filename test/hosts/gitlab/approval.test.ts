@@ -1,0 +1,122 @@
+import { describe, expect, test } from "@jest/globals";
+import { interceptRequests } from "../intercept.js";
+import { HEAD, MERGE_REQUEST, OTHER, change, gitlabUnderTest, mergeRequest } from "./gitlab-under-test.js";
+
+interceptRequests();
+
+const PUSHED = "2026-03-02T11:00:00.000Z";
+const LATER = "2026-03-02T11:05:00.000Z";
+const EARLIER = "2026-03-02T10:55:00.000Z";
+
+const by = (username: string, id: number, approved_at: string | undefined = LATER) => ({
+  user: { id, username },
+  approved_at,
+});
+const ben = by("ben", 102);
+const newest = { head_commit_sha: HEAD, created_at: PUSHED };
+const first = { head_commit_sha: OTHER, created_at: "2026-03-02T10:00:00.000Z" };
+
+interface Given {
+  readonly approvals?: object;
+  readonly versions?: readonly object[];
+  readonly reviewers?: readonly object[] | 404;
+  readonly merge?: Record<string, unknown>;
+}
+
+async function approvalOf(given: Given) {
+  const { host, api } = gitlabUnderTest();
+  api.get("/user").reply(200, { id: 900, username: "svc" });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest(given.merge));
+  api.get(`${MERGE_REQUEST}/approvals`).reply(200, { approved: true, approved_by: [ben], ...given.approvals });
+  api.get(`${MERGE_REQUEST}/versions`).reply(200, [...(given.versions ?? [newest, first])]);
+  const { reviewers = [] } = given;
+  if (reviewers === 404) api.get(`${MERGE_REQUEST}/reviewers`).reply(404, { message: "404 Not Found" });
+  else api.get(`${MERGE_REQUEST}/reviewers`).reply(200, [...reviewers]);
+  return host.approval(change);
+}
+
+describe("approved", () => {
+  test.each<[string, Given]>([
+    ["without approval rules", {}],
+    ["with all rules met", { approvals: { approvals_required: 1, approvals_left: 0 } }],
+    ["whatever the order of the versions", { versions: [first, newest] }],
+    ["on a GitLab that lists no reviewers", { reviewers: 404 }],
+    ["while something else hinders the merge", { merge: { detailed_merge_status: "ci_must_pass" } }],
+    [
+      "without a time, when there was never another version",
+      { approvals: { approved_by: [{ user: ben.user }] }, versions: [newest] },
+    ],
+    ["beside a stale approval", { approvals: { approved_by: [by("olga", 103, EARLIER), ben] } }],
+    ["beside the author's own", { approvals: { approved_by: [by("ana", 101), ben] } }],
+  ])("%s", async (_, given) => {
+    expect(await approvalOf(given)).toEqual({ approved: true, approvers: ["ben"], missing: undefined });
+  });
+});
+
+describe("not approved", () => {
+  test.each<[string, Given, RegExp]>([
+    [
+      "GitLab calls an empty list of rules approved",
+      { approvals: { approved_by: [] } },
+      /Nobody other than the author/,
+    ],
+    ["rules are not met", { approvals: { approved: false } }, /rules are not all met/],
+    ["approvals are left", { approvals: { approvals_left: 1 } }, /rules are not all met/],
+    ["GitLab does not say", { approvals: { approved: null } }, /rules are not all met/],
+    ["the author alone", { approvals: { approved_by: [by("ana", 101)] } }, /Nobody other/],
+    ["our own account alone", { approvals: { approved_by: [by("svc", 900)] } }, /Nobody other/],
+    ["a bot alone", { approvals: { approved_by: [by("project_42_bot_ab12", 7)] } }, /Nobody other/],
+    [
+      "before the push",
+      { approvals: { approved_by: [by("ben", 102, EARLIER)] } },
+      /ben approved before.*approve again/,
+    ],
+    ["at the moment of the push", { approvals: { approved_by: [by("ben", 102, PUSHED)] } }, /before the newest/],
+    ["at an unreadable time", { approvals: { approved_by: [by("ben", 102, "soon")] } }, /before the newest/],
+    ["without a time, after a push", { approvals: { approved_by: [{ user: ben.user }] } }, /does not tell when ben/],
+    ["no version", { versions: [] }, /head commit changed|preparing/],
+    [
+      "the newest version is another commit",
+      { versions: [{ ...newest, head_commit_sha: OTHER }] },
+      /head commit changed/,
+    ],
+    ["the head moved", { merge: { sha: OTHER } }, /head commit changed/],
+    ["changes requested", { merge: { detailed_merge_status: "requested_changes" } }, /A reviewer requested changes/],
+    [
+      "changes requested, hidden by another reason",
+      { reviewers: [{ user: { id: 103, username: "olga" }, state: "requested_changes" }] },
+      /olga requested changes/,
+    ],
+  ])("%s", async (_, given, missing) => {
+    expect(await approvalOf(given)).toMatchObject({
+      approved: false,
+      missing: expect.stringMatching(missing),
+    });
+  });
+});
+
+test("waits while GitLab takes old approvals back", async () => {
+  const { host, api, clock } = gitlabUnderTest();
+  api.get("/user").reply(200, { id: 900, username: "svc" });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ detailed_merge_status: "approvals_syncing" }));
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.get(`${MERGE_REQUEST}/approvals`).reply(200, { approved: true, approved_by: [] });
+  api.get(`${MERGE_REQUEST}/versions`).reply(200, [newest]);
+  api.get(`${MERGE_REQUEST}/reviewers`).reply(200, []);
+  expect(await host.approval(change)).toMatchObject({ approved: false });
+  expect(clock.sleeps).toEqual([500]);
+});
+
+test("does not approve while GitLab never settles", async () => {
+  const { host, api } = gitlabUnderTest();
+  api.get("/user").reply(200, { id: 900, username: "svc" });
+  api
+    .get(MERGE_REQUEST)
+    .times(6)
+    .reply(200, mergeRequest({ detailed_merge_status: "checking" }));
+  api.get(`${MERGE_REQUEST}/approvals`).reply(200, { approved: true, approved_by: [ben] });
+  api.get(`${MERGE_REQUEST}/versions`).reply(200, [newest]);
+  api.get(`${MERGE_REQUEST}/reviewers`).reply(200, []);
+  const missing = expect.stringContaining("still computing");
+  expect(await host.approval(change)).toMatchObject({ approved: false, missing });
+});

@@ -1,0 +1,233 @@
+import { describe, expect, test } from "@jest/globals";
+import type nock from "nock";
+import { HostFailure } from "../../../src/core/errors.js";
+import { interceptRequests } from "../intercept.js";
+import {
+  BASE,
+  FORK_POINT,
+  HEAD,
+  MERGE_REQUEST,
+  PROJECT,
+  change,
+  gitlabUnderTest,
+  mergeRequest,
+  ref,
+} from "./gitlab-under-test.js";
+
+interceptRequests();
+
+describe("facts of a merge request", () => {
+  function answerFacts(api: nock.Scope, changes: Record<string, unknown> = {}) {
+    api.get(MERGE_REQUEST).reply(200, mergeRequest(changes));
+    api.get(PROJECT).reply(200, {
+      path_with_namespace: "acme/platform/gitops",
+      default_branch: "main",
+      web_url: "https://gitlab.example.com/git/acme/platform/gitops",
+      http_url_to_repo: "https://gitlab.example.com/git/acme/platform/gitops.git",
+      ssh_url_to_repo: "git@gitlab.example.com:acme/platform/gitops.git",
+    });
+    api.get(`${PROJECT}/repository/branches/main`).reply(200, { commit: { id: BASE }, protected: true });
+    api
+      .get(`${PROJECT}/repository/merge_base`)
+      .query({ "refs[]": [BASE, HEAD] })
+      .reply(200, { id: FORK_POINT });
+  }
+
+  test("come from four reads", async () => {
+    const { host, api } = gitlabUnderTest();
+    answerFacts(api);
+    expect(await host.getChangeRequest(ref)).toEqual({
+      ...change,
+      repositoryUrls: [
+        "https://gitlab.example.com/git/acme/platform/gitops.git",
+        "git@gitlab.example.com:acme/platform/gitops.git",
+        "https://gitlab.example.com/git/acme/platform/gitops",
+        "https://git.example.com/acme/platform/gitops.git",
+        "git@git.example.com:acme/platform/gitops.git",
+      ],
+    });
+  });
+
+  test.each<[string, Record<string, unknown>, object]>([
+    ["a fork", { source_project_id: 43 }, { fork: true }],
+    ["a deleted fork", { source_project_id: null }, { fork: true }],
+    ["a deleted author", { author: null }, { author: undefined }],
+    ["a merged one", { state: "merged" }, { state: "merged" }],
+    ["a closed one", { state: "closed" }, { state: "closed" }],
+    ["a merge in progress", { state: "locked" }, { state: "open" }],
+    ["a draft", { draft: true }, { draft: true }],
+    ["a draft by its old name", { draft: undefined, work_in_progress: true }, { draft: true }],
+    ["a bot as author", { author: { id: 9, username: "project_42_bot_ab12" } }, { author: { bot: true } }],
+  ])("%s", async (_, changes, expected) => {
+    const { host, api } = gitlabUnderTest();
+    answerFacts(api, changes);
+    expect(await host.getChangeRequest(ref)).toMatchObject(expected);
+  });
+
+  test("wait until GitLab has prepared the diff", async () => {
+    const { host, api, clock } = gitlabUnderTest();
+    api.get(MERGE_REQUEST).reply(200, mergeRequest({ sha: null, detailed_merge_status: "preparing" }));
+    api.get(MERGE_REQUEST).reply(200, mergeRequest({ detailed_merge_status: "preparing" }));
+    answerFacts(api);
+    await host.getChangeRequest(ref);
+    expect(clock.sleeps).toEqual([500, 1000]);
+  });
+
+  test("are a failure when there is never a head", async () => {
+    const { host, api } = gitlabUnderTest();
+    api
+      .get(MERGE_REQUEST)
+      .times(6)
+      .reply(200, mergeRequest({ sha: null }));
+    await expect(host.getChangeRequest(ref)).rejects.toThrow("has not prepared the merge request");
+  });
+
+  test("an aborted call rejects with the signal's reason", async () => {
+    const { host } = gitlabUnderTest();
+    const reason = new Error("stopped");
+    await expect(host.getChangeRequest(ref, AbortSignal.abort(reason))).rejects.toBe(reason);
+  });
+});
+
+describe("mergeability", () => {
+  test.each<[string, Record<string, unknown>, string]>([
+    ["mergeable", {}, "mergeable"],
+    ["waiting for our own status", { detailed_merge_status: "ci_must_pass" }, "mergeable"],
+    ["not approved", { detailed_merge_status: "not_approved" }, "mergeable"],
+    ["a status of the future", { detailed_merge_status: "moon_phase" }, "mergeable"],
+    ["conflict", { detailed_merge_status: "conflict" }, "conflicts"],
+    ["conflict by its old name", { detailed_merge_status: "broken_status" }, "conflicts"],
+    ["conflict hidden by another reason", { detailed_merge_status: "draft_status", has_conflicts: true }, "conflicts"],
+    ["closed", { state: "closed", detailed_merge_status: "not_open" }, "unknown"],
+  ])("%s", async (_, changes, expected) => {
+    const { host, api } = gitlabUnderTest();
+    api.get(MERGE_REQUEST).reply(200, mergeRequest(changes));
+    expect(await host.mergeability(ref)).toBe(expected);
+  });
+
+  test.each([
+    { detailed_merge_status: "unchecked" },
+    { detailed_merge_status: "checking" },
+    { detailed_merge_status: "preparing" },
+    { detailed_merge_status: "approvals_syncing" },
+    { detailed_merge_status: "draft_status", merge_status: "checking" },
+  ])("is polled while %j", async (changes) => {
+    const { host, api, clock } = gitlabUnderTest();
+    api.get(MERGE_REQUEST).reply(200, mergeRequest(changes));
+    api.get(MERGE_REQUEST).reply(200, mergeRequest({ has_conflicts: true }));
+    expect(await host.mergeability(ref)).toBe("conflicts");
+    expect(clock.sleeps).toEqual([500]);
+  });
+
+  test("stays unknown when GitLab takes more than 16 seconds", async () => {
+    const { host, api } = gitlabUnderTest();
+    api
+      .get(MERGE_REQUEST)
+      .times(6)
+      .reply(200, mergeRequest({ detailed_merge_status: "checking" }));
+    expect(await host.mergeability(ref)).toBe("unknown");
+  });
+});
+
+describe("who may command", () => {
+  const ben = { id: "102", login: "ben", bot: false };
+  test.each([
+    ["a developer", { id: 102, state: "active", access_level: 30 }, true],
+    ["an owner", { id: 102, state: "active", access_level: 50 }, true],
+    ["a reporter", { id: 102, state: "active", access_level: 20 }, false],
+    ["a blocked maintainer", { id: 102, state: "blocked", access_level: 40 }, false],
+    ["an answer about somebody else", { id: 103, state: "active", access_level: 40 }, false],
+  ])("%s", async (_, member, expected) => {
+    const { host, api } = gitlabUnderTest();
+    api.get(`${PROJECT}/members/all/102`).reply(200, member);
+    expect(await host.mayCommand(ref, ben)).toBe(expected);
+  });
+
+  test("a stranger may not; any other failure is no answer", async () => {
+    const { host, api } = gitlabUnderTest();
+    api.get(`${PROJECT}/members/all/102`).reply(404, { message: "404 Not found" });
+    expect(await host.mayCommand(ref, ben)).toBe(false);
+    api.get(`${PROJECT}/members/all/102`).reply(403, { message: "403 Forbidden" });
+    await expect(host.mayCommand(ref, ben)).rejects.toMatchObject({ reason: "forbidden" });
+  });
+});
+
+describe("own account and comments", () => {
+  test("a wrong token is said with the setting to check", async () => {
+    const { host, api } = gitlabUnderTest();
+    api.get("/user").reply(401, { message: "401 Unauthorized" });
+    await expect(host.self()).rejects.toMatchObject({
+      reason: "unauthenticated",
+      message: expect.stringContaining("check hostb.token"),
+    });
+  });
+
+  test("the account is asked once; only its own comments are listed, over all pages", async () => {
+    const { host, api } = gitlabUnderTest();
+    api.get("/user").reply(200, { id: 900, username: "svc", bot: true });
+    const page = (number: number) =>
+      api
+        .get(`${MERGE_REQUEST}/notes`)
+        .query({ sort: "asc", order_by: "created_at", per_page: "100", page: String(number) });
+    const others = Array.from({ length: 99 }, (_, index) => ({ id: index + 1, body: "x", author: { id: 101 } }));
+    page(1).reply(200, [...others, { id: 100, body: "ours", system: false, author: { id: 900 } }]);
+    page(2).reply(200, [{ id: 101, body: "merged", system: true, author: { id: 900 } }]);
+    expect(await host.listOwnComments(ref)).toEqual([{ id: "100", body: "ours" }]);
+    expect(await host.self()).toEqual({ id: "900", login: "svc", bot: true });
+  });
+
+  test("comments are posted as plain notes and edited", async () => {
+    const { host, api } = gitlabUnderTest();
+    api.post(`${MERGE_REQUEST}/notes`, { body: "hello" }).reply(201, { id: 55 });
+    api.put(`${MERGE_REQUEST}/notes/55`, { body: "again" }).reply(200, { id: 55 });
+    expect(await host.postComment(ref, "hello")).toBe("55");
+    await host.editComment(ref, "55", "again");
+  });
+
+  test.each([500, 502, 429])("comments are sent once, also when the answer is %d", async (status) => {
+    const { host, api } = gitlabUnderTest();
+    api.post(`${MERGE_REQUEST}/notes`).reply(status, { message: "oops" }, { "retry-after": "1" });
+    await expect(host.postComment(ref, "hello")).rejects.toThrow(HostFailure);
+  });
+});
+
+test("git reads with the token", async () => {
+  const { host } = gitlabUnderTest();
+  expect(await host.cloneSource(ref)).toEqual({
+    url: "https://gitlab.example.com/git/acme/platform/gitops.git",
+    authorization: `Basic ${Buffer.from("oauth2:glpat-secret").toString("base64")}`,
+    headRef: "refs/merge-requests/17/head",
+  });
+});
+
+describe("refusals", () => {
+  test.each<[number, string, RegExp]>([
+    [401, "unauthenticated", /refused the access token \(401\) when asked to read the merge request/],
+    [403, "forbidden", /"said".*scope api/],
+    [404, "not-found", /found nothing \(404\).*member of the project/],
+    [409, "rejected", /\(409, "said"\)/],
+    [415, "rejected", /\(415, "said"\)/],
+    [429, "rate-limited", /rate limit/],
+  ])("%d", async (status, reason, text) => {
+    const { host, api } = gitlabUnderTest();
+    api.get(MERGE_REQUEST).reply(status, { message: "said" });
+    const failure = host.mergeability(ref);
+    await expect(failure).rejects.toMatchObject({ name: "HostFailure", reason });
+    await expect(failure).rejects.toThrow(text);
+  });
+
+  test("a message that is an object is quoted on one line", async () => {
+    const { host, api } = gitlabUnderTest();
+    api.get(MERGE_REQUEST).reply(400, { message: { base: ["no\n/merge"] } });
+    await expect(host.mergeability(ref)).rejects.toThrow('(400, "{"base":["no\\n/merge"]}")');
+  });
+
+  test("a read is tried three times when GitLab fails, and waits as long as it asks", async () => {
+    const { host, api, clock } = gitlabUnderTest();
+    api.get(MERGE_REQUEST).reply(502, "<html>");
+    api.get(MERGE_REQUEST).reply(429, { message: "slow" }, { "retry-after": "9" });
+    api.get(MERGE_REQUEST).reply(200, mergeRequest());
+    expect(await host.mergeability(ref)).toBe("mergeable");
+    expect(clock.sleeps).toEqual([500, 9000]);
+  });
+});

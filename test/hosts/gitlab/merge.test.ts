@@ -1,0 +1,152 @@
+import { describe, expect, test } from "@jest/globals";
+import { interceptRequests } from "../intercept.js";
+import { HEAD, MERGE_REQUEST, OTHER, PROJECT, change, gitlabUnderTest, mergeRequest } from "./gitlab-under-test.js";
+
+interceptRequests();
+
+const MERGE = `${MERGE_REQUEST}/merge`;
+const BRANCH = `${PROJECT}/repository/branches/feat%2Fx`;
+const keep = { method: "squash", deleteSourceBranch: false, protectedBranches: ["main"] } as const;
+const remove = { ...keep, deleteSourceBranch: true } as const;
+const merged = mergeRequest({ state: "merged", detailed_merge_status: "not_open" });
+const locked = mergeRequest({ state: "locked" });
+
+test.each([
+  ["squash", true],
+  ["merge", false],
+  ["rebase", false],
+] as const)("merges by %s with the head as guard", async (method, squash) => {
+  const { host, api } = gitlabUnderTest();
+  api.put(MERGE, { sha: HEAD, squash, should_remove_source_branch: false }).reply(200, merged);
+  api.get(MERGE_REQUEST).reply(200, merged);
+  expect(await host.merge(change, { ...keep, method })).toEqual({ kind: "merged", note: undefined });
+});
+
+test("waits until the merge is carried out", async () => {
+  const { host, api, clock } = gitlabUnderTest();
+  api.put(MERGE).reply(200, locked);
+  api.get(MERGE_REQUEST).times(2).reply(200, locked);
+  api.get(MERGE_REQUEST).reply(200, merged);
+  expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+  expect(clock.sleeps).toEqual([500, 1000]);
+});
+
+test("tells GitLab's error when the merge was accepted and failed", async () => {
+  const { host, api } = gitlabUnderTest();
+  api.put(MERGE).reply(200, locked);
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ merge_error: "Something went\nwrong" }));
+  const reason = expect.stringContaining('"Something went wrong"');
+  expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
+});
+
+test("a merge that is only scheduled is not called done", async () => {
+  const { host, api } = gitlabUnderTest();
+  api.put(MERGE).reply(200, mergeRequest());
+  api.get(MERGE_REQUEST).times(6).reply(200, mergeRequest());
+  expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
+});
+
+test("another head that was merged is not ours", async () => {
+  const { host, api } = gitlabUnderTest();
+  api.put(MERGE).reply(409, { message: "SHA does not match HEAD of source branch" });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest({ state: "merged", sha: OTHER }));
+  expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
+});
+
+test.each<[number, object, RegExp]>([
+  [401, {}, /account of hostb.token may not merge into main.*Maintainer/],
+  [403, {}, /account of hostb.token may not merge into main/],
+  [405, { detailed_merge_status: "ci_must_pass" }, /merge status is "ci_must_pass"/],
+  [405, { detailed_merge_status: "need_rebase" }, /Rebase it, then plan and sync/],
+  [406, {}, /conflicts/],
+  [409, {}, /head commit changed/],
+  [422, {}, /"said".*by hand/],
+])("%d is a refusal that says what to do", async (status, changes, reason) => {
+  const { host, api } = gitlabUnderTest();
+  api.put(MERGE).reply(status, { message: "said" });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest(changes as Record<string, unknown>));
+  expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason: expect.stringMatching(reason) });
+});
+
+test("401 with a token that may not read either is a failure of the token", async () => {
+  const { host, api } = gitlabUnderTest();
+  api.put(MERGE).reply(401, { message: "401 Unauthorized" });
+  api.get(MERGE_REQUEST).reply(401, { message: "401 Unauthorized" });
+  await expect(host.merge(change, keep)).rejects.toMatchObject({ reason: "unauthenticated" });
+});
+
+test("405 is tried again while GitLab computes the mergeability, for 30 seconds", async () => {
+  const { host, api, clock } = gitlabUnderTest();
+  api.put(MERGE).times(4).reply(405, { message: "405 Method Not Allowed" });
+  api
+    .get(MERGE_REQUEST)
+    .times(4)
+    .reply(200, mergeRequest({ detailed_merge_status: "checking" }));
+  const reason = expect.stringContaining("still computing");
+  expect(await host.merge(change, keep)).toEqual({ kind: "refused", reason });
+  expect(clock.sleeps).toEqual([5000, 10_000, 15_000]);
+});
+
+test("an unknown outcome is sent once and looked up", async () => {
+  const { host, api } = gitlabUnderTest();
+  api.put(MERGE).reply(502, "<html>");
+  api.get(MERGE_REQUEST).times(2).reply(200, merged);
+  expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+  const other = gitlabUnderTest();
+  other.api.put(MERGE).reply(502, "<html>");
+  other.api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  await expect(other.host.merge(change, keep)).rejects.toMatchObject({ name: "HostFailure", reason: "failed" });
+});
+
+describe("the source branch", () => {
+  function answerMerge() {
+    const { host, api } = gitlabUnderTest();
+    api.put(MERGE).reply(200, merged);
+    api.get(MERGE_REQUEST).reply(200, merged);
+    return { host, api };
+  }
+
+  test("is deleted when it is still what was merged", async () => {
+    const { host, api } = answerMerge();
+    api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false, default: false });
+    api.delete(BRANCH).reply(204);
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
+  });
+
+  test.each<[string, object, RegExp]>([
+    ["protected", { commit: { id: HEAD }, protected: true }, /protected branch/],
+    ["the default branch", { commit: { id: HEAD }, protected: false, default: true }, /protected branch/],
+    ["moved", { commit: { id: OTHER }, protected: false }, /newer commits/],
+  ])("is kept when %s", async (_, branch, note) => {
+    const { host, api } = answerMerge();
+    api.get(BRANCH).reply(200, branch);
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: expect.stringMatching(note) });
+  });
+
+  test("is kept when its name is protected or it is in a fork, without asking", async () => {
+    const named = answerMerge();
+    const intent = { ...remove, protectedBranches: ["develop"] };
+    expect(await named.host.merge({ ...change, headBranch: "develop" }, intent)).toMatchObject({
+      note: expect.stringContaining("never deleted"),
+    });
+    const fork = answerMerge();
+    expect(await fork.host.merge({ ...change, fork: true }, remove)).toMatchObject({
+      note: expect.stringContaining("another repository"),
+    });
+  });
+
+  test("is fine when it is gone", async () => {
+    const { host, api } = answerMerge();
+    api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
+    api.delete(BRANCH).reply(404, { message: "404 Branch Not Found" });
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note: undefined });
+  });
+
+  test("is noted when it may not be deleted", async () => {
+    const { host, api } = answerMerge();
+    api.get(BRANCH).reply(200, { commit: { id: HEAD }, protected: false });
+    api.delete(BRANCH).reply(403, { message: "403 Forbidden" });
+    const note = expect.stringMatching(/feat\/x was not deleted: .*403/);
+    expect(await host.merge(change, remove)).toEqual({ kind: "merged", note });
+  });
+});

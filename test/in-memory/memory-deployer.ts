@@ -1,0 +1,142 @@
+import { parseAllDocuments } from "yaml";
+import { sourcesOf } from "../../src/core/application-spec.js";
+import type { Application, ApplicationSpec, LiveApplication, Manifest } from "../../src/core/application.js";
+import { applicationName, type ApplicationName, type Revision } from "../../src/core/brand.js";
+import { DeployerFailure } from "../../src/core/errors.js";
+import { isJsonObject } from "../../src/core/json.js";
+import type { Deployer, Naming, RenderRequest, SyncRequest } from "../../src/core/ports.js";
+import type { SyncOutcome } from "../../src/core/result.js";
+import type { Delay } from "./delay.js";
+import type { MemoryRepositories } from "./memory-repositories.js";
+
+/** What goes wrong, decided per call: it throws, or for a sync gives another outcome than success. */
+export interface Faults {
+  find?: (name: ApplicationName) => void;
+  render?: (request: RenderRequest) => void;
+  updateSpec?: (name: ApplicationName, spec: ApplicationSpec) => void;
+  sync?: (request: SyncRequest) => SyncOutcome | undefined;
+}
+
+/** Argo CD in memory: renders the plain YAML files right under the path of each source of the one repository. */
+export class MemoryDeployer implements Deployer {
+  faults: Faults = {};
+  /** Every render that was asked for. */
+  readonly renders: RenderRequest[] = [];
+  /** Every sync that was started. */
+  readonly syncs: SyncRequest[] = [];
+  readonly #applications = new Map<ApplicationName, LiveApplication>();
+  readonly #operations = new Set<ApplicationName>();
+
+  constructor(
+    private readonly repositories: MemoryRepositories,
+    private readonly delay: Delay,
+  ) {}
+
+  add(name: string, spec: ApplicationSpec, more: Partial<LiveApplication> = {}): void {
+    this.#applications.set(applicationName(name), {
+      name: applicationName(name),
+      resourceName: name,
+      namespace: undefined,
+      project: "default",
+      labels: {},
+      annotations: {},
+      spec,
+      owningSet: undefined,
+      parent: undefined,
+      sourceTypes: ["Directory"],
+      comparedRevisions: [],
+      deleting: false,
+      ...more,
+    });
+  }
+
+  specOf(name: string): ApplicationSpec {
+    return this.#known(applicationName(name)).spec;
+  }
+
+  async check(): Promise<{ readonly version: string; readonly account: string }> {
+    return { version: "in memory", account: "svc" };
+  }
+
+  async naming(): Promise<Naming> {
+    return (namespace, name) =>
+      applicationName(namespace === undefined || namespace === "argocd" ? name : `${namespace}/${name}`);
+  }
+
+  async listApplications(signal?: AbortSignal): Promise<readonly Application[]> {
+    await this.delay();
+    signal?.throwIfAborted();
+    return [...this.#applications.values()];
+  }
+
+  async findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined> {
+    await this.delay();
+    signal?.throwIfAborted();
+    this.faults.find?.(name);
+    const found = this.#applications.get(name);
+    await this.delay();
+    return found;
+  }
+
+  async renderManifests(request: RenderRequest, signal?: AbortSignal): Promise<readonly Manifest[]> {
+    await this.delay();
+    signal?.throwIfAborted();
+    this.renders.push(request);
+    this.faults.render?.(request);
+    const manifests = sourcesOf(request.application.spec).flatMap(({ position, path, targetRevision }) => {
+      const pin = request.pins.find((one) => one.position === position);
+      return this.#manifestsIn(path, pin?.revision ?? this.repositories.tip(targetRevision));
+    });
+    await this.delay();
+    signal?.throwIfAborted();
+    return manifests;
+  }
+
+  /** Its sets generate nothing. */
+  async expandApplicationSet(): Promise<readonly Application[]> {
+    return [];
+  }
+
+  async updateSpec(application: Application, spec: ApplicationSpec): Promise<void> {
+    await this.delay();
+    this.faults.updateSpec?.(application.name, spec);
+    this.#applications.set(application.name, { ...this.#known(application.name), spec });
+    await this.delay();
+  }
+
+  async sync(request: SyncRequest): Promise<SyncOutcome> {
+    await this.delay();
+    const { name } = request.application;
+    this.#known(name);
+    if (this.#operations.has(name)) throw new DeployerFailure("busy", "another operation is already in progress");
+    this.#operations.add(name);
+    try {
+      this.syncs.push(request);
+      await this.delay();
+      await this.delay();
+      const success = { kind: "succeeded", message: "", resources: [], pruneSkipped: 0, health: "Healthy" } as const;
+      return this.faults.sync?.(request) ?? success;
+    } finally {
+      this.#operations.delete(name);
+    }
+  }
+
+  async sweep(): Promise<number> {
+    return 0;
+  }
+
+  #known(name: ApplicationName): LiveApplication {
+    const found = this.#applications.get(name);
+    if (found === undefined) throw new DeployerFailure("not-found", `${name} does not exist`);
+    return found;
+  }
+
+  #manifestsIn(path: string, at: Revision): readonly Manifest[] {
+    const files = Object.entries(this.repositories.filesAt(at));
+    return files
+      .filter(([file]) => file.startsWith(`${path}/`) && !file.slice(path.length + 1).includes("/"))
+      .flatMap(([, text]) => parseAllDocuments(text))
+      .map((document): unknown => document.toJS())
+      .filter((manifest) => isJsonObject(manifest));
+  }
+}

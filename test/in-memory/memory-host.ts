@@ -1,0 +1,201 @@
+import type { Approval } from "../../src/core/approval.js";
+import type { RepositoryName, Revision } from "../../src/core/brand.js";
+import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../src/core/change-request.js";
+import { HostFailure } from "../../src/core/errors.js";
+import type { CloneSource, CodeHost, MergeOutcome, OwnComment } from "../../src/core/ports.js";
+import type { User } from "../../src/core/user.js";
+import type { HostId } from "../../src/names.js";
+import type { Delay } from "./delay.js";
+import { withChanges, type FileChanges, type MemoryRepositories } from "./memory-repositories.js";
+
+export interface MemoryHostOptions {
+  readonly id: HostId;
+  readonly repository: RepositoryName;
+  readonly repositories: MemoryRepositories;
+  readonly delay: Delay;
+  /** Told when the service merged a change request, as a webhook tells it. */
+  readonly onMerge?: (change: ChangeRequestRef) => void;
+}
+
+interface Held {
+  state: ChangeRequest["state"];
+  readonly author: User;
+  readonly mergeBase: Revision;
+  readonly comments: OwnComment[];
+  /** Logins of those who approved the present head. */
+  approvers: readonly string[];
+}
+
+/** One repository's change requests on a code host, held in memory; its base branch is `main`. */
+export class MemoryHost implements CodeHost {
+  readonly id: HostId;
+  readonly url: string;
+  readonly #options: MemoryHostOptions;
+  readonly #changes: Held[] = [];
+
+  constructor(options: MemoryHostOptions) {
+    this.#options = options;
+    this.id = options.id;
+    this.url = `https://git.example.com/${options.repository}.git`;
+  }
+
+  /** Opens a change request from the tip of `main`. */
+  open(changes: FileChanges, author: User): ChangeRequestRef {
+    const mergeBase = this.#options.repositories.tip("main");
+    this.#changes.push({ state: "open", author, mergeBase, comments: [], approvers: [] });
+    const number = this.#changes.length;
+    this.push(number, changes);
+    return this.ref(number);
+  }
+
+  /** Replaces the head: the merge base with these changes. */
+  push(number: number, changes: FileChanges): Revision {
+    const { repositories } = this.#options;
+    const held = this.#held(number);
+    held.approvers = [];
+    return repositories.commit(headRef(number), withChanges(repositories.filesAt(held.mergeBase), changes));
+  }
+
+  approve(number: number, ...logins: readonly string[]): void {
+    this.#held(number).approvers = logins;
+  }
+
+  /** False when it is not open, or not closed, or cannot be merged. */
+  setState(number: number, state: ChangeRequest["state"]): boolean {
+    const held = this.#held(number);
+    if (held.state === state || held.state === "merged") return false;
+    if (state === "merged") {
+      if (held.state !== "open" || this.#conflicting(number).length > 0) return false;
+      this.#mergeIntoMain(number);
+    }
+    held.state = state;
+    return true;
+  }
+
+  stateOf(number: number): ChangeRequest["state"] {
+    return this.#held(number).state;
+  }
+
+  commentsOf(number: number): readonly string[] {
+    return this.#held(number).comments.map(({ body }) => body);
+  }
+
+  ref(number: number): ChangeRequestRef {
+    return { host: this.id, repository: this.#options.repository, number };
+  }
+
+  async self(): Promise<User> {
+    return { id: "1000", login: "svc-bot", bot: true };
+  }
+
+  async getChangeRequest({ number }: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest> {
+    await this.#options.delay();
+    signal?.throwIfAborted();
+    const facts = this.facts(number);
+    await this.#options.delay();
+    return facts;
+  }
+
+  /** What the host says now, without a pause. */
+  facts(number: number): ChangeRequest {
+    const { repositories } = this.#options;
+    const { state, author, mergeBase } = this.#held(number);
+    return {
+      ...this.ref(number),
+      title: `Change ${number}`,
+      webUrl: `${this.url}/${number}`,
+      author,
+      state,
+      draft: false,
+      fork: false,
+      headBranch: `change-${number}`,
+      baseBranch: "main",
+      defaultBranch: "main",
+      headRevision: repositories.tip(headRef(number)),
+      baseRevision: repositories.tip("main"),
+      mergeBase,
+      repositoryUrls: [this.url],
+    };
+  }
+
+  async mergeability({ number }: ChangeRequestRef): Promise<Mergeability> {
+    await this.#options.delay();
+    return this.#conflicting(number).length > 0 ? "conflicts" : "mergeable";
+  }
+
+  async approval({ number, headRevision }: ChangeRequest): Promise<Approval> {
+    await this.#options.delay();
+    const { approvers } = this.#held(number);
+    const approved = approvers.length > 0 && headRevision === this.facts(number).headRevision;
+    return { approved, approvers: approved ? approvers : [], missing: approved ? undefined : "nobody approved it yet" };
+  }
+
+  async mayCommand(): Promise<boolean> {
+    await this.#options.delay();
+    return true;
+  }
+
+  async cloneSource({ number }: ChangeRequestRef): Promise<CloneSource> {
+    await this.#options.delay();
+    return { url: this.url, authorization: undefined, headRef: headRef(number) };
+  }
+
+  async listOwnComments({ number }: ChangeRequestRef): Promise<readonly OwnComment[]> {
+    await this.#options.delay();
+    return [...this.#held(number).comments];
+  }
+
+  async postComment({ number }: ChangeRequestRef, body: string): Promise<string> {
+    await this.#options.delay();
+    const { comments } = this.#held(number);
+    const id = String(comments.length + 1);
+    comments.push({ id, body });
+    return id;
+  }
+
+  async editComment({ number }: ChangeRequestRef, commentId: string, body: string): Promise<void> {
+    await this.#options.delay();
+    const { comments } = this.#held(number);
+    const index = comments.findIndex(({ id }) => id === commentId);
+    if (index === -1) throw new HostFailure("not-found", "the comment does not exist");
+    comments[index] = { id: commentId, body };
+  }
+
+  async merge(change: ChangeRequest): Promise<MergeOutcome> {
+    await this.#options.delay();
+    if (this.facts(change.number).headRevision !== change.headRevision) {
+      return { kind: "refused", reason: "head moved" };
+    }
+    if (!this.setState(change.number, "merged")) return { kind: "refused", reason: "it cannot be merged now" };
+    this.#options.onMerge?.(this.ref(change.number));
+    await this.#options.delay();
+    return { kind: "merged", note: undefined };
+  }
+
+  #held(number: number): Held {
+    const held = this.#changes[number - 1];
+    if (held === undefined) throw new HostFailure("not-found", `change request ${number} does not exist`);
+    return held;
+  }
+
+  /** Paths that changed on both sides since the merge base, and not to the same text. */
+  #conflicting(number: number): readonly string[] {
+    const { repositories } = this.#options;
+    const { mergeBase, headRevision, baseRevision } = this.facts(number);
+    const ours = new Set(repositories.changed(headRevision, baseRevision));
+    const theirs = new Set(repositories.changed(mergeBase, baseRevision));
+    return repositories.changed(mergeBase, headRevision).filter((path) => theirs.has(path) && ours.has(path));
+  }
+
+  #mergeIntoMain(number: number): void {
+    const { repositories } = this.#options;
+    const { mergeBase, headRevision, baseRevision } = this.facts(number);
+    const head = repositories.filesAt(headRevision);
+    const changes = repositories.changed(mergeBase, headRevision).map((path) => [path, head[path] ?? null] as const);
+    repositories.commit("main", withChanges(repositories.filesAt(baseRevision), Object.fromEntries(changes)));
+  }
+}
+
+function headRef(number: number): string {
+  return `refs/change/${number}/head`;
+}

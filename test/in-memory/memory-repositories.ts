@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import { revision, type Revision } from "../../src/core/brand.js";
+import type { ChangeRequest } from "../../src/core/change-request.js";
+import { HeadMoved, RepositoryFailure } from "../../src/core/errors.js";
+import type { CloneSource, Repositories, RepositorySnapshot } from "../../src/core/ports.js";
+import type { Delay } from "./delay.js";
+
+/** The files of a commit: path to text. */
+export type Files = Readonly<Record<string, string>>;
+/** Files laid over those of a commit; `null` takes one away. */
+export type FileChanges = Readonly<Record<string, string | null>>;
+
+/** One repository with its commits and refs, held in memory. */
+export class MemoryRepositories implements Repositories {
+  readonly #commits = new Map<Revision, Files>();
+  readonly #refs = new Map<string, Revision>();
+
+  constructor(private readonly delay: Delay) {}
+
+  /** Makes a commit and points the ref at it; the same files twice are two commits. */
+  commit(ref: string, files: Files): Revision {
+    const text = JSON.stringify([this.#commits.size, files]);
+    const made = revision(createHash("sha1").update(text).digest("hex"));
+    this.#commits.set(made, files);
+    this.#refs.set(ref, made);
+    return made;
+  }
+
+  tip(ref: string): Revision {
+    const found = this.#refs.get(ref);
+    if (found === undefined) throw new RepositoryFailure(`no ref ${ref}`);
+    return found;
+  }
+
+  filesAt(at: Revision): Files {
+    const files = this.#commits.get(at);
+    if (files === undefined) throw new RepositoryFailure(`no commit ${at}`);
+    return files;
+  }
+
+  /** Paths whose text differs, sorted. */
+  changed(from: Revision, to: Revision): readonly string[] {
+    const [before, after] = [this.filesAt(from), this.filesAt(to)];
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+      .filter((path) => before[path] !== after[path])
+      .sort();
+  }
+
+  async open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot> {
+    await this.delay();
+    signal?.throwIfAborted();
+    if (this.tip(source.headRef) !== change.headRevision) throw new HeadMoved("the head moved while it was fetched");
+    await this.delay();
+    return {
+      list: async (at) => {
+        await this.delay();
+        const files = Object.entries(this.filesAt(at)).sort(([left], [right]) => (left < right ? -1 : 1));
+        return files.map(([path, text]) => ({
+          path,
+          kind: "file",
+          blob: createHash("sha1").update(text).digest("hex"),
+        }));
+      },
+      read: async (at, paths) => {
+        await this.delay();
+        const files = this.filesAt(at);
+        return new Map(
+          paths.flatMap((path): [string, string][] => {
+            const text = files[path];
+            return text === undefined ? [] : [[path, text]];
+          }),
+        );
+      },
+      changedPaths: async (from, to) => {
+        await this.delay();
+        return this.changed(from, to);
+      },
+    };
+  }
+}
+
+/** These files with the changes laid over them. */
+export function withChanges(files: Files, changes: FileChanges): Files {
+  const laid = Object.entries({ ...files, ...changes });
+  return Object.fromEntries(laid.filter((entry): entry is [string, string] => entry[1] !== null));
+}

@@ -1,0 +1,80 @@
+import { changeRequestKey } from "../../src/core/change-request.js";
+import type { Deployer, LockStore } from "../../src/core/ports.js";
+import type { Happened } from "./lock-history.js";
+
+/** What happened at the ports of all cores, in one common time. */
+export class Recorder {
+  readonly history: Happened[] = [];
+  #time = 0;
+
+  now(): number {
+    this.#time += 1;
+    return this.#time;
+  }
+
+  /** The same store; each acquire and release is written down. */
+  locks(store: LockStore): LockStore {
+    return {
+      acquire: async (request, at) => {
+        const common = {
+          kind: "acquire" as const,
+          application: request.application,
+          by: changeRequestKey(request.holder),
+        };
+        const start = this.now();
+        try {
+          const attempt = await store.acquire(request, at);
+          const outcome = attempt.kind === "held" ? "held" : attempt.fresh ? "fresh" : "refreshed";
+          this.history.push({ ...common, start, end: this.now(), outcome });
+          return attempt;
+        } catch (error) {
+          this.history.push({ ...common, start, end: this.now(), outcome: undefined });
+          throw error;
+        }
+      },
+      release: async (application, by) => {
+        const common = { kind: "release" as const, application, by: by === "anyone" ? by : changeRequestKey(by) };
+        const start = this.now();
+        try {
+          const outcome = await store.release(application, by);
+          this.history.push({ ...common, start, end: this.now(), outcome });
+          return outcome;
+        } catch (error) {
+          this.history.push({ ...common, start, end: this.now(), outcome: undefined });
+          throw error;
+        }
+      },
+      find: (application) => store.find(application),
+      list: (holder) => store.list(holder),
+      ping: () => store.ping(),
+    };
+  }
+
+  /** The same deployer; each sync is written down, whatever becomes of it. */
+  deployer(deployer: Deployer): Deployer {
+    return {
+      check: () => deployer.check(),
+      naming: () => deployer.naming(),
+      listApplications: (signal) => deployer.listApplications(signal),
+      findApplication: (name, signal) => deployer.findApplication(name, signal),
+      renderManifests: (request, signal) => deployer.renderManifests(request, signal),
+      expandApplicationSet: (set, signal) => deployer.expandApplicationSet(set, signal),
+      updateSpec: (application, spec) => deployer.updateSpec(application, spec),
+      sweep: (now) => deployer.sweep(now),
+      sync: async (request) => {
+        const start = this.now();
+        try {
+          return await deployer.sync(request);
+        } finally {
+          this.history.push({
+            kind: "sync",
+            application: request.application.name,
+            by: changeRequestKey(request.change),
+            start,
+            end: this.now(),
+          });
+        }
+      },
+    };
+  }
+}

@@ -1,0 +1,227 @@
+import { repositoryName } from "../../src/core/brand.js";
+import { changeRequestKey, type ChangeRequestRef } from "../../src/core/change-request.js";
+import { createManifestScanner } from "../../src/core/detect/manifests.js";
+import type { HostEvent } from "../../src/core/event.js";
+import type { EventQueue, LockStore } from "../../src/core/ports.js";
+import { handleEvent } from "../../src/handle-event.js";
+import { createInProcessQueue } from "../../src/queue/in-process.js";
+import { reconcile } from "../../src/reconcile.js";
+import type { Dependencies } from "../../src/run.js";
+import type { Stores } from "../../src/store/stores.js";
+import { systemClock } from "../../src/system-clock.js";
+import { randomDelay, seededRandom, type Delay } from "../in-memory/delay.js";
+import { MemoryDeployer } from "../in-memory/memory-deployer.js";
+import { MemoryHost } from "../in-memory/memory-host.js";
+import { MemoryRepositories, type FileChanges } from "../in-memory/memory-repositories.js";
+import { testConfig } from "../in-memory/test-config.js";
+import { recordingLog } from "../recording-log.js";
+import { applicationResource, asYaml, configMap } from "../scenarios/resources.js";
+import type { Action, Interleaving } from "./interleaving.js";
+import { judge, type Happened } from "./lock-history.js";
+import { Recorder } from "./recorded-ports.js";
+
+const REPOSITORY = repositoryName("acme/deploy");
+const URL = `https://git.example.com/${REPOSITORY}.git`;
+const NAMES = ["web", "api", "db"];
+const ANA = { id: "1", login: "ana", bot: false };
+const CONFIG = testConfig({ auto_merge: true });
+/** So many of a hundred syncs fail, which leaves their locks. */
+const FAILING_SYNCS = 0.2;
+
+export interface Outcome {
+  readonly violations: readonly string[];
+  readonly history: readonly Happened[];
+}
+
+/** Plays the events through two whole cores on one store, which is empty, and judges what happened when all is at rest. */
+export async function runInterleaving(
+  given: Interleaving,
+  stores: readonly [Stores, Stores],
+  replaceLocks: (store: LockStore, delay: Delay) => LockStore = (store) => store,
+): Promise<Outcome> {
+  const world = new World(given, stores, replaceLocks);
+  for (const { action, change, core, after } of given.steps) {
+    if (after === "rest") await world.rest();
+    else for (let left = PAUSES[after]; left > 0; left -= 1) await world.pause();
+    world.act((change % given.opened.length) + 1, core, action);
+  }
+  return world.judge(stores[0].locks);
+}
+
+const PAUSES = { "at-once": 0, pause: 1, pauses: 12 } as const;
+
+class World {
+  readonly pause: Delay;
+  readonly #names: readonly string[];
+  readonly #host: MemoryHost;
+  readonly #queues: readonly [EventQueue, EventQueue];
+  readonly #dependencies: Dependencies;
+  readonly #recorder = new Recorder();
+  readonly #log = recordingLog();
+  /** Webhooks that are on their way. */
+  readonly #deliveries = new Set<Promise<unknown>>();
+  #sent = 0;
+
+  constructor(
+    { applications, opened, seed }: Interleaving,
+    stores: readonly [Stores, Stores],
+    replaceLocks: (store: LockStore, delay: Delay) => LockStore,
+  ) {
+    const random = seededRandom(seed);
+    const delay = randomDelay(random);
+    this.pause = delay;
+    this.#names = NAMES.slice(0, applications);
+    const repositories = new MemoryRepositories(delay);
+    repositories.commit("main", Object.fromEntries(this.#names.flatMap(filesOf)));
+    const deployer = new MemoryDeployer(repositories, delay);
+    for (const name of this.#names) deployer.add(name, specOf(name));
+    deployer.faults.sync = () => {
+      return random() < FAILING_SYNCS ? { kind: "failed", message: "it failed", resources: [] } : undefined;
+    };
+    this.#host = new MemoryHost({
+      id: "hostb",
+      repository: REPOSITORY,
+      repositories,
+      delay,
+      onMerge: (change) =>
+        this.#deliver(random() < 0.5 ? 0 : 1, { kind: "closed", merged: true, ...this.#origin(change) }),
+    });
+    const core = (own: Stores): Dependencies => ({
+      config: CONFIG,
+      hosts: { hostb: this.#host },
+      repositories,
+      deployer: this.#recorder.deployer(deployer),
+      locks: this.#recorder.locks(replaceLocks(own.locks, delay)),
+      plans: own.plans,
+      deployments: own.deployments,
+      scanner: createManifestScanner(),
+      clock: systemClock,
+      log: this.#log,
+      temporaryApps: "auto",
+      newRun: () => String((this.#sent += 1)),
+    });
+    const queue = (dependencies: Dependencies) =>
+      createInProcessQueue({
+        concurrency: 10,
+        run: (event, signal) => handleEvent(event, dependencies, signal),
+        log: this.#log,
+        clock: systemClock,
+      });
+    const cores = [core(stores[0]), core(stores[1])] as const;
+    this.#dependencies = cores[0];
+    this.#queues = [queue(cores[0]), queue(cores[1])];
+    for (const { touches, core } of opened) {
+      const change = this.#host.open(this.#changes(this.#sent, touches, false), ANA);
+      this.#deliver(core, { kind: "updated", reason: "opened", ...this.#origin(change) });
+    }
+  }
+
+  /** Changes the world at once; the webhook comes to the core a little later. */
+  act(number: number, core: 0 | 1, action: Action): void {
+    const origin = this.#origin(this.#host.ref(number));
+    switch (action.kind) {
+      case "push":
+        this.#host.push(number, this.#changes(number, action.touches, action.definition));
+        if (this.#host.stateOf(number) !== "open") return;
+        this.#deliver(core, { kind: "updated", reason: "pushed", ...origin });
+        return;
+      case "close":
+        if (this.#host.setState(number, "closed")) this.#deliver(core, { kind: "closed", merged: false, ...origin });
+        return;
+      case "merge":
+        if (this.#host.setState(number, "merged")) this.#deliver(core, { kind: "closed", merged: true, ...origin });
+        return;
+      case "reopen":
+        if (this.#host.setState(number, "open")) {
+          this.#deliver(core, { kind: "updated", reason: "reopened", ...origin });
+        }
+        return;
+      case "plan":
+      case "sync":
+      case "unlock":
+      case "rollback": {
+        const { application } = action;
+        const name = application === undefined ? undefined : this.#names[application % this.#names.length];
+        const body = `svc ${action.kind}${name === undefined ? "" : ` -a ${name}`}`;
+        this.#deliver(core, { kind: "commented", commentId: origin.delivery, body, author: ANA, ...origin });
+      }
+    }
+  }
+
+  /** Resolves when no webhook is on its way and both cores are idle. */
+  async rest(): Promise<void> {
+    do {
+      await Promise.all(this.#deliveries);
+      await Promise.all(this.#queues.map((queue) => queue.idle()));
+    } while (this.#deliveries.size > 0);
+  }
+
+  async judge(locks: LockStore): Promise<Outcome> {
+    await this.rest();
+    const { history } = this.#recorder;
+    // A machine that stands still for half a second loses calls to the store; the service cleans up after those.
+    if (history.some((one) => one.kind !== "sync" && one.outcome === undefined)) {
+      await reconcile({ ...this.#dependencies, queue: this.#queues[0] });
+      await this.rest();
+    }
+    const { violations, heldAtEnd } = judge(history);
+    const left = await locks.list();
+    const holders = new Map(left.map(({ application, holder }) => [application, changeRequestKey(holder)]));
+    const orphans = left
+      .filter(({ holder }) => this.#host.stateOf(holder.number) !== "open")
+      .map(({ application, holder }) => `${application} is locked by ${changeRequestKey(holder)}, which is closed`);
+    const lost = [...heldAtEnd]
+      .filter(([application, holder]) => holders.get(application) !== holder)
+      .map(([application, holder]) => `${application} was locked by ${holder} and the lock is gone`);
+    const broken = this.#log.lines
+      .filter(({ text }) => text === "event failed" || text === "command failed" || text === "run failed")
+      .map(({ fields }) => `unexpected: ${String(fields.err)}`);
+    return { violations: [...violations, ...orphans, ...lost, ...broken], history };
+  }
+
+  #deliver(core: 0 | 1, event: HostEvent): void {
+    const delivery: Promise<unknown> = this.pause()
+      .then(() => this.#queues[core].push(event))
+      .finally(() => this.#deliveries.delete(delivery));
+    this.#deliveries.add(delivery);
+  }
+
+  #origin(change: ChangeRequestRef): { readonly delivery: string; readonly change: ChangeRequestRef } {
+    this.#sent += 1;
+    return { delivery: `hostb-${this.#sent}`, change };
+  }
+
+  /** Files that each touched application reads; every change request has its own, so that none is in conflict. */
+  #changes(number: number, touched: readonly boolean[], definition: boolean): FileChanges {
+    const names = this.#names.filter((_, index) => touched[index]);
+    this.#sent += 1;
+    const files = names.map((name) => {
+      return [`apps/${name}/from-${number}.yaml`, configMap(`${name}-${number}`, { value: String(this.#sent) })];
+    });
+    const [first] = names;
+    const defined =
+      definition && first !== undefined
+        ? { [`argocd/${first}.yaml`]: asYaml(resourceOf(first, `ns-${this.#sent}`)) }
+        : {};
+    return { "README.md": String(this.#sent), ...(Object.fromEntries(files) as FileChanges), ...defined };
+  }
+}
+
+function filesOf(name: string): readonly (readonly [string, string])[] {
+  return [
+    [`apps/${name}/configmap.yaml`, configMap(name, { value: "1" })],
+    [`argocd/${name}.yaml`, asYaml(resourceOf(name))],
+  ];
+}
+
+function resourceOf(name: string, namespace = "guestbook"): object {
+  return applicationResource(name, { repoURL: URL, spec: specOf(name, namespace) });
+}
+
+function specOf(name: string, namespace = "guestbook") {
+  return {
+    project: "default",
+    source: { repoURL: URL, path: `apps/${name}`, targetRevision: "main" },
+    destination: { server: "https://kubernetes.default.svc", namespace },
+  };
+}

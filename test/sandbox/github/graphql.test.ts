@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { connected } from "./connected.js";
+
+const owner = "acme";
+const repo = "deploy";
+const name = `${owner}/${repo}`;
+let world: Awaited<ReturnType<typeof connected>>;
+let octokit: Awaited<ReturnType<typeof world.client>>;
+
+beforeAll(async () => {
+  world = await connected();
+  await world.github.createRepository(name, { "a.yaml": "one\n" });
+  octokit = await world.client(name);
+  for (const login of ["bo", "cy"]) world.github.setAccess(name, login, "write");
+});
+afterAll(() => world.stop());
+
+const approval = `query($owner: String!, $repo: String!, $number: Int!) {
+  repository(owner: $owner, name: $repo) {
+    pullRequest(number: $number) {
+      headRefOid isDraft mergeable mergeStateStatus state merged isCrossRepository baseRefName reviewDecision
+      author { __typename login }
+      latestOpinionatedReviews(first: 100, writersOnly: true) {
+        nodes { state author { __typename login ... on User { databaseId } } authorCanPushToRepository commit { oid } submittedAt }
+        pageInfo { hasNextPage endCursor }
+      }
+    }
+  }
+}`;
+
+interface Answer {
+  repository: {
+    pullRequest: {
+      mergeable: string;
+      reviewDecision: string | null;
+      latestOpinionatedReviews: { nodes: { state: string; author: { login: string }; commit: { oid: string } }[] };
+    };
+  };
+}
+
+async function ask(number: number): Promise<Answer["repository"]["pullRequest"]> {
+  return (await octokit.graphql<Answer>(approval, { owner, repo, number })).repository.pullRequest;
+}
+
+describe("approval", () => {
+  test("is given by the newest verdict of each writer, on its commit", async () => {
+    const number = await world.github.open({ repository: name, by: "ana", changes: { "a.yaml": "2\n" } });
+    const first = world.github.changeRequest(name, number).headRevision;
+    expect(await ask(number)).toMatchObject({
+      headRefOid: first,
+      isDraft: false,
+      mergeable: "MERGEABLE",
+      mergeStateStatus: "CLEAN",
+      state: "OPEN",
+      merged: false,
+      isCrossRepository: false,
+      baseRefName: "main",
+      reviewDecision: null,
+      author: { __typename: "User", login: "ana" },
+      latestOpinionatedReviews: { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } },
+    });
+    await world.github.review(name, number, "bo", "request-changes");
+    await world.github.review(name, number, "cy", "approve");
+    await world.github.review(name, number, "stranger", "approve");
+    const head = await world.github.push(name, number, { "a.yaml": "3\n" });
+    await world.github.review(name, number, "bo", "approve");
+    await world.github.review(name, number, "bo", "comment");
+    const { latestOpinionatedReviews } = await ask(number);
+    expect(
+      latestOpinionatedReviews.nodes.map(({ state, author, commit }) => [state, author.login, commit.oid]),
+    ).toEqual([
+      ["APPROVED", "cy", first],
+      ["APPROVED", "bo", head],
+    ]);
+  });
+
+  test("has a decision only where reviews are required", async () => {
+    const number = await world.github.open({ repository: name, by: "ana", changes: { d: "2\n" } });
+    world.github.requireReviews(name, 2);
+    const decisions: unknown[] = [(await ask(number)).reviewDecision];
+    for (const [by, verdict] of [
+      ["bo", "approve"],
+      ["stranger", "approve"],
+      ["cy", "request-changes"],
+      ["cy", "approve"],
+    ] as const) {
+      await world.github.review(name, number, by, verdict);
+      decisions.push((await ask(number)).reviewDecision);
+    }
+    world.github.requireReviews(name, 0);
+    expect(decisions).toEqual([
+      "REVIEW_REQUIRED",
+      "REVIEW_REQUIRED",
+      "REVIEW_REQUIRED",
+      "CHANGES_REQUESTED",
+      "APPROVED",
+    ]);
+  });
+});
+
+test("mergeability that is still computed is UNKNOWN, and one document is one read", async () => {
+  const number = await world.github.open({ repository: name, by: "ana", changes: { m: "2\n" } });
+  world.github.delayMergeability(name, number, 1);
+  expect(await ask(number)).toMatchObject({ mergeable: "UNKNOWN", mergeStateStatus: "UNKNOWN" });
+  expect(await ask(number)).toMatchObject({ mergeable: "MERGEABLE", mergeStateStatus: "CLEAN" });
+});
+
+test("a comment is minimised", async () => {
+  const number = await world.github.open({ repository: name, by: "ana", changes: { c: "2\n" } });
+  const { data } = await octokit.rest.issues.createComment({ owner, repo, issue_number: number, body: "old plan" });
+  const minimize = `mutation($id: ID!) {
+    minimizeComment(input: { subjectId: $id, classifier: OUTDATED }) { minimizedComment { isMinimized minimizedReason } }
+  }`;
+  expect(await octokit.graphql(minimize, { id: data.node_id })).toEqual({
+    minimizeComment: { minimizedComment: { isMinimized: true, minimizedReason: "outdated" } },
+  });
+  const lost = octokit.graphql(minimize, { id: "IC_nothing" });
+  await expect(lost).rejects.toMatchObject({ errors: [{ type: "NOT_FOUND", path: ["minimizeComment"] }] });
+});
+
+test.each([
+  { what: "repository", owner, repo: "no", number: 1, path: ["repository"] },
+  { what: "pull request", owner, repo, number: 999, path: ["repository", "pullRequest"] },
+])("an unknown $what is an error in an answer with status 200", async ({ path, ...variables }) => {
+  await expect(octokit.graphql(approval, variables)).rejects.toMatchObject({
+    name: "GraphqlResponseError",
+    errors: [{ type: "NOT_FOUND", path, message: expect.stringContaining("Could not resolve to a") }],
+  });
+});
+
+test("what was asked so far was in GitHub's schema", () => {
+  expect(world.github.violations).toEqual([]);
+  expect(world.github.graphqlDocuments).toContain(approval);
+});
+
+test.each([
+  { fault: "a field that the schema lacks", query: "{ viewer { loginn } }", says: /Cannot query field "loginn"/ },
+  { fault: "broken syntax", query: "{ viewer {", says: /Syntax Error/ },
+  {
+    fault: "a wrong variable",
+    query: 'query($n: Int!) { repository(owner: "a", name: "b") { pullRequest(number: $n) { id } } }',
+    says: /Variable "\$n"/,
+  },
+  {
+    fault: "a field that the sandbox has no answer for",
+    query: "{ viewer { bioHTML } }",
+    says: /does not serve User\.bioHTML/,
+  },
+])("$fault is refused and noted", async ({ query, says }) => {
+  const before = world.github.violations.length;
+  await expect(octokit.graphql(query)).rejects.toMatchObject({
+    errors: expect.arrayContaining([expect.objectContaining({ message: expect.stringMatching(says) })]),
+  });
+  expect(world.github.violations.slice(before).join("\n")).toMatch(says);
+});
+
+test("a connection without a page size is refused", async () => {
+  const number = await world.github.open({ repository: name, by: "ana", changes: { p: "2\n" } });
+  const query = `{ repository(owner: "acme", name: "deploy") { pullRequest(number: ${number}) { reviews { totalCount } } } }`;
+  await expect(octokit.graphql(query)).rejects.toMatchObject({ errors: [{ type: "MISSING_PAGINATION_BOUNDARIES" }] });
+});
+
+test("a wrong token is 401", async () => {
+  const headers = { authorization: "bearer nonsense", "content-type": "application/json" };
+  const response = await fetch(`${world.github.url}/api/graphql`, {
+    method: "POST",
+    headers,
+    body: `{"query":"{viewer{login}}"}`,
+  });
+  expect([response.status, await response.json()]).toEqual([
+    401,
+    expect.objectContaining({ message: "Bad credentials" }),
+  ]);
+});

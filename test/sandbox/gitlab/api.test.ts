@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { projectPath, refusal, repository, startWorld, token, type World } from "./world.js";
+
+let world: World;
+beforeEach(async () => {
+  world = await startWorld();
+});
+afterEach(async () => {
+  await world.stop();
+});
+
+describe("the token", () => {
+  test.each([
+    ["no token", {}],
+    ["another token", { "private-token": "glpat-wrong" }],
+    ["a prefix of it", { "private-token": token.slice(0, -1) }],
+    ["another bearer", { authorization: "Bearer glpat-wrong" }],
+  ])("%s is answered 401", async (_, headers) => {
+    const answer = await fetch(`${world.forge.url}/api/v4/user`, { headers: headers as Record<string, string> });
+    expect(answer.status).toBe(401);
+    expect(await answer.json()).toEqual({ message: "401 Unauthorized" });
+  });
+
+  test("may come as a bearer", async () => {
+    const answer = await fetch(`${world.forge.url}/api/v4/user`, { headers: { authorization: `Bearer ${token}` } });
+    expect(answer.status).toBe(200);
+  });
+
+  test("belongs to the bot, and tells its own scopes and end", async () => {
+    const user = await world.client.Users.showCurrentUser();
+    expect(user).toMatchObject({ id: 900, username: "project_42_bot_4ffca233d8298ea1", bot: true, state: "active" });
+    const self = await world.client.PersonalAccessTokens.show();
+    expect(self).toMatchObject({ user_id: 900, scopes: ["api"], active: true, revoked: false });
+    expect((await world.client.Metadata.show()).enterprise).toBe(true);
+    expect((await world.call("GET", "/api/v4/version")).body).toMatchObject({ version: "19.5.0" });
+    expect(world.forge.violations).toEqual([]);
+  });
+});
+
+test("a project is found by its full path, nested groups included, and by its number", async () => {
+  const byPath = await world.client.Projects.show(repository);
+  expect(byPath).toMatchObject({ path_with_namespace: repository, default_branch: "main", path: "gitops" });
+  expect(byPath.http_url_to_repo).toBe(world.forge.cloneUrl(repository));
+  expect((await world.client.Projects.show(byPath.id)).path_with_namespace).toBe(repository);
+  expect(await refusal(world.client.Projects.show("acme/other"))).toEqual({
+    status: 404,
+    text: "404 Project Not Found",
+  });
+  expect(world.forge.violations).toEqual([]);
+});
+
+test("a project that the bot was taken out of does not exist for it", async () => {
+  world.forge.setAccess(repository, world.forge.bot.username, "none");
+  expect(await refusal(world.client.Projects.show(repository))).toMatchObject({ status: 404 });
+});
+
+test("members have GitLab's levels, strangers are 404", async () => {
+  world.forge.setAccess(repository, "ana", "write");
+  world.forge.setAccess(repository, "bo", "admin");
+  world.forge.setAccess(repository, "gus", "read");
+  const number = await world.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
+  const { author } = await world.client.MergeRequests.show(repository, number);
+  const show = (id: number): Promise<unknown> =>
+    world.client.ProjectMembers.show(repository, id, { includeInherited: true });
+  expect(await show(author.id)).toMatchObject({ username: "ana", access_level: 30, state: "active" });
+  world.forge.block("ana");
+  expect(await show(author.id)).toMatchObject({ state: "blocked" });
+  world.forge.setAccess(repository, "ana", "none");
+  expect(await refusal(show(author.id))).toEqual({ status: 404, text: "404 Not found" });
+  const again = await startWorld();
+  const other = await again.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
+  expect((await again.client.MergeRequests.show(repository, other)).author.id).toBe(author.id);
+  await again.stop();
+  expect(world.forge.violations).toEqual([]);
+});
+
+describe("a merge request", () => {
+  test("is answered in full", async () => {
+    const number = await world.forge.open({
+      repository,
+      by: "ana",
+      title: "More web",
+      changes: { "apps/web.yaml": "replicas: 2\n", "apps/api.yaml": null },
+    });
+    await world.forge.pushToBranch(repository, "main", { "README.md": "hello\n" });
+    const shown = await world.client.MergeRequests.show(repository, number, { includeDivergedCommitsCount: true });
+    const seen = world.forge.changeRequest(repository, number);
+    expect(shown).toMatchObject({
+      iid: 1,
+      title: "More web",
+      state: "opened",
+      draft: false,
+      sha: seen.headRevision,
+      source_branch: "change-1",
+      target_branch: "main",
+      changes_count: "2",
+      has_conflicts: false,
+      merge_status: "can_be_merged",
+      detailed_merge_status: "mergeable",
+      diverged_commits_count: 1,
+      author: { username: "ana" },
+      user: { can_merge: true },
+    });
+    expect(shown.source_project_id).toBe(shown.target_project_id);
+    expect(shown.id).not.toBe(shown.iid);
+    const base = await world.client.Repositories.mergeBase(repository, ["main", shown.sha]);
+    expect(shown.diff_refs).toMatchObject({ head_sha: shown.sha, base_sha: base.id });
+    expect(world.forge.violations).toEqual([]);
+  });
+
+  test("tells of conflicts only after the check", async () => {
+    const number = await world.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
+    await world.forge.pushToBranch(repository, "main", { "apps/web.yaml": "replicas: 9\n" });
+    world.forge.delayMergeability(repository, number, 2);
+    const read = async (): Promise<unknown[]> => {
+      const shown = await world.client.MergeRequests.show(repository, number);
+      return [shown.detailed_merge_status, shown.has_conflicts];
+    };
+    expect(await read()).toEqual(["checking", false]);
+    expect(await read()).toEqual(["checking", false]);
+    expect(await read()).toEqual(["conflict", true]);
+    await world.forge.markDraft(repository, number, true);
+    expect(await read()).toEqual(["draft_status", true]);
+  });
+
+  test("a change of either branch makes the check start anew", async () => {
+    const number = await world.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
+    const status = async (): Promise<string> =>
+      (await world.client.MergeRequests.show(repository, number)).detailed_merge_status;
+    expect(await status()).toBe("mergeable");
+    await world.forge.pushToBranch(repository, "main", { "apps/web.yaml": "replicas: 9\n" });
+    expect(await status()).toBe("conflict");
+    await world.forge.pushToBranch(repository, "main", { "apps/web.yaml": "replicas: 1\n" });
+    expect(await status()).toBe("mergeable");
+  });
+
+  test("each push and each new target is a version, newest first", async () => {
+    await world.forge.pushToBranch(repository, "release", { "notes.md": "r\n" });
+    const number = await world.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
+    const first = world.forge.changeRequest(repository, number).headRevision;
+    const second = await world.forge.push(repository, number, { "apps/web.yaml": "replicas: 3\n" });
+    const third = await world.forge.pushSilently(repository, number, { "apps/web.yaml": "replicas: 4\n" });
+    await world.forge.retarget(repository, number, "release");
+    const versions = await world.client.MergeRequests.allDiffVersions(repository, number);
+    expect(versions.map(({ head_commit_sha }) => head_commit_sha)).toEqual([third, third, second, first]);
+    const times = versions.map(({ created_at }) => created_at);
+    expect(new Set(times).size).toBe(4);
+    expect(times).toEqual([...times].sort().reverse());
+    expect(world.forge.violations).toEqual([]);
+  });
+
+  test("a fork has a project of its own, closed to the bot", async () => {
+    const number = await world.forge.open({
+      repository,
+      by: "olga",
+      fork: true,
+      branch: "patch-1",
+      draft: true,
+      changes: { "apps/web.yaml": "replicas: 7\n" },
+    });
+    const shown = await world.client.MergeRequests.show(repository, number);
+    expect(shown.source_project_id).not.toBe(shown.target_project_id);
+    expect(shown).toMatchObject({ draft: true, source_branch: "patch-1" });
+    expect(shown.title).toMatch(/^Draft: /);
+    expect(await refusal(world.client.Projects.show(shown.source_project_id))).toMatchObject({ status: 404 });
+  });
+
+  test.each([
+    ["a number that is not there", "/merge_requests/99", 404, { message: "404 Not found" }],
+    ["no number", "/merge_requests/abc", 400, { error: "merge_request_iid is invalid" }],
+  ])("%s", async (_, path, status, body) => {
+    expect(await world.call("GET", `${projectPath}${path}`)).toEqual({ status, body });
+  });
+
+  test("its life shows in its state", async () => {
+    const number = await world.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
+    const read = async (): Promise<unknown> => world.client.MergeRequests.show(repository, number);
+    await world.forge.close(repository, number);
+    expect(await read()).toMatchObject({
+      state: "closed",
+      detailed_merge_status: "not_open",
+      closed_by: { username: "ana" },
+    });
+    await world.forge.reopen(repository, number);
+    expect(await read()).toMatchObject({ state: "opened", detailed_merge_status: "mergeable", closed_by: null });
+    await world.forge.mergeByHand(repository, number, "bo");
+    expect(await read()).toMatchObject({ state: "merged", merged_by: { username: "bo" } });
+    expect(world.forge.changeRequest(repository, number)).toMatchObject({ state: "merged", mergedBy: "bo" });
+    await expect(world.forge.close(repository, number)).rejects.toThrow("merged");
+  });
+});
+
+test("faults come before everything else, and requests are written down", async () => {
+  world.forge.faults.add({ path: /\/user$/, times: 1, fault: { kind: "status", status: 500 } });
+  expect((await fetch(`${world.forge.url}/api/v4/user`)).status).toBe(500);
+  expect((await fetch(`${world.forge.url}/api/v4/user`)).status).toBe(401);
+  await world.client.Users.showCurrentUser();
+  expect(world.forge.requests).toEqual([
+    { method: "GET", path: "/api/v4/user", authorization: undefined },
+    { method: "GET", path: "/api/v4/user", authorization: undefined },
+    { method: "GET", path: "/api/v4/user", authorization: token },
+  ]);
+});

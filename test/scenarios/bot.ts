@@ -1,0 +1,258 @@
+import { afterEach, expect } from "@jest/globals";
+import { pino } from "pino";
+import { stringify } from "yaml";
+import type { ArgoCdOptions } from "../../sandbox/argocd/argocd.js";
+import type { FileChanges, Forge, OpenRequest, SeenChangeRequest } from "../../sandbox/forge.js";
+import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox, type SandboxWorld } from "../../sandbox/world.js";
+import { loadServerConfig } from "../../src/config/server.js";
+import { repositoryName } from "../../src/core/brand.js";
+import type { ChangeRequestRef } from "../../src/core/change-request.js";
+import type { HostId } from "../../src/names.js";
+import { startService, type Service } from "../../src/service.js";
+import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
+import type { Stores } from "../../src/store/stores.js";
+import { JumpClock } from "../jump-clock.js";
+import { applicationResource, repositoryOf } from "./resources.js";
+
+export const HOSTS: readonly HostId[] = ["hosta", "hostb"];
+export const REPOSITORY = "acme/deploy";
+const SECRET = "sandbox-webhook-secret";
+
+type Settings = Readonly<Record<string, unknown>>;
+
+export interface BotOptions {
+  readonly host: HostId;
+  /** Names of applications that Argo CD runs and the repository describes; `web` and `api` when absent. */
+  readonly applications?: readonly string[];
+  /** More files of the repository's main branch; `null` takes one away. */
+  readonly files?: (cloneUrl: string) => FileChanges;
+  /** Sections of `svc.yaml`, laid over those that point at the sandbox. */
+  readonly config?: Readonly<Record<string, Settings | readonly Settings[]>>;
+  readonly argocd?: Partial<ArgoCdOptions>;
+  readonly gitlab?: { readonly edition: "ce" | "free" | "premium" };
+  /** The store; an embedded one when absent. */
+  readonly stores?: (clock: JumpClock) => Stores;
+  /** Objects of the world are prepared before the service starts. */
+  readonly prepare?: (world: SandboxWorld, forge: Forge) => Promise<void> | void;
+  /** Where the log goes; nowhere when absent. */
+  readonly log?: (line: string) => void;
+  /** False for scenarios that change real Applications on purpose by other means than the service. */
+  readonly checkChanges?: boolean;
+}
+
+const running = new Set<Bot>();
+
+afterEach(async () => {
+  const bots = [...running];
+  running.clear();
+  for (const bot of bots) await bot.end();
+});
+
+/** The real service against the sandbox over HTTP, with signed webhooks, one code host and an Argo CD. */
+export async function startBot(options: BotOptions): Promise<Bot> {
+  const { host } = options;
+  const world = await startSandbox({
+    github: host === "hosta",
+    gitlab: host === "hostb" ? (options.gitlab ?? true) : false,
+    argocd: options.argocd,
+  });
+  try {
+    return await furnish(world, options);
+  } catch (error) {
+    await world.stop();
+    throw error;
+  }
+}
+
+async function furnish(world: SandboxWorld, options: BotOptions): Promise<Bot> {
+  const { host, applications = ["web", "api"] } = options;
+  const forge = host === "hosta" ? world.github : world.gitlab;
+  if (forge === undefined) throw new Error("the sandbox has no code host");
+  const cloneUrl = `${forge.url}/${REPOSITORY}.git`;
+  const files = { ...repositoryOf(applications, cloneUrl), ...options.files?.(cloneUrl) };
+  await forge.createRepository(REPOSITORY, withoutNull(files));
+  for (const login of ["ana", "bo"]) forge.setAccess(REPOSITORY, login, "write");
+  for (const name of applications) world.argocd.addApplication(applicationResource(name, { repoURL: cloneUrl }));
+  await options.prepare?.(world, forge);
+  const clock = new JumpClock();
+  const stores = options.stores?.(clock) ?? createMemoryStores(clock);
+  const service = await startService(configFor(world, options), loggerFor(options), { clock, stores });
+  forge.connect({ url: `${service.url}/webhook/${host}`, secret: SECRET });
+  const bot = new Bot({ host, world, forge, service, clock, stores, options });
+  running.add(bot);
+  return bot;
+}
+
+/** The configuration goes through the real parser. */
+function configFor(world: SandboxWorld, { config = {} }: BotOptions) {
+  const sections: Record<string, unknown> = {
+    server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com", log_level: "debug" },
+    deployer: { server_url: world.argocd.url, token: world.argocdToken },
+    ...(world.github === undefined
+      ? {}
+      : {
+          hosta: {
+            app_id: GITHUB_APP.id,
+            private_key: appKeys().privateKey,
+            webhook_secret: SECRET,
+            api_url: world.github.apiUrl,
+            web_url: world.github.url,
+          },
+        }),
+    ...(world.gitlab === undefined
+      ? {}
+      : { hostb: { url: world.gitlab.url, token: GITLAB_TOKEN, webhook_secret: SECRET } }),
+  };
+  const laid = Object.keys(config).length === 0 ? [] : [{ name: "test.yaml", text: stringify(config) }];
+  const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(sections) }, ...laid], {});
+  if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
+  return loaded.config;
+}
+
+function loggerFor({ log }: BotOptions) {
+  if (log === undefined) return pino({ level: process.env.SVC_TEST_LOG ?? "silent" });
+  return pino({ level: "debug" }, { write: log });
+}
+
+function withoutNull(files: FileChanges): FileChanges {
+  return Object.fromEntries(Object.entries(files).filter(([, content]) => content !== null));
+}
+
+interface BotParts {
+  readonly host: HostId;
+  readonly world: SandboxWorld;
+  readonly forge: Forge;
+  readonly service: Service;
+  readonly clock: JumpClock;
+  readonly stores: Stores;
+  readonly options: BotOptions;
+}
+
+/** A conversation with the service, as people on a code host have it. */
+export class Bot {
+  readonly host: HostId;
+  readonly world: SandboxWorld;
+  readonly forge: Forge;
+  readonly service: Service;
+  readonly clock: JumpClock;
+  readonly stores: Stores;
+  readonly #options: BotOptions;
+  /** Applications that a command was allowed to touch. */
+  readonly #expected = new Set<string>();
+
+  constructor(parts: BotParts) {
+    this.host = parts.host;
+    this.world = parts.world;
+    this.forge = parts.forge;
+    this.service = parts.service;
+    this.clock = parts.clock;
+    this.stores = parts.stores;
+    this.#options = parts.options;
+  }
+
+  get argocd(): SandboxWorld["argocd"] {
+    return this.world.argocd;
+  }
+
+  /** Opens a change request by `ana` and waits for what follows. */
+  async open(changes: FileChanges, more: Partial<OpenRequest> = {}): Promise<number> {
+    const number = await this.forge.open({ repository: REPOSITORY, by: "ana", changes, ...more });
+    await this.idle();
+    return number;
+  }
+
+  /** Writes a comment and waits for the answer. */
+  async comment(number: number, body: string, by = "ana"): Promise<void> {
+    await this.forge.comment(REPOSITORY, number, by, body);
+    await this.idle();
+  }
+
+  async push(number: number, changes: FileChanges): Promise<string> {
+    const commit = await this.forge.push(REPOSITORY, number, changes);
+    await this.idle();
+    return commit;
+  }
+
+  async approve(number: number, by = "bo"): Promise<void> {
+    await this.forge.review(REPOSITORY, number, by, "approve");
+    await this.idle();
+  }
+
+  async close(number: number): Promise<void> {
+    await this.forge.close(REPOSITORY, number);
+    await this.idle();
+  }
+
+  /** Until no webhook is on its way and nothing runs in the service. */
+  async idle(): Promise<void> {
+    let seen = -1;
+    while (seen !== this.forge.deliveries.length) {
+      seen = this.forge.deliveries.length;
+      await this.forge.idle();
+      await this.service.idle();
+      await this.forge.idle();
+    }
+  }
+
+  seen(number: number): SeenChangeRequest {
+    return this.forge.changeRequest(REPOSITORY, number);
+  }
+
+  /** Bodies of the service's own comments, oldest first. */
+  answers(number: number): readonly string[] {
+    const people = new Set(["ana", "bo", "olga"]);
+    return this.seen(number)
+      .comments.filter(({ author }) => !people.has(author))
+      .map(({ body }) => body);
+  }
+
+  lastComment(number: number): string {
+    return this.answers(number).at(-1) ?? "";
+  }
+
+  ref(number: number): ChangeRequestRef {
+    return { host: this.host, repository: repositoryName(REPOSITORY), number };
+  }
+
+  /** Names of the applications that this change request has locked. */
+  async locked(number: number): Promise<readonly string[]> {
+    return (await this.stores.locks.list(this.ref(number))).map(({ application }) => application);
+  }
+
+  /** A value in a live ConfigMap of the cluster. */
+  liveValue(name: string, key = "value"): string | undefined {
+    const found = this.argocd.liveObject("ConfigMap", "guestbook", name) as
+      { data?: Record<string, string> } | undefined;
+    return found?.data?.[key];
+  }
+
+  /** What accounts did to real Applications, as `verb name`. */
+  changes(): readonly string[] {
+    return this.argocd.changes.map(({ verb, object }) => `${verb} ${object.replace(/^argocd\//, "")}`);
+  }
+
+  /** Declares that these commands were asked for: every other change of a real Application fails the scenario. */
+  expectChanges(...changes: readonly string[]): void {
+    for (const change of changes) this.#expected.add(change);
+  }
+
+  /** Ends the scenario: both sides were honest, and nothing temporary or unasked-for is left behind. */
+  async end(): Promise<void> {
+    try {
+      await this.idle();
+      this.forge.faults.clear();
+      this.argocd.faults.clear();
+      this.clock.advance(24 * 60 * 60 * 1000);
+      await this.service.sweep();
+      expect(this.argocd.temporaryApplications()).toEqual([]);
+      expect(this.forge.violations).toEqual([]);
+      expect(this.argocd.violations).toEqual([]);
+      if (this.#options.checkChanges !== false) {
+        expect(this.changes().filter((change) => !this.#expected.has(change))).toEqual([]);
+      }
+    } finally {
+      await this.service.close();
+      await this.world.stop();
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import type { FileChanges } from "../../sandbox/forge.js";
+
+/** YAML of a ConfigMap with some values. */
+export function configMap(name: string, data: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(data).map(([key, value]) => `  ${key}: ${JSON.stringify(value)}`);
+  return ["apiVersion: v1", "kind: ConfigMap", "metadata:", `  name: ${name}`, "data:", ...lines, ""].join("\n");
+}
+
+export interface ApplicationOptions {
+  readonly repoURL: string;
+  readonly path?: string;
+  readonly targetRevision?: string;
+  readonly project?: string;
+  readonly namespace?: string;
+  /** More members of the spec; replaces those above. */
+  readonly spec?: object;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** An Application resource as an object: YAML takes JSON. */
+export function applicationResource(name: string, options: ApplicationOptions): object {
+  const { repoURL, path = `apps/${name}`, targetRevision = "main", project = "default" } = options;
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "Application",
+    metadata: {
+      name,
+      ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
+      ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
+      ...(options.labels === undefined ? {} : { labels: options.labels }),
+    },
+    spec: {
+      project,
+      source: { repoURL, path, targetRevision },
+      destination: { server: "https://kubernetes.default.svc", namespace: "guestbook" },
+      ...options.spec,
+    },
+  };
+}
+
+export function asYaml(resource: object): string {
+  return `${JSON.stringify(resource, null, 2)}\n`;
+}
+
+/** A repository with one directory and one Application resource for each name. */
+export function repositoryOf(names: readonly string[], repoURL: string): FileChanges {
+  return Object.fromEntries(
+    names.flatMap((name) => [
+      [`apps/${name}/configmap.yaml`, configMap(name, { value: "1" })],
+      [`argocd/${name}.yaml`, asYaml(applicationResource(name, { repoURL }))],
+    ]),
+  );
+}

@@ -1,0 +1,41 @@
+import { expect, test } from "@jest/globals";
+import { applicationName, repositoryName, revision } from "../../../src/core/brand.js";
+import { LOCK_LIFETIME_MS } from "../../../src/core/lock.js";
+import { PLAN_LIFETIME_MS } from "../../../src/core/plan.js";
+import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
+import { ManualClock } from "../../manual-clock.js";
+
+const holder = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;
+const application = applicationName("web");
+
+test("the seven days of a lock start again at each refresh", async () => {
+  const clock = new ManualClock();
+  const { locks } = createMemoryStores(clock);
+  const acquire = () =>
+    locks.acquire({ application, holder, user: "ana", planRevision: undefined, sourceFile: undefined }, clock.now());
+  await acquire();
+  clock.advance(LOCK_LIFETIME_MS - 1);
+  expect(await acquire()).toMatchObject({ kind: "acquired", fresh: false });
+  clock.advance(LOCK_LIFETIME_MS - 1);
+  expect(await locks.list()).toHaveLength(1);
+  clock.advance(1);
+  expect(await locks.list()).toEqual([]);
+});
+
+test("a plan lives for 30 days", async () => {
+  const clock = new ManualClock();
+  const { plans } = createMemoryStores(clock);
+  const rest = { applications: [], applicationSets: [], notDeployed: [], released: [], notes: [] };
+  await plans.save({ change: holder, head: revision("1".repeat(40)), plannedAt: clock.now().toISOString(), ...rest });
+  clock.advance(PLAN_LIFETIME_MS - 1);
+  expect(await plans.find(holder)).toBeDefined();
+  clock.advance(1);
+  expect(await plans.find(holder)).toBeUndefined();
+});
+
+test("it is always ready", async () => {
+  const stores = createMemoryStores(new ManualClock());
+  await stores.ping();
+  expect(stores.status()).toEqual({ kind: "ready" });
+  await stores.close();
+});

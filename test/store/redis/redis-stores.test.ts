@@ -1,0 +1,308 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { Redis } from "ioredis";
+import { applicationName, repositoryName, revision } from "../../../src/core/brand.js";
+import type { ChangeRequestRef } from "../../../src/core/change-request.js";
+import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/errors.js";
+import { LOCK_LIFETIME_MS, type LockRequest } from "../../../src/core/lock.js";
+import { PLAN_LIFETIME_MS } from "../../../src/core/plan.js";
+import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
+import type { Stores } from "../../../src/store/stores.js";
+import { recordingLog } from "../../recording-log.js";
+import { freePort, RedisServer } from "../../redis-server.js";
+
+const web = applicationName("web");
+const holder: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 };
+const now = new Date("2026-03-02T10:00:00.000Z");
+const request: LockRequest = {
+  application: web,
+  holder,
+  user: "ana",
+  planRevision: revision("1".repeat(40)),
+  sourceFile: undefined,
+};
+
+const record = {
+  v: 1,
+  application: "web",
+  pr_number: 7,
+  repository: "acme/deploy",
+  host: "hosta",
+  user: "ana",
+  timestamp: "2026-03-02T10:00:00.000Z",
+  plan_revision: "1".repeat(40),
+};
+
+describe("what stands in Redis", () => {
+  let server: RedisServer;
+  let raw: Redis;
+  let stores: Stores;
+  beforeAll(async () => {
+    server = await RedisServer.start();
+    raw = new Redis(server.port, "127.0.0.1");
+    stores = createRedisStores({ address: server.address, db: 0, tls: false }, { log: recordingLog() });
+  });
+  afterAll(async () => {
+    raw.disconnect();
+    await stores.close();
+    await server.stop();
+  });
+  beforeEach(async () => {
+    await raw.flushall();
+  });
+
+  test("a lock is the specified record under its key, for seven days", async () => {
+    await stores.locks.acquire(request, now);
+    expect(JSON.parse((await raw.get("svc:lock:web")) ?? "")).toEqual(record);
+    expect(await raw.pttl("svc:lock:web")).toBeGreaterThan(LOCK_LIFETIME_MS - 5000);
+    expect(await raw.pttl("svc:lock:web")).toBeLessThanOrEqual(LOCK_LIFETIME_MS);
+  });
+
+  test("a refresh starts the seven days again and keeps the form of the record", async () => {
+    await raw.set(
+      "svc:lock:web",
+      JSON.stringify({ ...record, plan_revision: "", source_file: "a/b.yaml" }),
+      "PX",
+      1000,
+    );
+    await stores.locks.acquire(request, new Date("2026-03-05T10:00:00.000Z"));
+    expect(JSON.parse((await raw.get("svc:lock:web")) ?? "")).toEqual({ ...record, source_file: "a/b.yaml" });
+    expect(await raw.pttl("svc:lock:web")).toBeGreaterThan(LOCK_LIFETIME_MS - 5000);
+  });
+
+  test("another's attempt does not lengthen the life of a lock", async () => {
+    await raw.set("svc:lock:web", JSON.stringify(record), "PX", 60_000);
+    await stores.locks.acquire({ ...request, holder: { ...holder, number: 8 } }, now);
+    expect(await raw.pttl("svc:lock:web")).toBeLessThanOrEqual(60_000);
+  });
+
+  test("the scripts are sent again after a SCRIPT FLUSH", async () => {
+    await stores.locks.acquire(request, now);
+    await raw.script("FLUSH");
+    expect(await stores.locks.acquire(request, now)).toMatchObject({ kind: "acquired", fresh: false });
+    await raw.script("FLUSH");
+    expect(await stores.locks.release(web, holder)).toBe(true);
+  });
+
+  test("a plan lives for 30 days", async () => {
+    const plan = { applications: [], applicationSets: [], notDeployed: [], released: [], notes: [] };
+    await stores.plans.save({ change: holder, head: revision("1".repeat(40)), plannedAt: now.toISOString(), ...plan });
+    expect(await raw.pttl("svc:plan:hosta/acme/deploy/7")).toBeGreaterThan(PLAN_LIFETIME_MS - 5000);
+  });
+
+  test("thousands of locks are listed completely", async () => {
+    const entries = Array.from({ length: 3000 }, (_, index) => {
+      const application = `app-${index}`;
+      return [`svc:lock:${application}`, JSON.stringify({ ...record, application })];
+    });
+    await raw.mset(...entries.flat());
+    await raw.set("svc:lock", "not ours");
+    expect(new Set((await stores.locks.list()).map((lock) => lock.application)).size).toBe(3000);
+  });
+
+  test.each([
+    ["no JSON", "{"],
+    ["no object", "[]"],
+    ["JSON's null", "null"],
+    ["a later version", JSON.stringify({ ...record, v: 2 })],
+    ["no version", JSON.stringify({ ...record, v: undefined })],
+    ["the number as a text", JSON.stringify({ ...record, pr_number: "7" })],
+    ["an owner that is missing", JSON.stringify({ ...record, repository: undefined })],
+    ["a plan revision that is null", JSON.stringify({ ...record, plan_revision: null })],
+  ])("a stored lock with %s is reported, never taken, released or overwritten", async (_name, value) => {
+    await raw.set("svc:lock:web", value);
+    const locks = stores.locks;
+    await expect(locks.acquire(request, now)).rejects.toThrow(StoredValueUnreadable);
+    await expect(locks.find(web)).rejects.toThrow(/application web .* delete the key svc:lock:web/);
+    await expect(locks.list(holder)).rejects.toThrow(StoredValueUnreadable);
+    expect(await raw.get("svc:lock:web")).toBe(value);
+    expect(await locks.release(web, "anyone")).toBe(true);
+    expect(await raw.exists("svc:lock:web")).toBe(0);
+  });
+
+  test("a release by its holder reports an unreadable lock as well", async () => {
+    await raw.set("svc:lock:web", JSON.stringify({ ...record, v: 2 }));
+    await expect(stores.locks.release(web, holder)).rejects.toThrow(StoredValueUnreadable);
+    expect(await raw.exists("svc:lock:web")).toBe(1);
+  });
+
+  test("a value of another kind under one of our keys is reported", async () => {
+    await raw.rpush("svc:lock:web", "x");
+    await expect(stores.locks.acquire(request, now)).rejects.toThrow(StoredValueUnreadable);
+    await expect(stores.locks.find(web)).rejects.toThrow(StoredValueUnreadable);
+  });
+
+  test.each(["{", JSON.stringify({ v: 2 }), JSON.stringify({ v: 1, plan: {} })])(
+    "a stored plan or deployment that reads %s is reported",
+    async (value) => {
+      await raw.set("svc:plan:hosta/acme/deploy/7", value);
+      await raw.hset("svc:deployment:web", "hosta/acme/deploy/7", value);
+      await expect(stores.plans.find(holder)).rejects.toThrow(StoredValueUnreadable);
+      await expect(stores.deployments.list()).rejects.toThrow(StoredValueUnreadable);
+      await expect(stores.deployments.ofApplication(web)).rejects.toThrow(StoredValueUnreadable);
+    },
+  );
+});
+
+describe("when Redis is away", () => {
+  const cleanups: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  });
+
+  async function startServer(extraArguments?: readonly string[]): Promise<RedisServer> {
+    const server = await RedisServer.start(extraArguments);
+    cleanups.push(() => server.stop());
+    return server;
+  }
+
+  function connect(config: { address: string; db?: number; username?: string; password?: string }) {
+    const log = recordingLog();
+    const stores = createRedisStores({ db: 0, tls: false, ...config }, { log });
+    cleanups.push(() => stores.close());
+    return { stores, log, errors: () => log.lines.filter((line) => line.level === "error") };
+  }
+
+  /** Tries until the store answers; the test's own time-out ends it. */
+  async function recovered(stores: Stores): Promise<void> {
+    for (const end = Date.now() + 10_000; Date.now() < end; ) {
+      try {
+        await stores.ping(); return;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    }
+    throw new Error("the store did not recover");
+  }
+
+  async function failure(work: () => Promise<unknown>): Promise<StoreUnavailable> {
+    const begin = performance.now();
+    const error: unknown = await work().catch((cause: unknown) => cause);
+    expect(performance.now() - begin).toBeLessThan(1000);
+    expect(error).toBeInstanceOf(StoreUnavailable);
+    return error as StoreUnavailable;
+  }
+
+  test("a refused connection is named within a second, logged once, and used as soon as it works", async () => {
+    const server = await startServer();
+    await server.kill();
+    const { stores, log, errors } = connect({ address: server.address });
+    const first = await failure(() => stores.locks.acquire(request, now));
+    expect(first.message).toBe("failed to connect to Redis: connection refused");
+    expect((await failure(() => stores.plans.find(holder))).message).toBe(first.message);
+    expect((await failure(() => stores.deployments.list())).message).toBe(first.message);
+    expect(stores.status()).toEqual({ kind: "unavailable", problem: first.message });
+    expect(errors()).toHaveLength(1);
+    await server.restart();
+    await recovered(stores);
+    expect(await stores.locks.acquire(request, now)).toMatchObject({ kind: "acquired", fresh: true });
+    expect(stores.status()).toEqual({ kind: "ready" });
+    expect(log.lines.filter((line) => line.level === "info").map((line) => line.text)).toEqual(["Redis answers again"]);
+  });
+
+  test("a frozen Redis fails every call within a second, and works again once it goes on", async () => {
+    const server = await startServer();
+    const { stores, errors } = connect({ address: server.address });
+    await stores.ping();
+    server.freeze();
+    const error = await failure(() => stores.locks.acquire(request, now));
+    expect(error.message).toBe("failed to connect to Redis: timed out");
+    await failure(() => stores.ping());
+    await failure(() => stores.locks.release(web, holder));
+    expect(stores.status().kind).toBe("unavailable");
+    expect(errors()).toHaveLength(1);
+    server.thaw();
+    await recovered(stores);
+    expect(stores.status()).toEqual({ kind: "ready" });
+  });
+
+  test("a Redis that is frozen at the start fails within a second as well", async () => {
+    const server = await startServer();
+    server.freeze();
+    const { stores } = connect({ address: server.address });
+    expect((await failure(() => stores.ping())).message).toBe("failed to connect to Redis: timed out");
+    server.thaw();
+    await recovered(stores);
+  });
+
+  test("an acquire that timed out may have happened; asking again gives the same holder the lock", async () => {
+    const server = await startServer();
+    const { stores } = connect({ address: server.address });
+    await stores.ping();
+    server.freeze();
+    await failure(() => stores.locks.acquire(request, now));
+    server.thaw();
+    await recovered(stores);
+    expect(await stores.locks.acquire(request, now)).toMatchObject({ kind: "acquired", lock: { holder } });
+    expect(await stores.locks.release(web, holder)).toBe(true);
+    expect(await stores.locks.find(web)).toBeUndefined();
+  });
+
+  test("a Redis that is killed and started again is used again, and the outage is logged once", async () => {
+    const server = await startServer();
+    const { stores, errors } = connect({ address: server.address });
+    await stores.locks.acquire(request, now);
+    await server.kill();
+    expect((await failure(() => stores.locks.find(web))).message).toMatch(
+      /^failed to connect to Redis: connection (closed|refused)$/,
+    );
+    await server.restart();
+    await recovered(stores);
+    expect(await stores.locks.find(web)).toBeUndefined();
+    expect(errors()).toHaveLength(1);
+  });
+
+  test("a wrong password is named, without the password", async () => {
+    const server = await startServer(["--requirepass", "right-password"]);
+    const { stores, log } = connect({ address: server.address, password: "wrong-password" });
+    const error = await failure(() => stores.ping());
+    expect(error.message).toBe("failed to connect to Redis: wrong user name or password");
+    expect(JSON.stringify(log.lines)).not.toContain("wrong-password");
+    expect((await failure(() => connect({ address: server.address }).stores.ping())).message).toBe(
+      "failed to connect to Redis: a password is required",
+    );
+    await connect({ address: server.address, password: "right-password" }).stores.ping();
+  });
+
+  test("a database that does not exist is never replaced by another", async () => {
+    const server = await startServer(["--databases", "2"]);
+    const { stores } = connect({ address: server.address, db: 2 });
+    const error = await failure(() => stores.locks.acquire(request, now));
+    expect(error.message).toBe("failed to connect to Redis: the database number does not exist");
+    await failure(() => stores.locks.acquire(request, now));
+    const raw = new Redis(server.port, "127.0.0.1");
+    expect(await raw.dbsize()).toBe(0);
+    raw.disconnect();
+    const { stores: second } = connect({ address: server.address, db: 1 });
+    await second.locks.acquire(request, now);
+  });
+
+  test("a user who may not run scripts gets the reason", async () => {
+    const server = await startServer(["--user", "svc", "on", ">pass", "~svc:*", "+ping", "+info", "+hello", "+get"]);
+    const { stores } = connect({ address: server.address, username: "svc", password: "pass" });
+    await stores.ping();
+    const error = await failure(() => stores.locks.acquire(request, now));
+    expect(error.message).toBe("Redis refused a command: the user lacks a permission");
+  });
+
+  test("a host name that does not exist is named", async () => {
+    const { stores } = connect({ address: "no-such-host.invalid:6379" });
+    const error = await failure(() => stores.ping());
+    expect(error.message).toMatch(/^failed to connect to Redis: (host name not found|timed out)$/);
+  });
+
+  test("after close every call fails and nothing is logged", async () => {
+    const server = await startServer();
+    const { stores, errors } = connect({ address: server.address });
+    await stores.ping();
+    await stores.close();
+    await failure(() => stores.ping());
+    expect(errors()).toEqual([]);
+  });
+
+  test("close ends the attempts to connect", async () => {
+    const { stores } = connect({ address: `127.0.0.1:${await freePort()}` });
+    await failure(() => stores.ping());
+    await stores.close();
+  });
+});
