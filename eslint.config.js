@@ -1,4 +1,4 @@
-import { importX } from "eslint-plugin-import-x";
+import { createNodeResolver, importX } from "eslint-plugin-import-x";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
@@ -8,6 +8,10 @@ export default tseslint.config(
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     plugins: { "import-x": importX },
+    settings: {
+      "import-x/resolver-next": [createNodeResolver({ extensionAlias: { ".js": [".ts", ".js"] } })],
+      "import-x/parsers": { "@typescript-eslint/parser": [".ts"] },
+    },
     rules: {
       "@typescript-eslint/no-explicit-any": "error",
       "@typescript-eslint/no-floating-promises": "error",
@@ -23,7 +27,7 @@ export default tseslint.config(
         { groups: ["builtin", "external", "parent", "sibling"], alphabetize: { order: "asc" }, "newlines-between": "never" },
       ],
       "import-x/no-default-export": "error",
-      "import-x/no-cycle": "off",
+      "import-x/no-cycle": "error",
       eqeqeq: "error",
       "no-console": "error",
       curly: ["error", "multi-line"],

@@ -22,7 +22,8 @@ export async function loadSettings(
     readFile(snapshot, change.headRevision),
   ]);
   const resolved = resolveSettings(config.defaults, config, { base, head });
-  return { settings: resolved.settings, problems: resolved.problems.map(describeProblem) };
+  const problems = resolved.repairs ? [] : resolved.problems.map(describeProblem);
+  return { settings: resolved.settings, problems };
 }
 
 async function readFile(

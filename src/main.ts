@@ -9,7 +9,6 @@ import { loadServerConfig } from "./config/server.js";
 import { unavailableSettings } from "./config/unavailable.js";
 import { createLogger } from "./log.js";
 import { SERVICE } from "./names.js";
-import { startService } from "./service.js";
 
 /** Runs the program; resolves with the exit code, or with undefined while the service runs. */
 async function main(argv: readonly string[]): Promise<number | undefined> {
@@ -50,6 +49,8 @@ async function run(files: Parameters<typeof loadServerConfig>[0]): Promise<numbe
     complain(unavailable);
     return 1;
   }
+  // Loaded here, so that checking files does not wait for everything that the service is made of.
+  const { startService } = await import("./service.js");
   const log = createLogger(loaded.config.server.logLevel, { terminal: process.stdout.isTTY });
   for (const warning of loaded.warnings) log.warn({}, warning);
   const service = await startService(loaded.config, log);

@@ -113,7 +113,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   ];
   const atStart = checkAtStart({
     config,
-    hosts: Object.values(hosts).filter((host) => host !== undefined),
+    hosts: [github, gitlab].filter((host) => host !== undefined),
     deployer,
     ping: () => stores.ping(),
     log,

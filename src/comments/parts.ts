@@ -28,7 +28,7 @@ export function pack(blocks: readonly Block[], limit: number): readonly string[]
     } else {
       parts.push(current);
       const continues = block.section !== undefined && block.section === section;
-      current = continues ? `${block.section ?? ""} (continued)\n\n${block.text}` : block.text;
+      current = continues ? `${block.section} (continued)\n\n${block.text}` : block.text;
     }
     section = block.section;
   }

@@ -1,8 +1,8 @@
 import type { ChangeRequestRef } from "../core/change-request.js";
-import type { Refusal } from "../core/result.js";
+import type { NarrowedCommand, Refusal } from "../core/result.js";
 import { CHANGE_REQUEST_SIGILS, HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
 import { lockedBy } from "./locked-by.js";
-import { code, codes, fence, plainName, shortened } from "./markdown.js";
+import { code, codes, fence, plainName, sentence, shortened } from "./markdown.js";
 import { listOf } from "./plan.js";
 
 const MAX_REASON = 4000;
@@ -28,9 +28,9 @@ export function renderRefusal(refusal: Refusal, change: ChangeRequestRef): strin
     case "not-approved":
       return paragraphs([
         "PR must be approved before sync",
-        refusal.missing,
+        sentence(refusal.missing),
         `Approval is required for ${codes(refusal.applications)}.`,
-        narrower(refusal.others),
+        narrower(refusal.others, refusal.command),
       ]);
     case "stale":
       return paragraphs([
@@ -54,7 +54,7 @@ export function renderRefusal(refusal: Refusal, change: ChangeRequestRef): strin
           (name) =>
             `Application ${plainName(name)} has auto-sync enabled. Disable auto-sync before using the service to prevent conflicts.`,
         ),
-        narrower(refusal.others),
+        narrower(refusal.others, refusal.command),
       ]);
     case "not-deployable":
       return paragraphs([listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others)]);
@@ -97,10 +97,10 @@ export function renderRefusal(refusal: Refusal, change: ChangeRequestRef): strin
 }
 
 /** Offers the command again for the applications that a check did not fail for. */
-function narrower(others: readonly string[]): string {
+function narrower(others: readonly string[], command: NarrowedCommand = "sync"): string {
   if (others.length === 0) return "";
   const options = others.map((name) => `-a ${name}`).join(" ");
-  return `Nothing was deployed. To go on with the others: ${code(`${SERVICE} sync ${options}`)}`;
+  return `Nothing was deployed. To go on with the others: ${code(`${SERVICE} ${command} ${options}`)}`;
 }
 
 function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {

@@ -1,9 +1,12 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
+import { Composer, isAlias, isMap, isScalar, isSeq, LineCounter, Parser } from "yaml";
 import type { ErrorCode, Node, Pair, YAMLError, YAMLMap } from "yaml";
 import { keyPath } from "./problem.js";
 import type { ConfigProblem, Place } from "./problem.js";
+import { isNestedDeeper } from "./yaml-nesting.js";
 
 const DEEPEST = 20;
+/** Nested deeper than this a text is not even composed. */
+const DEEPEST_COMPOSED = 100;
 const MOST_NODES = 20_000;
 const MOST_SYNTAX_PROBLEMS = 20;
 
@@ -42,11 +45,12 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
   BLOCK_AS_IMPLICIT_KEY: "a value that holds `: ` needs quotes",
   MISSING_CHAR: "a colon, closing quote, bracket or comma is missing",
   MULTILINE_IMPLICIT_KEY: "a key must stand on one line and be followed by a colon",
-  MULTIPLE_DOCS: "only one document is allowed in this file; remove the `---`",
   RESOURCE_EXHAUSTION: "it is nested too deeply",
   TAB_AS_INDENT: "indent with spaces, not with tabs",
   UNEXPECTED_TOKEN: "this cannot stand here; a `${NAME}` inside `[ ]` or `{ }` needs quotes",
 };
+
+const ONE_DOCUMENT = "not valid YAML: only one document is allowed in this file; remove the `---`";
 
 /**
  * Reads one YAML document with the place of every value. The text may be hostile: its size, depth and aliases are
@@ -66,11 +70,17 @@ export function readYaml(text: string, file: string, largest: number): YamlRead 
     key: "",
     message: `not valid YAML: ${SYNTAX[error.code] ?? `the parser says ${error.code}`}`,
   });
+  const tokens = [...new Parser(lineCounter.addNewLine).parse(text)];
+  if (tokens.some((token) => isNestedDeeper(token, DEEPEST_COMPOSED))) {
+    return bad("not valid YAML: it is nested too deeply");
+  }
   // The library's own look-out for duplicate keys compares each with each; TreeBuilder does it with a map.
-  // With a silent log level it would drop a second document without a word.
-  const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false, logLevel: "error" });
-  const errors = [...document.errors, ...document.warnings];
-  if (errors.length > 0) return { tree: undefined, problems: errors.slice(0, MOST_SYNTAX_PROBLEMS).map(syntax) };
+  const composer = new Composer({ prettyErrors: false, uniqueKeys: false });
+  const [document, second] = composer.compose(tokens, true, text.length);
+  if (document === undefined) return bad("the file could not be read");
+  const mistakes = [...document.errors, ...document.warnings].slice(0, MOST_SYNTAX_PROBLEMS).map(syntax);
+  if (second !== undefined) mistakes.push({ ...place(second.range[0]), key: "", message: ONE_DOCUMENT });
+  if (mistakes.length > 0) return { tree: undefined, problems: mistakes };
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
     return { tree: { kind: "map", at: start, entries: new Map() }, problems: [] };
   }

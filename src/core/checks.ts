@@ -41,26 +41,19 @@ export function needsApproval(settings: Settings, applications: readonly Applica
   return applications.some((name) => settings.requirementsFor(name).requireApproval);
 }
 
-function checkApproval({ approval, settings, locks }: SyncFacts): Refusal | undefined {
-  const names = locks.map(({ application }) => application);
-  const requiring = names.filter((name) => settings.requirementsFor(name).requireApproval);
-  if (requiring.length === 0 || approval?.approved === true) return undefined;
-  return {
-    reason: "not-approved",
-    applications: requiring,
-    missing: approval?.missing ?? "",
-    others: names.filter((name) => !requiring.includes(name)),
-  };
+function checkApproval(facts: SyncFacts): Refusal | undefined {
+  const applications = unapproved(facts);
+  if (applications.length === 0) return undefined;
+  return { reason: "not-approved", applications, missing: facts.approval?.missing ?? "", others: passing(facts) };
 }
 
-function checkFreshness({ locks, change, plan }: SyncFacts): Refusal | undefined {
-  const stale = locks.filter(({ planRevision }) => planRevision !== change.headRevision);
-  if (stale.length === 0) return undefined;
-  return {
-    reason: "stale",
-    applications: stale.map(({ application }) => ({ application, planFailure: failureOf(application, change, plan) })),
-    others: locks.filter((lock) => !stale.includes(lock)).map(({ application }) => application),
-  };
+function checkFreshness(facts: SyncFacts): Refusal | undefined {
+  const { change, plan } = facts;
+  const applications = stale(facts).map((application) => ({
+    application,
+    planFailure: failureOf(application, change, plan),
+  }));
+  return applications.length === 0 ? undefined : { reason: "stale", applications, others: passing(facts) };
 }
 
 function failureOf(application: ApplicationName, change: ChangeRequest, plan: Plan | undefined): string | undefined {
@@ -80,16 +73,40 @@ function checkMergeability(mergeability: Mergeability): Refusal | undefined {
   }
 }
 
-function checkAutoSync({ locks, autoSynced }: SyncFacts): Refusal | undefined {
-  const names = locks.map(({ application }) => application);
-  const failing = names.filter((name) => autoSynced.has(name));
-  if (failing.length === 0) return undefined;
-  return { reason: "auto-sync", applications: failing, others: names.filter((name) => !autoSynced.has(name)) };
+function checkAutoSync(facts: SyncFacts): Refusal | undefined {
+  const applications = selected(facts).filter((name) => facts.autoSynced.has(name));
+  return applications.length === 0 ? undefined : { reason: "auto-sync", applications, others: passing(facts) };
 }
 
-function checkObstacles({ locks, obstacles }: SyncFacts): Refusal | undefined {
+function checkObstacles(facts: SyncFacts): Refusal | undefined {
+  const { obstacles } = facts;
   if (obstacles.length === 0) return undefined;
-  const failing = new Set(obstacles.map(({ application }) => application));
-  const others = locks.map(({ application }) => application).filter((name) => !failing.has(name));
-  return { reason: "not-deployable", applications: obstacles, others };
+  return { reason: "not-deployable", applications: obstacles, others: passing(facts) };
+}
+
+function selected({ locks }: SyncFacts): readonly ApplicationName[] {
+  return locks.map(({ application }) => application);
+}
+
+function unapproved(facts: SyncFacts): readonly ApplicationName[] {
+  if (facts.approval?.approved === true) return [];
+  return selected(facts).filter((name) => facts.settings.requirementsFor(name).requireApproval);
+}
+
+function stale({ locks, change }: SyncFacts): readonly ApplicationName[] {
+  return locks
+    .filter(({ planRevision }) => planRevision !== change.headRevision)
+    .map(({ application }) => application);
+}
+
+/** Those that no check fails for, the later ones included: to be offered instead of the whole run. */
+function passing(facts: SyncFacts): readonly ApplicationName[] {
+  if (facts.mergeability !== "mergeable") return [];
+  const failing = new Set([
+    ...unapproved(facts),
+    ...stale(facts),
+    ...facts.autoSynced,
+    ...facts.obstacles.map(({ application }) => application),
+  ]);
+  return selected(facts).filter((name) => !failing.has(name));
 }

@@ -31,7 +31,10 @@ export async function deploySubject(subject: LiveSubject, options: DeployOptions
     context.log.error({ application: name, err: error }, "nothing was deployed: the record could not be written");
     return { ...common, kind: "rejected", message: "failed to acquire lock: nothing was deployed" };
   }
+  const begin = context.clock.now().getTime();
   const outcome = await attempt(subject, writesSpec, options);
+  const ms = context.clock.now().getTime() - begin;
+  context.log.info({ application: name, outcome: outcome.kind, dryRun: command.dryRun, ms }, "sync ended");
   if (command.dryRun) return { ...common, ...outcome };
   const failed = outcome.kind === "failed" || outcome.kind === "rejected";
   const restored = failed && writesSpec ? await putBack(subject, context) : undefined;

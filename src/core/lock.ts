@@ -18,7 +18,10 @@ export interface Lock {
   readonly sourceFile: string | undefined;
 }
 
-/** What an acquire asks for; an undefined plan revision or source file keeps the one that the lock has. */
+/**
+ * What an acquire asks for. Without a plan revision the lock keeps the one that it has, and its source file; a new plan
+ * revision says anew whether there is a source file.
+ */
 export type LockRequest = Omit<Lock, "timestamp">;
 
 /** The answer to an acquire: ours (`fresh` when it was free before) or somebody else's. */

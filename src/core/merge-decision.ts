@@ -32,17 +32,15 @@ function hindrance(
   settings: Settings,
 ): string | undefined {
   if (planned.kind === "new" || planned.kind === "deleted" || planned.atMerge !== undefined) return undefined;
-  const synced = records.some(
-    (record) =>
-      record.application === planned.application &&
-      record.revision === change.headRevision &&
-      record.outcome === "succeeded",
-  );
-  if (synced) return undefined;
+  const own = records.filter((record) => record.application === planned.application);
+  if (own.some(({ revision, outcome }) => revision === change.headRevision && outcome === "succeeded")) {
+    return undefined;
+  }
   if (planned.lock.kind === "held") return "it is locked by another change request";
   switch (planned.kind) {
     case "evaluated":
-      return planned.verdict === "unchanged" && settings.skipNoChanges
+      // What an earlier sync from here deployed may still run, however equal the plan's two sides are.
+      return planned.verdict === "unchanged" && settings.skipNoChanges && own.length === 0
         ? undefined
         : "it was not synced at the head commit";
     case "unevaluated":

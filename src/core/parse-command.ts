@@ -79,7 +79,7 @@ function parseOptions(words: readonly string[]): Options | undefined {
   let prune = false;
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? "";
-    const [option = "", attached] = splitAtEquals(word);
+    const [option, attached] = splitAtEquals(word);
     switch (option.toLowerCase()) {
       case "-a":
       case "--app": {

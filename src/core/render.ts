@@ -29,7 +29,7 @@ export async function renderSide(
 }
 
 async function renderOne(side: "head" | "base", subject: LiveSubject, context: CommandContext): Promise<Rendered> {
-  const { change, deployer, signal } = context;
+  const { change, deployer, signal, clock, log } = context;
   const { spec, positions } = subject[side];
   const at = side === "head" ? change.headRevision : change.baseRevision;
   const mode = context.temporaryApps === "always" || !specEqual(spec, subject.live.spec) ? "temporary" : "in-place";
@@ -46,10 +46,13 @@ async function renderOne(side: "head" | "base", subject: LiveSubject, context: C
       helmPositions: mode === "temporary" ? await helmPositions(application, change, context.snapshot, at) : [],
       fresh: subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined,
     };
-    return { kind: "rendered", manifests: await deployer.renderManifests(request, signal) };
+    const begin = clock.now().getTime();
+    const manifests = await deployer.renderManifests(request, signal);
+    log.debug({ application: subject.name, side, mode, ms: clock.now().getTime() - begin }, "rendered");
+    return { kind: "rendered", manifests };
   } catch (error) {
     signal.throwIfAborted();
-    context.log.warn({ application: subject.name, side, err: error }, "rendering failed");
+    log.warn({ application: subject.name, side, err: error }, "rendering failed");
     return { kind: "failed", reason: `${sideName(side, at, context)}: ${safeMessage(error)}` };
   }
 }

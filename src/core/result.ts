@@ -88,6 +88,7 @@ export type Refusal =
       readonly applications: readonly ApplicationName[];
       readonly missing: string;
       readonly others: readonly ApplicationName[];
+      readonly command?: NarrowedCommand;
     }
   | {
       readonly reason: "stale";
@@ -100,6 +101,7 @@ export type Refusal =
       readonly reason: "auto-sync";
       readonly applications: readonly ApplicationName[];
       readonly others: readonly ApplicationName[];
+      readonly command?: NarrowedCommand;
     }
   /** Every other reason that belongs to single applications (no right to drive, owner, annotation, behind base). */
   | {
@@ -118,6 +120,9 @@ export type Refusal =
   | { readonly reason: "superseded"; readonly by: "pushed" | "closed" }
   /** Something outside is broken; the message is safe and untrusted. */
   | { readonly reason: "failure"; readonly message: string };
+
+/** The command that may be given again for the `others` of a refusal; a sync when absent. */
+export type NarrowedCommand = "sync" | "rollback";
 
 /** A stale application; `planFailure` is the reason when the newest plan could not evaluate it. */
 export interface StaleApplication {

@@ -70,6 +70,8 @@ export function lockStoreContract(name: string, start: () => Promise<StoresUnder
       await locks.acquire(request(one, { planRevision: first, sourceFile: "old.yaml" }), now);
       await locks.acquire(request(one, { planRevision: second, sourceFile: "new.yaml" }), later);
       expect(await locks.find(web)).toMatchObject({ planRevision: second, sourceFile: "new.yaml" });
+      await locks.acquire(request(one, { planRevision: second }), later);
+      expect((await locks.find(web))?.sourceFile).toBeUndefined();
     });
 
     test.each(others.map((other) => [changeRequestKey(other), other] as const))(
@@ -204,7 +206,8 @@ async function followModel(under: StoresUnderTest, steps: readonly Step[]): Prom
           rest: {
             user: step.request.user,
             planRevision: step.request.planRevision ?? held?.rest.planRevision,
-            sourceFile: step.request.sourceFile ?? held?.rest.sourceFile,
+            sourceFile:
+              step.request.sourceFile ?? (step.request.planRevision === undefined ? held?.rest.sourceFile : undefined),
           },
         });
       } else expect(attempt.kind).toBe("held");

@@ -67,6 +67,19 @@ describe("a refusal names every application that it is for, and those that would
     });
   });
 
+  test("one that would fail a later check is not among those that would pass", () => {
+    const more = { locks, settings: strict, approval: unapproved };
+    const others = (also: Partial<SyncFacts>) => {
+      const refusal = checkSync(facts({ ...more, ...also }));
+      return refusal?.reason === "not-approved" ? refusal.others : undefined;
+    };
+    expect(others({})).toEqual(["dev"]);
+    expect(others({ locks: [{ ...stale, application: applicationName("dev") }, sampleLock("web")] })).toEqual([]);
+    expect(others({ mergeability: "conflicts" })).toEqual([]);
+    expect(others({ autoSynced: new Set([applicationName("dev")]) })).toEqual([]);
+    expect(others({ obstacles: [{ application: applicationName("dev"), reason: "no right" }] })).toEqual([]);
+  });
+
   test("staleness, with what the last plan said", () => {
     const plan = samplePlan([sampleApplication("web", { kind: "unevaluated", reason: "helm failed" })]);
     expect(checkSync(facts({ locks: [sampleLock("dev"), stale], plan }))).toEqual({

@@ -65,6 +65,13 @@ describe("what hinders a merge", () => {
       true,
     ],
     ["unchanged and dropped", sampleApplication("web", evaluated([])), [], { skipNoChanges: true }, false],
+    [
+      "unchanged against the base, but an older head of this change request may still run",
+      sampleApplication("web", evaluated([])),
+      [record("web", { revision: revision("0".repeat(40)) })],
+      { skipNoChanges: true },
+      true,
+    ],
     ["unchanged, but not dropped", sampleApplication("web", evaluated([])), [], {}, true],
     [
       "hidden Secrets are no proof",

@@ -9,7 +9,7 @@ interface Span {
   readonly end: number;
 }
 
-/** `outcome` is undefined when the call threw, so that it may or may not have happened. */
+/** `outcome` is undefined when the call threw: it may have happened, or may still happen, so its end is Infinity. */
 export interface Acquired extends Span {
   readonly kind: "acquire";
   readonly outcome: "fresh" | "refreshed" | "held" | undefined;

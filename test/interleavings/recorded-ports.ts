@@ -28,7 +28,7 @@ export class Recorder {
           this.history.push({ ...common, start, end: this.now(), outcome });
           return attempt;
         } catch (error) {
-          this.history.push({ ...common, start, end: this.now(), outcome: undefined });
+          this.history.push({ ...common, start, end: Infinity, outcome: undefined });
           throw error;
         }
       },
@@ -40,7 +40,7 @@ export class Recorder {
           this.history.push({ ...common, start, end: this.now(), outcome });
           return outcome;
         } catch (error) {
-          this.history.push({ ...common, start, end: this.now(), outcome: undefined });
+          this.history.push({ ...common, start, end: Infinity, outcome: undefined });
           throw error;
         }
       },

@@ -1,6 +1,7 @@
 import { repositoryName } from "../../src/core/brand.js";
 import { changeRequestKey, type ChangeRequestRef } from "../../src/core/change-request.js";
-import { createManifestScanner } from "../../src/core/detect/manifests.js";
+import { createManifestScanner, type ManifestScanner } from "../../src/core/detect/manifests.js";
+import { StoreUnavailable } from "../../src/core/errors.js";
 import type { HostEvent } from "../../src/core/event.js";
 import type { EventQueue, LockStore } from "../../src/core/ports.js";
 import { handleEvent } from "../../src/handle-event.js";
@@ -24,6 +25,8 @@ const REPOSITORY = repositoryName("acme/deploy");
 const URL = `https://git.example.com/${REPOSITORY}.git`;
 const NAMES = ["web", "api", "db"];
 const ANA = { id: "1", login: "ana", bot: false };
+/** One for each core; they only remember what a text says. */
+const SCANNERS = [createManifestScanner(), createManifestScanner()] as const;
 const CONFIG = testConfig({ auto_merge: true });
 /** So many of a hundred syncs fail, which leaves their locks. */
 const FAILING_SYNCS = 0.2;
@@ -86,7 +89,7 @@ class World {
       onMerge: (change) =>
         this.#deliver(random() < 0.5 ? 0 : 1, { kind: "closed", merged: true, ...this.#origin(change) }),
     });
-    const core = (own: Stores): Dependencies => ({
+    const core = (own: Stores, scanner: ManifestScanner): Dependencies => ({
       config: CONFIG,
       hosts: { hostb: this.#host },
       repositories,
@@ -94,7 +97,7 @@ class World {
       locks: this.#recorder.locks(replaceLocks(own.locks, delay)),
       plans: own.plans,
       deployments: own.deployments,
-      scanner: createManifestScanner(),
+      scanner,
       clock: systemClock,
       log: this.#log,
       temporaryApps: "auto",
@@ -107,7 +110,7 @@ class World {
         log: this.#log,
         clock: systemClock,
       });
-    const cores = [core(stores[0]), core(stores[1])] as const;
+    const cores = [core(stores[0], SCANNERS[0]), core(stores[1], SCANNERS[1])] as const;
     this.#dependencies = cores[0];
     this.#queues = [queue(cores[0]), queue(cores[1])];
     for (const { touches, core } of opened) {
@@ -175,7 +178,8 @@ class World {
       .map(([application, holder]) => `${application} was locked by ${holder} and the lock is gone`);
     const broken = this.#log.lines
       .filter(({ text }) => text === "event failed" || text === "command failed" || text === "run failed")
-      .map(({ fields }) => `unexpected: ${String(fields.err)}`);
+      .filter(({ fields }) => !(fields.err instanceof StoreUnavailable))
+      .map(({ fields }) => `unexpected: ${fields.err instanceof Error ? fields.err.stack : ""}`);
     return { violations: [...violations, ...orphans, ...lost, ...broken], history };
   }
 

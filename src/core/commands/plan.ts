@@ -23,8 +23,9 @@ export async function plan(command: PlanCommand, context: CommandContext): Promi
   const found = await survey(context);
   const names = new Set<string>(found.subjects.map(({ name }) => name));
   const unknown = command.applications.filter((name) => !names.has(name));
-  if (unknown.length > 0)
-    {return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown } };}
+  if (unknown.length > 0) {
+    return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown } };
+  }
   const everything = command.applications.length === 0;
   const selected = found.subjects.filter(({ name }) => everything || command.applications.includes(name));
   const locks = new Map<ApplicationName, LockAttempt>();
@@ -35,7 +36,7 @@ export async function plan(command: PlanCommand, context: CommandContext): Promi
       previewApplicationSets(found.detection.applicationSets, context),
     ]);
     context.signal.throwIfAborted();
-    const settled = await settleLocks(applications, context);
+    const settled = await settleLocks(applications, locks, context);
     const left = found.subjects.filter((subject) => !selected.includes(subject)).map(unplanned);
     const result: Plan = {
       change: changeRequestRef(change),
@@ -154,7 +155,17 @@ function destinationNamespace({ head }: LiveSubject): string {
 async function warningsOf(subject: LiveSubject, context: CommandContext): Promise<readonly string[]> {
   const { uncovered, behind } = await findInputGaps(subject, context);
   const gaps = [uncovered, behind].filter((one) => one !== undefined);
-  return [...subject.warnings, ...subject.foreignRecords.map(deployedElsewhere), ...gaps];
+  const { ownRecord, foreignRecords } = subject;
+  const deployed = ownRecord === undefined || isAtHead(ownRecord, context) ? [] : [deployedFromHere(ownRecord)];
+  return [...subject.warnings, ...deployed, ...foreignRecords.map(deployedElsewhere), ...gaps];
+}
+
+function isAtHead({ revision, outcome }: Deployment, { change }: CommandContext): boolean {
+  return revision === change.headRevision && outcome === "succeeded";
+}
+
+function deployedFromHere({ revision }: Deployment): string {
+  return `may run commit ${revision.slice(0, 8)} of this change request, which was deployed and is not merged: the diff is against the target branch, not against that commit`;
 }
 
 function deployedElsewhere(record: Deployment): string {
@@ -167,6 +178,7 @@ function deployedElsewhere(record: Deployment): string {
  */
 async function settleLocks(
   applications: readonly ApplicationPlan[],
+  taken: Map<ApplicationName, LockAttempt>,
   { locks, change, user, clock }: CommandContext,
 ): Promise<readonly ApplicationPlan[]> {
   return Promise.all(
@@ -186,6 +198,8 @@ async function settleLocks(
         },
         clock.now(),
       );
+      // Released meanwhile, by a close that another replica handled for instance, and taken anew by this plan.
+      if (attempt.kind === "acquired" && attempt.fresh) taken.set(one.application, attempt);
       return attempt.kind === "held" ? { ...one, lock: { kind: "held", by: attempt.lock } } : one;
     }),
   );

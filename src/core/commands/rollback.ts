@@ -7,6 +7,7 @@ import type { Command } from "../command.js";
 import type { Deployment } from "../deployment.js";
 import { DeployerFailure, safeMessage, StoreUnavailable } from "../errors.js";
 import { insist } from "../insist.js";
+import type { LockAttempt } from "../lock.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../result.js";
 import { specEqual } from "../spec-equality.js";
 import type { CommandContext } from "./context.js";
@@ -29,15 +30,13 @@ export async function rollback(command: RollbackCommand, context: RollbackContex
   const selection = select(await targetsOf(context), command.applications);
   if (selection.kind === "refused") return selection;
   const targets = selection.items;
-  const held = command.dryRun ? await heldByOthers(targets, context) : await takeLocks(targets, context);
-  const refusal = held ?? (await checkApproval(targets, context));
-  if (refusal !== undefined) return { kind: "refused", refusal };
+  const attempts = command.dryRun ? [] : await takeLocks(targets, context);
+  const held = command.dryRun ? await heldByOthers(targets, context) : heldIn(attempts);
   const live = await Promise.all(targets.map((target) => look(target, context)));
-  const autoSynced = live.filter(({ found }) => found !== undefined && isAutoSynced(found.spec));
-  if (autoSynced.length > 0) {
-    const failing = autoSynced.map(({ application }) => application);
-    const others = targets.map(({ application }) => application).filter((name) => !failing.includes(name));
-    return { kind: "refused", refusal: { reason: "auto-sync", applications: failing, others } };
+  const refusal = held ?? (await checkApproval(targets, context)) ?? checkAutoSync(live);
+  if (refusal !== undefined) {
+    await giveBack(attempts, context);
+    return { kind: "refused", refusal };
   }
   const applications = await Promise.all(live.map((one) => rollbackOne(one, command, context)));
   return { kind: "rolled-back", dryRun: command.dryRun, applications };
@@ -71,28 +70,22 @@ async function heldByOthers(targets: readonly Target[], context: RollbackContext
   return locks.length === 0 ? undefined : { reason: "locked-by-other", locks };
 }
 
-/** All locks or none: what was free before is given back when one is held by somebody else. */
-async function takeLocks(targets: readonly Target[], context: RollbackContext): Promise<Refusal | undefined> {
+async function takeLocks(targets: readonly Target[], context: RollbackContext): Promise<readonly LockAttempt[]> {
   const { locks, change, user, clock } = context;
-  const attempts = await Promise.all(
-    targets.map(({ application }) =>
-      locks.acquire(
-        {
-          application,
-          holder: changeRequestRef(change),
-          user: user.login,
-          planRevision: undefined,
-          sourceFile: undefined,
-        },
-        clock.now(),
-      ),
-    ),
-  );
+  const holder = changeRequestRef(change);
+  const common = { holder, user: user.login, planRevision: undefined, sourceFile: undefined };
+  return Promise.all(targets.map(({ application }) => locks.acquire({ ...common, application }, clock.now())));
+}
+
+function heldIn(attempts: readonly LockAttempt[]): Refusal | undefined {
   const held = attempts.filter(({ kind }) => kind === "held").map(({ lock }) => lock);
-  if (held.length === 0) return undefined;
+  return held.length === 0 ? undefined : { reason: "locked-by-other", locks: held };
+}
+
+/** A refused rollback keeps no lock that it did not have before. */
+async function giveBack(attempts: readonly LockAttempt[], { locks, change }: RollbackContext): Promise<void> {
   const fresh = attempts.filter((attempt) => attempt.kind === "acquired" && attempt.fresh);
   await Promise.all(fresh.map(({ lock }) => locks.release(lock.application, change)));
-  return { reason: "locked-by-other", locks: held };
 }
 
 /** The approval under which the recorded commit was deployed is enough: a rollback deploys nothing new. */
@@ -104,7 +97,22 @@ async function checkApproval(targets: readonly Target[], context: RollbackContex
   if (approval.approved) return undefined;
   const requiring = names.filter((name) => context.settings.requirementsFor(name).requireApproval);
   const others = targets.map(({ application }) => application).filter((name) => !requiring.includes(name));
-  return { reason: "not-approved", applications: requiring, missing: approval.missing ?? "", others };
+  return {
+    reason: "not-approved",
+    applications: requiring,
+    missing: approval.missing ?? "",
+    others,
+    command: "rollback",
+  };
+}
+
+function checkAutoSync(live: readonly Looked[]): Refusal | undefined {
+  const failing = live
+    .filter(({ found }) => found !== undefined && isAutoSynced(found.spec))
+    .map(({ application }) => application);
+  if (failing.length === 0) return undefined;
+  const others = live.map(({ application }) => application).filter((name) => !failing.includes(name));
+  return { reason: "auto-sync", applications: failing, others, command: "rollback" };
 }
 
 type Looked = Target & { readonly found: LiveApplication | undefined; readonly problem: string };
@@ -136,6 +144,7 @@ async function rollbackOne(
     written === undefined || restores
       ? []
       : ["its definition is not the one that this change request wrote, and was left as it is"];
+  const begin = context.clock.now().getTime();
   try {
     if (restores) await context.deployer.updateSpec(found, spec);
     const outcome = await context.deployer.sync({
@@ -146,6 +155,8 @@ async function rollbackOne(
       run: context.run,
       change: changeRequestRef(context.change),
     });
+    const ms = context.clock.now().getTime() - begin;
+    context.log.info({ application, outcome: outcome.kind, dryRun: command.dryRun, ms }, "rollback ended");
     const kept = outcome.kind === "succeeded" && !command.dryRun ? await finish(application, context) : undefined;
     return { application, ...outcome, warnings: kept === undefined ? warnings : [...warnings, kept] };
   } catch (error) {

@@ -7,10 +7,10 @@ import type { Command } from "../command.js";
 import { deploySubject } from "../deploy.js";
 import { findInputGaps } from "../input-gaps.js";
 import type { Lock } from "../lock.js";
-import { mergeDecision } from "../merge-decision.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "../plan.js";
-import type { ApplicationSync, CommandResult, Refusal } from "../result.js";
+import type { CommandResult, Refusal } from "../result.js";
 import { survey, type LiveSubject, type Subject } from "../survey.js";
+import { decideMerge } from "./auto-merge.js";
 import type { CommandContext } from "./context.js";
 import { select } from "./selection.js";
 
@@ -34,7 +34,8 @@ export async function sync(command: SyncCommand, context: CommandContext): Promi
   const { subjects, notDeployed } = await survey(context);
   const prepared = await prepare(chosen, subjects, notDeployed, plan, context);
   if ("reason" in prepared) return { kind: "refused", refusal: prepared };
-  const skipped = settings.skipNoChanges ? chosen.filter((lock) => isUnchanged(lock, plan, context)) : [];
+  const unchanged = chosen.filter((lock) => isUnchanged(lock, plan, context) && !runsOurs(lock, prepared.subjects));
+  const skipped = settings.skipNoChanges ? unchanged : [];
   const deployable = prepared.subjects.filter(({ name }) => !skipped.some(({ application }) => application === name));
   const confirmed = await confirm(chosen, deployable, context, command);
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
@@ -51,7 +52,10 @@ export async function sync(command: SyncCommand, context: CommandContext): Promi
     applications: deployed,
     announced,
     skipped: skippedNames,
-    ...(await merging(command, names, deployed, plan, context)),
+    ...(await decideMerge(
+      { dryRun: command.dryRun, involved: names, deployed, plan, approval: prepared.approval },
+      context,
+    )),
   };
 }
 
@@ -62,6 +66,11 @@ function isAnnounced(plan: ApplicationPlan): boolean {
 function isUnchanged(lock: Lock, plan: Plan | undefined, { change }: CommandContext): boolean {
   const planned = plan?.applications.find(({ application }) => application === lock.application);
   return plan?.head === change.headRevision && planned?.kind === "evaluated" && planned.verdict === "unchanged";
+}
+
+/** The plan compares with the target branch; what an earlier sync from here deployed may differ from both sides. */
+function runsOurs({ application }: Lock, subjects: readonly LiveSubject[]): boolean {
+  return subjects.some(({ name, ownRecord }) => name === application && ownRecord !== undefined);
 }
 
 interface Prepared {
@@ -173,31 +182,10 @@ async function holderUnlessOurs(
     if (found === undefined) return "nobody";
     return sameChangeRequest(found.holder, lock.holder) ? undefined : found;
   }
-  const { timestamp: _since, ...request } = lock;
-  const attempt = await locks.acquire({ ...request, planRevision: undefined }, clock.now());
+  const { application, holder, user, sourceFile } = lock;
+  const attempt = await locks.acquire({ application, holder, user, sourceFile, planRevision: undefined }, clock.now());
   if (attempt.kind === "held") return attempt.lock;
   if (!attempt.fresh) return undefined;
   await locks.release(lock.application, lock.holder);
   return "nobody";
-}
-
-async function merging(
-  { dryRun }: SyncCommand,
-  involved: readonly ApplicationName[],
-  deployed: readonly ApplicationSync[],
-  plan: Plan | undefined,
-  context: CommandContext,
-): Promise<Pick<Extract<CommandResult, { kind: "synced" }>, "merge" | "notMerged">> {
-  const { settings, deployments, change } = context;
-  if (dryRun || !settings.autoMerge) return { merge: undefined, notMerged: [] };
-  const hindrances = deployed
-    .filter(({ kind }) => kind !== "succeeded")
-    .map(({ application }) => ({ application, reason: "its sync did not succeed" }));
-  const decided =
-    hindrances.length > 0
-      ? hindrances
-      : mergeDecision(plan, involved, await deployments.ofChange(change), change, settings);
-  if (decided.length > 0) return { merge: undefined, notMerged: decided };
-  const { mergeMethod, deleteSourceBranch, protectedBranches } = settings;
-  return { merge: { method: mergeMethod, deleteSourceBranch, protectedBranches }, notMerged: [] };
 }

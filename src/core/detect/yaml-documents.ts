@@ -9,8 +9,8 @@ import {
   type ParseOptions,
   type SchemaOptions,
 } from "yaml";
+import { isNestedDeeper } from "../../config/yaml-nesting.js";
 import type { Json } from "../json.js";
-import { isNestedDeeper } from "./yaml-nesting.js";
 
 /** What a text of YAML documents says. A broken document spoils only itself. */
 export interface YamlDocuments {

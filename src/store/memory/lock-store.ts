@@ -28,7 +28,7 @@ export class MemoryLockStore implements LockStore {
       user: request.user,
       timestamp: current?.timestamp ?? now.toISOString(),
       planRevision: request.planRevision ?? current?.planRevision,
-      sourceFile: request.sourceFile ?? current?.sourceFile,
+      sourceFile: request.sourceFile ?? (request.planRevision === undefined ? current?.sourceFile : undefined),
     };
     this.#entries.set(lock.application, { lock, expires: this.clock.now().getTime() + LOCK_LIFETIME_MS });
     return Promise.resolve({ kind: "acquired", lock, fresh: current === undefined });

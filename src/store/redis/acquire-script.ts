@@ -11,7 +11,7 @@
  * ARGV[4]  beginning of the new record: a JSON object without its closing brace, up to and including `user`
  * ARGV[5]  timestamp, used when the lock was free
  * ARGV[6]  plan revision; empty: keep the one that the lock has
- * ARGV[7]  source file; empty: keep the one that the lock has
+ * ARGV[7]  source file; empty: none, or the one that the lock has if the plan revision is kept
  * ARGV[8]  lifetime in milliseconds
  *
  * Output: { outcome, record }
@@ -37,8 +37,10 @@ if current then
     return { "held", current }
   end
   timestamp = record.timestamp
-  if plan_revision == "" then plan_revision = record.plan_revision end
-  if source_file == "" then source_file = record.source_file or "" end
+  if plan_revision == "" then
+    plan_revision = record.plan_revision
+    if source_file == "" then source_file = record.source_file or "" end
+  end
 end
 
 local record = ARGV[4]

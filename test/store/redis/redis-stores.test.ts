@@ -64,7 +64,7 @@ describe("what stands in Redis", () => {
       "PX",
       1000,
     );
-    await stores.locks.acquire(request, new Date("2026-03-05T10:00:00.000Z"));
+    await stores.locks.acquire({ ...request, sourceFile: "a/b.yaml" }, new Date("2026-03-05T10:00:00.000Z"));
     expect(JSON.parse((await raw.get("svc:lock:web")) ?? "")).toEqual({ ...record, source_file: "a/b.yaml" });
     expect(await raw.pttl("svc:lock:web")).toBeGreaterThan(LOCK_LIFETIME_MS - 5000);
   });

@@ -1,0 +1,183 @@
+import { beforeEach, describe, expect, test } from "@jest/globals";
+import { DeployerFailure, StoreUnavailable } from "../../../src/core/errors.js";
+import type { DeploymentStore } from "../../../src/core/ports.js";
+import { API, CommandWorld, config, definition, PLAN, refused, spec, SYNC, synced, WEB } from "./command-world.js";
+
+const FAILED = { kind: "failed", message: "sync failed", resources: [] } as const;
+
+let world: CommandWorld;
+beforeEach(() => {
+  world = new CommandWorld();
+});
+
+async function planFor(changes: Parameters<CommandWorld["open"]>[0]): Promise<number> {
+  const number = world.open(changes);
+  await world.run(number, PLAN);
+  return number;
+}
+
+/** The record stores' writes fail from the first sync on; `times` of them, or all. */
+function awayAfterSync(times = Infinity): DeploymentStore {
+  const { deployments } = world.stores;
+  let left = times;
+  const away = () => world.deployer.syncs.length > 0 && left-- > 0;
+  return {
+    save: async (deployment) => {
+      if (away()) throw new StoreUnavailable("failed to connect to Redis: connection refused");
+      return deployments.save(deployment);
+    },
+    remove: (application, change) => deployments.remove(application, change),
+    ofApplication: (application) => deployments.ofApplication(application),
+    ofChange: (change) => deployments.ofChange(change),
+    list: () => deployments.list(),
+  };
+}
+
+test("one application that fails hides no other: its lock stays, the other's is released", async () => {
+  const number = await planFor({ ...config(WEB, "2"), ...config(API, "2") });
+  world.deployer.faults.sync = ({ application }) => (application.name === API ? FAILED : undefined);
+  const result = synced(await world.run(number, SYNC));
+  expect(result.map(({ application, kind }) => [application, kind])).toEqual([
+    [API, "failed"],
+    [WEB, "succeeded"],
+  ]);
+  expect(await world.holders()).toEqual({ api: number });
+});
+
+test("a store that is away right after the sync is asked again until it answers", async () => {
+  const number = await planFor(config(WEB, "2"));
+  const before = world.clock.now().getTime();
+  const [web] = synced(await world.run(number, SYNC, { deployments: awayAfterSync(3) }));
+  expect(web).toMatchObject({ kind: "succeeded", warnings: [] });
+  expect(world.clock.now().getTime() - before).toBeGreaterThanOrEqual(3500);
+  expect(await world.holders()).toEqual({});
+  expect(await world.stores.deployments.list()).toMatchObject([{ application: WEB, outcome: "succeeded" }]);
+});
+
+test("a store that stays away after the sync is warned about, and the sync's own outcome is told", async () => {
+  const number = await planFor(config(WEB, "2"));
+  const [web] = synced(await world.run(number, SYNC, { deployments: awayAfterSync() }));
+  expect(web).toMatchObject({ kind: "succeeded", warnings: [expect.stringContaining("the store did not answer")] });
+  expect(await world.holders()).toEqual({ web: number });
+  expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "started" }]);
+});
+
+test("nothing is deployed when the record cannot be written first", async () => {
+  const number = await planFor(config(WEB, "2"));
+  const { deployments } = world.stores;
+  const broken: DeploymentStore = {
+    save: () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused")),
+    remove: (application, change) => deployments.remove(application, change),
+    ofApplication: (application) => deployments.ofApplication(application),
+    ofChange: (change) => deployments.ofChange(change),
+    list: () => deployments.list(),
+  };
+  const [web] = synced(await world.run(number, SYNC, { deployments: broken }));
+  expect(web).toMatchObject({ kind: "rejected", message: "failed to acquire lock: nothing was deployed" });
+  expect(world.deployer.syncs).toEqual([]);
+});
+
+test("a lock that went away while the checks ran stops the sync, and is not taken again", async () => {
+  const number = await planFor(config(WEB, "2"));
+  world.host.mergeability = async () => {
+    await world.stores.locks.release(WEB, "anyone");
+    return "mergeable";
+  };
+  expect(refused(await world.run(number, SYNC))).toEqual({ reason: "nothing-locked" });
+  expect(world.deployer.syncs).toEqual([]);
+  expect(await world.holders()).toEqual({});
+});
+
+describe("the definition", () => {
+  test("is put back after a failed sync", async () => {
+    const number = await planFor(definition(WEB, "other"));
+    world.deployer.faults.sync = () => FAILED;
+    const [web] = synced(await world.run(number, SYNC));
+    expect(web?.warnings).toEqual(["its definition was put back to what it was before this sync"]);
+    expect(world.deployer.specOf(WEB)).toEqual(spec(WEB));
+  });
+
+  test("is left alone after a failed sync when somebody else changed it meanwhile", async () => {
+    const number = await planFor(definition(WEB, "other"));
+    world.deployer.faults.sync = () => {
+      world.deployer.add(WEB, spec(WEB, "by-hand"));
+      return FAILED;
+    };
+    const [web] = synced(await world.run(number, SYNC));
+    expect(web?.warnings).toEqual(["its definition is not the one of this change request and was left as it is"]);
+    expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "by-hand"));
+  });
+
+  test("that cannot be put back is told with the cure", async () => {
+    const number = await planFor(definition(WEB, "other"));
+    world.deployer.faults.sync = () => {
+      world.deployer.faults.updateSpec = () => {
+        throw new DeployerFailure("unreachable", "failed to connect to Argo CD");
+      };
+      return FAILED;
+    };
+    const [web] = synced(await world.run(number, SYNC));
+    expect(web?.warnings.join()).toMatch(/could not be put back .* run the rollback command/);
+    expect(await world.stores.deployments.list()).toMatchObject([
+      { outcome: "failed", specWritten: spec(WEB, "other") },
+    ]);
+  });
+});
+
+describe("the record", () => {
+  const refuse = () => {
+    throw new DeployerFailure("refused", "blocked by sync window");
+  };
+
+  test("of a sync that Argo CD refused at once does not stay", async () => {
+    const number = await planFor(config(WEB, "2"));
+    world.deployer.faults.sync = refuse;
+    expect(synced(await world.run(number, SYNC))).toMatchObject([{ kind: "rejected" }]);
+    expect(await world.stores.deployments.list()).toEqual([]);
+    expect(await world.holders()).toEqual({ web: number });
+  });
+
+  test("of an earlier sync stays as it was after one that Argo CD refused at once", async () => {
+    const number = await planFor(config(WEB, "2"));
+    await world.run(number, SYNC);
+    const before = await world.stores.deployments.list();
+    world.host.push(number, config(WEB, "3"));
+    await world.run(number, PLAN);
+    world.deployer.faults.sync = refuse;
+    await world.run(number, SYNC);
+    expect(await world.stores.deployments.list()).toEqual(before);
+  });
+
+  test("stays as unknown after a sync whose start nobody knows of", async () => {
+    const number = await planFor(config(WEB, "2"));
+    world.deployer.faults.sync = () => {
+      throw new DeployerFailure("unreachable", "no answer in time");
+    };
+    expect(synced(await world.run(number, SYNC))).toMatchObject([{ kind: "unknown" }]);
+    expect(await world.stores.deployments.list()).toMatchObject([{ outcome: "unknown" }]);
+  });
+
+  test("keeps the spec from before the first of several syncs", async () => {
+    const number = await planFor(definition(WEB, "second"));
+    await world.run(number, SYNC);
+    world.host.push(number, definition(WEB, "third"));
+    await world.run(number, PLAN);
+    await world.run(number, SYNC);
+    expect(await world.stores.deployments.list()).toMatchObject([
+      { outcome: "succeeded", specBefore: spec(WEB), specWritten: spec(WEB, "third") },
+    ]);
+  });
+
+  test("of another change request is replaced by a success, and by nothing less", async () => {
+    const first = await planFor(config(WEB, "2"));
+    await world.run(first, SYNC);
+    const second = await planFor(config(WEB, "3"));
+    world.deployer.faults.sync = () => FAILED;
+    await world.run(second, SYNC);
+    const numbers = async () => (await world.stores.deployments.list()).map(({ change }) => change.number).sort();
+    expect(await numbers()).toEqual([first, second]);
+    world.deployer.faults.sync = undefined;
+    await world.run(second, SYNC);
+    expect(await numbers()).toEqual([second]);
+  });
+});

@@ -1,0 +1,70 @@
+import { expect, test } from "@jest/globals";
+import { createManifestScanner } from "../src/core/detect/manifests.js";
+import type { HostEvent } from "../src/core/event.js";
+import { handleEvent } from "../src/handle-event.js";
+import type { Dependencies } from "../src/run.js";
+import { ANA, CommandWorld, config } from "./core/commands/command-world.js";
+import { testConfig } from "./in-memory/test-config.js";
+
+function dependenciesOf(world: CommandWorld): Dependencies {
+  return {
+    ...world.stores,
+    config: testConfig(),
+    hosts: { hostb: world.host },
+    repositories: world.repositories,
+    deployer: world.deployer,
+    scanner: createManifestScanner(),
+    clock: world.clock,
+    log: world.log,
+    temporaryApps: "auto",
+    newRun: () => "run",
+  };
+}
+
+function comment(world: CommandWorld, number: number, body: string): HostEvent {
+  return { kind: "commented", commentId: "1", body, author: ANA, delivery: "1", change: world.host.ref(number) };
+}
+
+const never = () => new AbortController().signal;
+
+test.each(["closed", "merged"] as const)(
+  "a change request that is %s on another replica while it is planned keeps no lock",
+  async (state) => {
+    const world = new CommandWorld();
+    const number = world.open(config("web", "2"));
+    const elsewhere: Promise<void>[] = [];
+    world.deployer.faults.render = ({ side }) => {
+      if (side === "head" || !world.host.setState(number, state)) return;
+      const event = {
+        kind: "closed",
+        merged: state === "merged",
+        delivery: "2",
+        change: world.host.ref(number),
+      } as const;
+      elsewhere.push(handleEvent(event, dependenciesOf(world), never()));
+    };
+    await handleEvent(comment(world, number, "svc plan"), dependenciesOf(world), never());
+    await Promise.all(elsewhere);
+    expect(elsewhere).toHaveLength(1);
+    expect(await world.holders()).toEqual({});
+    expect(world.host.commentsOf(number)).toHaveLength(1);
+    expect(world.host.commentsOf(number).join()).toContain(state);
+    expect(world.log.lines.filter(({ level }) => level === "error")).toEqual([]);
+  },
+);
+
+test("the head that moves while it is read is read once more", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const { cloneSource } = world.host;
+  let moved = false;
+  world.host.cloneSource = async (change) => {
+    if (!moved) world.host.push(number, config("web", "3"));
+    moved = true;
+    return cloneSource.call(world.host, change);
+  };
+  await handleEvent(comment(world, number, "svc plan"), dependenciesOf(world), never());
+  expect(await world.stores.plans.find(world.host.ref(number))).toMatchObject({
+    head: world.host.facts(number).headRevision,
+  });
+});

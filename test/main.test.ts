@@ -1,0 +1,150 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { appKeys } from "../sandbox/world.js";
+
+jest.setTimeout(60_000);
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const running = new Set<ChildProcess>();
+let folder = "";
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "svc-main-"));
+});
+
+afterEach(() => {
+  for (const child of running) child.kill("SIGKILL");
+  running.clear();
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** The program as a person starts it, with nothing in its environment but what is given. */
+function start(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH ?? "", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.add(child);
+  let output = "";
+  const listeners = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk.toString("utf8");
+      for (const listener of listeners) listener();
+    });
+  }
+  const ended = once(child, "close").then(([code]: unknown[]) => ({ code, output }));
+  return {
+    child,
+    ended,
+    /** The first match in what the program prints. */
+    async printed(pattern: RegExp): Promise<RegExpExecArray> {
+      for (;;) {
+        const found = pattern.exec(output);
+        if (found !== null) return found;
+        const more = new Promise<"more">((resolve) => {
+          listeners.add(() => resolve("more"));
+        });
+        if ((await Promise.race([more, ended])) !== "more") throw new Error(`the program ended: ${output}`);
+      }
+    },
+  };
+}
+
+async function file(name: string, text: string): Promise<string> {
+  const path = join(folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+const VALID = `
+server: { host: 127.0.0.1, port: 0 }
+deployer: { server_url: "http://127.0.0.1:9", token: "\${ARGOCD_TOKEN}" }
+hostb: { url: "http://127.0.0.1:9", token: t, webhook_secret: s }
+`;
+
+describe("svc check", () => {
+  test("says that files are valid and ends with 0", async () => {
+    const server = await file("svc.yaml", VALID);
+    const repository = await file(".svc.yaml", "require_approval: true\n");
+    const { code, output } = await start(["check", server, repository], { ARGOCD_TOKEN: "x" }).ended;
+    expect(
+      output
+        .trim()
+        .split("\n")
+        .map((line) => line.replace(/^.*\//, "")),
+    ).toEqual(["svc.yaml: valid", ".svc.yaml: valid"]);
+    expect(code).toBe(0);
+  });
+
+  test("lists every mistake with file, line and key, and ends with 1", async () => {
+    const server = await file("broken.yaml", "deployer:\n  server_url: ftp://x\n  tokn: y\nhosta: {}\n");
+    const { code, output } = await start(["check", server]).ended;
+    expect(output).toMatch(/broken\.yaml:2:\d+ deployer\.server_url/);
+    expect(output).toMatch(/broken\.yaml:3:\d+ deployer\.tokn.*token/);
+    expect(output).toMatch(/hosta\.app_id/);
+    expect(code).toBe(1);
+  });
+
+  test("refuses a setting that this version understands and does not act on", async () => {
+    const server = await file("later.yaml", `${VALID}auth: { enabled: true, session_secret: "${"0".repeat(64)}" }\n`);
+    const { code, output } = await start(["check", server], { ARGOCD_TOKEN: "x" }).ended;
+    expect(output).toContain("not available in this version: auth.enabled");
+    expect(code).toBe(1);
+  });
+});
+
+describe("the program", () => {
+  test.each([
+    [["--help"], 0, "Usage:"],
+    [["--version"], 0, "svc 0."],
+    [["deploy"], 2, "unknown command"],
+    [["-c", "/does/not/exist.yaml"], 1, "there is no such file"],
+  ])("%j ends with %i", async (args, expected, text) => {
+    const { code, output } = await start(args).ended;
+    expect(output).toContain(text);
+    expect(code).toBe(expected);
+  });
+
+  test("does not start with an empty webhook secret", async () => {
+    const key = JSON.stringify(appKeys().privateKey);
+    const server = await file("empty.yaml", `${VALID}hosta: { app_id: 1, private_key: ${key}, webhook_secret: "" }\n`);
+    const { code, output } = await start(["-c", server], { ARGOCD_TOKEN: "x" }).ended;
+    expect(output).toContain("hosta.webhook_secret");
+    expect(code).toBe(1);
+  });
+
+  test("does not start while a variable is unset, and names the key", async () => {
+    const server = await file("svc.yaml", VALID);
+    const { code, output } = await start(["-c", server]).ended;
+    expect(output).toMatch(/deployer\.token.*ARGOCD_TOKEN/);
+    expect(code).toBe(1);
+  });
+
+  test("starts and answers although GitLab and Argo CD are away, says what is missing, and ends by SIGTERM", async () => {
+    const server = await file("svc.yaml", VALID);
+    const more = await file("more.yaml", "server: { log_level: info }\n");
+    const program = start(["-c", server, "-c", more], { ARGOCD_TOKEN: "secret-token-value" });
+    const [, url = ""] = await program.printed(/"url":"(http:[^"]+)","version"/);
+    const health = await fetch(`${url}/health`);
+    expect([health.status, await health.json()]).toEqual([200, { status: "ok" }]);
+    expect((await fetch(`${url}/ready`)).status).toBe(200);
+    const page = await (await fetch(url)).text();
+    expect(page).toContain("No application is locked.");
+    await program.printed(/not usable at start: Argo CD/);
+    await program.printed(/not usable at start: GitLab/);
+    program.child.kill("SIGTERM");
+    const { code, output } = await program.ended;
+    expect(code).toBe(0);
+    expect(output).toContain("deployer.server_url");
+    expect(output).toContain("hostb.token");
+    expect(output).not.toContain("secret-token-value");
+  });
+});
