@@ -16,7 +16,9 @@ export type Fault =
   /** The request is carried out, but the connection breaks before the answer. */
   | { readonly kind: "lost-answer" }
   /** Status 200 and a JSON that ends in the middle. */
-  | { readonly kind: "half-json" };
+  | { readonly kind: "half-json" }
+  /** Something else happens first; then the request is carried out. */
+  | { readonly kind: "meanwhile"; readonly act: () => Promise<void> | void };
 
 export interface FaultRule {
   readonly method?: string;
@@ -86,6 +88,10 @@ export class FaultSwitch {
         return;
       case "redirect":
         response.redirect(302, fault.to);
+        return;
+      case "meanwhile":
+        await fault.act();
+        next();
         return;
       case "half-json":
         response.status(200).type("application/json").send('{"items": [{"metadata": {"na');

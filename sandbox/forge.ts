@@ -93,6 +93,12 @@ export interface Forge {
   mergeByHand(repository: string, number: number, by: string): Promise<void>;
   changeRequest(repository: string, number: number): SeenChangeRequest;
   branches(repository: string): Promise<readonly string[]>;
+  /** Commits that a branch has and this older commit lacks, oldest first. */
+  commitsSince(
+    repository: string,
+    revision: string,
+    branch: string,
+  ): Promise<readonly { readonly id: string; readonly parents: readonly string[] }[]>;
   /** Whether merging would conflict is computed from git; this makes the answer pending for the next `reads` reads. */
   delayMergeability(repository: string, number: number, reads: number): void;
   /** What was asked or answered against the product's own description; empty when both sides are honest. */

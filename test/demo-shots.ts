@@ -64,15 +64,6 @@ async function story(browser: Browser, url: string): Promise<void> {
   await page.getByText(/svc answered\./).waitFor();
   await shoot(page, "5-synced-one");
 
-  await page.getByRole("button", { name: /Open a second pull request/ }).click();
-  await page
-    .getByText(/Status:.*|Locked by PR/)
-    .last()
-    .waitFor();
-  await page.waitForTimeout(1500);
-  await shoot(page, "5-second");
-  await page.getByRole("button", { name: /^#1/ }).click();
-
   await command(page, "svc sync");
   await page.getByText(/svc answered and merged/).waitFor();
   await shoot(page, "6-merged");

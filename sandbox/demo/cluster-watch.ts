@@ -2,8 +2,8 @@ import { stringify } from "yaml";
 import type { ArgoCd } from "../argocd/argocd.js";
 import { isObject, listAt, objectAt, stringAt, type Json } from "../argocd/json.js";
 import { textOfKey, type Manifest } from "../argocd/manifest.js";
-import { trackedBy } from "../argocd/tracking.js";
 import { lastAppliedAnnotation } from "../argocd/masking.js";
+import { trackedBy } from "../argocd/tracking.js";
 import type { LiveObject } from "../cluster/cluster.js";
 
 /** One value of a live object that is worth reading, and what it was before the last change of the object. */

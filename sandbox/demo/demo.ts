@@ -1,7 +1,8 @@
 import type { Logger } from "pino";
-import { pageApp } from "./page-app.js";
+import { Director } from "./director.js";
 import { listenNear } from "./listen-near.js";
-import { rememberingRenderer, snapshotOf, type Snapshot } from "./snapshot.js";
+import { pageApp } from "./page-app.js";
+import type { Snapshot } from "./snapshot.js";
 import { Stage } from "./stage.js";
 
 export interface DemoOptions {
@@ -44,57 +45,5 @@ export async function startDemo({ port, log }: DemoOptions): Promise<Demo> {
   } catch (error) {
     await director.stop();
     throw error;
-  }
-}
-
-/** Replaces the stage when the visitor starts again. */
-export class Director {
-  readonly #log: Logger;
-  #stage: Stage | undefined;
-  #render = rememberingRenderer();
-  #problem: string | undefined;
-  #resetting: Promise<void> | undefined;
-
-  constructor(stage: Stage, log: Logger) {
-    this.#stage = stage;
-    this.#log = log;
-  }
-
-  /** Undefined while it is being replaced. */
-  get stage(): Stage | undefined {
-    return this.#stage;
-  }
-
-  async snapshot(): Promise<Snapshot> {
-    if (this.#stage !== undefined) return snapshotOf(this.#stage, this.#render);
-    if (this.#problem === undefined) return { phase: "starting", hosts: [] };
-    return { phase: "failed", problem: this.#problem, hosts: [] };
-  }
-
-  /** Begins the story again; one that is under way already is waited for. */
-  reset(): Promise<void> {
-    this.#resetting ??= this.#replace().finally(() => (this.#resetting = undefined));
-    return this.#resetting;
-  }
-
-  async stop(): Promise<void> {
-    await this.#resetting;
-    await this.#stage?.stop();
-    this.#stage = undefined;
-  }
-
-  async #replace(): Promise<void> {
-    const old = this.#stage;
-    this.#stage = undefined;
-    this.#problem = undefined;
-    try {
-      await old?.stop();
-      this.#stage = await Stage.start(this.#log);
-      this.#render = rememberingRenderer();
-    } catch (error) {
-      this.#log.error({ err: error }, "starting the demo again failed");
-      const reason = error instanceof Error ? error.message : "unknown";
-      this.#problem = `The demo could not start again: ${reason}. Press "Start over" once more, or end it in the terminal with Ctrl-C and run npm run demo.`;
-    }
   }
 }

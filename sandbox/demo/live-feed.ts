@@ -37,17 +37,20 @@ export class LiveFeed {
   async #look(): Promise<void> {
     if (this.#pages.size === 0 || this.#looking) return;
     this.#looking = true;
+    const event = await this.#event();
+    this.#looking = false;
+    this.#looks += 1;
+    if (event !== this.#last) this.#send(event);
+    else if (this.#looks % BEAT_EVERY_LOOKS === 0) this.#send(": still here\n\n");
+    this.#last = event;
+  }
+
+  async #event(): Promise<string> {
     try {
-      const text = JSON.stringify(await this.#read());
-      this.#looks += 1;
-      if (text !== this.#last) this.#send(`data: ${text}\n\n`);
-      else if (this.#looks % BEAT_EVERY_LOOKS === 0) this.#send(": still here\n\n");
-      this.#last = text;
+      return `data: ${JSON.stringify(await this.#read())}\n\n`;
     } catch (error) {
       const reason = error instanceof Error ? error.message : "unknown";
-      this.#send(`event: problem\ndata: ${JSON.stringify(reason)}\n\n`);
-    } finally {
-      this.#looking = false;
+      return `event: problem\ndata: ${JSON.stringify(reason)}\n\n`;
     }
   }
 

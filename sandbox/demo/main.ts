@@ -11,10 +11,10 @@ async function main(): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  console.log("Starting a GitHub, a GitLab and an Argo CD in miniature, and svc beside them …");
   const log = createLogger("info", { terminal: process.stdout.isTTY });
   const starting = startDemo({ port: PORT, log });
   stopOnSignals(starting);
+  console.log("Starting a GitHub, a GitLab and an Argo CD in miniature, and svc beside them …");
   greet(await starting);
 }
 

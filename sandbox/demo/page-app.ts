@@ -3,7 +3,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler, t
 import helmet from "helmet";
 import { z } from "zod";
 import { HOST_IDS, HOST_TITLES } from "../../src/names.js";
-import type { Director } from "./demo.js";
+import type { Director } from "./director.js";
 import { LiveFeed } from "./live-feed.js";
 import type { Stage } from "./stage.js";
 import { PEOPLE } from "./story.js";

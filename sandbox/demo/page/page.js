@@ -1,178 +1,45 @@
+import { countAnswers, countChanges, showAnswer } from "./answer-line.js";
 import { showCluster } from "./cluster-view.js";
-import { element, setText, showList } from "./dom.js";
+import { setText } from "./dom.js";
+import { showChips, showRequestList, showTabs } from "./navigation.js";
 import { showRequest } from "./request-view.js";
 
 const byId = (id) => document.getElementById(id);
 
 /** What the visitor looks at. */
 const view = { host: "hosta", number: new Map() };
-/** The newest snapshot from the server, and what was on the page before it. */
+/** The newest snapshot from the server. */
 let snapshot = { phase: "starting", hosts: [] };
+/** Where things stood when the visitor last did something whose answer is still of interest. */
 let awaited;
 
 function draw() {
   const { phase, problem, hosts } = snapshot;
   byId("panel").classList.toggle("waiting", phase !== "ready");
-  byId("composer").inert = phase !== "ready";
+  byId("panel").inert = phase !== "ready";
   if (phase !== "ready") {
     showBanner(problem ?? "Starting over: new repositories, a new cluster. This takes a few seconds …");
     return;
   }
-  const host = hosts.find(({ id }) => id === view.host);
-  drawTabs(hosts);
-  const wanted = view.number.get(host.id);
-  const request = host.requests.find(({ number }) => number === wanted) ?? host.requests[0];
-  drawRequestList(host, request);
+  const { host, request } = current();
+  showTabs(hosts, view.host, chooseHost);
+  showRequestList(host, request, (number) => look(host.id, number));
   showRequest(host, request);
   showCluster(host);
-  drawChips(host);
-  drawAnswer(host, request);
+  showChips(host);
+  showAnswer(host, request, awaited);
 }
 
-function drawTabs(hosts) {
-  const items = hosts.map(({ id, title, repository, working }) => ({
-    id,
-    title,
-    repository,
-    working,
-    chosen: id === view.host,
-  }));
-  const focused = document.activeElement?.getAttribute("role") === "tab";
-  showList(
-    byId("tabs"),
-    items,
-    ({ id }) => id,
-    ({ id, title, repository, working, chosen }) => {
-      const tab = element(
-        "button",
-        {
-          attributes: {
-            type: "button",
-            role: "tab",
-            id: `tab-${id}`,
-            "aria-selected": String(chosen),
-            "aria-controls": "panel",
-            tabindex: chosen ? "0" : "-1",
-          },
-        },
-        [
-          element("strong", { text: title }),
-          element("span", { text: repository }),
-          ...(working
-            ? [element("span", { className: "spinner", attributes: { "aria-label": "svc is working" } })]
-            : []),
-        ],
-      );
-      tab.addEventListener("click", () => choose(id));
-      return tab;
-    },
-  );
-  if (focused) byId(`tab-${view.host}`).focus();
-  byId("panel").setAttribute("aria-labelledby", `tab-${view.host}`);
-}
-
-function choose(id) {
+function chooseHost(id) {
   view.host = id;
   awaited = undefined;
   draw();
 }
 
-function drawRequestList({ requests, sigil, id }, chosen) {
-  const box = byId("request-list");
-  box.hidden = requests.length < 2;
-  const items = requests.map(({ number, title, state }) => ({
-    number,
-    title,
-    state,
-    sigil,
-    chosen: number === chosen.number,
-  }));
-  showList(
-    box,
-    items,
-    ({ number }) => `${id}-${number}`,
-    ({ number, title, state, chosen: isChosen }) => {
-      const button = element("button", { attributes: { type: "button", "aria-pressed": String(isChosen) } }, [
-        element("strong", { text: `${sigil}${number}` }),
-        ` ${title} `,
-        element("span", { className: `badge ${state}`, text: state }),
-      ]);
-      button.addEventListener("click", () => {
-        view.number.set(id, number);
-        awaited = undefined;
-        draw();
-      });
-      return button;
-    },
-  );
-}
-
-function drawChips({ applications }) {
-  const [first] = applications;
-  const commands = [
-    "svc plan",
-    "svc sync --dry-run",
-    `svc sync -a ${first.name}`,
-    "svc rollback",
-    "svc sync",
-    "svc unlock",
-    "svc help",
-  ];
-  const items = commands.map((command) => ({ command }));
-  showList(
-    byId("chips"),
-    items,
-    ({ command }) => command,
-    ({ command }) => {
-      const chip = element("button", { className: "chip", text: command, attributes: { type: "button" } });
-      chip.addEventListener("click", () => {
-        byId("body").value = command;
-        byId("body").focus();
-      });
-      return chip;
-    },
-  );
-}
-
-/** Says below the conversation what the service is doing, and what came of it. */
-function drawAnswer(host, request) {
-  const line = byId("answer");
-  const changed = awaited === undefined ? 0 : countChanges(host) - awaited.changes;
-  const objects = `${changed} live ${changed === 1 ? "object" : "objects"} changed`;
-  const busy = host.working || awaited?.sent === false;
-  line.classList.toggle("busy", busy);
-  if (busy) {
-    setText(line, changed === 0 ? "svc is working …" : `svc is working … ${objects}`);
-    return;
-  }
-  const words = awaited === undefined ? nextStep(host, request) : outcome(request);
-  if (changed === 0) setText(line, words);
-  else
-    line.replaceChildren(
-      `${words} `,
-      element("a", { text: `${objects} in the cluster`, attributes: { href: "#cluster-title" } }),
-    );
-}
-
-function outcome(request) {
-  if (countAnswers(request) === awaited.answers) {
-    return "svc had nothing to say: only a comment that begins with svc is a command.";
-  }
-  return `svc answered${request.state === "merged" && !awaited.merged ? " and merged" : ""}.`;
-}
-
-function nextStep(host, { state, approval, approver }) {
-  if (state !== "open") return `This ${host.noun} is ${state}. Open another one, or start over.`;
-  if (approval?.current === true) return "Approved: svc sync may deploy now.";
-  return `Click a command or type one, then press Enter. svc sync needs ${approver}'s approval.`;
-}
-
-function countChanges({ applications }) {
-  return applications.flatMap(({ objects }) => objects).reduce((sum, { changes }) => sum + changes, 0);
-}
-
-function countAnswers({ comments }) {
-  return comments.filter(({ service }) => service).length;
+function look(host, number) {
+  view.number.set(host, number);
+  awaited = undefined;
+  draw();
 }
 
 function current() {
@@ -236,6 +103,7 @@ function onCurrent() {
 
 byId("composer").addEventListener("submit", async (event) => {
   event.preventDefault();
+  if (awaited?.sent === false) return;
   const body = byId("body").value;
   if (body.trim() === "") {
     showBanner("Write a comment first, for instance svc plan.");
@@ -262,9 +130,7 @@ byId("open").addEventListener("click", async () => {
   const { host } = current();
   const opened = await post("open", { host: host.id });
   if (opened === undefined) return;
-  view.number.set(host.id, opened.number);
-  awaited = undefined;
-  draw();
+  look(host.id, opened.number);
 });
 
 byId("reset").addEventListener("click", async () => {
@@ -280,7 +146,7 @@ byId("tabs").addEventListener("keydown", (event) => {
   event.preventDefault();
   const other = snapshot.hosts.find(({ id }) => id !== view.host);
   if (other === undefined) return;
-  choose(other.id);
+  chooseHost(other.id);
   byId(`tab-${other.id}`).focus();
 });
 

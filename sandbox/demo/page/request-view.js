@@ -42,7 +42,7 @@ function showButtons(host, { state, approval, approver }) {
   const isOpen = state === "open";
   const approve = byId("approve");
   setText(approve, `Approve as ${approver}`);
-  approve.disabled = !isOpen || approval?.current === true;
+  approve.hidden = !isOpen || approval?.current === true;
   byId("push").disabled = !isOpen;
   const anyOpen = host.requests.some((one) => one.state === "open");
   setText(byId("open"), `Open ${anyOpen ? ordinal(host) : "another"} ${host.noun}`);

@@ -1,0 +1,44 @@
+import { element, setText } from "./dom.js";
+
+const byId = (id) => document.getElementById(id);
+
+/** Says below the conversation what the service is doing, and what came of it. */
+export function showAnswer(host, request, awaited) {
+  const line = byId("answer");
+  const changed = awaited === undefined ? 0 : countChanges(host) - awaited.changes;
+  const objects = `${changed} live ${changed === 1 ? "object" : "objects"} changed`;
+  const busy = host.working || awaited?.sent === false;
+  line.classList.toggle("busy", busy);
+  if (busy) {
+    setText(line, changed === 0 ? "svc is working …" : `svc is working … ${objects}`);
+    return;
+  }
+  const words = awaited === undefined ? nextStep(host, request) : outcome(request, awaited);
+  const said = changed === 0 ? words : `${words} ${objects} in the cluster`;
+  if (line.textContent === said) return;
+  const link = element("a", { text: `${objects} in the cluster`, attributes: { href: "#cluster-title" } });
+  line.replaceChildren(...(changed === 0 ? [words] : [`${words} `, link]));
+}
+
+function outcome(request, awaited) {
+  if (countAnswers(request) === awaited.answers) {
+    return "svc had nothing to say: only a comment that begins with svc is a command.";
+  }
+  return `svc answered${request.state === "merged" && !awaited.merged ? " and merged" : ""}.`;
+}
+
+function nextStep(host, { state, approval, approver }) {
+  if (state !== "open") return `This ${host.noun} is ${state}. Open another one, or start over.`;
+  if (approval?.current === true) return "Approved: svc sync may deploy now.";
+  return `Pick a command and press Enter. Deploying needs ${approver}'s approval.`;
+}
+
+/** How often live objects changed so far. */
+export function countChanges({ applications }) {
+  return applications.flatMap(({ objects }) => objects).reduce((sum, { changes }) => sum + changes, 0);
+}
+
+/** How many comments are the service's. */
+export function countAnswers({ comments }) {
+  return comments.filter(({ service }) => service).length;
+}

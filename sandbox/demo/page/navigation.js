@@ -1,0 +1,101 @@
+import { element, showList } from "./dom.js";
+
+const byId = (id) => document.getElementById(id);
+
+/** One tab for each code host. */
+export function showTabs(hosts, chosenHost, choose) {
+  const items = hosts.map(({ id, title, repository, working }) => ({
+    id,
+    title,
+    repository,
+    working,
+    chosen: id === chosenHost,
+  }));
+  const focused = document.activeElement?.getAttribute("role") === "tab";
+  showList(
+    byId("tabs"),
+    items,
+    ({ id }) => id,
+    ({ id, title, repository, working, chosen }) => {
+      const tab = element(
+        "button",
+        {
+          attributes: {
+            type: "button",
+            role: "tab",
+            id: `tab-${id}`,
+            "aria-selected": String(chosen),
+            "aria-controls": "panel",
+            tabindex: chosen ? "0" : "-1",
+          },
+        },
+        [
+          element("strong", { text: title }),
+          element("span", { text: repository }),
+          ...(working
+            ? [element("span", { className: "spinner", attributes: { "aria-label": "svc is working" } })]
+            : []),
+        ],
+      );
+      tab.addEventListener("click", () => choose(id));
+      return tab;
+    },
+  );
+  if (focused) byId(`tab-${chosenHost}`).focus();
+  byId("panel").setAttribute("aria-labelledby", `tab-${chosenHost}`);
+}
+
+/** A button for each change request, as soon as there are several. */
+export function showRequestList({ requests, sigil, id }, chosen, choose) {
+  const box = byId("request-list");
+  box.hidden = requests.length < 2;
+  const items = requests.map(({ number, title, state }) => ({
+    number,
+    title,
+    state,
+    sigil,
+    chosen: number === chosen.number,
+  }));
+  showList(
+    box,
+    items,
+    ({ number }) => `${id}-${number}`,
+    ({ number, title, state, chosen: isChosen }) => {
+      const button = element("button", { attributes: { type: "button", "aria-pressed": String(isChosen) } }, [
+        element("strong", { text: `${sigil}${number}` }),
+        ` ${title} `,
+        element("span", { className: `badge ${state}`, text: state }),
+      ]);
+      button.addEventListener("click", () => choose(number));
+      return button;
+    },
+  );
+}
+
+/** Commands that fill the box when clicked. */
+export function showChips({ applications }) {
+  const [first] = applications;
+  const commands = [
+    "svc plan",
+    "svc sync --dry-run",
+    `svc sync -a ${first.name}`,
+    "svc rollback",
+    "svc sync",
+    "svc unlock",
+    "svc help",
+  ];
+  const items = commands.map((command) => ({ command }));
+  showList(
+    byId("chips"),
+    items,
+    ({ command }) => command,
+    ({ command }) => {
+      const chip = element("button", { className: "chip", text: command, attributes: { type: "button" } });
+      chip.addEventListener("click", () => {
+        byId("body").value = command;
+        byId("body").focus();
+      });
+      return chip;
+    },
+  );
+}

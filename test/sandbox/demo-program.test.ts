@@ -1,0 +1,81 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
+
+/** A cold start compiles everything, on machines that may be busy. */
+jest.setTimeout(90_000);
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+let folder: string;
+let child: ChildProcess | undefined;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "demo-program-"));
+});
+
+afterEach(async () => {
+  if (child?.exitCode === null) child.kill("SIGKILL");
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** The program as `npm run demo` starts it, with a folder of its own for temporary files. */
+function start(environment: NodeJS.ProcessEnv = {}): { readonly started: ChildProcess; readonly output: () => string } {
+  const program = join(ROOT, "sandbox/demo/main.ts");
+  const started = spawn(process.execPath, ["--import", "tsx", program], {
+    cwd: ROOT,
+    env: { ...process.env, NODE_OPTIONS: "", TMPDIR: folder, TSX_DISABLE_CACHE: "1", ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let text = "";
+  started.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  started.stderr.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  child = started;
+  return { started, output: () => text };
+}
+
+/** Folders that the demo made; tsx keeps a pipe of its own there. */
+async function left(): Promise<readonly string[]> {
+  return (await readdir(folder)).filter((name) => !name.startsWith("tsx-"));
+}
+
+async function until(fits: () => boolean, started: ChildProcess): Promise<void> {
+  while (!fits()) {
+    if (started.exitCode !== null || started.stdout === null) throw new Error("the program ended");
+    await once(started.stdout, "data");
+  }
+}
+
+test.each(["SIGINT", "SIGTERM"] as const)("says what to open, and ends cleanly on %s", async (signal) => {
+  const { started, output } = start();
+  await until(() => output().includes("Ctrl-C ends the demo"), started);
+  const [, url = ""] = /Open {2}(http:\/\/127\.0\.0\.1:\d+)/.exec(output()) ?? [];
+  expect((await fetch(url)).status).toBe(200);
+  expect(await left()).not.toEqual([]);
+  started.kill(signal);
+  const [code] = (await once(started, "exit")) as [number | null];
+  expect(code).toBe(0);
+  expect(await left()).toEqual([]);
+  expect(output()).toContain("Stopping the demo");
+});
+
+test("ends cleanly when it is stopped while it still starts", async () => {
+  const { started, output } = start();
+  await until(() => output().includes("Starting a GitHub"), started);
+  started.kill("SIGINT");
+  const [code] = (await once(started, "exit")) as [number | null];
+  expect(code).toBe(0);
+  expect(await left()).toEqual([]);
+});
+
+test("says how to install git when there is none", async () => {
+  const { started, output } = start({ PATH: folder });
+  const [code] = (await once(started, "exit")) as [number | null];
+  expect(code).toBe(1);
+  expect(output()).toContain("needs git");
+  expect(output()).toContain("apt-get install -y git");
+});
