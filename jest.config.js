@@ -24,5 +24,7 @@ export default {
     "./src/config/": { lines: 90 },
     "./src/deployer/": { lines: 90 },
   },
-  testTimeout: 20_000,
+  // Scenarios wait for other processes (git, Redis) most of the time.
+  maxWorkers: "100%",
+  testTimeout: 30_000,
 };

@@ -7,9 +7,10 @@ import { changeRequestKey, type ChangeRequest } from "./core/change-request.js";
 import { close } from "./core/commands/close.js";
 import type { CommandContext } from "./core/commands/context.js";
 import { runCommand } from "./core/commands/index.js";
-import { HeadMoved } from "./core/errors.js";
+import { HeadMoved, safeMessage } from "./core/errors.js";
 import type { HostEvent } from "./core/event.js";
 import { parseComment } from "./core/parse-command.js";
+import type { MergeOutcome } from "./core/ports.js";
 import type { CommandResult } from "./core/result.js";
 import { loadSettings } from "./load-settings.js";
 import { mayNot, plansByItself } from "./permitted.js";
@@ -146,7 +147,10 @@ async function answer(asked: Asked, result: CommandResult, change: ChangeRequest
   if (result.kind === "planned") await publishPlan(host, change, parts, { automatic: asked.by === undefined });
   else await publish(host, change, parts);
   if (result.kind !== "synced" || result.merge === undefined) return;
-  const merged = await host.merge(change, result.merge);
+  const merged = await host.merge(change, result.merge).catch((error: unknown): MergeOutcome => {
+    run.log.error({ err: error }, "the merge broke");
+    return { kind: "refused", reason: safeMessage(error) };
+  });
   if (merged.kind === "refused") await publish(host, change, [renderMergeRefusal(merged.reason, change)]);
   else run.log.info({ note: merged.note }, "merged");
 }

@@ -94,7 +94,7 @@ export class GitStore {
   /** The commit that a branch, a full ref or an id names. */
   async resolve(name: string, rev: string): Promise<string | undefined> {
     const directory = this.directory(name);
-    if (!/^[\w][\w./+@#-]*$/.test(rev) || rev.includes("..")) return undefined;
+    if (!/^[^\s~^:?*[\\\p{Cc}-][^\s~^:?*[\\\p{Cc}]*$/u.test(rev) || rev.includes("..")) return undefined;
     if (!/^[0-9a-f]{40}$/.test(rev)) {
       const ref = rev.startsWith("refs/") ? rev : `refs/heads/${rev}`;
       const loose = await readFile(join(directory, ref), "utf8").catch(() => "");

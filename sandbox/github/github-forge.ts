@@ -218,6 +218,11 @@ export class GitHubForge implements Forge {
     return this.#world.store.branches(repository);
   }
 
+  async commitsSince(repository: string, revision: string, branch: string): ReturnType<Forge["commitsSince"]> {
+    const { store } = this.#world;
+    return store.commits(repository, revision, (await store.resolve(repository, `refs/heads/${branch}`)) ?? revision);
+  }
+
   delayMergeability(repository: string, number: number, reads: number): void {
     this.#pull(repository, number).pendingReads = reads;
   }

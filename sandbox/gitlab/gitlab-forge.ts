@@ -209,6 +209,11 @@ export class GitLabForge implements Forge {
     return this.#instance.store.branches(this.#instance.project(repository).path);
   }
 
+  async commitsSince(repository: string, revision: string, branch: string): ReturnType<Forge["commitsSince"]> {
+    const { store } = this.#instance;
+    return store.commits(repository, revision, (await store.resolve(repository, `refs/heads/${branch}`)) ?? revision);
+  }
+
   delayMergeability(repository: string, number: number, reads: number): void {
     this.#instance.mergeRequest(repository, number).pendingReads = reads;
   }

@@ -75,7 +75,11 @@ function syncBlocks(result: SyncedResult, change: ChangeRequest): readonly Block
     ...result.applications.map((one) => syncBlock(one, { command: "sync", at, dryRun: result.dryRun })),
     ...(result.skipped.length === 0
       ? []
-      : [plain(`Nothing to deploy, proven unchanged by the plan, lock released: ${codes(result.skipped)}.`)]),
+      : [
+          plain(
+            `Nothing to deploy, proven unchanged by the plan${result.dryRun ? "" : ", lock released"}: ${codes(result.skipped)}.`,
+          ),
+        ]),
     ...(announced.length === 0 ? [] : [plain(listOf("Not deployed by a sync:", announced))]),
     ...(result.merge === undefined
       ? []

@@ -94,9 +94,7 @@ function unapproved(facts: SyncFacts): readonly ApplicationName[] {
 }
 
 function stale({ locks, change }: SyncFacts): readonly ApplicationName[] {
-  return locks
-    .filter(({ planRevision }) => planRevision !== change.headRevision)
-    .map(({ application }) => application);
+  return locks.filter(({ planRevision }) => planRevision !== change.headRevision).map(({ application }) => application);
 }
 
 /** Those that no check fails for, the later ones included: to be offered instead of the whole run. */

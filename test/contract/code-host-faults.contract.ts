@@ -1,104 +1,10 @@
 import { afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import type { Fault } from "../../sandbox/faults.js";
 import { listenOnLoopback } from "../../sandbox/loopback.js";
 import { GITLAB_TOKEN } from "../../sandbox/world.js";
 import type { ChangeRequest } from "../../src/core/change-request.js";
-import type { HostFailureReason } from "../../src/core/errors.js";
 import type { CodeHost } from "../../src/core/ports.js";
+import { FAULT_CASES, REQUEST_TIMEOUT_MS, type FaultCase } from "./code-host-fault-cases.js";
 import type { CodeHostUnderTest, HostTraits } from "./code-host-under-test.js";
-
-const REQUEST_TIMEOUT_MS = 300;
-
-interface Case {
-  readonly fault: (elsewhere: string) => Fault;
-  readonly reason: HostFailureReason;
-  /** How often a read is sent. */
-  readonly reads: number;
-  readonly message: (host: HostTraits) => RegExp;
-}
-
-const status = (code: number, headers?: Record<string, string>) => (): Fault => ({
-  kind: "status",
-  status: code,
-  body: JSON.stringify({ message: "said", documentation_url: "https://docs.example.com", status: String(code) }),
-  headers: { "content-type": "application/json", ...headers },
-});
-const limited = (): RegExp => /rate limit is used up .*Try again in some minutes/;
-
-const CASES: Readonly<Record<string, Case>> = {
-  "401": { fault: status(401), reason: "unauthenticated", reads: 1, message: (host) => host.credentialsCure },
-  "403": { fault: status(403), reason: "forbidden", reads: 1, message: (host) => host.permissionCure },
-  "404": { fault: status(404), reason: "not-found", reads: 1, message: (host) => host.visibilityCure },
-  "409": { fault: status(409), reason: "rejected", reads: 1, message: () => /refused to .*409, "said"/ },
-  "415": { fault: status(415), reason: "rejected", reads: 1, message: () => /refused to .*415, "said"/ },
-  "429 with Retry-After": {
-    fault: status(429, { "retry-after": "7" }),
-    reason: "rate-limited",
-    reads: 3,
-    message: limited,
-  },
-  "429 for an hour": {
-    fault: status(429, { "retry-after": "3600" }),
-    reason: "rate-limited",
-    reads: 1,
-    message: limited,
-  },
-  "429 without a word": { fault: status(429), reason: "rate-limited", reads: 1, message: limited },
-  "403 with nothing left of the limit": {
-    fault: status(403, { "x-ratelimit-remaining": "0" }),
-    reason: "rate-limited",
-    reads: 1,
-    message: limited,
-  },
-  "500": { fault: status(500), reason: "failed", reads: 3, message: () => /failed \(500\).*Try again later/ },
-  "503 as a web page": {
-    fault: () => ({
-      kind: "status",
-      status: 503,
-      body: "<html>down</html>",
-      headers: { "content-type": "text/html" },
-    }),
-    reason: "failed",
-    reads: 3,
-    message: () => /failed \(503\).*Try again later/,
-  },
-  "a web page": {
-    fault: () => ({
-      kind: "status",
-      status: 200,
-      body: "<html>Sign in</html>",
-      headers: { "content-type": "text/html" },
-    }),
-    reason: "failed",
-    reads: 1,
-    message: ({ addressKey }) => new RegExp(`web page: check that ${addressKey}`),
-  },
-  "half a JSON": {
-    fault: () => ({ kind: "half-json" }),
-    reason: "failed",
-    reads: 1,
-    message: () => /cut off or broken. Try again later/,
-  },
-  "a redirect to another origin": {
-    fault: (to) => ({ kind: "redirect", to }),
-    reason: "failed",
-    reads: 1,
-    message: ({ addressKey }) => new RegExp(`redirect to http://127.0.0.1:\\d+ .*set ${addressKey}`),
-  },
-  "a dropped connection": {
-    fault: () => ({ kind: "drop" }),
-    reason: "unreachable",
-    reads: 3,
-    message: ({ addressKey }) => new RegExp(`could not be reached .*check ${addressKey}`),
-  },
-  nothing: {
-    fault: () => ({ kind: "hang" }),
-    reason: "unreachable",
-    reads: 1,
-    message: () => /did not answer within 0\.3 seconds/,
-  },
-};
-const NAMES = Object.keys(CASES);
 
 let opened = 0;
 
@@ -143,8 +49,8 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     return { outcome, sent: under().sent(method, path, since) };
   }
 
-  function caseOf(name: string): Case {
-    const found = CASES[name];
+  function caseOf(name: string): FaultCase {
+    const found = FAULT_CASES[name];
     if (found === undefined) throw new Error(`no case ${name}`);
     return found;
   }
@@ -159,7 +65,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     expect(text.length).toBeLessThan(500);
   }
 
-  describe.each(NAMES)("%s", (name) => {
+  describe.each(Object.keys(FAULT_CASES))("%s", (name) => {
     test("in answer to a read", async () => {
       const { changeRequest } = under().paths;
       const { outcome, sent } = await broken(name, "GET", changeRequest, () => host.getChangeRequest(change));

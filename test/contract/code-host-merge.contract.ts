@@ -115,14 +115,11 @@ export function mergeContract(under: () => CodeHostUnderTest): void {
   describe("the source branch", () => {
     const merged = (note: RegExp) => ({ kind: "merged", note: expect.stringMatching(note) });
 
-    test.each(["feature/a b", "simple", "fix/über#1"].map((name) => [name.replace(" ", "-")]))(
-      "%s is deleted",
-      async (branch) => {
-        const change = await open({ branch });
-        expect(await merge(change, remove)).toEqual({ kind: "merged", note: undefined });
-        expect(await branches()).not.toContain(branch);
-      },
-    );
+    test.each(["simple", "feature/a-b", "fix/über#1"])("%s is deleted", async (branch) => {
+      const change = await open({ branch });
+      expect(await merge(change, remove)).toEqual({ kind: "merged", note: undefined });
+      expect(await branches()).not.toContain(branch);
+    });
 
     test.each(["main", "master", "develop", "development", "qa"])("%s is never deleted", async (branch) => {
       const { forge, repository } = under();

@@ -1,16 +1,5 @@
-import { codeHostApprovalContract, codeHostContract } from "./code-host.contract.js";
 import { startGitHubUnderTest, startGitLabUnderTest } from "./code-host-under-test.js";
+import { codeHostContract } from "./code-host.contract.js";
 
 codeHostContract("GitHub", startGitHubUnderTest);
 codeHostContract("GitLab", startGitLabUnderTest);
-
-codeHostApprovalContract("GitHub without rules", startGitHubUnderTest, {});
-codeHostApprovalContract("GitHub that requires two reviews", startGitHubUnderTest, { approvalsRequired: 2 });
-codeHostApprovalContract("GitLab CE", startGitLabUnderTest, { edition: "ce" });
-codeHostApprovalContract("GitLab Free", startGitLabUnderTest, { edition: "free" });
-codeHostApprovalContract("GitLab Premium", startGitLabUnderTest, { edition: "premium", approvalsRequired: 2 });
-codeHostApprovalContract("GitLab Premium that is slow to reset", startGitLabUnderTest, {
-  edition: "premium",
-  approvalsRequired: 1,
-  approvalsSyncingReads: 4,
-});

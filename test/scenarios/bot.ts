@@ -1,51 +1,28 @@
 import { afterEach, expect } from "@jest/globals";
-import { pino } from "pino";
-import { stringify } from "yaml";
-import type { ArgoCdOptions } from "../../sandbox/argocd/argocd.js";
 import type { FileChanges, Forge, OpenRequest, SeenChangeRequest } from "../../sandbox/forge.js";
-import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox, type SandboxWorld } from "../../sandbox/world.js";
-import { loadServerConfig } from "../../src/config/server.js";
+import { startSandbox, type SandboxWorld } from "../../sandbox/world.js";
 import { repositoryName } from "../../src/core/brand.js";
 import type { ChangeRequestRef } from "../../src/core/change-request.js";
 import type { HostId } from "../../src/names.js";
 import { startService, type Service } from "../../src/service.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import type { Stores } from "../../src/store/stores.js";
+import { recordExchanges } from "../contract-replay/recording.js";
 import { JumpClock } from "../jump-clock.js";
-import { applicationResource, repositoryOf } from "./resources.js";
+import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
+import { applicationResource, asYaml, configMap, repositoryOf, type ApplicationOptions } from "./resources.js";
 
+export { SECRET, type BotOptions } from "./bot-options.js";
 export const HOSTS: readonly HostId[] = ["hosta", "hostb"];
 export const REPOSITORY = "acme/deploy";
-const SECRET = "sandbox-webhook-secret";
-
-type Settings = Readonly<Record<string, unknown>>;
-
-export interface BotOptions {
-  readonly host: HostId;
-  /** Names of applications that Argo CD runs and the repository describes; `web` and `api` when absent. */
-  readonly applications?: readonly string[];
-  /** More files of the repository's main branch; `null` takes one away. */
-  readonly files?: (cloneUrl: string) => FileChanges;
-  /** Sections of `svc.yaml`, laid over those that point at the sandbox. */
-  readonly config?: Readonly<Record<string, Settings | readonly Settings[]>>;
-  readonly argocd?: Partial<ArgoCdOptions>;
-  readonly gitlab?: { readonly edition: "ce" | "free" | "premium" };
-  /** The store; an embedded one when absent. */
-  readonly stores?: (clock: JumpClock) => Stores;
-  /** Objects of the world are prepared before the service starts. */
-  readonly prepare?: (world: SandboxWorld, forge: Forge) => Promise<void> | void;
-  /** Where the log goes; nowhere when absent. */
-  readonly log?: (line: string) => void;
-  /** False for scenarios that change real Applications on purpose by other means than the service. */
-  readonly checkChanges?: boolean;
-}
 
 const running = new Set<Bot>();
 
 afterEach(async () => {
-  const bots = [...running];
-  running.clear();
-  for (const bot of bots) await bot.end();
+  const ends = [...running].map((bot) => bot.end());
+  // One that fails must not leave the others running.
+  await Promise.allSettled(ends);
+  await Promise.all(ends);
 });
 
 /** The real service against the sandbox over HTTP, with signed webhooks, one code host and an Argo CD. */
@@ -56,6 +33,7 @@ export async function startBot(options: BotOptions): Promise<Bot> {
     gitlab: host === "hostb" ? (options.gitlab ?? true) : false,
     argocd: options.argocd,
   });
+  recordExchanges(world.argocd);
   try {
     return await furnish(world, options);
   } catch (error) {
@@ -69,10 +47,13 @@ async function furnish(world: SandboxWorld, options: BotOptions): Promise<Bot> {
   const forge = host === "hosta" ? world.github : world.gitlab;
   if (forge === undefined) throw new Error("the sandbox has no code host");
   const cloneUrl = `${forge.url}/${REPOSITORY}.git`;
-  const files = { ...repositoryOf(applications, cloneUrl), ...options.files?.(cloneUrl) };
+  const resources = options.resources?.(cloneUrl) ?? {};
+  const files = { ...repositoryOf(applications, cloneUrl, resources), ...options.files?.(cloneUrl) };
   await forge.createRepository(REPOSITORY, withoutNull(files));
   for (const login of ["ana", "bo"]) forge.setAccess(REPOSITORY, login, "write");
-  for (const name of applications) world.argocd.addApplication(applicationResource(name, { repoURL: cloneUrl }));
+  for (const name of applications) {
+    world.argocd.addApplication(applicationResource(name, { repoURL: cloneUrl, ...resources[name] }));
+  }
   await options.prepare?.(world, forge);
   const clock = new JumpClock();
   const stores = options.stores?.(clock) ?? createMemoryStores(clock);
@@ -81,37 +62,6 @@ async function furnish(world: SandboxWorld, options: BotOptions): Promise<Bot> {
   const bot = new Bot({ host, world, forge, service, clock, stores, options });
   running.add(bot);
   return bot;
-}
-
-/** The configuration goes through the real parser. */
-function configFor(world: SandboxWorld, { config = {} }: BotOptions) {
-  const sections: Record<string, unknown> = {
-    server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com", log_level: "debug" },
-    deployer: { server_url: world.argocd.url, token: world.argocdToken },
-    ...(world.github === undefined
-      ? {}
-      : {
-          hosta: {
-            app_id: GITHUB_APP.id,
-            private_key: appKeys().privateKey,
-            webhook_secret: SECRET,
-            api_url: world.github.apiUrl,
-            web_url: world.github.url,
-          },
-        }),
-    ...(world.gitlab === undefined
-      ? {}
-      : { hostb: { url: world.gitlab.url, token: GITLAB_TOKEN, webhook_secret: SECRET } }),
-  };
-  const laid = Object.keys(config).length === 0 ? [] : [{ name: "test.yaml", text: stringify(config) }];
-  const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(sections) }, ...laid], {});
-  if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
-  return loaded.config;
-}
-
-function loggerFor({ log }: BotOptions) {
-  if (log === undefined) return pino({ level: process.env.SVC_TEST_LOG ?? "silent" });
-  return pino({ level: "debug" }, { write: log });
 }
 
 function withoutNull(files: FileChanges): FileChanges {
@@ -183,6 +133,17 @@ export class Bot {
     await this.idle();
   }
 
+  /** Lets something happen right before the code host or Argo CD works on the `nth` request of this kind from now on. */
+  meanwhile(
+    where: "forge" | "argocd",
+    { nth = 1, ...request }: { readonly method?: string; readonly path: RegExp; readonly nth?: number },
+    act: () => Promise<void> | void,
+  ): void {
+    const { faults } = this[where];
+    if (nth > 1) faults.add({ ...request, times: nth - 1, fault: { kind: "meanwhile", act: () => undefined } });
+    faults.add({ ...request, times: 1, fault: { kind: "meanwhile", act } });
+  }
+
   /** Until no webhook is on its way and nothing runs in the service. */
   async idle(): Promise<void> {
     let seen = -1;
@@ -214,9 +175,27 @@ export class Bot {
     return { host: this.host, repository: repositoryName(REPOSITORY), number };
   }
 
+  /** An Application resource whose source is the scenario's repository. */
+  resourceOf(name: string, more: Partial<ApplicationOptions> = {}): object {
+    return applicationResource(name, { repoURL: this.forge.cloneUrl(REPOSITORY), ...more });
+  }
+
   /** Names of the applications that this change request has locked. */
   async locked(number: number): Promise<readonly string[]> {
     return (await this.stores.locks.list(this.ref(number))).map(({ application }) => application);
+  }
+
+  /** A commit in which the definition of an application points at another folder; its live value becomes the path. */
+  moved(name: string, path = "apps/moved"): FileChanges {
+    return {
+      [`argocd/${name}.yaml`]: asYaml(this.resourceOf(name, { path })),
+      [`${path}/configmap.yaml`]: configMap(name, { value: path }),
+    };
+  }
+
+  /** Applications that this change request has a record "deployed, not merged" of. */
+  async deployed(number: number): Promise<readonly string[]> {
+    return (await this.stores.deployments.ofChange(this.ref(number))).map(({ application }) => application);
   }
 
   /** A value in a live ConfigMap of the cluster. */
@@ -238,6 +217,7 @@ export class Bot {
 
   /** Ends the scenario: both sides were honest, and nothing temporary or unasked-for is left behind. */
   async end(): Promise<void> {
+    running.delete(this);
     try {
       await this.idle();
       this.forge.faults.clear();

@@ -44,11 +44,20 @@ export function asYaml(resource: object): string {
 }
 
 /** A repository with one directory and one Application resource for each name. */
-export function repositoryOf(names: readonly string[], repoURL: string): FileChanges {
+export function repositoryOf(
+  names: readonly string[],
+  repoURL: string,
+  resources: Readonly<Record<string, Partial<ApplicationOptions>>> = {},
+): FileChanges {
   return Object.fromEntries(
     names.flatMap((name) => [
       [`apps/${name}/configmap.yaml`, configMap(name, { value: "1" })],
-      [`argocd/${name}.yaml`, asYaml(applicationResource(name, { repoURL }))],
+      [`argocd/${name}.yaml`, asYaml(applicationResource(name, { repoURL, ...resources[name] }))],
     ]),
   );
+}
+
+/** A commit that changes the ConfigMap of each of these applications. */
+export function changeOf(names: readonly string[], value = "2"): FileChanges {
+  return Object.fromEntries(names.map((name) => [`apps/${name}/configmap.yaml`, configMap(name, { value })]));
 }

@@ -55,9 +55,10 @@ export class Operations {
     initiatedBy: Operation["initiatedBy"],
     revisions?: readonly string[],
   ): Promise<void> {
-    if (application.operation !== undefined) return;
+    if (this.#isBusy(application)) return;
     const at = await this.world.renderer.resolve(sourcesOf(application.spec), revisions);
     const operation = syncOperation(application, at, initiatedBy);
+    if (this.#isBusy(application)) return;
     application.operation = operation;
     const run = newRun(application, operation, this.world.timestamp(), "running");
     this.#runs.set(application, run);
@@ -140,6 +141,10 @@ export class Operations {
     } catch (error) {
       if (!this.#stop.signal.aborted) throw error;
     }
+  }
+
+  #isBusy(application: Application): boolean {
+    return application.operation !== undefined;
   }
 
   #isHeld(run: Run): boolean {

@@ -65,14 +65,15 @@ async function getBranch({ world, repository, params }: Call): Promise<Answer> {
   const tip = await world.store.resolve(repository.fullName, `refs/heads/${branch}`);
   const [commit] = tip === undefined ? [] : await world.store.commits(repository.fullName, tip, tip);
   if (commit === undefined) throw new ApiError(404, "Branch not found");
-  const self = `${world.apiUrl}/repos/${repository.fullName}/branches/${branch}`;
+  const encoded = inUrl(branch);
+  const self = `${world.apiUrl}/repos/${repository.fullName}/branches/${encoded}`;
   const isProtected = repository.protectedBranches.has(branch) || requiresReviews(repository, branch);
   return {
     status: 200,
     body: {
       name: branch,
       commit: renderCommit(world, repository, commit),
-      _links: { self, html: `${world.url}/${repository.fullName}/tree/${branch}` },
+      _links: { self, html: `${world.url}/${repository.fullName}/tree/${encoded}` },
       protected: isProtected,
       protection: {
         enabled: isProtected,
@@ -81,6 +82,11 @@ async function getBranch({ world, repository, params }: Call): Promise<Answer> {
       protection_url: `${self}/protection`,
     },
   };
+}
+
+/** A branch's name as part of a URL, its slashes kept. */
+function inUrl(name: string): string {
+  return name.split("/").map(encodeURIComponent).join("/");
 }
 
 /** Required reviews are a rule of the default branch, which makes it a protected one. */
@@ -94,7 +100,7 @@ async function getRef({ world, repository, params }: Call): Promise<Answer> {
   if (sha === undefined) throw notFound();
   const git = `${world.apiUrl}/repos/${repository.fullName}/git`;
   const object = { sha, type: "commit", url: `${git}/commits/${sha}` };
-  return { status: 200, body: { ref, node_id: nodeId("REF", ref), url: `${git}/${ref}`, object } };
+  return { status: 200, body: { ref, node_id: nodeId("REF", ref), url: `${git}/${inUrl(ref)}`, object } };
 }
 
 async function deleteRef({ world, repository, params, announce }: Call): Promise<Answer> {

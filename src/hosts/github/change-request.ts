@@ -15,6 +15,7 @@ const pullSchema = z.object({
   state: z.enum(["open", "closed"]),
   merged: z.boolean(),
   mergeable: z.boolean().nullish(),
+  mergeable_state: z.string().nullish(),
   draft: z.boolean().nullish(),
   user: z.object({ id: idField, login: loginField, type: z.string().nullish() }).nullish(),
   head: z.object({

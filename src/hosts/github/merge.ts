@@ -14,6 +14,12 @@ import { GITHUB } from "./words.js";
 /** Pauses before trying again while GitHub computes whether the merge is possible: 30 seconds in all. */
 const PAUSES_MS = [5_000, 10_000, 15_000];
 
+/**
+ * Nothing stands in the way: a refusal right before was about the moment in which GitHub had not computed that. Where
+ * it was about something else (the merge method), trying again once does no harm.
+ */
+const UNHINDERED = ["clean", "unstable", "has_hooks"];
+
 /** Each request is sent once, with the head commit as its guard; a second one only follows GitHub's own "not yet". */
 export async function merge(
   client: GitHubClient,
@@ -21,6 +27,7 @@ export async function merge(
   intent: MergeIntent,
   clock: Clock,
 ): Promise<MergeOutcome> {
+  let mayHaveComputed = true;
   for (let attempt = 0; ; attempt += 1) {
     const attempted = await tryMerge(client, change, intent);
     if (attempted === "merged") break;
@@ -29,7 +36,9 @@ export async function merge(
     const pull = await getPull(client, change);
     if (pull.merged && pull.head.sha === change.headRevision) break;
     const computing = pull.state === "open" && typeof pull.mergeable !== "boolean";
-    if (!computing) return { kind: "refused", reason: attempted.reason };
+    const computed = mayHaveComputed && pull.state === "open" && UNHINDERED.includes(pull.mergeable_state ?? "");
+    if (!computing && !computed) return { kind: "refused", reason: attempted.reason };
+    if (computed) mayHaveComputed = false;
     if (pause === undefined) {
       return { kind: "refused", reason: "GitHub is still computing whether the merge is possible. Merge it by hand." };
     }

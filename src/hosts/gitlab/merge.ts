@@ -22,6 +22,7 @@ export async function merge(
   intent: MergeIntent,
   clock: Clock,
 ): Promise<MergeOutcome> {
+  let mayHaveComputed = true;
   for (let attempt = 0; ; attempt += 1) {
     const attempted = await tryMerge(client, change, intent);
     if (attempted === undefined) break;
@@ -29,7 +30,10 @@ export async function merge(
     if (isMergedHead(read, change)) break;
     const pause = PAUSES_MS[attempt];
     const computing = attempted.status === 405 && read.state === "opened" && mergeabilityOf(read) === "unknown";
-    if (!computing || pause === undefined) return { kind: "refused", reason: reasonOf(attempted, read) };
+    // Computed since the refusal, which was about a moment that is over: worth one more try.
+    const computed = mayHaveComputed && attempted.status === 405 && read.detailed_merge_status === "mergeable";
+    if ((!computing && !computed) || pause === undefined) return { kind: "refused", reason: reasonOf(attempted, read) };
+    if (computed) mayHaveComputed = false;
     await clock.sleep(pause);
   }
   return afterAcceptance(client, change, intent, clock);

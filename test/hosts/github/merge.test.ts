@@ -49,6 +49,21 @@ describe("405", () => {
     expect(clock.sleeps).toEqual([5000, 10_000]);
   });
 
+  test("is tried once more when GitHub has computed it since, and no more than once", async () => {
+    const { host, api, clock } = githubUnderTest();
+    api.put(`${PULL}/merge`).times(2).reply(405, { message: "not yet" });
+    api
+      .get(PULL)
+      .times(2)
+      .reply(200, pull({ mergeable: true, mergeable_state: "clean" }));
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
+    expect(clock.sleeps).toEqual([5000]);
+    api.put(`${PULL}/merge`).reply(405, { message: "not yet" });
+    api.get(PULL).reply(200, pull({ mergeable: true, mergeable_state: "unstable" }));
+    api.put(`${PULL}/merge`).reply(200, merged);
+    expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+  });
+
   test("is given up after 30 seconds", async () => {
     const { host, api, clock } = githubUnderTest();
     api.put(`${PULL}/merge`).times(4).reply(405, { message: "not yet" });

@@ -87,6 +87,19 @@ test("405 is tried again while GitLab computes the mergeability, for 30 seconds"
   expect(clock.sleeps).toEqual([5000, 10_000, 15_000]);
 });
 
+test("405 is tried once more when GitLab has computed the mergeability since, and no more than once", async () => {
+  const { host, api, clock } = gitlabUnderTest();
+  api.put(MERGE).times(2).reply(405, { message: "405 Method Not Allowed" });
+  api.get(MERGE_REQUEST).times(2).reply(200, mergeRequest());
+  expect(await host.merge(change, keep)).toMatchObject({ kind: "refused" });
+  expect(clock.sleeps).toEqual([5000]);
+  api.put(MERGE).reply(405, { message: "405 Method Not Allowed" });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  api.put(MERGE).reply(200, merged);
+  api.get(MERGE_REQUEST).reply(200, merged);
+  expect(await host.merge(change, keep)).toMatchObject({ kind: "merged" });
+});
+
 test("an unknown outcome is sent once and looked up", async () => {
   const { host, api } = gitlabUnderTest();
   api.put(MERGE).reply(502, "<html>");

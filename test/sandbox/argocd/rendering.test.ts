@@ -30,8 +30,9 @@ describe("rendering in place", () => {
   });
 
   test("a commit that only a pull request's ref reaches", async () => {
-    const id = await c.commit("short-lived",
-      { "apps/plain/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}, data: {a: '9'}}" });
+    const id = await c.commit("short-lived", {
+      "apps/plain/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}, data: {a: '9'}}",
+    });
     await c.setRef("refs/pull/9/head", id);
     await c.setRef("refs/heads/short-lived", undefined);
     expect(await a("plain", `?revision=${id}`)).toBe("9");
@@ -194,8 +195,7 @@ describe("renders that fail", () => {
   });
 
   test("a file that is no YAML: 400 code 9 with its name", async () => {
-    const id = await c.commit("broken",
-      { "apps/plain/a.yaml": "a: [1\nb: {" });
+    const id = await c.commit("broken", { "apps/plain/a.yaml": "a: [1\nb: {" });
     const { status, answer } = await c.call("GET", `/api/v1/applications/plain/manifests?revision=${id}`);
     expect(status).toBe(400);
     expect(answer).toMatchObject({ code: 9, message: expect.stringMatching(/^Failed to unmarshal "a\.yaml": /) });

@@ -121,3 +121,12 @@ test("asking for changes takes one's approval back and shows until the same pers
   await world.forge.review(repository, number, "bo", "approve");
   expect(await status(number)).toBe("mergeable");
 });
+
+test("whoever is no Developer may not approve", async () => {
+  const number = await start({ edition: "ce" });
+  world.forge.setAccess(repository, "gus", "read");
+  for (const login of ["gus", "stranger"]) {
+    await expect(world.forge.review(repository, number, login, "approve")).rejects.toThrow(/401 Unauthorized/);
+  }
+  expect(await approvals(number)).toMatchObject({ approved: false, approved_by: [] });
+});

@@ -1,0 +1,14 @@
+/** Every call that the Argo CD adapter makes, as the swagger file spells it; a whole replay must show each of them. */
+export const adapterOperations: readonly string[] = [
+  "GET /api/version",
+  "GET /api/v1/session/userinfo",
+  "GET /api/v1/settings",
+  "GET /api/v1/applications",
+  "GET /api/v1/applications/{name}",
+  "GET /api/v1/applications/{name}/manifests",
+  "POST /api/v1/applications",
+  "DELETE /api/v1/applications/{name}",
+  "PUT /api/v1/applications/{name}/spec",
+  "POST /api/v1/applications/{name}/sync",
+  "POST /api/v1/applicationsets/generate",
+];

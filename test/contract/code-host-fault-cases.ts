@@ -1,0 +1,97 @@
+import type { Fault } from "../../sandbox/faults.js";
+import type { HostFailureReason } from "../../src/core/errors.js";
+import type { HostTraits } from "./code-host-under-test.js";
+
+/** The deadline that a client of these cases must have. */
+export const REQUEST_TIMEOUT_MS = 300;
+
+/** One way in which a host is broken. */
+export interface FaultCase {
+  readonly fault: (elsewhere: string) => Fault;
+  readonly reason: HostFailureReason;
+  /** How often a read is sent. */
+  readonly reads: number;
+  readonly message: (host: HostTraits) => RegExp;
+}
+
+const status = (code: number, headers?: Record<string, string>) => (): Fault => ({
+  kind: "status",
+  status: code,
+  body: JSON.stringify({ message: "said", documentation_url: "https://docs.example.com", status: String(code) }),
+  headers: { "content-type": "application/json", ...headers },
+});
+const limited = (): RegExp => /rate limit is used up .*Try again in some minutes/;
+
+export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
+  "401": { fault: status(401), reason: "unauthenticated", reads: 1, message: (host) => host.credentialsCure },
+  "403": { fault: status(403), reason: "forbidden", reads: 1, message: (host) => host.permissionCure },
+  "404": { fault: status(404), reason: "not-found", reads: 1, message: (host) => host.visibilityCure },
+  "409": { fault: status(409), reason: "rejected", reads: 1, message: () => /refused to .*409, "said"/ },
+  "415": { fault: status(415), reason: "rejected", reads: 1, message: () => /refused to .*415, "said"/ },
+  "429 with Retry-After": {
+    fault: status(429, { "retry-after": "7" }),
+    reason: "rate-limited",
+    reads: 3,
+    message: limited,
+  },
+  "429 for an hour": {
+    fault: status(429, { "retry-after": "3600" }),
+    reason: "rate-limited",
+    reads: 1,
+    message: limited,
+  },
+  "429 without a word": { fault: status(429), reason: "rate-limited", reads: 1, message: limited },
+  "403 with nothing left of the limit": {
+    fault: status(403, { "x-ratelimit-remaining": "0" }),
+    reason: "rate-limited",
+    reads: 1,
+    message: limited,
+  },
+  "500": { fault: status(500), reason: "failed", reads: 3, message: () => /failed \(500\).*Try again later/ },
+  "503 as a web page": {
+    fault: () => ({
+      kind: "status",
+      status: 503,
+      body: "<html>down</html>",
+      headers: { "content-type": "text/html" },
+    }),
+    reason: "failed",
+    reads: 3,
+    message: () => /failed \(503\).*Try again later/,
+  },
+  "a web page": {
+    fault: () => ({
+      kind: "status",
+      status: 200,
+      body: "<html>Sign in</html>",
+      headers: { "content-type": "text/html" },
+    }),
+    reason: "failed",
+    reads: 1,
+    message: ({ addressKey }) => new RegExp(`web page: check that ${addressKey}`),
+  },
+  "half a JSON": {
+    fault: () => ({ kind: "half-json" }),
+    reason: "failed",
+    reads: 1,
+    message: () => /cut off or broken. Try again later/,
+  },
+  "a redirect to another origin": {
+    fault: (to) => ({ kind: "redirect", to }),
+    reason: "failed",
+    reads: 1,
+    message: ({ addressKey }) => new RegExp(`redirect to http://127.0.0.1:\\d+ .*set ${addressKey}`),
+  },
+  "a dropped connection": {
+    fault: () => ({ kind: "drop" }),
+    reason: "unreachable",
+    reads: 3,
+    message: ({ addressKey }) => new RegExp(`could not be reached .*check ${addressKey}`),
+  },
+  nothing: {
+    fault: () => ({ kind: "hang" }),
+    reason: "unreachable",
+    reads: 1,
+    message: () => /did not answer within 0\.3 seconds/,
+  },
+};

@@ -1,0 +1,52 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, startBot, type BotOptions } from "./bot.js";
+import { changeOf, configMap } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+const OTHER = "acme/other";
+
+/** A second repository on the same host, whose change request is 1 there. */
+const withOther = (allowed: readonly string[]): Pick<BotOptions, "config" | "prepare"> => ({
+  config: { defaults: { allowed_repos: allowed } },
+  prepare: async (_, forge) => {
+    await forge.createRepository(OTHER, { "apps/other/configmap.yaml": configMap("other", { value: "1" }) });
+    for (const login of ["ana", "bo"]) forge.setAccess(OTHER, login, "write");
+  },
+});
+
+describe.each(HOSTS)("allowed_repos on %s", (host) => {
+  test("an empty list allows all repositories", async () => {
+    const bot = await startBot({ host, ...withOther([]) });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.open({ "README.md": "hello" }, { repository: OTHER });
+    expect(bot.answers(one)).toHaveLength(1);
+    expect(bot.forge.changeRequest(OTHER, 1).comments).toHaveLength(1);
+  });
+
+  test("each event is handled only when the repository passes allowed_repos, and answered with 200 all the same", async () => {
+    const bot = await startBot({ host, ...withOther(["acme/DEPLOY"]) });
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.answers(one)).toHaveLength(1);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    const before = bot.forge.requests.length;
+    const other = await bot.open(changeOf(["other"]), { repository: OTHER });
+    await bot.forge.comment(OTHER, other, "ana", "svc plan");
+    await bot.forge.comment(OTHER, other, "ana", "svc help");
+    await bot.forge.push(OTHER, other, changeOf(["other"], "3"));
+    await bot.forge.review(OTHER, other, "bo", "approve");
+    await bot.forge.close(OTHER, other);
+    await bot.idle();
+    expect(bot.forge.requests).toHaveLength(before);
+    expect(bot.forge.changeRequest(OTHER, other).comments.map(({ author }) => author)).toEqual(["ana", "ana"]);
+    expect(bot.forge.deliveries.map(({ status }) => status).filter((status) => status !== 200)).toEqual([]);
+  });
+
+  test("an entry may be a pattern", async () => {
+    const bot = await startBot({ host, ...withOther(["acme/o*"]) });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.open({ "README.md": "hello" }, { repository: OTHER });
+    expect(bot.answers(one)).toEqual([]);
+    expect(bot.forge.changeRequest(OTHER, 1).comments).toHaveLength(1);
+  });
+});

@@ -1,0 +1,69 @@
+import { pino } from "pino";
+import { stringify } from "yaml";
+import type { ArgoCdOptions } from "../../sandbox/argocd/argocd.js";
+import type { FileChanges, Forge } from "../../sandbox/forge.js";
+import { appKeys, GITHUB_APP, GITLAB_TOKEN, type SandboxWorld } from "../../sandbox/world.js";
+import { loadServerConfig } from "../../src/config/server.js";
+import type { HostId } from "../../src/names.js";
+import type { Stores } from "../../src/store/stores.js";
+import type { JumpClock } from "../jump-clock.js";
+import type { ApplicationOptions } from "./resources.js";
+
+export const SECRET = "sandbox-webhook-secret";
+
+type Settings = Readonly<Record<string, unknown>>;
+type Sections = Readonly<Record<string, Settings | readonly Settings[]>>;
+
+export interface BotOptions {
+  readonly host: HostId;
+  /** Names of applications that Argo CD runs and the repository describes; `web` and `api` when absent. */
+  readonly applications?: readonly string[];
+  /** What is different about some of these applications, in Argo CD and in the repository's files alike. */
+  readonly resources?: (cloneUrl: string) => Readonly<Record<string, Partial<ApplicationOptions>>>;
+  /** More files of the repository's main branch; `null` takes one away. */
+  readonly files?: (cloneUrl: string) => FileChanges;
+  /** Sections of `svc.yaml`, laid over those that point at the sandbox. */
+  readonly config?: Sections | ((world: SandboxWorld) => Sections);
+  readonly argocd?: Partial<ArgoCdOptions>;
+  readonly gitlab?: { readonly edition: "ce" | "free" | "premium" };
+  /** The store; an embedded one when absent. */
+  readonly stores?: (clock: JumpClock) => Stores;
+  /** Objects of the world are prepared before the service starts. */
+  readonly prepare?: (world: SandboxWorld, forge: Forge) => Promise<void> | void;
+  /** Where the log goes; nowhere when absent. */
+  readonly log?: (line: string) => void;
+  /** False for scenarios that change real Applications on purpose by other means than the service. */
+  readonly checkChanges?: boolean;
+}
+
+/** The configuration goes through the real parser. */
+export function configFor(world: SandboxWorld, options: BotOptions) {
+  const config = typeof options.config === "function" ? options.config(world) : (options.config ?? {});
+  const sections: Record<string, unknown> = {
+    server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com", log_level: "debug" },
+    deployer: { server_url: world.argocd.url, token: world.argocdToken },
+    ...(world.github === undefined
+      ? {}
+      : {
+          hosta: {
+            app_id: GITHUB_APP.id,
+            private_key: appKeys().privateKey,
+            webhook_secret: SECRET,
+            api_url: world.github.apiUrl,
+            web_url: world.github.url,
+          },
+        }),
+    ...(world.gitlab === undefined
+      ? {}
+      : { hostb: { url: world.gitlab.url, token: GITLAB_TOKEN, webhook_secret: SECRET } }),
+  };
+  const laid = Object.keys(config).length === 0 ? [] : [{ name: "test.yaml", text: stringify(config) }];
+  const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(sections) }, ...laid], {});
+  if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
+  return loaded.config;
+}
+
+export function loggerFor({ log }: BotOptions) {
+  if (log === undefined) return pino({ level: process.env.SVC_TEST_LOG ?? "silent" });
+  return pino({ level: "debug" }, { write: log });
+}

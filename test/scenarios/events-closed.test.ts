@@ -1,0 +1,53 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+describe.each(HOSTS)("closed PRs on %s", (host) => {
+  test("only rollback, unlock and help work", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.close(one);
+    for (const command of ["svc plan", "svc sync"]) {
+      await bot.comment(one, command);
+      expect(bot.lastComment(one)).toContain("This PR is closed. Only `rollback`, `unlock`, `help` work here.");
+    }
+    expect(await bot.stores.locks.list()).toEqual([]);
+    await bot.comment(one, "svc unlock");
+    expect(bot.lastComment(one)).toContain("## svc Unlock");
+    await bot.comment(one, "svc help");
+    expect(bot.lastComment(one)).toContain("## svc Help");
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("No applications are locked by this PR. Run the plan command first.");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("closed unmerged after a sync: it says which applications still run its commit, and rollback undoes it", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await bot.close(one);
+    expect(bot.lastComment(one)).toContain("these applications still run its commit: `web`");
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    await bot.comment(one, "svc rollback");
+    expect(bot.liveValue("web")).toBe("1");
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.stores.locks.list()).toEqual([]);
+  });
+
+  test("merged after a sync: the record ends and nothing is posted; a plan is refused", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    const before = bot.answers(one).length;
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    expect(bot.answers(one)).toHaveLength(before);
+    expect(await bot.deployed(one)).toEqual([]);
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("This PR is merged. Only `rollback`, `unlock`, `help` work here.");
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { planned } from "./plan-comment.js";
+import { changeOf } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+describe.each(HOSTS)("also replanned on %s", (host) => {
+  test("reopened: planned and locked again", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.close(one);
+    expect(await bot.locked(one)).toEqual([]);
+    await bot.forge.reopen(REPOSITORY, one);
+    await bot.idle();
+    expect(bot.answers(one)).toHaveLength(2);
+    expect(planned(bot.lastComment(one))).toEqual(["web"]);
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
+  test("a draft is planned on command only, and by itself once it is ready for review", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]), { draft: true });
+    await bot.push(one, changeOf(["web"], "3"));
+    expect(bot.answers(one)).toEqual([]);
+    expect(await bot.locked(one)).toEqual([]);
+    await bot.comment(one, "svc plan");
+    expect(bot.answers(one)).toHaveLength(1);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    await bot.forge.markDraft(REPOSITORY, one, false);
+    await bot.idle();
+    expect(bot.answers(one)).toHaveLength(2);
+    await bot.forge.markDraft(REPOSITORY, one, true);
+    await bot.idle();
+    expect(bot.answers(one)).toHaveLength(2);
+  });
+
+  test("with defaults.plan_drafts a draft is planned like any other", async () => {
+    const bot = await startBot({ host, config: { defaults: { plan_drafts: true } } });
+    const one = await bot.open(changeOf(["web"]), { draft: true });
+    expect(planned(bot.lastComment(one))).toEqual(["web"]);
+  });
+
+  test("the base branch changed: planned against the new one", async () => {
+    const bot = await startBot({ host });
+    await bot.forge.pushToBranch(REPOSITORY, "release", { "README.md": "release" });
+    const one = await bot.open(changeOf(["web"]));
+    expect(await bot.locked(one)).toEqual(["web"]);
+    await bot.forge.retarget(REPOSITORY, one, "release");
+    await bot.idle();
+    expect(planned(bot.lastComment(one))).toEqual([]);
+    expect(bot.lastComment(one)).toContain("- `web`: it follows main, not release");
+    expect(bot.lastComment(one)).toContain("No longer affected, lock released: `web`.");
+    expect(await bot.locked(one)).toEqual([]);
+    await bot.forge.retarget(REPOSITORY, one, "main");
+    await bot.idle();
+    expect(planned(bot.lastComment(one))).toEqual(["web"]);
+  });
+
+  test("another title or label replans nothing: GitLab's update without oldrev", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const before = bot.forge.requests.length;
+    await bot.forge.rename(REPOSITORY, one, "A better title");
+    await bot.world.gitlab?.label(REPOSITORY, one, "urgent");
+    await bot.idle();
+    expect(bot.forge.deliveries.at(-1)).toMatchObject({ status: 200 });
+    expect(bot.forge.deliveries.at(-1)?.body).toContain('{"status":"ignored","reason":');
+    expect(bot.forge.requests).toHaveLength(before);
+    expect(bot.answers(one)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,101 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import type { HostId } from "../../src/names.js";
+import { REPOSITORY, startBot, type Bot } from "./bot.js";
+import { planned } from "./plan-comment.js";
+import { changeOf } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+/** Host, name of its event, the specification's word for the action. */
+type Row = readonly [host: HostId, event: string, action: string];
+
+const AUTOPLAN_OFF = { config: { defaults: { autoplan: false } } };
+
+/** Checks that the host sent this event last, and that it was answered at once with 200. */
+function expectAccepted(bot: Bot, event: string): void {
+  const last = bot.forge.deliveries.filter((delivery) => delivery.event === event).at(-1);
+  expect(last).toMatchObject({ status: 200, body: JSON.stringify({ status: "accepted" }) });
+}
+
+describe("events of provider A and provider B", () => {
+  test.each<Row>([
+    ["hosta", "pull_request", "opened"],
+    ["hostb", "Merge Request Hook", "open"],
+  ])("%s: %s, %s: auto-plan if enabled", async (host, event) => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    expectAccepted(bot, event);
+    expect(planned(bot.lastComment(one))).toEqual(["web"]);
+    const off = await startBot({ host, ...AUTOPLAN_OFF });
+    const two = await off.open(changeOf(["web"]));
+    expectAccepted(off, event);
+    expect(off.answers(two)).toEqual([]);
+    expect(await off.locked(two)).toEqual([]);
+  });
+
+  test.each<Row>([
+    ["hosta", "pull_request", "synchronize"],
+    ["hostb", "Merge Request Hook", "update"],
+  ])("%s: %s, %s: auto-plan if enabled", async (host, event) => {
+    const bot = await startBot({ host });
+    const one = await bot.open({ "README.md": "hello" });
+    await bot.push(one, changeOf(["web"]));
+    expectAccepted(bot, event);
+    expect(planned(bot.lastComment(one))).toEqual(["web"]);
+    const off = await startBot({ host, files: () => ({ ".svc.yaml": "autoplan: false\n" }) });
+    const two = await off.open({ "README.md": "hello" });
+    await off.push(two, changeOf(["web"]));
+    expectAccepted(off, event);
+    expect(off.answers(two)).toEqual([]);
+    expect(await off.locked(two)).toEqual([]);
+  });
+
+  test.each([
+    ["hosta", "pull_request", "closed", "closed"],
+    ["hosta", "pull_request", "closed, merged", "merged"],
+    ["hostb", "Merge Request Hook", "close", "closed"],
+    ["hostb", "Merge Request Hook", "merge", "merged"],
+  ] as const)("%s: %s, %s: release all locks of it", async (host, event, _, end) => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["api", "web"]));
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
+    if (end === "closed") await bot.forge.close(REPOSITORY, one);
+    else await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    expectAccepted(bot, event);
+    expect(await bot.stores.locks.list()).toEqual([]);
+    expect(bot.answers(one)).toHaveLength(1);
+  });
+
+  test.each<Row>([
+    ["hosta", "issue_comment", "created"],
+    ["hostb", "Note Hook", "on a merge request"],
+  ])("%s: %s, %s: parse and execute the command", async (host, event) => {
+    const bot = await startBot({ host, ...AUTOPLAN_OFF });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "looks good to me");
+    expect(bot.answers(one)).toEqual([]);
+    await bot.comment(one, "> svc unlock\n\nsvc plan\n\nthank you");
+    expectAccepted(bot, event);
+    expect(planned(bot.lastComment(one))).toEqual(["web"]);
+    await bot.comment(one, "svc paln");
+    expect(bot.lastComment(one)).toContain("not a svc command");
+  });
+
+  test.each<Row>([
+    ["hosta", "pull_request_review", "submitted"],
+    ["hostb", "Merge Request Hook", "approved"],
+  ])("%s: %s, %s: used for approval checks, nothing is planned", async (host, event) => {
+    const bot = await startBot({ host, config: { defaults: { require_approval: true } } });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("PR must be approved before sync");
+    const before = bot.answers(one);
+    await bot.approve(one);
+    expectAccepted(bot, event);
+    expect(bot.answers(one)).toEqual(before);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("web")).toBe("2");
+  });
+});

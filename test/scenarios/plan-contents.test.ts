@@ -1,0 +1,104 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { stringify } from "yaml";
+import { HOSTS, startBot } from "./bot.js";
+import { planned, section } from "./plan-comment.js";
+import { changeOf, configMap } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+function secret(values: Readonly<Record<string, string>>): string {
+  return stringify({ apiVersion: "v1", kind: "Secret", metadata: { name: "login" }, stringData: values });
+}
+
+function hook(image: string): string {
+  return stringify({
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { name: "migrate", annotations: { "argocd.argoproj.io/hook": "PreSync" } },
+    spec: { template: { spec: { restartPolicy: "Never", containers: [{ name: "migrate", image }] } } },
+  });
+}
+
+/** ConfigMaps with more text than one comment of any host holds. */
+function manyConfigMaps(value: string): Record<string, string> {
+  return Object.fromEntries(
+    Array.from({ length: 12 }, (_, index) => {
+      const entries = Array.from({ length: 300 }, (__, line) => [`key-${line}`, `${value}-${"x".repeat(60)}`] as const);
+      return [`apps/web/part-${index}.yaml`, configMap(`part-${index}`, Object.fromEntries<string>(entries))];
+    }),
+  );
+}
+
+describe.each(HOSTS)("what a plan shows on %s", (host) => {
+  test("values of a Secret are hidden, and a change of one alone cannot be ruled out", async () => {
+    const lines: string[] = [];
+    const bot = await startBot({
+      host,
+      log: (line) => lines.push(line),
+      files: () => ({ "apps/web/secret.yaml": secret({ password: "old-s3cret" }) }),
+    });
+    const one = await bot.open({ "apps/web/secret.yaml": secret({ password: "new-s3cret" }) });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("No visible changes. Argo CD hides the values of Secrets");
+    expect(web).not.toContain("both sides render the same");
+    await bot.push(one, { "apps/web/secret.yaml": secret({ password: "new-s3cret", token: "t0ken-value" }) });
+    expect(section(bot.lastComment(one), "web")).toMatch(/\+ {2}token: \(hidden/);
+    const seen = JSON.stringify([bot.answers(one), lines, await bot.stores.plans.find(bot.ref(one))]);
+    for (const value of ["old-s3cret", "new-s3cret", "t0ken-value"]) {
+      expect(seen).not.toContain(value);
+      expect(seen).not.toContain(Buffer.from(value).toString("base64"));
+    }
+  });
+
+  test("deletes have their own line, with what becomes of them without --prune, and stand first", async () => {
+    const bot = await startBot({ host, files: () => ({ "apps/web/old.yaml": configMap("old", { value: "1" }) }) });
+    const one = await bot.open({ "apps/web/old.yaml": null, ...changeOf(["web"]) });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain(
+      "**Changes:** 0 to create, 1 to update\n\n**Deletes:** 1 to delete (kept in the cluster without --prune)\n",
+    );
+    expect(web).toContain("Diff (2 resources changed)");
+    expect(web.indexOf("# delete: ConfigMap guestbook/old")).toBeLessThan(web.indexOf("# update: ConfigMap"));
+    expect(web).toContain("# delete: ConfigMap guestbook/old");
+  });
+
+  test("with defaults.prune the line of deletes has no such reservation", async () => {
+    const bot = await startBot({
+      host,
+      config: { defaults: { prune: true } },
+      files: () => ({ "apps/web/old.yaml": configMap("old", { value: "1" }) }),
+    });
+    const one = await bot.open({ "apps/web/old.yaml": null });
+    expect(section(bot.lastComment(one), "web")).toContain("**Deletes:** 1 to delete\n");
+  });
+
+  test("a changed hook is shown and not counted as created or updated", async () => {
+    const bot = await startBot({ host, files: () => ({ "apps/web/migrate.yaml": hook("migrate:1") }) });
+    const one = await bot.open({ "apps/web/migrate.yaml": hook("migrate:2") });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("**Changes:** 0 to create, 0 to update\n\n**Hooks:** 1 changed\n");
+    expect(web).toMatch(
+      /# update \(hook\): batch\/Job guestbook\/migrate[^]*\+ +image: migrate:2|\+ +- image: migrate:2/,
+    );
+    expect(web).not.toContain("both sides render the same");
+  });
+
+  test("a plan that is larger than a comment may be is split, every fence and collapsible closed", async () => {
+    const bot = await startBot({ host, files: () => manyConfigMaps("old") });
+    const one = await bot.open({ ...manyConfigMaps("new"), ...changeOf(["api"]) });
+    const parts = bot.answers(one);
+    const limit = host === "hosta" ? 65_536 : 1_000_000;
+    expect(parts.length).toBeGreaterThan(1);
+    for (const [index, part] of parts.entries()) {
+      expect(part.length).toBeLessThan(limit);
+      expect(part).toContain(`## svc Plan (part ${index + 1} of ${parts.length})`);
+      expect((part.match(/^```/gm) ?? []).length % 2).toBe(0);
+      expect(part.match(/<details>/g)?.length).toBe(part.match(/<\/details>/g)?.length);
+    }
+    expect(planned(parts.join("\n"))).toContain("api");
+    for (let index = 0; index < 12; index += 1) expect(parts.join("\n")).toContain(`guestbook/part-${index}`);
+    await bot.push(one, { "apps/web/part-0.yaml": configMap("part-0", { value: "small" }) });
+    const old = bot.answers(one).slice(0, parts.length);
+    for (const part of old) expect(part).toContain("Outdated plan");
+  });
+});

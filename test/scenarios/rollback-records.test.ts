@@ -1,0 +1,122 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+/** A PR whose head runs in the cluster, not merged. */
+async function deployed(bot: Bot): Promise<number> {
+  const one = await bot.open(changeOf(["web"]));
+  bot.expectChanges("sync web");
+  await bot.comment(one, "svc sync");
+  expect(await bot.deployed(one)).toEqual(["web"]);
+  return one;
+}
+
+describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
+  test("closing the PR unmerged says which applications still run its commit, and rollback works on the closed PR", async () => {
+    const bot = await startBot({ host });
+    const one = await deployed(bot);
+    await bot.close(one);
+    expect(bot.lastComment(one)).toContain(
+      "This PR was closed without a merge, and these applications still run its commit: `web`.",
+    );
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("This PR is closed. Only `rollback`, `unlock`, `help` work here.");
+    await bot.comment(one, "svc rollback");
+    expect(bot.liveValue("web")).toBe("1");
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("closing a PR that deployed nothing says nothing", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const said = bot.answers(one).length;
+    await bot.close(one);
+    expect(bot.answers(one)).toHaveLength(said);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("a failed rollback on a closed PR keeps the record and leaves no lock behind", async () => {
+    const bot = await startBot({ host });
+    const one = await deployed(bot);
+    await bot.close(one);
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("no room");
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("the merge ends it", async () => {
+    const bot = await startBot({ host });
+    const one = await deployed(bot);
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    expect(await bot.deployed(one)).toEqual([]);
+  });
+
+  test("other PRs' plans show it, and another PR's successful sync of the application ends it; a failed one does not", async () => {
+    const bot = await startBot({ host });
+    const one = await deployed(bot);
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    const warning = `Runs commit ${bot.seen(one).headRevision.slice(0, 8)} of change request acme/deploy ${one}`;
+    expect(bot.lastComment(two)).toContain(warning);
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await bot.comment(two, "svc sync");
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    await bot.comment(two, "svc sync");
+    expect(bot.lastComment(two)).toContain("✅ succeeded");
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.deployed(two)).toEqual(["web"]);
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("No applications are locked by this PR.");
+  });
+
+  test("while it exists the base side is the base branch's definition, never the live one; a sync of another PR deploys that", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toMatch(/-\s+value: "?1"?\n\+\s+value: "?apps\/moved"?/);
+    await bot.comment(one, "svc unlock");
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    expect(bot.lastComment(two)).toMatch(/-\s+value: "?1"?\n\+\s+value: "?3"?/);
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await bot.comment(two, "svc sync");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/moved");
+    await bot.comment(two, "svc sync");
+    expect(bot.lastComment(two)).toContain("✅ succeeded");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");
+    expect(bot.liveValue("web")).toBe("3");
+    expect(await bot.deployed(one)).toEqual([]);
+  });
+
+  test("stays after failed and timed-out syncs", async () => {
+    const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
+    const one = await bot.open(changeOf(["api", "web"]));
+    bot.argocd.failNextSync("api", { phase: "Failed", message: "no room" });
+    const letGo = bot.argocd.holdSync("web");
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync");
+    letGo();
+    expect(await bot.deployed(one)).toEqual(["api", "web"]);
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
+  });
+
+  test("an application of it counts as affected at every later head until it was synced there or rolled back", async () => {
+    const bot = await startBot({ host });
+    const one = await deployed(bot);
+    await bot.push(one, changeOf(["web"], "1"));
+    await bot.push(one, changeOf(["api"]));
+    expect(bot.lastComment(one)).toContain("### Application: `web`");
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
+    await bot.comment(one, "svc rollback -a web");
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).not.toContain("### Application: `web`");
+    expect(await bot.locked(one)).toEqual(["api"]);
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+/** A PR whose head runs in the cluster. */
+async function synced(bot: Bot, names: readonly string[] = ["web"]): Promise<number> {
+  const one = await bot.open(changeOf(names));
+  bot.expectChanges(...names.map((name) => `sync ${name}`));
+  await bot.comment(one, "svc sync");
+  expect(await bot.locked(one)).toEqual([]);
+  return one;
+}
+
+describe.each(HOSTS)("rollback on %s", (host) => {
+  test("syncs to the configured target revision with an empty revision, releases the lock and ends the record", async () => {
+    const bot = await startBot({ host });
+    const one = await synced(bot);
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    const before = bot.argocd.requests.length;
+    await bot.comment(one, "svc rollback");
+    const posts = bot.argocd.requests.slice(before).filter(({ method }) => method === "POST");
+    expect(posts.map(({ path }) => path)).toEqual(["/api/v1/applications/web/sync"]);
+    expect(bot.lastComment(one)).toContain("succeeded, `main` is deployed");
+    expect(bot.liveValue("web")).toBe("1");
+    expect(await bot.locked(one)).toEqual([]);
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(bot.changes()).toEqual(["sync web", "sync web"]);
+  });
+
+  test("puts back the spec from before the PR's first sync, whatever was synced in between", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web", "apps/first"));
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.push(one, bot.moved("web", "apps/second"));
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("web")).toBe("apps/second");
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
+  test("leaves a spec alone that is not the one this PR wrote", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    bot.argocd.addApplication(bot.resourceOf("web", { path: "apps/api" }));
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain(
+      "Its definition is not the one that this change request wrote, and was left",
+    );
+    expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/api");
+  });
+
+  test("the approval under which the commit was deployed is enough, even after a new push", async () => {
+    const bot = await startBot({ host, config: { defaults: { require_approval: true } } });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.approve(one);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await bot.push(one, changeOf(["web"], "3"));
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("PR must be approved before sync");
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
+  test("blocked like a sync: without any approval where one is required, and by auto-sync", async () => {
+    const bot = await startBot({ host, config: { defaults: { require_approval: true } } });
+    const one = await bot.open(changeOf(["api", "web"]));
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("PR must be approved before sync");
+    await bot.approve(one);
+    bot.argocd.addApplication(bot.resourceOf("web", { spec: { syncPolicy: { automated: {} } } }));
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain(
+      "Application web has auto-sync enabled. Disable auto-sync before using the service to prevent conflicts.",
+    );
+    expect(bot.lastComment(one)).toContain("`svc rollback -a api`");
+    expect(bot.changes()).toEqual([]);
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
+  });
+
+  test("locked by another PR: says so and does nothing, not even to the others", async () => {
+    const bot = await startBot({ host });
+    const one = await synced(bot, ["api", "web"]);
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain(`web: \`Locked by PR #${two} (bo)\``);
+    expect(await bot.locked(one)).toEqual([]);
+    expect(bot.liveValue("api")).toBe("2");
+    await bot.comment(one, "svc rollback -a api");
+    expect(bot.liveValue("api")).toBe("1");
+    expect(await bot.deployed(one)).toEqual(["web"]);
+  });
+
+  test("nothing to act on: No applications are locked by this PR. Run the plan command first.", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open({ "docs/readme.txt": "x" });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("No applications are locked by this PR. Run the plan command first.");
+    const two = await bot.open(changeOf(["web"]));
+    await bot.comment(two, "svc rollback -a api");
+    expect(bot.lastComment(two)).toContain("Not locked by this PR: `api`.");
+  });
+
+  test("acts on what the PR holds although it was never synced; new and deleted applications are left alone", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open({ ...changeOf(["web"]), "argocd/api.yaml": null });
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc rollback");
+    expect(bot.changes()).toEqual(["sync web"]);
+    expect(await bot.locked(one)).toEqual(["api"]);
+  });
+
+  test("a failed rollback keeps lock and record; a dry run takes and writes nothing", async () => {
+    const bot = await startBot({ host });
+    const one = await synced(bot);
+    bot.expectChanges("dry-run web");
+    await bot.comment(one, "svc rollback --dry-run");
+    expect(bot.lastComment(one)).toContain("## svc Rollback (dry run)");
+    expect(bot.lastComment(one)).toContain("the dry run succeeded, nothing was changed");
+    expect(await bot.locked(one)).toEqual([]);
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    expect(bot.liveValue("web")).toBe("2");
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("no room");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    expect(await bot.deployed(one)).toEqual(["web"]);
+  });
+
+  test("does not undo what the target branch already contains: after the merge there is nothing to act on", async () => {
+    const bot = await startBot({ host });
+    const one = await synced(bot);
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("No applications are locked by this PR.");
+    expect(bot.liveValue("web")).toBe("2");
+  });
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import type { HostId } from "../../src/names.js";
+import { createRedisStores } from "../../src/store/redis/redis-stores.js";
+import { recordingLog, type LogLine } from "../recording-log.js";
+import { RedisServer } from "../redis-server.js";
+import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+const WEB = changeOf(["web"]);
+
+let redis: RedisServer;
+
+beforeAll(async () => {
+  redis = await RedisServer.start();
+});
+
+beforeEach(async () => {
+  await redis.restart();
+});
+
+afterAll(async () => {
+  await redis.stop();
+});
+
+/** A bot whose store is the Redis of this file; `onStore` hears each line of the store's log. */
+function startOnRedis(
+  host: HostId,
+  more: Partial<BotOptions> = {},
+  onStore: (line: LogLine) => void = () => undefined,
+) {
+  const lines: LogLine[] = [];
+  lines.push = (...added) => {
+    for (const line of added) onStore(line);
+    return 0;
+  };
+  const stores = () => createRedisStores({ address: redis.address, db: 0, tls: false }, { log: recordingLog(lines) });
+  return startBot({ host, stores, ...more });
+}
+
+async function readiness(bot: Bot): Promise<number> {
+  return (await fetch(`${bot.service.url}/ready`)).status;
+}
+
+async function untilReady(bot: Bot): Promise<void> {
+  while ((await readiness(bot)) !== 200);
+}
+
+const OUTAGES = [
+  ["killed", () => redis.kill(), () => redis.restart()],
+  ["frozen", () => redis.freeze(), () => redis.thaw()],
+] as const;
+
+describe.each(HOSTS)("the store on %s", (host) => {
+  test("one conversation on a real Redis: plan, sync, merge", async () => {
+    const bot = await startOnRedis(host, { config: { defaults: { auto_merge: true } } });
+    const one = await bot.open(WEB);
+    const two = await bot.open(changeOf(["web"], "3"));
+    expect(bot.lastComment(two)).toContain(`Locked by PR #${one} (ana)`);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("Merging into `main` now.");
+    expect(bot.liveValue("web")).toBe("2");
+    expect(bot.seen(one).state).toBe("merged");
+    expect(await bot.locked(one)).toEqual([]);
+    expect(await bot.deployed(one)).toEqual([]);
+    await bot.comment(two, "svc plan");
+    expect(await bot.locked(two)).toEqual(["web"]);
+  });
+
+  test.each(OUTAGES)(
+    "lock cannot be taken because of a store error (%s): `failed to acquire lock` in under a second, nothing is run, /ready says 503, and it recovers by itself",
+    async (_, takeAway, bringBack) => {
+      const bot = await startOnRedis(host);
+      const one = await bot.open(WEB);
+      expect(await readiness(bot)).toBe(200);
+      await takeAway();
+      try {
+        const begin = performance.now();
+        await expect(bot.stores.ping()).rejects.toThrow(/^failed to connect to Redis: /);
+        expect(performance.now() - begin).toBeLessThan(1000);
+        expect(await readiness(bot)).toBe(503);
+        await bot.comment(one, "svc sync");
+        expect(bot.lastComment(one)).toContain("failed to acquire lock");
+        const asked = bot.argocd.requests.length;
+        await bot.comment(one, "svc plan");
+        expect(bot.lastComment(one)).toContain("failed to acquire lock");
+        expect(bot.argocd.requests).toHaveLength(asked);
+      } finally {
+        await bringBack();
+      }
+      await untilReady(bot);
+      await bot.idle();
+      expect(bot.liveValue("web")).toBeUndefined();
+      await bot.comment(one, "svc plan");
+      expect(await bot.locked(one)).toEqual(["web"]);
+    },
+  );
+
+  test("a running sync that loses the store is followed to its end; its lock and record are brought up to date by retry", async () => {
+    const bot = await startOnRedis(host, {}, ({ text }) => {
+      if (text === "Redis cannot be used") redis.thaw();
+    });
+    const one = await bot.open(WEB);
+    bot.expectChanges("sync web");
+    const release = bot.argocd.holdSync("web");
+    const begun = new Promise<void>((resolve) => {
+      const stop = bot.argocd.onExchange(({ method, path }) => {
+        if (method !== "POST" || !path.endsWith("/web/sync")) return;
+        stop();
+        resolve();
+      });
+    });
+    await bot.forge.comment("acme/deploy", one, "ana", "svc sync");
+    await begun;
+    redis.freeze();
+    release();
+    await bot.idle();
+    expect(bot.lastComment(one)).toContain("succeeded");
+    expect(bot.liveValue("web")).toBe("2");
+    expect(await bot.locked(one)).toEqual([]);
+    expect(await bot.stores.deployments.ofChange(bot.ref(one))).toMatchObject([
+      { application: "web", outcome: "succeeded" },
+    ]);
+  });
+
+  test("a sync that ends while the store stays away says so and keeps the lock; the next command brings it up to date", async () => {
+    const bot = await startOnRedis(host);
+    const one = await bot.open(WEB);
+    bot.expectChanges("sync web");
+    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => redis.freeze());
+    try {
+      await bot.comment(one, "svc sync");
+    } finally {
+      redis.thaw();
+    }
+    expect(bot.lastComment(one)).toContain("succeeded");
+    expect(bot.lastComment(one)).toContain(
+      "The store did not answer afterwards: its lock is kept until the next command",
+    );
+    await untilReady(bot);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("succeeded");
+    expect(await bot.locked(one)).toEqual([]);
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, startBot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
+  test("failed: the lock and the record are kept, the message and the failing object are shown, a second try works", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.argocd.failNextSync("web", {
+      phase: "Failed",
+      message: "one or more objects failed to apply",
+      resources: [{ kind: "ConfigMap", name: "web", message: "admission webhook denied it: @team" }],
+    });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("**Result:** ❌ the operation failed");
+    expect(bot.lastComment(one)).toContain("ConfigMap guestbook/web: SyncFailed: admission webhook denied it: @team");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("still running at the time-out: the reply says so, the operation goes on, the lock stays", async () => {
+    const bot = await startBot({ host, config: { deployer: { sync_timeout: "1m" } } });
+    const one = await bot.open(changeOf(["web"]));
+    const letGo = bot.argocd.holdSync("web");
+    bot.expectChanges("sync web");
+    const before = bot.clock.now().getTime();
+    await bot.comment(one, "svc sync");
+    expect(bot.clock.now().getTime() - before).toBeGreaterThanOrEqual(60_000);
+    expect(bot.lastComment(one)).toContain("still running; svc stopped waiting and did not stop the operation");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("another operation is already in progress");
+    expect(await bot.deployed(one)).toEqual(["web"]);
+    letGo();
+    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("retry.refresh of the application never deploys the target branch in place of the head", async () => {
+    const syncPolicy = { retry: { limit: 3, refresh: true } };
+    const bot = await startBot({ host, resources: () => ({ web: { spec: { syncPolicy } } }) });
+    const one = await bot.open(changeOf(["web"]));
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "the first attempt failed" });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("the first attempt failed");
+    expect(bot.liveValue("web")).toBeUndefined();
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
+  test("a success at another revision than the head is no success", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const { source, ...rest } = bot.argocd.application("web")?.spec ?? {};
+    // With several sources Argo CD ignores the one revision, deploys the target branches and reports success.
+    bot.meanwhile("argocd", { method: "POST", path: /\/applications\/web\/sync$/ }, () => {
+      bot.argocd.addApplication({ metadata: { name: "web" }, spec: { ...rest, sources: [source] } });
+    });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.argocd.application("web")?.status.operationState?.phase).toBe("Succeeded");
+    expect(bot.lastComment(one)).toContain("❓ the outcome is not known");
+    expect(bot.lastComment(one)).toContain(`instead of ${bot.seen(one).headRevision}`);
+    expect(bot.liveValue("web")).toBe("1");
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
+  test("a closed sync window: Argo CD's sentence is returned, nothing is recorded", async () => {
+    const bot = await startBot({ host });
+    bot.argocd.addProject("default", {
+      syncWindows: [{ kind: "deny", schedule: "* * * * *", duration: "24h", applications: ["web"] }],
+    });
+    const one = await bot.open(changeOf(["api", "web"]));
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("**Result:** ❌ not started");
+    expect(bot.lastComment(one)).toContain("cannot sync: blocked by sync window");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    expect(await bot.deployed(one)).toEqual(["api"]);
+  });
+
+  test("permission denied: applications, sync", async () => {
+    const bot = await startBot({
+      host,
+      config: ({ argocd }) => ({ deployer: { token: argocd.addAccount("reader", { permissions: "readonly" }) } }),
+    });
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(one)).toContain("**Changes:** 0 to create, 1 to update");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(" permission denied: applications, sync\n");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    expect(await bot.deployed(one)).toEqual([]);
+  });
+
+  test("Argo CD goes away after the sync was started: the outcome is looked up, never a second sync", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.argocd.faults.add({
+      method: "POST",
+      path: /\/applications\/web\/sync$/,
+      times: 1,
+      fault: { kind: "lost-answer" },
+    });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.changes()).toEqual(["sync web"]);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+});

@@ -1,0 +1,82 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, startBot } from "./bot.js";
+import { changeOf, configMap } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+const SKIP = { config: { defaults: { skip_no_changes: true } } };
+/** The same manifests in other bytes. */
+const COMMENTED = { "apps/web/configmap.yaml": `# a remark\n${configMap("web", { value: "1" })}` };
+
+function secret(value: string): string {
+  return `{apiVersion: v1, kind: Secret, metadata: {name: key}, stringData: {key: ${value}}}\n`;
+}
+
+describe.each(HOSTS)("options of a sync on %s", (host) => {
+  test("without --prune what was deleted stays in the cluster and is counted; --prune removes it", async () => {
+    const bot = await startBot({
+      host,
+      files: () => ({ "apps/web/old.yaml": configMap("old", { value: "1" }) }),
+      prepare: ({ argocd }) => argocd.deploy("web"),
+    });
+    const one = await bot.open({ "apps/web/old.yaml": null });
+    expect(bot.lastComment(one)).toContain("**Deletes:** 1 to delete (kept in the cluster without --prune)");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("**Not pruned:** 1 resources were left in the cluster");
+    expect(bot.liveValue("old")).toBe("1");
+    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc sync --prune");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.lastComment(one)).not.toContain("Not pruned");
+    expect(bot.liveValue("old")).toBeUndefined();
+  });
+
+  test("skip_no_changes drops applications whose plan detected no changes and releases their locks", async () => {
+    const bot = await startBot({ host, ...SKIP });
+    const one = await bot.open({ ...COMMENTED, ...changeOf(["api"]) });
+    expect(bot.lastComment(one)).toContain("No changes: both sides render the same.");
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("Nothing to deploy, proven unchanged by the plan, lock released: `web`.");
+    expect(bot.changes()).toEqual(["sync api"]);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("without skip_no_changes an unchanged application is synced like any other", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(COMMENTED);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync web"]);
+  });
+
+  test("skip_no_changes never drops an application whose changed inputs render a Secret", async () => {
+    const bot = await startBot({ host, ...SKIP, files: () => ({ "apps/web/secret.yaml": secret("old") }) });
+    const one = await bot.open({ "apps/web/secret.yaml": secret("new") });
+    expect(bot.lastComment(one)).toContain("No visible changes. Argo CD hides the values of Secrets");
+    expect(bot.lastComment(one)).not.toMatch(/\bnew\b.*stringData|bmV3/);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.changes()).toEqual(["sync web"]);
+  });
+
+  test("skip_no_changes never drops an application that still runs an earlier commit of this PR", async () => {
+    const bot = await startBot({ host, config: { defaults: { skip_no_changes: true, auto_merge: true } } });
+    const one = await bot.open({ ...changeOf(["api", "web"]) });
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.liveValue("web")).toBe("2");
+    // The change is taken back: both sides of the plan are equal, the cluster is not.
+    await bot.push(one, changeOf(["web"], "1"));
+    expect(bot.lastComment(one)).toContain("No changes: both sides render the same.");
+    await bot.comment(one, "svc sync -a api");
+    expect(bot.lastComment(one)).toContain("- `web`: it was not synced at the head commit");
+    expect(bot.seen(one).state).toBe("open");
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("web")).toBe("1");
+    expect(bot.seen(one).state).toBe("merged");
+  });
+});

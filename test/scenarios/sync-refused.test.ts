@@ -1,0 +1,181 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+const GENERATE_PATHS = "argocd.argoproj.io/manifest-generate-paths";
+const CHARTS = "acme/charts";
+const OWNER = { apiVersion: "argoproj.io/v1alpha1", kind: "ApplicationSet", name: "shops", uid: "1", controller: true };
+
+/** A parent application that has deployed the resources of the others. */
+function withParent(host: Bot["host"], automated?: object): Promise<Bot> {
+  return startBot({
+    host,
+    prepare: async ({ argocd }, forge) => {
+      const spec = {
+        destination: { server: "https://kubernetes.default.svc", namespace: "argocd" },
+        ...(automated === undefined ? {} : { syncPolicy: { automated } }),
+      };
+      const root = { repoURL: forge.cloneUrl(REPOSITORY), path: "argocd", spec };
+      argocd.addApplication(applicationResource("root", root));
+      await argocd.deploy("root");
+    },
+  });
+}
+
+describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
+  test("a changed definition that belongs to an ApplicationSet is refused with the owner's name; its content alone is deployed", async () => {
+    const bot = await startBot({
+      host,
+      prepare: ({ argocd }, forge) => {
+        argocd.addApplicationSet({
+          metadata: { name: "shops" },
+          spec: {
+            generators: [],
+            template: { metadata: { name: "x" }, spec: { project: "default", destination: {} } },
+          },
+        });
+        const web = applicationResource("web", { repoURL: forge.cloneUrl(REPOSITORY) });
+        argocd.addApplication({ ...web, metadata: { name: "web", ownerReferences: [OWNER] } });
+      },
+    });
+    const one = await bot.open({ ...bot.moved("web"), ...changeOf(["api"]) });
+    expect(bot.lastComment(one)).toContain(
+      "- `web`: its definition belongs to the ApplicationSet shops, which would put back a changed one: the change takes effect at the merge",
+    );
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.changes()).toEqual(["sync api"]);
+    const two = await bot.open(changeOf(["web"]));
+    await bot.comment(two, "svc sync");
+    expect(bot.liveValue("web")).toBe("2");
+  });
+
+  test("a changed definition under a parent with self-heal is refused with the parent's name", async () => {
+    const bot = await withParent(host, { selfHeal: true });
+    const one = await bot.open(bot.moved("web"));
+    expect(bot.lastComment(one)).toContain(
+      "- `web`: its definition belongs to the application root, which has self-heal",
+    );
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.lastComment(one)).toContain("Not locked by this PR: `web`.");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("under another parent it is updated, with a warning that the parent shows OutOfSync until the merge", async () => {
+    const bot = await withParent(host);
+    const one = await bot.open(bot.moved("web"));
+    const warning = "Its definition belongs to the application root, which shows OutOfSync until the merge.";
+    expect(bot.lastComment(one)).toContain(warning);
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.lastComment(one)).toContain(warning);
+    await bot.argocd.pollGit();
+    expect(bot.argocd.application("root")?.status.sync.status).toBe("OutOfSync");
+    expect(bot.liveValue("web")).toBe("apps/moved");
+  });
+
+  test("without the driving right the plan says so with both cures, and paths give none; each cure gives it", async () => {
+    const ext = (bot: { readonly forge: Bot["forge"] }, more: object = {}) =>
+      applicationResource("ext", { repoURL: bot.forge.cloneUrl(CHARTS), path: "ext", ...more });
+    const bot = await startBot({
+      host,
+      config: { application_repositories: [{ application: "other-*", repositories: [REPOSITORY] }] },
+      files: () => ({ ".svc.yaml": "applications:\n  - { name: ext, paths: [config/**] }\n" }),
+      prepare: async ({ argocd }, forge) => {
+        await forge.createRepository(CHARTS, { "ext/configmap.yaml": configMap("ext", { value: "1" }) });
+        await forge.pushToBranch(CHARTS, "v2", { "ext/configmap.yaml": configMap("ext", { value: "2" }) });
+        for (const name of ["ext", "other-ext"]) {
+          const resource = applicationResource(name, { repoURL: forge.cloneUrl(CHARTS), path: "ext" });
+          argocd.addApplication(resource);
+          await forge.pushToBranch(REPOSITORY, "main", { [`argocd/${name}.yaml`]: asYaml(resource) });
+        }
+      },
+    });
+    const paths = await bot.open({ "config/any.txt": "x" });
+    expect(bot.lastComment(paths)).toContain("- `ext`: none of its sources is in acme/deploy");
+    const one = await bot.open({ "argocd/ext.yaml": asYaml(ext(bot, { targetRevision: "v2" })) });
+    expect(bot.lastComment(one)).toContain("- `ext`: no source of the live Application points at acme/deploy.");
+    expect(bot.lastComment(one)).toContain(
+      "set the annotation svc.dev/repository: acme/deploy on the live Application",
+    );
+    expect(bot.lastComment(one)).toContain("or list the repository under application\\_repositories");
+    expect(await bot.locked(one)).toEqual([]);
+    bot.argocd.addApplication(ext(bot, { annotations: { "svc.dev/repository": REPOSITORY } }));
+    await bot.comment(one, "svc plan");
+    expect(await bot.locked(one)).toEqual(["ext"]);
+    const other = applicationResource("other-ext", {
+      repoURL: bot.forge.cloneUrl(CHARTS),
+      path: "ext",
+      targetRevision: "v2",
+    });
+    const two = await bot.open({ "argocd/other-ext.yaml": asYaml(other) });
+    expect(await bot.locked(two)).toEqual(["other-ext"]);
+  });
+
+  test("a hydrated application takes effect at the merge", async () => {
+    const hydrated = (repoURL: string) => ({
+      source: undefined,
+      sourceHydrator: {
+        drySource: { repoURL, path: "apps/web", targetRevision: "main" },
+        syncSource: { targetBranch: "env/prod", path: "apps/web" },
+      },
+    });
+    const bot = await startBot({
+      host,
+      prepare: async ({ argocd }, forge) => {
+        const repoURL = forge.cloneUrl(REPOSITORY);
+        await forge.pushToBranch(REPOSITORY, "env/prod", {});
+        argocd.addApplication(applicationResource("web", { repoURL, spec: hydrated(repoURL) }));
+      },
+    });
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(one)).toContain("- `web`: it uses Argo CD's source hydrator");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("No applications are locked by this PR.");
+  });
+
+  test("an annotation manifest-generate-paths that does not cover the change: named in the plan, and the sync is refused with that sentence", async () => {
+    const bot = await startBot({
+      host,
+      resources: () => ({ web: { annotations: { [GENERATE_PATHS]: "/elsewhere" } } }),
+    });
+    const one = await bot.open(changeOf(["web"]));
+    const sentence = "the annotation manifest-generate-paths does not cover apps/web/configmap.yaml: Argo CD ignores";
+    expect(bot.lastComment(one)).toContain(sentence.replace("the", "The"));
+    expect(bot.lastComment(one)).toContain("**Changes:** 0 to create, 1 to update");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(`- \`web\`: ${sentence}`);
+    bot.argocd.addApplication(bot.resourceOf("web", { annotations: { [GENERATE_PATHS]: "." } }));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.liveValue("web")).toBe("2");
+  });
+
+  test("behind its base: the plan warns with the commits, and require_up_to_date refuses the sync", async () => {
+    const bot = await startBot({
+      host,
+      files: () => ({
+        ".svc.yaml": "sync_requirements:\n  - { name: web, require_up_to_date: true }\n",
+        "apps/web/other.yaml": configMap("other", { value: "1" }),
+        "apps/api/other.yaml": configMap("other-api", { value: "1" }),
+      }),
+    });
+    const one = await bot.open(changeOf(["api", "web"]));
+    await bot.forge.pushToBranch(REPOSITORY, "main", {
+      "apps/web/other.yaml": configMap("other", { value: "2" }),
+      "apps/api/other.yaml": configMap("other-api", { value: "2" }),
+    });
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("Main changed apps/web/other.yaml since this branch left it");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("- `web`: main changed apps/web/other.yaml since this branch left it");
+    expect(bot.lastComment(one)).toContain("`svc sync -a api`");
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync -a api");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+  });
+});

@@ -1,0 +1,127 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { applicationResource, asYaml, configMap } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+const CHARTS = "acme/charts";
+const pathOf = (bot: Bot) => bot.argocd.application("web")?.spec.source?.path;
+
+describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
+  test("a changed Application resource updates the live application's spec first, then syncs the head commit", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    expect(pathOf(bot)).toBe("apps/web");
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.changes()).toEqual(["update web", "sync web"]);
+    expect(pathOf(bot)).toBe("apps/moved");
+    expect(bot.liveValue("web")).toBe("apps/moved");
+  });
+
+  test("a failed sync puts back the spec from before it, and the next one writes it again", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.argocd.failNextSync("web", { phase: "Error", message: "cluster said no" });
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("cluster said no");
+    expect(bot.lastComment(one)).toContain("Its definition was put back to what it was before this sync.");
+    expect(bot.changes()).toEqual(["update web", "sync web", "update web"]);
+    expect(pathOf(bot)).toBe("apps/web");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(pathOf(bot)).toBe("apps/moved");
+  });
+
+  test("a sync that Argo CD refuses to start puts back the spec too, and leaves no record", async () => {
+    const bot = await startBot({ host });
+    bot.argocd.addProject("default", {
+      syncWindows: [{ kind: "deny", schedule: "* * * * *", duration: "24h", applications: ["web"] }],
+    });
+    const one = await bot.open(bot.moved("web"));
+    bot.expectChanges("update web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("cannot sync: blocked by sync window");
+    expect(pathOf(bot)).toBe("apps/web");
+    expect(await bot.deployed(one)).toEqual([]);
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
+  test("a definition that somebody changed meanwhile is not overwritten by the putting back", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(bot.moved("web"));
+    bot.meanwhile("argocd", { method: "POST", path: /\/applications\/web\/sync$/ }, () => {
+      bot.argocd.addApplication(bot.resourceOf("web", { path: "apps/api" }));
+      bot.argocd.failNextSync("web", { phase: "Failed", message: "cluster said no" });
+    });
+    bot.expectChanges("update web", "sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("is not the one of this change request and was left as it is");
+    expect(pathOf(bot)).toBe("apps/api");
+  });
+
+  test("an application with an external source is synced at its configured revision", async () => {
+    const ext = (bot: { forge: Bot["forge"] }, targetRevision: string) => ({
+      repoURL: bot.forge.cloneUrl(CHARTS),
+      path: "ext",
+      targetRevision,
+      annotations: { "svc.dev/repository": REPOSITORY },
+    });
+    const bot = await startBot({
+      host,
+      prepare: async ({ argocd }, forge) => {
+        await forge.createRepository(CHARTS, { "ext/configmap.yaml": configMap("ext", { value: "main" }) });
+        await forge.pushToBranch(CHARTS, "v2", { "ext/configmap.yaml": configMap("ext", { value: "v2" }) });
+        const resource = applicationResource("ext", ext({ forge }, "main"));
+        argocd.addApplication(resource);
+        await forge.pushToBranch(REPOSITORY, "main", { "argocd/ext.yaml": asYaml(resource) });
+      },
+    });
+    const one = await bot.open({ "argocd/ext.yaml": asYaml(applicationResource("ext", ext(bot, "v2"))) });
+    expect(await bot.locked(one)).toEqual(["ext"]);
+    bot.expectChanges("update ext", "sync ext");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.argocd.application("ext")?.status.operationState?.syncResult?.revision).not.toBe(
+      bot.seen(one).headRevision,
+    );
+    expect(bot.liveValue("ext")).toBe("v2");
+  });
+
+  test("of several sources only those of this repository on the base branch get the head commit, by their positions", async () => {
+    const bot = await startBot({
+      host,
+      applications: ["api", "web"],
+      resources: (repoURL) => ({
+        web: {
+          spec: {
+            source: undefined,
+            sources: [
+              { repoURL: repoURL.replace(REPOSITORY, CHARTS), path: "ext", targetRevision: "main" },
+              { repoURL, path: "apps/web", targetRevision: "main" },
+              { repoURL, path: "apps/pinned", targetRevision: "release" },
+            ],
+          },
+        },
+      }),
+      files: () => ({ "apps/pinned/configmap.yaml": configMap("pinned", { value: "1" }) }),
+      prepare: async (_world, forge) => {
+        await forge.createRepository(CHARTS, { "ext/configmap.yaml": configMap("ext", { value: "main" }) });
+        await forge.pushToBranch(REPOSITORY, "release", {});
+      },
+    });
+    const one = await bot.open({
+      "apps/web/configmap.yaml": configMap("web", { value: "2" }),
+      "apps/pinned/configmap.yaml": configMap("pinned", { value: "2" }),
+    });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    const { revisions } = bot.argocd.application("web")?.status.operationState?.syncResult ?? {};
+    expect(revisions?.map((revision) => revision === bot.seen(one).headRevision)).toEqual([false, true, false]);
+    expect(["ext", "web", "pinned"].map((name) => bot.liveValue(name))).toEqual(["main", "2", "1"]);
+  });
+});
