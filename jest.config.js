@@ -24,7 +24,9 @@ export default {
     "./src/config/": { lines: 90 },
     "./src/deployer/": { lines: 90 },
   },
-  // Scenarios wait for other processes (git, Redis) most of the time.
-  maxWorkers: "100%",
+  // Scenarios wait for other processes (git, Redis) half of the time.
+  maxWorkers: 4,
+  // Starting git takes longer the larger the process is that starts it.
+  workerIdleMemoryLimit: "600MB",
   testTimeout: 30_000,
 };

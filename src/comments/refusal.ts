@@ -1,6 +1,6 @@
-import type { ChangeRequestRef } from "../core/change-request.js";
+import { changeRequestName, type ChangeRequestRef } from "../core/change-request.js";
 import type { NarrowedCommand, Refusal } from "../core/result.js";
-import { CHANGE_REQUEST_SIGILS, HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
+import { HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
 import { lockedBy } from "./locked-by.js";
 import { code, codes, fence, plainName, sentence, shortened } from "./markdown.js";
 import { listOf } from "./plan.js";
@@ -105,7 +105,7 @@ function narrower(others: readonly string[], command: NarrowedCommand = "sync"):
 
 function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {
   if (holder.host === change.host && holder.repository === change.repository) return "";
-  return ` of ${code(`${holder.repository}${CHANGE_REQUEST_SIGILS[holder.host]}${holder.number}`)} on ${HOST_TITLES[holder.host]}`;
+  return ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
 }
 
 function paragraphs(texts: readonly string[]): string {

@@ -1,4 +1,4 @@
-import type { HostId } from "../names.js";
+import { CHANGE_REQUEST_SIGILS, type HostId } from "../names.js";
 import type { RepositoryName, Revision } from "./brand.js";
 import type { User } from "./user.js";
 
@@ -40,6 +40,11 @@ export type Mergeability = "mergeable" | "conflicts" | "unknown";
 /** One text per change request, for keys: `hosta/acme/deploy/7`. */
 export function changeRequestKey(change: ChangeRequestRef): string {
   return `${change.host}/${change.repository}/${change.number}`;
+}
+
+/** How people name it outside its repository: `acme/deploy#7` on GitHub, `acme/deploy!7` on GitLab. */
+export function changeRequestName({ host, repository, number }: ChangeRequestRef): string {
+  return `${repository}${CHANGE_REQUEST_SIGILS[host]}${number}`;
 }
 
 export function sameChangeRequest(left: ChangeRequestRef, right: ChangeRequestRef): boolean {

@@ -99,7 +99,7 @@ async function putBack(subject: LiveSubject, context: CommandContext): Promise<P
   try {
     const now = await deployer.findApplication(subject.name);
     if (now === undefined || !specEqual(now.spec, subject.head.spec)) {
-      return { done: true, sentence: "its definition is not the one of this change request and was left as it is" };
+      return { done: true, sentence: "its definition is not the one of this PR and was left as it is" };
     }
     await deployer.updateSpec(now, subject.live.spec);
     return { done: true, sentence: "its definition was put back to what it was before this sync" };

@@ -36,7 +36,7 @@ function hindrance(
   if (own.some(({ revision, outcome }) => revision === change.headRevision && outcome === "succeeded")) {
     return undefined;
   }
-  if (planned.lock.kind === "held") return "it is locked by another change request";
+  if (planned.lock.kind === "held") return "it is locked by another PR";
   switch (planned.kind) {
     case "evaluated":
       // What an earlier sync from here deployed may still run, however equal the plan's two sides are.

@@ -1,10 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { Router } from "express";
+import { changeRequestName } from "../core/change-request.js";
 import type { Clock } from "../core/clock.js";
 import { safeMessage, StoreUnavailable } from "../core/errors.js";
 import type { Lock } from "../core/lock.js";
 import type { LockStore } from "../core/ports.js";
-import { CHANGE_REQUEST_SIGILS, HOST_TITLES, SERVICE } from "../names.js";
+import { HOST_TITLES, SERVICE } from "../names.js";
 
 /** Folder of the page templates, beside `src` and `dist`. */
 export const VIEWS_FOLDER = fileURLToPath(new URL("../../views", import.meta.url));
@@ -29,11 +30,10 @@ export function pagesRouter({ locks, clock }: { readonly locks: LockStore; reado
 }
 
 function rowOf(lock: Lock, now: Date) {
-  const { host, repository, number } = lock.holder;
   return {
     application: lock.application,
-    changeRequest: `${repository}${CHANGE_REQUEST_SIGILS[host]}${number}`,
-    host: HOST_TITLES[host],
+    changeRequest: changeRequestName(lock.holder),
+    host: HOST_TITLES[lock.holder.host],
     user: lock.user,
     since: lock.timestamp,
     age: ageOf(now.getTime() - Date.parse(lock.timestamp)),

@@ -26,10 +26,9 @@ test("the server's files are checked together", () => {
   expect(result).toEqual({ lines: ["x.yaml:1:16 server.port: the environment variable PORT is not set"], exitCode: 1 });
 });
 
-test("warnings are shown and do no harm", () => {
+test("a setting that this version does not act on is refused", () => {
   const auth = { name: "auth.yaml", text: `auth: {enabled: true, session_secret: ${"a".repeat(32)}}` };
-  expect(checkFiles([server, auth], {})).toEqual({
-    lines: [expect.stringMatching(/^warning: auth\.enabled: no provider/), "etc/svc.yaml, auth.yaml: valid"],
-    exitCode: 0,
-  });
+  const result = checkFiles([server, auth], {});
+  expect(result.lines).toEqual([expect.stringMatching(/^not available in this version: auth\.enabled/)]);
+  expect(result.exitCode).toBe(1);
 });

@@ -48,11 +48,9 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
     const one = await bot.open(changeOf(["api", "shop", "web"]));
     await syncAll(bot, one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("- `api`: it was not synced at the head commit");
-    expect(bot.lastComment(one)).toContain("- `shop`: it is locked by another change request");
+    expect(bot.lastComment(one)).toContain("- `shop`: it is locked by another PR");
     await bot.comment(one, "svc sync -a api");
-    expect(bot.lastComment(one)).toContain(
-      "Not merged automatically:\n- `shop`: it is locked by another change request",
-    );
+    expect(bot.lastComment(one)).toContain("Not merged automatically:\n- `shop`: it is locked by another PR");
     expect(bot.seen(one).state).toBe("open");
     await bot.close(other);
     await bot.comment(one, "svc plan");
@@ -71,7 +69,7 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
       [
         "- `web`: its sync did not succeed",
         "- `api`: it was not synced at the head commit",
-        "- `shop`: it is locked by another change request",
+        "- `shop`: it is locked by another PR",
       ].join("\n"),
     );
   });

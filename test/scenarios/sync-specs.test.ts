@@ -59,7 +59,7 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     });
     bot.expectChanges("update web", "sync web");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("is not the one of this change request and was left as it is");
+    expect(bot.lastComment(one)).toContain("is not the one of this PR and was left as it is");
     expect(pathOf(bot)).toBe("apps/api");
   });
 

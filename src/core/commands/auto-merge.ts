@@ -39,13 +39,21 @@ async function hindrancesOf(
   const decided = mergeDecision(plan, involved, await deployments.ofChange(change), change, settings);
   const others = decided.filter((one) => !failed.some(({ application }) => application === one.application));
   if (failed.length + others.length > 0) return [...failed, ...others];
-  // New, deleted and auto-synced applications take effect by the merge itself: it needs the approval that they require.
-  const requiring = (plan?.applications ?? [])
-    .map(({ application }) => application)
-    .filter((name) => needsApproval(settings, [name]));
+  const requiring = takingEffect(plan).filter((name) => needsApproval(settings, [name]));
   if (requiring.length === 0) return [];
   const { approved } = approval ?? (await host.approval(change));
   return approved
     ? []
     : requiring.map((application) => ({ application, reason: "PR must be approved before it is merged" }));
+}
+
+/**
+ * Every application that the merge deploys by itself or that a sync has deployed: new, deleted and auto-synced ones, those
+ * that svc does not deploy, and what ApplicationSets generate. The merge needs the approval that they require.
+ */
+function takingEffect(plan: Plan | undefined): readonly ApplicationName[] {
+  if (plan === undefined) return [];
+  const listed = [...plan.applications, ...plan.notDeployed].map(({ application }) => application);
+  const generated = plan.applicationSets.flatMap(({ added, removed, changed }) => [...added, ...removed, ...changed]);
+  return [...new Set([...listed, ...generated])];
 }

@@ -1,5 +1,5 @@
 import type { ApplicationName } from "../brand.js";
-import { changeRequestRef } from "../change-request.js";
+import { changeRequestName, changeRequestRef } from "../change-request.js";
 import type { Command } from "../command.js";
 import type { Deployment } from "../deployment.js";
 import { findInputGaps } from "../input-gaps.js";
@@ -165,11 +165,11 @@ function isAtHead({ revision, outcome }: Deployment, { change }: CommandContext)
 }
 
 function deployedFromHere({ revision }: Deployment): string {
-  return `may run commit ${revision.slice(0, 8)} of this change request, which was deployed and is not merged: the diff is against the target branch, not against that commit`;
+  return `may run commit ${revision.slice(0, 8)} of this PR, which was deployed and is not merged: the diff is against the target branch, not against that commit`;
 }
 
 function deployedElsewhere(record: Deployment): string {
-  return `runs commit ${record.revision.slice(0, 8)} of change request ${record.change.repository} ${record.change.number}, which is deployed and not merged: a sync from here replaces it`;
+  return `runs commit ${record.revision.slice(0, 8)} of PR ${changeRequestName(record.change)}, which is deployed and not merged: a sync from here replaces it`;
 }
 
 /**

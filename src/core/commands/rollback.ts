@@ -143,7 +143,7 @@ async function rollbackOne(
   const warnings =
     written === undefined || restores
       ? []
-      : ["its definition is not the one that this change request wrote, and was left as it is"];
+      : ["its definition is not the one that this PR wrote, and was left as it is"];
   const begin = context.clock.now().getTime();
   try {
     if (restores) await context.deployer.updateSpec(found, spec);

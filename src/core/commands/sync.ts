@@ -130,8 +130,7 @@ async function obstaclesOf(
   return found.flat();
 }
 
-const NO_LONGER_AFFECTED =
-  "this change request no longer affects it: run the plan command again, which releases its lock";
+const NO_LONGER_AFFECTED = "this PR no longer affects it: run the plan command again, which releases its lock";
 const NOT_PLANNED_AS_SUCH = "its Application resource was added or removed since the plan: run the plan command again";
 
 interface Confirmed {

@@ -76,7 +76,7 @@ test("leaves a definition alone that is no longer the one that was written", asy
   const number = await deploy(definition(WEB, "other"));
   world.deployer.add(WEB, spec(WEB, "by-hand"));
   const [web] = synced(await world.run(number, ROLLBACK));
-  expect(web?.warnings.join()).toMatch(/not the one that this change request wrote/);
+  expect(web?.warnings.join()).toMatch(/not the one that this PR wrote/);
   expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "by-hand"));
 });
 
