@@ -20,11 +20,18 @@ export default tseslint.config(
       "@typescript-eslint/switch-exhaustiveness-check": "error",
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
       "@typescript-eslint/consistent-type-definitions": ["error", "interface"],
-      "@typescript-eslint/no-unnecessary-condition": ["error", { allowConstantLoopConditions: "only-allowed-literals" }],
+      "@typescript-eslint/no-unnecessary-condition": [
+        "error",
+        { allowConstantLoopConditions: "only-allowed-literals" },
+      ],
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
       "import-x/order": [
         "error",
-        { groups: ["builtin", "external", "parent", "sibling"], alphabetize: { order: "asc" }, "newlines-between": "never" },
+        {
+          groups: ["builtin", "external", "parent", "sibling"],
+          alphabetize: { order: "asc" },
+          "newlines-between": "never",
+        },
       ],
       "import-x/no-default-export": "error",
       "import-x/no-cycle": "error",

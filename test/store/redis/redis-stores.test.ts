@@ -164,9 +164,10 @@ describe("when Redis is away", () => {
 
   /** Tries until the store answers; the test's own time-out ends it. */
   async function recovered(stores: Stores): Promise<void> {
-    for (const end = Date.now() + 10_000; Date.now() < end; ) {
+    for (const end = Date.now() + 10_000; Date.now() < end;) {
       try {
-        await stores.ping(); return;
+        await stores.ping();
+        return;
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
         await new Promise((resolve) => setTimeout(resolve, 10));
