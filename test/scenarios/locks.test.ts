@@ -1,4 +1,5 @@
 import { describe, expect, jest, test } from "@jest/globals";
+import { applicationName } from "../../src/core/brand.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf } from "./resources.js";
@@ -129,6 +130,15 @@ describe.each(HOSTS)("lock transitions on %s", (host) => {
       expect(bot.answers(one)).toEqual([]);
     },
   );
+
+  test("locked, force unlock (the store's release by anyone, which an administrator's unlock is): unlocked", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    expect(await bot.stores.locks.release(applicationName("web"), "anyone")).toBe(true);
+    expect(await bot.locked(one)).toEqual([]);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("No applications are locked by this PR. Run the plan command first.");
+  });
 
   test("locked, 7 days elapse: unlocked, and another PR can take it", async () => {
     const bot = await startBot({ host });
