@@ -20,3 +20,8 @@ export interface Deployment {
   /** When it was written last. ISO 8601. */
   readonly timestamp: string;
 }
+
+/** Whether this commit was deployed for sure; a failed or unfinished sync says nothing. */
+export function isDeployedAt({ revision, outcome }: Deployment, commit: Revision): boolean {
+  return revision === commit && outcome === "succeeded";
+}

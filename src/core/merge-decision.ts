@@ -1,7 +1,7 @@
 import type { Settings } from "../config/settings.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequest } from "./change-request.js";
-import type { Deployment } from "./deployment.js";
+import { isDeployedAt, type Deployment } from "./deployment.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "./plan.js";
 
 /**
@@ -33,9 +33,7 @@ function hindrance(
 ): string | undefined {
   if (planned.kind === "new" || planned.kind === "deleted" || planned.atMerge !== undefined) return undefined;
   const own = records.filter((record) => record.application === planned.application);
-  if (own.some(({ revision, outcome }) => revision === change.headRevision && outcome === "succeeded")) {
-    return undefined;
-  }
+  if (own.some((record) => isDeployedAt(record, change.headRevision))) return undefined;
   if (planned.lock.kind === "held") return "it is locked by another PR";
   switch (planned.kind) {
     case "evaluated":

@@ -3,7 +3,7 @@ import type { Application, ApplicationSpec, LiveApplication } from "./applicatio
 import type { ApplicationName } from "./brand.js";
 import { sameChangeRequest } from "./change-request.js";
 import type { CommandContext } from "./commands/context.js";
-import type { Deployment } from "./deployment.js";
+import { isDeployedAt, type Deployment } from "./deployment.js";
 import { detect, type AffectedApplication, type Detection } from "./detect/affected.js";
 import { movingPositions } from "./detect/moving-sources.js";
 import { drivingObstacle } from "./driving-right.js";
@@ -90,7 +90,7 @@ function withDeployed(
     (record) =>
       sameChangeRequest(record.change, change) &&
       !known.has(record.application) &&
-      !(record.outcome === "succeeded" && record.revision === change.headRevision),
+      !isDeployedAt(record, change.headRevision),
   );
   return [
     ...detected,

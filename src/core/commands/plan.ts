@@ -1,7 +1,7 @@
 import type { ApplicationName } from "../brand.js";
 import { changeRequestName, changeRequestRef } from "../change-request.js";
 import type { Command } from "../command.js";
-import type { Deployment } from "../deployment.js";
+import { isDeployedAt, type Deployment } from "../deployment.js";
 import { findInputGaps } from "../input-gaps.js";
 import type { LockAttempt } from "../lock.js";
 import { diffManifests } from "../manifest-diff.js";
@@ -156,12 +156,11 @@ async function warningsOf(subject: LiveSubject, context: CommandContext): Promis
   const { uncovered, behind } = await findInputGaps(subject, context);
   const gaps = [uncovered, behind].filter((one) => one !== undefined);
   const { ownRecord, foreignRecords } = subject;
-  const deployed = ownRecord === undefined || isAtHead(ownRecord, context) ? [] : [deployedFromHere(ownRecord)];
+  const deployed =
+    ownRecord === undefined || isDeployedAt(ownRecord, context.change.headRevision)
+      ? []
+      : [deployedFromHere(ownRecord)];
   return [...subject.warnings, ...deployed, ...foreignRecords.map(deployedElsewhere), ...gaps];
-}
-
-function isAtHead({ revision, outcome }: Deployment, { change }: CommandContext): boolean {
-  return revision === change.headRevision && outcome === "succeeded";
 }
 
 function deployedFromHere({ revision }: Deployment): string {
