@@ -14,6 +14,9 @@ export default {
       },
     ],
   },
+  // Services under test log at level debug into files, which are searched for the run's secrets at its end.
+  globalSetup: "<rootDir>/test/secrets-in-logs/global-setup.js",
+  globalTeardown: "<rootDir>/test/secrets-in-logs/global-teardown.js",
   reporters: ["default", "<rootDir>/test/closing-line-reporter.js"],
   collectCoverageFrom: ["src/**/*.ts", "!src/main.ts"],
   coverageProvider: "v8",

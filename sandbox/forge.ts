@@ -1,9 +1,10 @@
 import type { FaultSwitch } from "./faults.js";
 
-/** Files of a commit by path: text, `null` to delete, or a symbolic link or an executable. */
-export type FileChanges = Readonly<
-  Record<string, string | null | { readonly symlink: string } | { readonly executable: string }>
->;
+/** Files of a commit by path: text, `null` to delete, a symbolic link, an executable, or a submodule at a commit id. */
+export type FileChanges = Readonly<Record<string, FileChange>>;
+
+export type FileChange =
+  string | null | { readonly symlink: string } | { readonly executable: string } | { readonly submodule: string };
 
 /** One change request as a visitor of the code host sees it. */
 export interface SeenChangeRequest {
@@ -25,6 +26,24 @@ export interface SeenComment {
   readonly author: string;
   readonly body: string;
   readonly edited: boolean;
+  /** Marks on it, oldest first. */
+  readonly reactions: readonly SeenReaction[];
+  /** Folded away as outdated; GitLab has no such thing. */
+  readonly minimised: boolean;
+}
+
+export interface SeenReaction {
+  readonly by: string;
+  /** The host's own word: `eyes`, `rocket`, `confused`. */
+  readonly name: string;
+}
+
+/** One setting of a commit status, the same words for both hosts. */
+export interface SeenStatus {
+  readonly name: string;
+  readonly state: "pending" | "success" | "failure";
+  readonly description: string;
+  readonly url: string | undefined;
 }
 
 /** Levels of access to a repository, the same words for both hosts (GitLab: guest, developer, maintainer). */
@@ -54,7 +73,12 @@ export interface Forge {
   /** Root URL of the server on loopback, without a final slash. */
   readonly url: string;
   /** Where webhooks go from now on. */
-  connect(receiver: { readonly url: string; readonly secret: string }): void;
+  connect(receiver: {
+    readonly url: string;
+    readonly secret: string;
+    /** GitLab signs its deliveries with this `whsec_…` token as well; GitHub always signs with the secret. */
+    readonly signingToken?: string;
+  }): void;
   /** Answers to the webhooks sent so far, newest last. */
   readonly deliveries: readonly {
     readonly event: string;
@@ -68,6 +92,16 @@ export interface Forge {
   /** HTTPS-style clone URL (on loopback http) of a repository, as Argo CD's sources name it. */
   cloneUrl(repository: string): string;
   setAccess(repository: string, login: string, level: AccessLevel): void;
+  /** Makes a team (`acme/platform` on GitHub, a group's full path on GitLab) of exactly these people. */
+  setTeam(team: string, logins: readonly string[]): void;
+  /** The default branch demands this many approvals; 0: none. GitLab has such rules on Premium alone. */
+  requireReviews(repository: string, count: number): void;
+  /** One of these people has to approve every change; nobody: no such rule. GitLab has them on Premium alone. */
+  setCodeOwners(repository: string, logins: readonly string[]): void;
+  /** Asks people for a review. */
+  requestReviews(repository: string, number: number, logins: readonly string[]): void;
+  /** CI starts a pipeline at the head, which GitLab keeps statuses in; GitHub needs none. */
+  runPipeline(repository: string, number: number): void;
   open(request: OpenRequest): Promise<number>;
   /** Adds a commit to the head branch; returns its id. */
   push(repository: string, number: number, changes: FileChanges): Promise<string>;
@@ -92,6 +126,8 @@ export interface Forge {
   /** A person presses the merge button. */
   mergeByHand(repository: string, number: number, by: string): Promise<void>;
   changeRequest(repository: string, number: number): SeenChangeRequest;
+  /** Every setting of a commit's statuses, oldest first. */
+  statuses(repository: string, revision: string): readonly SeenStatus[];
   branches(repository: string): Promise<readonly string[]>;
   /** Commits that a branch has and this older commit lacks, oldest first. */
   commitsSince(

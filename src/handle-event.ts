@@ -1,20 +1,25 @@
+import { answer } from "./answer.js";
+import { auditClose, auditRun } from "./audit-run.js";
 import { refusalFor } from "./broken-run.js";
-import { publish, publishPlan } from "./comments/publish.js";
-import { renderMergeRefusal, renderResult } from "./comments/render.js";
+import { markCommand } from "./comments/mark-command.js";
+import { createProgressComment } from "./comments/progress-comment.js";
+import { publish } from "./comments/publish.js";
+import { renderResult } from "./comments/render.js";
 import { matchesName } from "./config/pattern.js";
 import type { ServerConfig } from "./config/server-config.js";
+import { auditFactsOf, type AuditFacts } from "./core/audit-facts.js";
 import { changeRequestKey, type ChangeRequest } from "./core/change-request.js";
 import { close } from "./core/commands/close.js";
-import type { CommandContext } from "./core/commands/context.js";
-import { runCommand } from "./core/commands/index.js";
-import { HeadMoved, safeMessage } from "./core/errors.js";
+import { HeadMoved } from "./core/errors.js";
 import type { HostEvent } from "./core/event.js";
 import { parseComment } from "./core/parse-command.js";
-import type { MergeOutcome } from "./core/ports.js";
 import type { CommandResult } from "./core/result.js";
-import { loadSettings } from "./load-settings.js";
-import { mayNot, plansByItself } from "./permitted.js";
+import { execute, type Executed, type Silence } from "./execute.js";
+import { plansByItself } from "./permitted.js";
 import type { Asked, Dependencies, Run } from "./run.js";
+import { lookAgain } from "./settle-earlier.js";
+import { showDetected } from "./show-detected.js";
+import { showStatus } from "./show-status.js";
 
 /** The only place that runs commands, comments and merges. Never throws: what went wrong is answered and logged. */
 export async function handleEvent(event: HostEvent, deps: Dependencies, signal: AbortSignal): Promise<void> {
@@ -24,7 +29,7 @@ export async function handleEvent(event: HostEvent, deps: Dependencies, signal: 
   const run = deps.newRun();
   const log = deps.log.child({ delivery: event.delivery, change: changeRequestKey(event.change), run });
   try {
-    const outcome = await handle(event, { ...deps, host, signal, run, log });
+    const outcome = await handle(event, { ...deps, host, signal, run, log, delivery: event.delivery });
     if (outcome !== undefined) {
       log.info({ event: event.kind, outcome, ms: deps.clock.now().getTime() - started }, "event handled");
     }
@@ -45,12 +50,13 @@ async function handle(event: HostEvent, run: Run): Promise<string | undefined> {
     case "closed":
       return closeChangeRequest(event, run);
     case "reviewed":
-      return undefined;
+      return lookAgain(event.change, run);
     case "updated":
-      return obey(event, { command: { name: "plan", applications: [] }, by: undefined }, run);
+      return obey(event, { command: { name: "plan", applications: [] }, by: undefined, commentId: undefined }, run);
     case "commented": {
       const asked = await askedBy(event, run);
-      return asked === undefined ? undefined : obey(event, asked, run);
+      if (asked === undefined) return undefined;
+      return asked.command === "not-a-command" ? obey(event, asked, run) : obeyMarked(event, asked, run);
     }
   }
 }
@@ -62,97 +68,128 @@ async function askedBy(event: Extract<HostEvent, { kind: "commented" }>, run: Ru
   const { author } = event;
   if (author.bot && !run.config.defaults.allowedBots.includes(author.login)) return undefined;
   if (author.id === (await run.host.self()).id) return undefined;
-  return { command: parsed.kind === "command" ? parsed.command : "not-a-command", by: author };
+  const command = parsed.kind === "command" ? parsed.command : "not-a-command";
+  return { command, by: author, commentId: event.commentId };
 }
 
+/** The event is a trigger only: one that comes late, or is sent again by somebody, says nothing of what is open now. */
 async function closeChangeRequest(event: Extract<HostEvent, { kind: "closed" }>, run: Run): Promise<string> {
-  const result = await close(event.change, event.merged, run);
-  if (result.stillDeployed.length > 0) {
-    const change = await run.host.getChangeRequest(event.change);
-    await publish(run.host, change, renderResult(result, change));
-  }
+  const change = await run.host.getChangeRequest(event.change);
+  if (change.state === "open") return "still open";
+  const merged = change.state === "merged";
+  const result = await close(event.change, merged, run);
+  await auditClose(result, { ...event.change, merged }, run);
+  if (result.stillDeployed.length > 0) await publish(run.host, change, renderResult(result, change), run);
   return `released ${result.released.length}`;
 }
 
-/** Runs what was asked for and answers; a head that moves while it is read is read once more. */
-async function obey(event: HostEvent, asked: Asked, given: Run): Promise<string | undefined> {
+/** The outcome of a run that was stopped and has nothing to say. */
+const STOPPED = "stopped";
+
+type Commented = Extract<HostEvent, { kind: "commented" }>;
+
+/** The person who gave the command sees at once that it was read, and at its end whether it did what was asked. */
+async function obeyMarked(event: Commented, asked: Asked, run: Run): Promise<string | undefined> {
+  const marks = markCommand(run.host, event.change, event.commentId, run.log);
+  const end: { mark: "done" | "failed" | undefined } = { mark: "failed" };
+  try {
+    const outcome = await obey(event, asked, run, (result) => {
+      end.mark = didAsAsked(result) ? "done" : "failed";
+    });
+    // The plan that replaces this one is its answer.
+    if (outcome === STOPPED) end.mark = undefined;
+    return outcome;
+  } finally {
+    await marks.end(end.mark);
+  }
+}
+
+function didAsAsked(result: CommandResult): boolean {
+  switch (result.kind) {
+    case "refused":
+      return false;
+    case "synced":
+    case "rolled-back":
+      return result.applications.every(({ kind }) => kind === "succeeded");
+    case "planned":
+    case "unlocked":
+    case "closed":
+    case "help":
+      return true;
+  }
+}
+
+/** Runs what was asked for and answers. */
+async function obey(
+  event: HostEvent,
+  asked: Asked,
+  given: Run,
+  onResult: (result: CommandResult) => void = () => undefined,
+): Promise<string | undefined> {
   const run = stopsOnPush(asked) ? given : { ...given, signal: new AbortController().signal };
+  const began = run.clock.now();
   let change: ChangeRequest | undefined;
+  let progress: ReturnType<typeof progressOf>;
+  let ended: CommandResult | undefined;
   try {
     change = await run.host.getChangeRequest(event.change, run.signal);
-    const result = await resultOf(asked, change, run).catch(async (error: unknown) => {
-      if (!(error instanceof HeadMoved)) throw error;
-      change = await run.host.getChangeRequest(event.change, run.signal);
-      return resultOf(asked, change, run);
-    });
-    if (result === undefined) return undefined;
+    if (asked.by === undefined && plansByItself(change, run.config)) {
+      await showStatus(change, { kind: "planning", host: change.host }, run);
+    }
+    progress = progressOf(asked, change, began, run);
+    const tell = progress?.tell ?? (() => undefined);
+    const executed = await execute(asked, change, run, tell).catch(
+      async (error: unknown): Promise<Executed | Silence> => {
+        if (!(error instanceof HeadMoved)) throw error;
+        change = await run.host.getChangeRequest(event.change, run.signal);
+        return execute(asked, change, run, tell);
+      },
+    );
+    if (typeof executed === "string") {
+      if (executed === "not-planned") await showDetected(change, run);
+      if (executed === "told-before") await auditRun(TOLD_BEFORE, { change, asked }, run);
+      return undefined;
+    }
+    const { result } = executed;
     if (result.kind === "planned") throwIfStopped(run.signal);
-    await answer(asked, result, change, run);
+    onResult(result);
+    ended = result;
+    await auditRun(auditFactsOf(result), { change, asked }, run);
+    await answer(asked, executed, change, run, await progress?.end());
     return outcomeOf(result);
   } catch (error) {
+    const into = await progress?.end();
+    // It was deployed: that the answer could not be posted is no failure of the command, and saying so would be wrong.
+    if (ended?.kind === "synced" || ended?.kind === "rolled-back") throw error;
     const refusal = await refusalFor(error, asked, change, run);
-    if (refusal === undefined) return "stopped";
-    await answer(asked, { kind: "refused", refusal }, change ?? (await run.host.getChangeRequest(event.change)), run);
+    if (refusal === undefined) return STOPPED;
+    const result = { kind: "refused", refusal } as const;
+    onResult(result);
+    await auditRun(auditFactsOf(result), { change: change ?? event.change, asked }, run);
+    await answer(
+      asked,
+      { result, settings: undefined, settled: [] },
+      change ?? (await run.host.getChangeRequest(event.change)),
+      run,
+      into,
+    );
     return refusal.reason;
   }
+}
+
+/** Nothing is answered to a person who was told before, and it is recorded all the same. */
+const TOLD_BEFORE: AuditFacts = { action: "refused", applications: [], reason: "no-write-access" };
+
+/** Only what deploys takes long enough for people to follow. */
+function progressOf({ command, by }: Asked, change: ChangeRequest, began: Date, run: Run) {
+  if (by === undefined || command === "not-a-command") return undefined;
+  if (command.name !== "sync" && command.name !== "rollback") return undefined;
+  return createProgressComment({ ...run, change, command: command.name, began });
 }
 
 /** A push or a close stops a plan, and a sync that has not begun to deploy; everything else runs to its end. */
 function stopsOnPush({ command }: Asked): boolean {
   return command !== "not-a-command" && (command.name === "plan" || command.name === "sync");
-}
-
-async function resultOf(asked: Asked, change: ChangeRequest, run: Run): Promise<CommandResult | undefined> {
-  const { command, by } = asked;
-  if (command === "not-a-command") return { kind: "refused", refusal: { reason: "not-a-command" } };
-  if (by === undefined && !plansByItself(change, run.config)) return undefined;
-  const refusal = by === undefined ? undefined : await mayNot(command, by, change, run);
-  if (refusal === "told-before") return undefined;
-  if (refusal !== undefined) return { kind: "refused", refusal };
-  if (command.name === "help") return { kind: "help" };
-  await run.locks.ping();
-  const snapshot = await run.repositories.open(change, await run.host.cloneSource(change), run.signal);
-  const { settings, problems } = await loadSettings(run.config, change, snapshot);
-  if (by === undefined && !settings.autoplan) return undefined;
-  if (problems.length > 0 && (command.name === "plan" || command.name === "sync")) {
-    return { kind: "refused", refusal: { reason: "repository-file", problems } };
-  }
-  const user = by ?? change.author ?? { id: "", login: "ghost", bot: false };
-  const context: CommandContext = { ...run, change, settings, snapshot, user };
-  const result = await runCommand(command, context);
-  const ended = await endIfClosed(change, run);
-  if (ended === undefined || result.kind !== "planned") return result;
-  return by === undefined ? undefined : { kind: "refused", refusal: { reason: "closed", state: ended } };
-}
-
-/**
- * A change request may be closed while a command takes locks, and its event may be handled elsewhere before the last of
- * them is taken: whoever took locks looks once more, and a closed one keeps none.
- */
-async function endIfClosed(change: ChangeRequest, run: Run): Promise<"closed" | "merged" | undefined> {
-  try {
-    const { state } = await run.host.getChangeRequest(change);
-    if (state === "open") return undefined;
-    await close(change, state === "merged", run);
-    return state;
-  } catch (error) {
-    run.log.warn({ err: error }, "could not look whether the change request was closed meanwhile");
-    return undefined;
-  }
-}
-
-async function answer(asked: Asked, result: CommandResult, change: ChangeRequest, run: Run): Promise<void> {
-  const { host } = run;
-  const parts = renderResult(result, change);
-  if (result.kind === "planned") await publishPlan(host, change, parts, { automatic: asked.by === undefined });
-  else await publish(host, change, parts);
-  if (result.kind !== "synced" || result.merge === undefined) return;
-  const merged = await host.merge(change, result.merge).catch((error: unknown): MergeOutcome => {
-    run.log.error({ err: error }, "the merge broke");
-    return { kind: "refused", reason: safeMessage(error) };
-  });
-  if (merged.kind === "refused") await publish(host, change, [renderMergeRefusal(merged.reason, change)]);
-  else run.log.info({ note: merged.note }, "merged");
 }
 
 function throwIfStopped(signal: AbortSignal): void {

@@ -17,10 +17,13 @@ export async function loadSettings(
   change: ChangeRequest,
   snapshot: RepositorySnapshot,
 ): Promise<LoadedSettings> {
-  const [base, head] = await Promise.all([
+  const [base, before, after] = await Promise.all([
     readFile(snapshot, change.baseRevision),
+    readFile(snapshot, change.mergeBase),
     readFile(snapshot, change.headRevision),
   ]);
+  // An older branch that leaves the file alone neither breaks, repairs nor changes it: the merge keeps the base's.
+  const head = after === before ? base : after;
   const resolved = resolveSettings(config.defaults, config, { base, head });
   const problems = resolved.repairs ? [] : resolved.problems.map(describeProblem);
   return { settings: resolved.settings, problems };

@@ -18,6 +18,9 @@ export const CHANGE_REQUEST_SIGILS: Readonly<Record<HostId, string>> = { hosta: 
 export const SERVER_FILE = `${SERVICE}.yaml`;
 export const REPOSITORY_FILE = `.${SERVICE}.yaml`;
 
+/** The one commit status that we set on the head of a change request; people require it by this name. */
+export const STATUS_NAME = `${SERVICE}/sync`;
+
 export const WEBHOOK_PATHS: Readonly<Record<HostId, string>> = { hosta: "/webhook/hosta", hostb: "/webhook/hostb" };
 
 /** Header of the secret token on `/webhook/hostb`; GitLab's own `X-Gitlab-Token` is accepted beside it. */
@@ -31,6 +34,8 @@ export const STORE_PREFIX = `${SERVICE}:`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
 export const DEPLOYMENT_KEY_PREFIX = `${SERVICE}:deployment:`;
+/** The audit trail, a stream. */
+export const AUDIT_KEY = `${SERVICE}:audit`;
 
 /** Annotations and labels that we put on Argo CD's objects, or read from them. */
 export const LABEL_TEMPORARY = "svc.dev/temporary";

@@ -1,5 +1,6 @@
 import { wasRefusedBefore } from "./comments/publish.js";
 import type { ServerConfig } from "./config/server-config.js";
+import { needsWriteAccess } from "./core/access.js";
 import type { ChangeRequest } from "./core/change-request.js";
 import type { Command } from "./core/command.js";
 import type { Refusal } from "./core/result.js";
@@ -18,13 +19,12 @@ export async function mayNot(
   change: ChangeRequest,
   { host, config }: Run,
 ): Promise<Refusal | "told-before" | undefined> {
-  const { commandAccess, allowForks } = config.defaults;
-  const needsAccess = command.name !== "help" && (commandAccess === "write" || change.fork);
+  const needsAccess = command.name !== "help" && needsWriteAccess(config.defaults, change);
   if (needsAccess && !(await host.mayCommand(change, by))) {
     if (await wasRefusedBefore(host, change, by.login)) return "told-before";
     return { reason: "no-write-access", login: by.login };
   }
   if (command.name !== "plan" && command.name !== "sync") return undefined;
   if (change.state !== "open") return { reason: "closed", state: change.state };
-  return change.fork && !allowForks ? { reason: "fork" } : undefined;
+  return change.fork && !config.defaults.allowForks ? { reason: "fork" } : undefined;
 }

@@ -10,6 +10,7 @@ import type { ServerConfig } from "./config/server-config.js";
 import type { Clock } from "./core/clock.js";
 import { createManifestScanner } from "./core/detect/manifests.js";
 import type { CodeHost, EventQueue } from "./core/ports.js";
+import { createRenderCache } from "./core/render-cache.js";
 import { createArgoCd } from "./deployer/argocd/create-argocd.js";
 import { createGitMirror } from "./git/mirror.js";
 import { handleEvent } from "./handle-event.js";
@@ -71,10 +72,13 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     locks: stores.locks,
     plans: stores.plans,
     deployments: stores.deployments,
+    audit: stores.audit,
     scanner: createManifestScanner(),
+    renders: createRenderCache(clock),
     clock,
     log,
     temporaryApps: config.deployer.temporaryApps,
+    diffMode: config.deployer.diffMode,
     newRun: randomUUID,
   };
   const queue = createInProcessQueue({
@@ -89,7 +93,9 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
       ...(github === undefined || hosta === undefined
         ? []
         : [githubWebhook({ secret: hosta.webhookSecret, probot: github.probot, push, log })]),
-      ...(hostb === undefined ? [] : [gitlabWebhook({ secret: hostb.webhookSecret, push, log })]),
+      ...(hostb === undefined
+        ? []
+        : [gitlabWebhook({ secret: hostb.webhookSecret, signingToken: hostb.signingToken, clock, push, log })]),
     ],
     pages: pagesRouter({ locks: stores.locks, clock }),
     ping: () => stores.ping(),

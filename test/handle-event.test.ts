@@ -1,6 +1,8 @@
 import { expect, test } from "@jest/globals";
 import { createManifestScanner } from "../src/core/detect/manifests.js";
+import { StoreUnavailable } from "../src/core/errors.js";
 import type { HostEvent } from "../src/core/event.js";
+import { createRenderCache } from "../src/core/render-cache.js";
 import { handleEvent } from "../src/handle-event.js";
 import type { Dependencies } from "../src/run.js";
 import { ANA, CommandWorld, config } from "./core/commands/command-world.js";
@@ -14,9 +16,11 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     repositories: world.repositories,
     deployer: world.deployer,
     scanner: createManifestScanner(),
+    renders: createRenderCache(world.clock),
     clock: world.clock,
     log: world.log,
     temporaryApps: "auto",
+    diffMode: "branch",
     newRun: () => "run",
   };
 }
@@ -67,4 +71,44 @@ test("the head that moves while it is read is read once more", async () => {
   expect(await world.stores.plans.find(world.host.ref(number))).toMatchObject({
     head: world.host.facts(number).headRevision,
   });
+});
+
+test("a store that is lost after a sync does not hide what was deployed, and nothing is merged", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const deps = { ...dependenciesOf(world), config: testConfig({ auto_merge: true }) };
+  await handleEvent(comment(world, number, "svc plan"), deps, never());
+  const { deployments } = world.stores;
+  world.deployer.faults.sync = () => {
+    deployments.ofChange = () => Promise.reject(new StoreUnavailable("the store is away"));
+    return undefined;
+  };
+  await handleEvent(comment(world, number, "svc sync"), deps, never());
+  const answer = world.host.commentsOf(number).at(-1) ?? "";
+  expect(answer).toContain("✅ succeeded");
+  expect(answer).toContain("whether everything is deployed could not be told: the store is away");
+  expect(world.host.stateOf(number)).toBe("open");
+});
+
+test("a long command that breaks leaves no progress behind: its comment says what happened", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const deps = dependenciesOf(world);
+  await handleEvent(comment(world, number, "svc plan"), deps, never());
+  const { deployments } = world.stores;
+  const { ofApplication } = deployments;
+  world.deployer.faults.sync = () => {
+    world.clock.advance(60_000);
+    // No store failure, so that nothing of the core expects it.
+    deployments.ofApplication = () => Promise.reject(new Error("secret detail"));
+    return undefined;
+  };
+  await handleEvent(comment(world, number, "svc sync"), deps, never());
+  deployments.ofApplication = ofApplication;
+  const said = world.host.commentsOf(number);
+  expect(said).toHaveLength(2);
+  expect(said[1]).toContain("The command could not be finished:");
+  expect(said[1]).not.toContain("running");
+  expect(said[1]).not.toContain("secret detail");
+  expect(world.host.reactionsOf(number).at(-1)?.reaction).toBe("failed");
 });

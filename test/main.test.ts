@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { appKeys } from "../sandbox/world.js";
+import { keepLog, registerSecret } from "./secrets-in-logs/kept-logs.js";
 
 jest.setTimeout(60_000);
 
@@ -40,7 +41,10 @@ function start(args: readonly string[], env: Readonly<Record<string, string>> = 
       for (const listener of listeners) listener();
     });
   }
-  const ended = once(child, "close").then(([code]: unknown[]) => ({ code, output }));
+  const ended = once(child, "close").then(([code]: unknown[]) => {
+    keepLog(output);
+    return { code, output };
+  });
   return {
     child,
     ended,
@@ -67,7 +71,7 @@ async function file(name: string, text: string): Promise<string> {
 const VALID = `
 server: { host: 127.0.0.1, port: 0 }
 deployer: { server_url: "http://127.0.0.1:9", token: "\${ARGOCD_TOKEN}" }
-hostb: { url: "http://127.0.0.1:9", token: t, webhook_secret: s }
+hostb: { url: "http://127.0.0.1:9", token: glpat-of-the-program, webhook_secret: hook-of-the-program }
 `;
 
 describe("svc check", () => {
@@ -130,7 +134,9 @@ describe("the program", () => {
 
   test("starts and answers although GitLab and Argo CD are away, says what is missing, and ends by SIGTERM", async () => {
     const server = await file("svc.yaml", VALID);
-    const more = await file("more.yaml", "server: { log_level: info }\n");
+    const more = await file("more.yaml", "server: { log_level: debug }\n");
+    const secrets = ["secret-token-value", "glpat-of-the-program", "hook-of-the-program"];
+    for (const secret of secrets) registerSecret("configuration of the program", secret);
     const program = start(["-c", server, "-c", more], { ARGOCD_TOKEN: "secret-token-value" });
     const [, url = ""] = await program.printed(/"url":"(http:[^"]+)","version"/);
     const health = await fetch(`${url}/health`);
@@ -145,6 +151,6 @@ describe("the program", () => {
     expect(code).toBe(0);
     expect(output).toContain("deployer.server_url");
     expect(output).toContain("hostb.token");
-    expect(output).not.toContain("secret-token-value");
+    for (const secret of secrets) expect(output).not.toContain(secret);
   });
 });

@@ -40,6 +40,7 @@ function fileChange(path: string, content: FileChanges[string]): string {
   const quoted = `"${path.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n")}"`;
   if (content === null) return `D ${quoted}`;
   if (typeof content === "string") return `M 100644 inline ${quoted}\n${data(content)}`;
+  if ("submodule" in content) return `M 160000 ${content.submodule} ${quoted}`;
   if ("symlink" in content) return `M 120000 inline ${quoted}\n${data(content.symlink)}`;
   return `M 100755 inline ${quoted}\n${data(content.executable)}`;
 }

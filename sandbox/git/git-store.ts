@@ -1,8 +1,10 @@
-import { appendFile, cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { FileChanges } from "../forge.js";
+import { createBareRepository } from "./bare-repository.js";
 import { readChangedPaths, type ChangedPath } from "./changed-paths.js";
+import { CommitGraph } from "./commit-graph.js";
 import { readCommits, type CommitFacts } from "./commit-log.js";
 import { fastImport, type NewCommit } from "./fast-import.js";
 import { mergedTree, replay } from "./replay.js";
@@ -17,18 +19,11 @@ export interface CommitOptions {
   readonly author?: string;
 }
 
-/** What a host's repositories allow: partial clones, and fetching any commit or blob by its id. */
-const configuration = `[uploadpack]
-\tallowFilter = true
-\tallowAnySHA1InWant = true
-[gc]
-\tauto = 0
-`;
-
 /** Real bare repositories in a temporary folder, written without any checkout. */
 export class GitStore {
   readonly #root: string;
   readonly #directories = new Map<string, string>();
+  readonly #graphs = new Map<string, CommitGraph>();
   readonly #writing = new Map<string, Promise<unknown>>();
   /** Answers that follow from commit ids alone, so they never change. */
   readonly #remembered = new Map<string, Promise<unknown>>();
@@ -51,10 +46,9 @@ export class GitStore {
     if (this.#directories.has(name)) throw new Error(`The repository ${name} exists already`);
     const directory = join(this.#root, options.serverPath ?? `${name}.git`);
     const branch = options.defaultBranch ?? "main";
-    await mkdir(directory, { recursive: true });
-    await runGit(directory, ["init", "--quiet", "--bare", "--template=", `--initial-branch=${branch}`, "."]);
-    await appendFile(join(directory, "config"), configuration);
+    await createBareRepository(directory, branch);
     this.#directories.set(name, directory);
+    this.#graphs.set(name, new CommitGraph());
     await this.commit(name, branch, files, { message: "Initial commit" });
   }
 
@@ -64,6 +58,7 @@ export class GitStore {
     await mkdir(dirname(directory), { recursive: true });
     await this.#alone(name, () => cp(this.directory(name), directory, { recursive: true }));
     this.#directories.set(forkName, directory);
+    this.#graphs.set(forkName, new CommitGraph(this.#graph(name)));
   }
 
   /** The bare repository's folder. */
@@ -95,10 +90,13 @@ export class GitStore {
   async resolve(name: string, rev: string): Promise<string | undefined> {
     const directory = this.directory(name);
     if (!/^[^\s~^:?*[\\\p{Cc}-][^\s~^:?*[\\\p{Cc}]*$/u.test(rev) || rev.includes("..")) return undefined;
+    if (this.#graph(name).has(rev)) return rev;
     if (!/^[0-9a-f]{40}$/.test(rev)) {
       const ref = rev.startsWith("refs/") ? rev : `refs/heads/${rev}`;
       const loose = await readFile(join(directory, ref), "utf8").catch(() => "");
       if (/^[0-9a-f]{40}\s*$/.test(loose)) return loose.trim();
+      // Nothing here packs refs.
+      if (rev.startsWith("refs/")) return undefined;
     }
     const args = ["rev-parse", "--quiet", "--verify", "--end-of-options", `${rev}^{commit}`];
     const { status, stdout } = await runGit(directory, args, { expected: [1, 128] });
@@ -107,17 +105,25 @@ export class GitStore {
 
   /** Sets a full ref (`refs/…`), or deletes it. */
   async setRef(name: string, ref: string, revision: string | undefined): Promise<void> {
-    const args = revision === undefined ? ["-d", ref] : [ref, revision];
-    await this.#alone(name, () => runGit(this.directory(name), ["update-ref", ...args]));
+    const file = join(this.directory(name), ref);
+    if (!/^refs\/[^\s~^:?*[\\]+$/.test(ref) || ref.includes("..")) throw new Error(`${ref} is no name of a ref`);
+    await this.#alone(name, async () => {
+      if (revision === undefined) return rm(file, { force: true });
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, `${revision}\n`);
+    });
   }
 
   /** Takes a commit with its history over from another repository, for instance a fork's head. */
   async copyObjects(from: string, to: string, revision: string): Promise<void> {
     const args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options"];
     await this.#alone(to, () => runGit(this.directory(to), [...args, this.directory(from), revision]));
+    this.#graph(to).copy(this.#graph(from), revision);
   }
 
   async mergeBase(name: string, a: string, b: string): Promise<string | undefined> {
+    const known = this.#graph(name).mergeBase(a, b);
+    if (known !== undefined) return known;
     return this.#of(name, "merge-base", a, b, async (directory) => {
       const { stdout } = await runGit(directory, ["merge-base", "--end-of-options", a, b], { expected: [1] });
       return stdout.trim() || undefined;
@@ -126,6 +132,7 @@ export class GitStore {
 
   /** Whether a merge of two commits would conflict. */
   async conflicts(name: string, base: string, head: string): Promise<boolean> {
+    if (this.#graph(name).isAncestor(base, head) === true) return false;
     return (await this.#mergedTree(name, base, head)) === undefined;
   }
 
@@ -160,6 +167,8 @@ export class GitStore {
   }
 
   async isAncestor(name: string, ancestor: string, revision: string): Promise<boolean> {
+    const known = this.#graph(name).isAncestor(ancestor, revision);
+    if (known !== undefined) return known;
     return this.#of(name, "is-ancestor", ancestor, revision, async (directory) => {
       const args = ["merge-base", "--is-ancestor", "--end-of-options", ancestor, revision];
       return (await runGit(directory, args, { expected: [1] })).status === 0;
@@ -168,6 +177,8 @@ export class GitStore {
 
   /** How many commits `to` has that `from` lacks. */
   async countCommits(name: string, from: string, to: string): Promise<number> {
+    const known = this.#graph(name).count(from, to);
+    if (known !== undefined) return known;
     return this.#of(name, "count", from, to, async (directory) =>
       Number((await runGit(directory, ["rev-list", "--count", `${from}..${to}`])).stdout),
     );
@@ -198,9 +209,17 @@ export class GitStore {
   }
 
   /** Each commit gets a second of its own, so that the same change made twice has two ids. */
-  #write(name: string, commit: Omit<NewCommit, "time">): Promise<string> {
+  async #write(name: string, commit: Omit<NewCommit, "time">): Promise<string> {
     this.#lastTime = Math.max(this.#lastTime + 1, Math.floor(Date.now() / 1000));
-    return fastImport(this.directory(name), { ...commit, time: this.#lastTime });
+    const id = await fastImport(this.directory(name), { ...commit, time: this.#lastTime });
+    this.#graph(name).add(id, commit.parents);
+    return id;
+  }
+
+  #graph(name: string): CommitGraph {
+    const graph = this.#graphs.get(name);
+    if (graph === undefined) throw new Error(`There is no repository ${name}`);
+    return graph;
   }
 
   /** One writer at a time per repository. */

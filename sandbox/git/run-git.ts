@@ -10,6 +10,7 @@ export interface GitRun {
 
 export interface GitOptions {
   readonly input?: string;
+  readonly environment?: NodeJS.ProcessEnv;
   /** Exit codes that are answers and no failures; 0 always is. */
   readonly expected?: readonly number[];
 }
@@ -31,7 +32,7 @@ export function gitEnvironment(added: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv
 
 /** Runs git in a folder; throws with git's own words when the exit code is not expected. */
 export async function runGit(folder: string, args: readonly string[], options: GitOptions = {}): Promise<GitRun> {
-  const child = spawn("git", args, { cwd: folder, env: gitEnvironment(), timeout: timeLimitMs });
+  const child = spawn("git", args, { cwd: folder, env: gitEnvironment(options.environment), timeout: timeLimitMs });
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { Request, RequestHandler, Response } from "express";
 import type { GitStore } from "./git-store.js";
-import { gitEnvironment } from "./run-git.js";
+import { gitEnvironment, runGit } from "./run-git.js";
 
 /**
  * git's own server for reading (`git http-backend`, git-http-backend(1)) as Express middleware. Requests that are not
@@ -34,8 +34,34 @@ export function smartHttp(
       response.status(403).type("text/plain").send("This repository is read-only over HTTP\n");
       return;
     }
-    serve(store.directory(name), `/${call}`, request, response);
+    const directory = store.directory(name);
+    if (call === "info/refs" && request.headers["git-protocol"] === "version=2") {
+      advertise(directory).then((body) => {
+        response.set({ ...UNCACHED, "Content-Type": "application/x-git-upload-pack-advertisement" }).send(body);
+      }, next);
+      return;
+    }
+    serve(directory, `/${call}`, request, response);
   };
+}
+
+/** As `git http-backend` sends them. */
+const UNCACHED = {
+  Expires: "Fri, 01 Jan 1980 00:00:00 GMT",
+  Pragma: "no-cache",
+  "Cache-Control": "no-cache, max-age=0, must-revalidate",
+};
+
+let advertisement: Promise<string> | undefined;
+
+/** In version 2 of the protocol it names only what the server can do, the same for all repositories of the sandbox. */
+function advertise(directory: string): Promise<string> {
+  const args = ["upload-pack", "--stateless-rpc", "--http-backend-info-refs", directory];
+  advertisement ??= runGit(directory, args, { environment: { GIT_PROTOCOL: "version=2" } }).then(
+    ({ stdout }) => stdout,
+  );
+  advertisement.catch(() => (advertisement = undefined));
+  return advertisement;
 }
 
 function serve(directory: string, pathInfo: string, request: Request, response: Response): void {

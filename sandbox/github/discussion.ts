@@ -23,6 +23,7 @@ export class Discussion {
       body,
       edited: false,
       minimizedReason: undefined,
+      reactions: [],
     };
     issue.comments.push(comment);
     await this.#announce(issue, comment, author, undefined);
@@ -48,6 +49,7 @@ export class Discussion {
     }
     const review = { id: this.world.newId(), author, state, commit: pull.headSha, submittedAt: now() };
     pull.reviews.push(review);
+    pull.reviewRequests.delete(author);
     await this.webhooks.send("pull_request_review", () => reviewPayload(this.world, pull, review));
   }
 

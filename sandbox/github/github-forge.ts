@@ -1,13 +1,13 @@
 import type { FaultSwitch } from "../faults.js";
-import type { AccessLevel, FileChanges, Forge, OpenRequest, SeenChangeRequest } from "../forge.js";
+import type { AccessLevel, FileChanges, Forge, OpenRequest, SeenChangeRequest, SeenStatus } from "../forge.js";
 import type { MergeMethod } from "../git/git-store.js";
 import type { Deliveries, Receiver } from "./deliveries.js";
 import { Discussion } from "./discussion.js";
-import { mergePull } from "./merge.js";
+import { mergeByButton } from "./merge.js";
 import { pullPayload, type PullAction } from "./payloads.js";
-import { moveHead, openPull, pushTo, seen } from "./pull-acts.js";
+import { closePull, openPull, pushTo, reopenPull, retargetPull, seen, seenStatuses } from "./pull-acts.js";
 import type { Tokens } from "./tokens.js";
-import { now, type Person, type Pull, type World } from "./world.js";
+import type { Person, Pull, World } from "./world.js";
 
 export interface GitHubForgeParts {
   readonly world: World;
@@ -54,10 +54,6 @@ export class GitHubForge implements Forge {
     return this.#world.apiUrl;
   }
 
-  get appId(): number {
-    return this.#world.app.id;
-  }
-
   get deliveries(): Forge["deliveries"] {
     return this.#parts.webhooks.answers;
   }
@@ -92,6 +88,23 @@ export class GitHubForge implements Forge {
 
   setAccess(repository: string, login: string, level: AccessLevel): void {
     this.#world.repository(repository).access.set(login.toLowerCase(), level);
+  }
+
+  setTeam(team: string, logins: readonly string[]): void {
+    this.#world.teams.set(team.toLowerCase(), new Set(logins.map((login) => this.#world.person(login))));
+  }
+
+  setCodeOwners(repository: string, logins: readonly string[]): void {
+    this.#world.repository(repository).codeOwners = logins.map((login) => this.#world.person(login));
+  }
+
+  requestReviews(repository: string, number: number, logins: readonly string[]): void {
+    for (const login of logins) this.#pull(repository, number).reviewRequests.add(this.#world.person(login));
+  }
+
+  /** Statuses here belong to a commit, without a pipeline. */
+  runPipeline(): void {
+    return;
   }
 
   /** The default branch demands this many approvals by people with write access; 0: none. */
@@ -153,22 +166,12 @@ export class GitHubForge implements Forge {
   }
 
   async close(repository: string, number: number): Promise<void> {
-    const pull = this.#pull(repository, number);
-    if (pull.state === "closed") throw new Error(`${repository}#${number} is closed already`);
-    pull.state = "closed";
-    pull.closedAt = now();
+    const pull = closePull(this.#pull(repository, number));
     await this.#announce(pull, { action: "closed" }, pull.author);
   }
 
   async reopen(repository: string, number: number): Promise<void> {
-    const pull = this.#pull(repository, number);
-    const closed = pull.state === "closed" && pull.merged === undefined;
-    if (!closed) throw new Error(`${repository}#${number} cannot be reopened`);
-    const head = await this.#world.store.resolve(pull.headRepository.fullName, `refs/heads/${pull.headBranch}`);
-    if (head === undefined) throw new Error(`The head branch ${pull.headBranch} is gone`);
-    pull.state = "open";
-    pull.closedAt = undefined;
-    await moveHead(this.#world, pull, head);
+    const pull = await reopenPull(this.#world, this.#pull(repository, number));
     await this.#announce(pull, { action: "reopened" }, pull.author);
   }
 
@@ -180,10 +183,8 @@ export class GitHubForge implements Forge {
 
   async retarget(repository: string, number: number, base: string): Promise<void> {
     const pull = this.#pull(repository, number);
-    const baseSha = await this.#world.store.resolve(repository, `refs/heads/${base}`);
-    if (baseSha === undefined) throw new Error(`There is no branch ${base} in ${repository}`);
     const changes = { base: { ref: { from: pull.baseBranch }, sha: { from: pull.baseSha } } };
-    Object.assign(pull, { baseBranch: base, baseSha, updatedAt: now() });
+    await retargetPull(this.#world, pull, base);
     await this.#announce(pull, { action: "edited", changes }, pull.author);
   }
 
@@ -203,15 +204,16 @@ export class GitHubForge implements Forge {
   async mergeByHand(repository: string, number: number, by: string): Promise<void> {
     const pull = this.#pull(repository, number);
     const person = this.#world.person(by);
-    const [method = "merge"] = pull.repository.mergeMethods;
-    const wish = { method, by: person, sha: undefined, title: undefined, text: undefined };
-    const refusal = await mergePull(this.#world, pull, wish);
-    if (refusal !== undefined) throw new Error(`GitHub: ${refusal.message}`);
+    await mergeByButton(this.#world, pull, person);
     await this.#announce(pull, { action: "closed" }, person);
   }
 
   changeRequest(repository: string, number: number): SeenChangeRequest {
     return seen(this.#pull(repository, number));
+  }
+
+  statuses(repository: string, revision: string): readonly SeenStatus[] {
+    return seenStatuses(this.#world.repository(repository), revision);
   }
 
   branches(repository: string): Promise<readonly string[]> {
@@ -236,8 +238,7 @@ export class GitHubForge implements Forge {
   }
 
   #push(repository: string, branch: string, changes: FileChanges): ReturnType<typeof pushTo> {
-    const target = this.#world.repository(repository);
-    return pushTo(this.#world, target, branch, changes, "sandbox");
+    return pushTo(this.#world, this.#world.repository(repository), branch, changes, "sandbox");
   }
 
   #announce(pull: Pull, action: PullAction, sender: Person): Promise<void> {

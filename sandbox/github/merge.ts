@@ -28,6 +28,13 @@ export function mergePull(world: World, pull: Pull, wish: MergeWish): Promise<Me
   return world.oneAfterTheOther(() => merge(world, pull, wish));
 }
 
+/** A person presses the button, with the first method that the repository allows. */
+export async function mergeByButton(world: World, pull: Pull, by: Person): Promise<void> {
+  const [method = "merge"] = pull.repository.mergeMethods;
+  const refusal = await mergePull(world, pull, { method, by, sha: undefined, title: undefined, text: undefined });
+  if (refusal !== undefined) throw new Error(`GitHub: ${refusal.message}`);
+}
+
 async function merge(world: World, pull: Pull, wish: MergeWish): Promise<MergeRefusal | undefined> {
   const { repository } = pull;
   if (pull.state !== "open") return { status: 405, message: "Pull Request is not mergeable" };

@@ -1,4 +1,4 @@
-import type { FileChanges, OpenRequest, SeenChangeRequest } from "../forge.js";
+import type { FileChanges, OpenRequest, SeenChangeRequest, SeenStatus } from "../forge.js";
 import { baseTip } from "./mergeability.js";
 import { now, type Issue, type Pull, type Repository, type World } from "./world.js";
 
@@ -18,6 +18,7 @@ export async function openPull(world: World, request: OpenRequest): Promise<Pull
     headRepository,
     headBranch: branch,
     reviews: [],
+    reviewRequests: new Set(),
     draft: request.draft ?? false,
     headSha: baseSha,
     baseBranch: base,
@@ -82,6 +83,31 @@ export async function moveHead(world: World, pull: Pull, head: string): Promise<
   pull.updatedAt = now();
 }
 
+export function closePull(pull: Pull): Pull {
+  if (pull.state === "closed") throw new Error(`#${pull.number} is closed already`);
+  pull.state = "closed";
+  pull.closedAt = now();
+  return pull;
+}
+
+/** Commits that were pushed while it was closed count from now on. */
+export async function reopenPull(world: World, pull: Pull): Promise<Pull> {
+  const closed = pull.state === "closed" && pull.merged === undefined;
+  if (!closed) throw new Error(`#${pull.number} cannot be reopened`);
+  const head = await world.store.resolve(pull.headRepository.fullName, `refs/heads/${pull.headBranch}`);
+  if (head === undefined) throw new Error(`The head branch ${pull.headBranch} is gone`);
+  pull.state = "open";
+  pull.closedAt = undefined;
+  await moveHead(world, pull, head);
+  return pull;
+}
+
+export async function retargetPull(world: World, pull: Pull, base: string): Promise<void> {
+  const baseSha = await world.store.resolve(pull.repository.fullName, `refs/heads/${base}`);
+  if (baseSha === undefined) throw new Error(`There is no branch ${base} in ${pull.repository.fullName}`);
+  Object.assign(pull, { baseBranch: base, baseSha, updatedAt: now() });
+}
+
 export function seen(pull: Pull): SeenChangeRequest {
   return {
     number: pull.number,
@@ -93,13 +119,27 @@ export function seen(pull: Pull): SeenChangeRequest {
     baseBranch: pull.baseBranch,
     headRevision: pull.headSha,
     mergedBy: pull.merged?.by.login,
-    comments: pull.comments.map(({ id, author, body, edited }) => ({
+    comments: pull.comments.map(({ id, author, body, edited, reactions, minimizedReason }) => ({
       id: String(id),
       author: author.login,
       body,
       edited,
+      reactions: reactions.map(({ by, content }) => ({ by: by.login, name: content })),
+      minimised: minimizedReason !== undefined,
     })),
   };
+}
+
+/** Every setting of a commit's statuses, oldest first. */
+export function seenStatuses({ statuses }: Repository, revision: string): readonly SeenStatus[] {
+  return statuses
+    .filter(({ sha }) => sha === revision)
+    .map(({ context, state, description, targetUrl }) => ({
+      name: context,
+      state: state === "error" ? "failure" : state,
+      description: description ?? "",
+      url: targetUrl ?? undefined,
+    }));
 }
 
 /** One fork per person, made when it is first needed. */

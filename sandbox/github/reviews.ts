@@ -15,9 +15,10 @@ export function latestOpinionatedReviews(world: World, pull: Pull, writersOnly: 
 
 /** Null when the base branch requires no reviews, whatever was reviewed. */
 export function reviewDecision(world: World, pull: Pull): ReviewDecision | null {
-  const { requiredReviews } = pull.repository;
-  if (requiredReviews === 0) return null;
-  const verdicts = latestOpinionatedReviews(world, pull, true).map(({ state }) => state);
-  if (verdicts.includes("CHANGES_REQUESTED")) return "CHANGES_REQUESTED";
-  return verdicts.length >= requiredReviews ? "APPROVED" : "REVIEW_REQUIRED";
+  const { requiredReviews, codeOwners } = pull.repository;
+  if (requiredReviews === 0 && codeOwners.length === 0) return null;
+  const reviews = latestOpinionatedReviews(world, pull, true);
+  if (reviews.some(({ state }) => state === "CHANGES_REQUESTED")) return "CHANGES_REQUESTED";
+  const owned = codeOwners.length === 0 || reviews.some(({ author }) => codeOwners.includes(author));
+  return owned && reviews.length >= requiredReviews ? "APPROVED" : "REVIEW_REQUIRED";
 }

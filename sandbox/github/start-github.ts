@@ -19,7 +19,7 @@ export interface GitHubOptions {
     readonly slug: string;
     /** PEM text; the App signs with the private half. */
     readonly publicKey: string;
-    /** What the App was granted; enough to comment, merge and delete branches when absent. */
+    /** What the App was granted; what `app.yml` asks for when absent. */
     readonly permissions?: AppFacts["permissions"];
   };
 }
@@ -27,9 +27,10 @@ export interface GitHubOptions {
 const usualPermissions: AppFacts["permissions"] = {
   metadata: "read",
   contents: "write",
-  issues: "read",
+  issues: "write",
   pull_requests: "write",
   statuses: "write",
+  members: "read",
 };
 
 /** Starts a GitHub on a free loopback port. The store stays the caller's: it is not removed at the stop. */

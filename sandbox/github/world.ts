@@ -17,6 +17,25 @@ export interface Comment {
   updatedAt: string;
   edited: boolean;
   minimizedReason: string | undefined;
+  readonly reactions: Reaction[];
+}
+
+export interface Reaction {
+  readonly id: number;
+  readonly by: Person;
+  /** https://docs.github.com/rest/reactions/reactions#about-reactions */
+  readonly content: string;
+  readonly createdAt: string;
+}
+
+export interface Status {
+  readonly id: number;
+  readonly sha: string;
+  readonly context: string;
+  readonly state: "error" | "failure" | "pending" | "success";
+  readonly description: string | null;
+  readonly targetUrl: string | null;
+  readonly createdAt: string;
 }
 
 export interface Review {
@@ -46,6 +65,8 @@ export interface Pull extends Issue {
   readonly headRepository: Repository;
   readonly headBranch: string;
   readonly reviews: Review[];
+  /** Who was asked for a review and has not given one. */
+  readonly reviewRequests: Set<Person>;
   draft: boolean;
   /** While the pull request is closed it stays where it was, whatever happens to the branch. */
   headSha: string;
@@ -72,6 +93,10 @@ export interface Repository {
   readonly issues: Map<number, Issue>;
   readonly pulls: Map<number, Pull>;
   readonly protectedBranches: Set<string>;
+  /** Every setting, oldest first. */
+  readonly statuses: Status[];
+  /** One of them has to approve every pull request into the default branch; empty: no such rule. */
+  codeOwners: readonly Person[];
   mergeMethods: ReadonlySet<MergeMethod>;
   /** Approvals that the base branch requires; 0: none. */
   requiredReviews: number;
@@ -86,6 +111,8 @@ export interface AppFacts {
 /** Everything that this GitHub knows. */
 export class World {
   readonly repositories = new Map<string, Repository>();
+  /** Members by the team's `org/slug` in lower case. */
+  readonly teams = new Map<string, ReadonlySet<Person>>();
   readonly #people = new Map<string, Person>();
   readonly #installations = new Map<string, number>();
   #lastId = 1_500_000_000;
@@ -151,6 +178,8 @@ export class World {
       issues: new Map(),
       pulls: new Map(),
       protectedBranches: new Set(),
+      statuses: [],
+      codeOwners: [],
       mergeMethods: new Set(["merge", "squash", "rebase"]),
       requiredReviews: 0,
       ...facts,

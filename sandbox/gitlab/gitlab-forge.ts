@@ -1,15 +1,17 @@
 import type { FaultSwitch } from "../faults.js";
-import type { AccessLevel, FileChanges, Forge, OpenRequest, SeenChangeRequest } from "../forge.js";
+import type { AccessLevel, FileChanges, Forge, OpenRequest, SeenChangeRequest, SeenStatus } from "../forge.js";
 import { addLabel, closeMergeRequest, reopenMergeRequest, setDraft, setTarget, setTitle } from "./acts/edits.js";
 import { branchMoved, type BranchMove } from "./acts/heads.js";
 import { mergeNow } from "./acts/merge.js";
-import { addIssueNote, addNote, editNote } from "./acts/notes.js";
+import { addIssueNote, addNote, commentOf, editNote } from "./acts/notes.js";
 import { newProject, openMergeRequest } from "./acts/open.js";
-import { approve, requestChanges, submitReview } from "./acts/reviews.js";
+import { runPipeline } from "./acts/pipelines.js";
+import { giveReview, requestReview } from "./acts/reviews.js";
 import type { Delivery, Receiver } from "./hooks/hook-sender.js";
 import type { Instance, QuickActionSeen } from "./model/instance.js";
-import { draftTitle, isDraft } from "./model/merge-request.js";
+import { draftTitle, isDraft, type MergeRequest } from "./model/merge-request.js";
 import { accessLevels } from "./model/project.js";
+import { seenMergeRequest, seenStatuses } from "./seen.js";
 
 /** What the server behind a forge keeps and offers. */
 export interface ForgeServer {
@@ -72,8 +74,7 @@ export class GitLabForge implements Forge {
     options: { readonly defaultBranch?: string } = {},
   ): Promise<void> {
     await this.#instance.store.createRepository(name, files, options);
-    const project = newProject(this.#instance, name, options);
-    project.members.set(this.#instance.bot.id, accessLevels.admin);
+    newProject(this.#instance, name, options).members.set(this.#instance.bot.id, accessLevels.admin);
   }
 
   cloneUrl(repository: string): string {
@@ -85,6 +86,27 @@ export class GitLabForge implements Forge {
     const { members } = this.#instance.project(repository);
     if (level === "none") members.delete(id);
     else members.set(id, accessLevels[level]);
+  }
+
+  setTeam(team: string, logins: readonly string[]): void {
+    this.#instance.groups.set(team.toLowerCase(), new Set(logins.map((login) => this.#instance.people.named(login))));
+  }
+
+  requireReviews(repository: string, count: number): void {
+    this.#instance.project(repository).approvalsRequired = count;
+  }
+
+  setCodeOwners(repository: string, logins: readonly string[]): void {
+    this.#instance.project(repository).codeOwners = logins.map((login) => this.#instance.people.named(login));
+  }
+
+  requestReviews(repository: string, number: number, logins: readonly string[]): void {
+    const merge = this.#merge(repository, number);
+    for (const login of logins) requestReview(this.#instance, merge, this.#instance.people.named(login));
+  }
+
+  runPipeline(repository: string, number: number): void {
+    runPipeline(this.#instance, this.#merge(repository, number));
   }
 
   /** The account stays a member but may not do anything any more. */
@@ -113,15 +135,15 @@ export class GitLabForge implements Forge {
   }
 
   async comment(repository: string, number: number, by: string, body: string): Promise<string> {
-    const merge = this.#instance.mergeRequest(repository, number);
+    const merge = this.#merge(repository, number);
     return String((await this.#told(addNote(this.#instance, merge, this.#instance.people.named(by), body))).id);
   }
 
   async editComment(repository: string, number: number, commentId: string, by: string, body: string): Promise<void> {
-    const merge = this.#instance.mergeRequest(repository, number);
-    const note = merge.notes.find(({ id, system }) => String(id) === commentId && !system);
-    if (note === undefined) throw new Error(`!${number} of ${repository} has no comment ${commentId}`);
-    await this.#told(editNote(this.#instance, merge, note, this.#instance.people.named(by), body));
+    const merge = this.#merge(repository, number);
+    await this.#told(
+      editNote(this.#instance, merge, commentOf(merge, commentId), this.#instance.people.named(by), body),
+    );
   }
 
   async commentOnIssue(repository: string, by: string, body: string): Promise<void> {
@@ -135,74 +157,48 @@ export class GitLabForge implements Forge {
     by: string,
     verdict: "approve" | "request-changes" | "comment",
   ): Promise<void> {
-    const merge = this.#instance.mergeRequest(repository, number);
-    const person = this.#instance.people.named(by);
-    switch (verdict) {
-      case "approve":
-        return this.#told(approve(this.#instance, merge, person));
-      case "request-changes":
-        return this.#told(requestChanges(this.#instance, merge, person));
-      case "comment":
-        return this.#told(submitReview(this.#instance, merge, person));
-    }
+    await this.#told(
+      giveReview(this.#instance, this.#merge(repository, number), this.#instance.people.named(by), verdict),
+    );
   }
 
   async close(repository: string, number: number): Promise<void> {
-    const merge = this.#instance.mergeRequest(repository, number);
-    await this.#told(closeMergeRequest(this.#instance, merge, merge.author));
+    await this.#told(closeMergeRequest(this.#instance, this.#merge(repository, number)));
   }
 
   async reopen(repository: string, number: number): Promise<void> {
-    const merge = this.#instance.mergeRequest(repository, number);
-    await this.#told(reopenMergeRequest(this.#instance, merge, merge.author));
+    await this.#told(reopenMergeRequest(this.#instance, this.#merge(repository, number)));
   }
 
   async markDraft(repository: string, number: number, draft: boolean): Promise<void> {
-    const merge = this.#instance.mergeRequest(repository, number);
-    await this.#told(setDraft(this.#instance, merge, merge.author, draft));
+    await this.#told(setDraft(this.#instance, this.#merge(repository, number), draft));
   }
 
   async retarget(repository: string, number: number, base: string): Promise<void> {
-    const merge = this.#instance.mergeRequest(repository, number);
-    await this.#told(setTarget(this.#instance, merge, merge.author, base));
+    await this.#told(setTarget(this.#instance, this.#merge(repository, number), base));
   }
 
   /** A draft stays one: its title keeps the prefix. */
   async rename(repository: string, number: number, title: string): Promise<void> {
-    const merge = this.#instance.mergeRequest(repository, number);
+    const merge = this.#merge(repository, number);
     await this.#told(setTitle(this.#instance, merge, merge.author, draftTitle(title, isDraft(merge))));
   }
 
   /** A person adds a label. */
   async label(repository: string, number: number, title: string): Promise<void> {
-    const merge = this.#instance.mergeRequest(repository, number);
-    await this.#told(addLabel(this.#instance, merge, merge.author, title));
+    await this.#told(addLabel(this.#instance, this.#merge(repository, number), title));
   }
 
   async mergeByHand(repository: string, number: number, by: string): Promise<void> {
-    const merge = this.#instance.mergeRequest(repository, number);
-    if (merge.state !== "opened") throw new Error(`!${number} of ${repository} is ${merge.state}`);
-    await this.#told(mergeNow(this.#instance, merge, this.#instance.people.named(by)));
+    await this.#told(mergeNow(this.#instance, this.#merge(repository, number), this.#instance.people.named(by)));
   }
 
   changeRequest(repository: string, number: number): SeenChangeRequest {
-    const merge = this.#instance.mergeRequest(repository, number);
-    return {
-      number,
-      title: merge.title,
-      author: merge.author.username,
-      state: merge.state === "opened" || merge.state === "locked" ? "open" : merge.state,
-      draft: isDraft(merge),
-      headBranch: merge.sourceBranch,
-      baseBranch: merge.targetBranch,
-      headRevision: merge.head,
-      mergedBy: merge.mergedBy?.username,
-      comments: merge.notes
-        .filter(({ system }) => !system)
-        .map(({ id, author, body, updatedBy }) => {
-          return { id: String(id), author: author.username, body, edited: updatedBy !== undefined };
-        }),
-    };
+    return seenMergeRequest(this.#merge(repository, number));
+  }
+
+  statuses(repository: string, revision: string): readonly SeenStatus[] {
+    return seenStatuses(this.#instance.project(repository), revision);
   }
 
   branches(repository: string): Promise<readonly string[]> {
@@ -215,7 +211,7 @@ export class GitLabForge implements Forge {
   }
 
   delayMergeability(repository: string, number: number, reads: number): void {
-    this.#instance.mergeRequest(repository, number).pendingReads = reads;
+    this.#merge(repository, number).pendingReads = reads;
   }
 
   idle(): Promise<void> {
@@ -228,6 +224,10 @@ export class GitLabForge implements Forge {
     await this.#server.stop();
   }
 
+  #merge(repository: string, number: number): MergeRequest {
+    return this.#instance.mergeRequest(repository, number);
+  }
+
   /** Waits until the receiver has answered the webhooks of an act, too. */
   async #told<Result>(act: Promise<Result>): Promise<Result> {
     const result = await act;
@@ -236,7 +236,7 @@ export class GitLabForge implements Forge {
   }
 
   async #commitToHead(repository: string, number: number, changes: FileChanges, move: BranchMove): Promise<string> {
-    const { sourceProject, sourceBranch } = this.#instance.mergeRequest(repository, number);
+    const { sourceProject, sourceBranch } = this.#merge(repository, number);
     return this.#commit(sourceProject.path, sourceBranch, changes, move);
   }
 

@@ -51,12 +51,14 @@ export function escapeHtml(text: string): string {
 }
 
 /**
- * A sentence of ours that carries names from outside, on one line. What Markdown and HTML act on is escaped; `@`, `#` and `!`
- * get a zero-width space behind them, because hosts look for mentions and references after the escapes are gone.
+ * A sentence of ours that carries names from outside, on one line. What Markdown and HTML act on is escaped; `@`, `#`
+ * and `!` get a zero-width space behind them, and so does what makes an address a link: hosts look for these after the
+ * escapes are gone.
  */
 export function sentence(text: string): string {
   return oneLine(shortened(text, 1000))
     .replace(/[@#!](?=[\w/])/g, (character) => `${character}\u200b`)
+    .replace(/:(?=\/\/)|\bwww(?=\.)|\bGH(?=-\d)/gi, (linked) => `${linked}\u200b`)
     .replace(/[[\]|*_~\\]/g, (character) => `\\${character}`)
     .replaceAll("&", "&amp;")
     .replaceAll("<", "&lt;")

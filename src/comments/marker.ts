@@ -2,19 +2,22 @@ import { SERVICE } from "../names.js";
 
 /** What a comment of ours is, hidden in its first line. It finds comments again; trust comes from the author alone. */
 export interface Marker {
-  readonly kind: "plan" | "no-applications" | "result" | "refused";
+  readonly kind: "plan" | "no-applications" | "progress" | "result" | "refused" | "merge";
   /** Head commit that the comment speaks of. */
   readonly head?: string;
-  /** 1-based number of a plan's part. */
+  /** 1-based number of an answer's part. */
   readonly part?: number;
   /** The plan was replaced by a newer one. */
   readonly stale?: boolean;
   /** The login whose command was refused. */
   readonly login?: string;
+  /** The run that wrote it: with kind and part it tells whether a comment was posted. */
+  readonly run?: string;
 }
 
 const PATTERN = new RegExp(`^<!-- ${SERVICE}:([a-z-]+)((?: [a-z]+=[^\\s>]*)*) -->`);
-const KINDS: readonly Marker["kind"][] = ["plan", "no-applications", "result", "refused"];
+const MARKER_END = "-->";
+const KINDS: readonly Marker["kind"][] = ["plan", "no-applications", "progress", "result", "refused", "merge"];
 
 /** The marker as the first line of a comment. */
 export function markerLine(marker: Marker): string {
@@ -22,7 +25,8 @@ export function markerLine(marker: Marker): string {
     marker.head === undefined ? "" : ` head=${encodeURIComponent(marker.head)}`,
     marker.part === undefined ? "" : ` part=${marker.part}`,
     marker.stale === true ? " stale=true" : "",
-    marker.login === undefined ? "" : ` login=${encodeURIComponent(marker.login)}`,
+    marker.login === undefined ? "" : ` login=${encodeURIComponent(marker.login.replace(/\p{Cs}/gu, ""))}`,
+    marker.run === undefined ? "" : ` run=${encodeURIComponent(marker.run)}`,
   ];
   return `<!-- ${SERVICE}:${marker.kind}${fields.join("")} -->`;
 }
@@ -45,7 +49,16 @@ export function readMarker(body: string): Marker | undefined {
     part: part === undefined ? undefined : Number(part),
     stale: fields.get("stale") === "true",
     login: fields.get("login"),
+    run: fields.get("run"),
   };
+}
+
+/** The same comment with these fields of its marker set anew; one without a marker stays as it is. */
+export function remark(body: string, fields: Partial<Marker>): string {
+  const marker = readMarker(body);
+  return marker === undefined
+    ? body
+    : markerLine({ ...marker, ...fields }) + body.slice(body.indexOf(MARKER_END) + MARKER_END.length);
 }
 
 function splitField(field: string): readonly [string, string] {

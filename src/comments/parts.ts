@@ -16,6 +16,20 @@ export interface Block {
   readonly section: string | undefined;
 }
 
+/** Lists that are longer than a whole comment lose their last lines, visibly. */
+export function cutBlocks(blocks: readonly Block[], limit: number): readonly Block[] {
+  return blocks.map(({ text, section }) => ({ text: cut(text, limit), section }));
+}
+
+function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text;
+  const lines = text
+    .slice(0, limit - 100)
+    .split("\n")
+    .slice(0, -1);
+  return [...lines, `- and ${text.split("\n").length - lines.length} more lines`].join("\n");
+}
+
 /** Packs blocks into as few comments as fit; no block is ever cut. */
 export function pack(blocks: readonly Block[], limit: number): readonly string[] {
   const parts: string[] = [];

@@ -1,37 +1,95 @@
 import type { ChangeRequestRef } from "../core/change-request.js";
+import { HostFailure } from "../core/errors.js";
+import type { Log } from "../core/log.js";
 import type { CodeHost, OwnComment } from "../core/ports.js";
-import { readMarker } from "./marker.js";
+import { readMarker, remark } from "./marker.js";
+import { findPosted, postOnce } from "./post-once.js";
 import { markStale } from "./stale.js";
 
-/** Posts the parts of an answer in their order; one call each, never repeated. */
-export async function publish(host: CodeHost, change: ChangeRequestRef, parts: readonly string[]): Promise<void> {
-  for (const part of parts) await host.postComment(change, part);
+export interface PublishOptions {
+  /** The run that answers. */
+  readonly run: string;
+  /** A comment of ours that the first part takes the place of. */
+  readonly into?: string | undefined;
+}
+
+/** Posts the parts of an answer in their order, each once; returns the id of the first. */
+export async function publish(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  parts: readonly string[],
+  { run, into }: PublishOptions,
+): Promise<string | undefined> {
+  let first: string | undefined;
+  for (const [index, part] of parts.entries()) {
+    const body = remark(part, { run, part: index + 1 });
+    const replaces = index === 0 && into !== undefined;
+    const id = replaces ? await replace(host, change, into, body) : await postOnce(host, change, body);
+    first ??= id;
+  }
+  return first;
+}
+
+/** An answer that cannot take the place of its progress comment is posted: it must be read. */
+async function replace(host: CodeHost, change: ChangeRequestRef, id: string, body: string): Promise<string> {
+  try {
+    await host.editComment(change, id, body);
+    return id;
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    const edited = error.maybeDone ? await findPosted(host, change, body) : undefined;
+    return edited ?? (await postOnce(host, change, body));
+  }
+}
+
+export interface PublishPlanOptions {
+  readonly run: string;
+  readonly automatic: boolean;
+  readonly log: Log;
 }
 
 /**
- * Posts a plan after marking the earlier ones stale. An automatic plan that affects nothing edits its predecessor of the
- * same kind instead of repeating it.
+ * Posts a plan after folding the earlier ones away, every part of them; returns the id of its first part. An automatic
+ * plan that affects nothing edits its predecessor of the same kind instead of repeating it.
  */
 export async function publishPlan(
   host: CodeHost,
   change: ChangeRequestRef,
   parts: readonly string[],
-  { automatic }: { readonly automatic: boolean },
-): Promise<void> {
-  const own = await host.listOwnComments(change);
-  const current = own.filter(({ body }) => markStale(body) !== undefined);
+  { run, automatic, log }: PublishPlanOptions,
+): Promise<string | undefined> {
+  const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
   const [only] = parts;
   const reused = automatic && parts.length === 1 && only !== undefined ? repeatable(only, current) : undefined;
-  await Promise.all(
-    current
-      .filter(({ id }) => id !== reused?.id)
-      .map(async ({ id, body }) => {
-        const marked = markStale(body);
-        if (marked !== undefined) await host.editComment(change, id, marked);
-      }),
-  );
-  if (reused === undefined || only === undefined) return publish(host, change, parts);
-  if (reused.body !== only) await host.editComment(change, reused.id, only);
+  for (const comment of current) {
+    if (comment.id !== reused?.id) await retire(host, change, comment, log);
+  }
+  if (reused === undefined || only === undefined) return publish(host, change, parts, { run });
+  const body = remark(only, { run, part: 1 });
+  if (remark(reused.body, { run }) !== body) await host.editComment(change, reused.id, body);
+  return reused.id;
+}
+
+/** The first part of the newest plan that no newer one has replaced. */
+export async function findCurrentPlan(host: CodeHost, change: ChangeRequestRef): Promise<string | undefined> {
+  const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
+  return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1)?.id;
+}
+
+function isCurrentPlan({ body }: OwnComment): boolean {
+  return markStale(body) !== undefined;
+}
+
+/** An old plan that stays as it was is no reason to hold back the new one. */
+async function retire(host: CodeHost, change: ChangeRequestRef, { id, body }: OwnComment, log: Log): Promise<void> {
+  const marked = markStale(body);
+  if (marked === undefined) return;
+  try {
+    await host.editComment(change, id, marked);
+    await host.minimise(change, id);
+  } catch (error) {
+    log.warn({ err: error, comment: id }, "an outdated plan could not be folded away");
+  }
 }
 
 /** The newest current comment, if it and the new one both say that no application is affected. */

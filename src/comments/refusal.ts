@@ -1,8 +1,9 @@
 import { changeRequestName, type ChangeRequestRef } from "../core/change-request.js";
-import type { NarrowedCommand, Refusal } from "../core/result.js";
+import type { BarredApplication, NarrowedCommand, Refusal } from "../core/result.js";
 import { HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
 import { lockedBy } from "./locked-by.js";
 import { code, codes, fence, plainName, sentence, shortened } from "./markdown.js";
+import type { Block } from "./parts.js";
 import { listOf } from "./plan.js";
 
 const MAX_REASON = 4000;
@@ -16,8 +17,13 @@ export const COMMANDS = [
   `- ${code(`${SERVICE} help`)}: this list`,
 ].join("\n");
 
-/** Why nothing was run, word for word where the specification has a text, and what to do. */
-export function renderRefusal(refusal: Refusal, change: ChangeRequestRef): string {
+/** Why nothing was run, word for word where the specification has a text, and what to do; a paragraph each. */
+export function refusalBlocks(refusal: Refusal, change: ChangeRequestRef): readonly Block[] {
+  const texts = paragraphsOf(refusal, change);
+  return [texts].flat().flatMap((text) => (text === "" ? [] : [{ text, section: undefined }]));
+}
+
+function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | readonly string[] {
   switch (refusal.reason) {
     case "not-a-command":
       return `not a ${SERVICE} command\n\n${COMMANDS}`;
@@ -26,16 +32,16 @@ export function renderRefusal(refusal: Refusal, change: ChangeRequestRef): strin
     case "not-locked":
       return `Not locked by this PR: ${codes(refusal.applications)}. Run the plan command first, or name an application that it locked.`;
     case "not-approved":
-      return paragraphs([
+      return [
         "PR must be approved before sync",
         sentence(refusal.missing),
         `Approval is required for ${codes(refusal.applications)}.`,
         narrower(refusal.others, refusal.command),
-      ]);
+      ];
     case "stale":
-      return paragraphs([
+      return [
         ...refusal.applications.map(({ application, planFailure }) =>
-          paragraphs([
+          joined([
             `Plan for ${plainName(application)} is stale. Please run the plan command again.`,
             planFailure === undefined
               ? ""
@@ -43,32 +49,34 @@ export function renderRefusal(refusal: Refusal, change: ChangeRequestRef): strin
           ]),
         ),
         narrower(refusal.others),
-      ]);
+      ];
     case "conflicts":
       return "PR has merge conflicts, please resolve before syncing";
     case "mergeability-unknown":
       return `${HOST_TITLES[change.host]} is still computing whether this PR can be merged. Nothing was deployed; please try again in a minute.`;
     case "auto-sync":
-      return paragraphs([
+      return [
         ...refusal.applications.map(
           (name) =>
             `Application ${plainName(name)} has auto-sync enabled. Disable auto-sync before using the service to prevent conflicts.`,
         ),
         narrower(refusal.others, refusal.command),
-      ]);
+      ];
     case "not-deployable":
-      return paragraphs([listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others)]);
+      return [listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others)];
     case "unknown-applications":
       return `application not found: ${codes(refusal.applications)}. This PR affects no application of that name; comment ${code(`${SERVICE} plan`)} to see which it affects.`;
     case "locked-by-other":
-      return paragraphs([
+      return [
         ...refusal.locks.map(
           (lock) => `${plainName(lock.application)}: ${lockedBy(lock)}${elsewhere(lock.holder, change)}`,
         ),
         "Nothing was done. Ask the holder to sync or to unlock it.",
-      ]);
+      ];
     case "head-moved":
       return `New commits were pushed while this command was checked. Nothing was deployed; comment ${code(`${SERVICE} plan`)} and look at the new plan first.`;
+    case "plan-unseen":
+      return `This command was written before the plan of the present head commit was posted. Nothing was deployed; look at that plan, then give the command again.`;
     case "store-unavailable":
       return "failed to acquire lock\n\nThe lock store did not answer, so nothing was run. Please try again in a minute; if it persists, the store's address and health are the first place to look.";
     case "closed":
@@ -77,22 +85,30 @@ export function renderRefusal(refusal: Refusal, change: ChangeRequestRef): strin
       return `This PR comes from a fork. Its content is not planned or deployed unless the server allows it (${code("defaults.allow_forks")}).`;
     case "no-write-access":
       return `${code(refusal.login)} has no write access to ${code(change.repository)}, which this command needs. Ask somebody who has it.`;
+    case "not-allowed": {
+      const items = refusal.applications.map((one) => ({ application: one.application, reason: whoMay(one) }));
+      return [
+        listOf(`${code(refusal.login)} may not give the command ${code(`${SERVICE} ${refusal.command}`)} for:`, items),
+        `Nothing was run: ask one of those who may. The rule stands in ${code(REPOSITORY_FILE)} on the base branch, under ${code("sync_requirements")}.`,
+        narrower(refusal.others, refusal.command),
+      ];
+    }
     case "repository-file":
-      return paragraphs([
+      return [
         `${code(REPOSITORY_FILE)} cannot be used, so nothing is planned or deployed:`,
         fence(shortened(refusal.problems.join("\n"), MAX_REASON)),
         `Fix the file and push; ${codes(["rollback", "unlock", "help"])} still work.`,
-      ]);
+      ];
     case "superseded":
       return refusal.by === "closed"
         ? "The plan was stopped because this PR was closed."
         : `The plan was stopped because new commits were pushed. Comment ${code(`${SERVICE} plan`)} to plan them.`;
     case "failure":
-      return paragraphs([
+      return [
         "The command could not be finished:",
         fence(shortened(refusal.message, MAX_REASON)),
         "Nothing more was done. Once the cause is gone, give the command again.",
-      ]);
+      ];
   }
 }
 
@@ -100,7 +116,15 @@ export function renderRefusal(refusal: Refusal, change: ChangeRequestRef): strin
 function narrower(others: readonly string[], command: NarrowedCommand = "sync"): string {
   if (others.length === 0) return "";
   const options = others.map((name) => `-a ${name}`).join(" ");
-  return `Nothing was deployed. To go on with the others: ${code(`${SERVICE} ${command} ${options}`)}`;
+  const done = command === "sync" || command === "rollback" ? "deployed" : "done";
+  return `Nothing was ${done}. To go on with the others: ${code(`${SERVICE} ${command} ${options}`)}`;
+}
+
+function whoMay({ allowed, problem }: BarredApplication): string {
+  const teams = allowed.teams.length === 0 ? [] : [`members of ${allowed.teams.join(", ")}`];
+  const who = [...allowed.users, ...teams].join(", ");
+  const doubt = problem === undefined ? "" : `; whether this person is one of them could not be told: ${problem}`;
+  return `only ${who} may${doubt}`;
 }
 
 function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {
@@ -108,6 +132,6 @@ function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {
   return ` of ${code(changeRequestName(holder))} on ${HOST_TITLES[holder.host]}`;
 }
 
-function paragraphs(texts: readonly string[]): string {
+function joined(texts: readonly string[]): string {
   return texts.filter((text) => text !== "").join("\n\n");
 }

@@ -3,6 +3,7 @@ import type { MergeMethod } from "./merge-method.js";
 import { orderedProblems } from "./problem.js";
 import type { ConfigProblem } from "./problem.js";
 import { repositorySchema } from "./repository-schema.js";
+import type { AccessEntry } from "./sync-access.js";
 import { validate } from "./validate.js";
 import { readYaml } from "./yaml-tree.js";
 
@@ -31,9 +32,7 @@ export interface ApplicationPaths {
   readonly paths: readonly string[];
 }
 
-export interface SyncRequirement {
-  /** Exact name or pattern. */
-  readonly name: string;
+export interface SyncRequirement extends AccessEntry {
   readonly requireApproval?: boolean;
   readonly requireUpToDate?: boolean;
 }

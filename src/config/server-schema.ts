@@ -176,7 +176,8 @@ function repository() {
 
 /** https://docs.gitlab.com/user/project/integrations/webhooks/ : `whsec_` and the Base64 of the key. */
 function signingToken() {
-  return textLeaf("GitLab's signing token, which begins with whsec_", (value) =>
-    /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(value) ? value : new Wrong(),
-  );
+  return textLeaf("GitLab's signing token: whsec_ and at least 24 bytes as Base64", (value) => {
+    const key = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value)?.[1] ?? "";
+    return Buffer.from(key, "base64").length >= 24 ? value : new Wrong();
+  });
 }

@@ -1,10 +1,12 @@
 import { REPOSITORY_FILE } from "../names.js";
 import type { MergeMethod } from "./merge-method.js";
 import { matchesName } from "./pattern.js";
+import { policyNotes } from "./policy-notes.js";
 import type { ConfigProblem } from "./problem.js";
 import { NO_REPOSITORY_CONFIG, parseRepositoryConfig } from "./repository.js";
 import type { RepositoryConfig, RepositoryConfigResult } from "./repository.js";
 import type { ServerDefaults } from "./server-config.js";
+import { accessRuleOf, type AccessCommand, type AccessRule } from "./sync-access.js";
 
 export { MERGE_METHODS } from "./merge-method.js";
 export type { MergeMethod } from "./merge-method.js";
@@ -35,6 +37,10 @@ export interface Settings {
   }[];
   /** What a sync of this application requires: exact entry, else wildcard entry, else repository, else server. */
   requirementsFor(application: string): Requirements;
+  /** Who alone may give this command for this application; undefined: everybody who may command at all. */
+  accessTo(application: string, command: AccessCommand): AccessRule | undefined;
+  /** Sentences for a plan: what the change request changes in the repository's file, and when that takes effect. */
+  readonly notes: readonly string[];
 }
 
 export interface Requirements {
@@ -88,6 +94,8 @@ export function resolveSettings(
     crPaths: unionOfCrPaths(sides),
     applicationRepositories: server.applicationRepositories,
     requirementsFor: (application) => requirementsOf(application, policy, defaults),
+    accessTo: (application, command) => accessRuleOf(application, command, policy.syncRequirements),
+    notes: policyNotes(base, head),
   };
   const problems = [...new Set([head, base])].flatMap((side) => (side.kind === "invalid" ? side.problems : []));
   const brokenAt = base.kind === "invalid" ? "base" : head.kind === "invalid" ? "head" : undefined;

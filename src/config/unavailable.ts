@@ -5,12 +5,10 @@ import type { ServerConfig } from "./server-config.js";
  * a start that is refused, so each is one problem.
  */
 export function unavailableSettings(config: ServerConfig): readonly string[] {
-  const { kvstore, deployer, server, auth, hostb } = config;
+  const { kvstore, server, auth } = config;
   return [
     ...(kvstore.sentinel === undefined ? [] : ["kvstore.sentinel: use kvstore.address with a single Redis"]),
     ...(kvstore.cluster === undefined ? [] : ["kvstore.cluster: use kvstore.address with a single Redis"]),
-    ...(deployer.diffMode === "branch" ? [] : ["deployer.diff_mode: only `branch` is there"]),
-    ...(hostb?.signingToken === undefined ? [] : ["hostb.signing_token: use hostb.webhook_secret alone"]),
     ...(server.metricsPort === undefined ? [] : ["server.metrics_port: leave it out"]),
     ...(auth.enabled ? ["auth.enabled: leave it false; the pages can be kept private by the ingress"] : []),
   ].map((text) => `not available in this version: ${text}`);

@@ -21,6 +21,7 @@ export interface Source {
   readonly kustomize: KustomizeOptions | undefined;
   /** It has a `directory` block. */
   readonly directory: boolean;
+  readonly jsonnet: JsonnetOptions;
   /** It has a `plugin` block. */
   readonly plugin: boolean;
 }
@@ -36,6 +37,14 @@ export interface KustomizeOptions {
   readonly components: readonly string[];
   /** The paths of those `patches` that are files. */
   readonly patchPaths: readonly string[];
+}
+
+/** What `directory.jsonnet` says of what Jsonnet files read. */
+export interface JsonnetOptions {
+  /** Where imports are looked for besides, from the repository's root. */
+  readonly libraries: readonly string[];
+  /** Top-level arguments and external variables that are Jsonnet texts themselves. */
+  readonly code: readonly string[];
 }
 
 const text = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]).catch("");
@@ -73,6 +82,14 @@ const sourceSchema = z.object({
   directory: filled,
   plugin: filled,
 });
+const codes = z
+  .array(z.object({ code: z.literal(true), value: z.string() }).catch({ code: true, value: "" }))
+  .catch([])
+  .transform((items) => items.map(({ value }) => value));
+const jsonnetSchema = z
+  .object({ directory: z.object({ jsonnet: z.object({ libs: texts, tlas: codes, extVars: codes }) }) })
+  .transform(({ directory: { jsonnet } }) => ({ libraries: jsonnet.libs, code: [...jsonnet.tlas, ...jsonnet.extVars] }))
+  .catch({ libraries: [], code: [] });
 
 /**
  * The sources of an Application in their order. As in Argo CD `sourceHydrator` beats `sources`, and `sources` beats
@@ -80,6 +97,15 @@ const sourceSchema = z.object({
  * positions of the others stay.
  */
 export function sourcesOf(spec: ApplicationSpec): readonly Source[] {
+  const known = sources.get(spec) ?? readSources(spec);
+  sources.set(spec, known);
+  return known;
+}
+
+/** A spec is never changed, and its sources are asked for many times in a plan. */
+const sources = new WeakMap<ApplicationSpec, readonly Source[]>();
+
+function readSources(spec: ApplicationSpec): readonly Source[] {
   const hydrator = spec.sourceHydrator;
   if (isJsonObject(hydrator)) {
     const dry = readSource(hydrator.drySource, 1, "dry");
@@ -97,7 +123,7 @@ export function sourcesOf(spec: ApplicationSpec): readonly Source[] {
 /** Reads one source, or what overrides one; every member that is absent or of the wrong type is empty. */
 export function readSource(value: unknown, position: number, role: Source["role"]): Source {
   const { helm, kustomize, ...rest } = sourceSchema.parse(isJsonObject(value) ? value : {});
-  return { position, role, ...rest, helm, kustomize };
+  return { position, role, ...rest, helm, kustomize, jsonnet: jsonnetSchema.parse(value) };
 }
 
 /** Whether Argo CD wants positions with revisions: `sources` with a single element already counts. */

@@ -1,10 +1,12 @@
 import type { Settings } from "../config/settings.js";
+import { accessRefusal } from "./access.js";
 import type { Approval } from "./approval.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequest, Mergeability } from "./change-request.js";
 import type { Lock } from "./lock.js";
 import type { NotDeployed, Plan } from "./plan.js";
-import type { Refusal } from "./result.js";
+import type { BarredApplication, Refusal } from "./result.js";
+import type { User } from "./user.js";
 
 /** What the checks of a sync decide over; each value was read fresh for this run. */
 export interface SyncFacts {
@@ -16,6 +18,9 @@ export interface SyncFacts {
   readonly approval: Approval | undefined;
   readonly mergeability: Mergeability;
   readonly autoSynced: ReadonlySet<ApplicationName>;
+  /** Who asked, and the selected applications that this person may not deploy. */
+  readonly user: User;
+  readonly barred: readonly BarredApplication[];
   /** Selected applications that cannot be deployed for another reason. */
   readonly obstacles: readonly NotDeployed[];
   /** The newest stored plan: tells why a stale application could not be evaluated. */
@@ -23,8 +28,8 @@ export interface SyncFacts {
 }
 
 /**
- * The checks of a sync in their order: approved, stale, mergeable, auto-sync, then everything else. The first that fails
- * refuses the whole run and names every application that it fails for.
+ * The checks of a sync in their order: approved, stale, mergeable, auto-sync, who may, then everything else. The first
+ * that fails refuses the whole run and names every application that it fails for.
  */
 export function checkSync(facts: SyncFacts): Refusal | undefined {
   return (
@@ -32,6 +37,7 @@ export function checkSync(facts: SyncFacts): Refusal | undefined {
     checkFreshness(facts) ??
     checkMergeability(facts.mergeability) ??
     checkAutoSync(facts) ??
+    accessRefusal("sync", facts.barred, passing(facts), facts) ??
     checkObstacles(facts)
   );
 }
@@ -104,6 +110,7 @@ function passing(facts: SyncFacts): readonly ApplicationName[] {
     ...unapproved(facts),
     ...stale(facts),
     ...facts.autoSynced,
+    ...facts.barred.map(({ application }) => application),
     ...facts.obstacles.map(({ application }) => application),
   ]);
   return selected(facts).filter((name) => !failing.has(name));

@@ -3,6 +3,7 @@ import type { CommandContext } from "./commands/context.js";
 import type { Deployment } from "./deployment.js";
 import { DeployerFailure, safeMessage, StoreUnavailable } from "./errors.js";
 import { insist } from "./insist.js";
+import { BEGUN, endOf } from "./progress.js";
 import type { ApplicationSync, SyncOutcome } from "./result.js";
 import { specEqual } from "./spec-equality.js";
 import type { LiveSubject } from "./survey.js";
@@ -32,7 +33,9 @@ export async function deploySubject(subject: LiveSubject, options: DeployOptions
     return { ...common, kind: "rejected", message: "failed to acquire lock: nothing was deployed" };
   }
   const begin = context.clock.now().getTime();
+  context.progress(name, BEGUN);
   const outcome = await attempt(subject, writesSpec, options);
+  context.progress(name, { kind: "ended", outcome: endOf(outcome) });
   const ms = context.clock.now().getTime() - begin;
   context.log.info({ application: name, outcome: outcome.kind, dryRun: command.dryRun, ms }, "sync ended");
   if (command.dryRun) return { ...common, ...outcome };
@@ -64,6 +67,7 @@ async function attempt(subject: LiveSubject, writesSpec: boolean, options: Deplo
       prune: command.prune || settings.prune,
       run,
       change: changeRequestRef(change),
+      onProgress: (told) => context.progress(subject.name, { kind: "running", ...told }),
     });
   } catch (error) {
     context.log.warn({ application: subject.name, err: error }, "the sync could not be started");
@@ -74,7 +78,7 @@ async function attempt(subject: LiveSubject, writesSpec: boolean, options: Deplo
 
 /** The spec from before this change request's first sync survives every later one. */
 function recordOf(subject: LiveSubject, writesSpec: boolean, { approvers, context }: DeployOptions): Deployment {
-  const { change, user, clock } = context;
+  const { change, user, clock, run } = context;
   const { ownRecord, live, head } = subject;
   return {
     application: subject.name,
@@ -85,6 +89,7 @@ function recordOf(subject: LiveSubject, writesSpec: boolean, { approvers, contex
     specWritten: writesSpec ? head.spec : ownRecord?.specWritten,
     approvers,
     user: user.login,
+    run,
     timestamp: clock.now().toISOString(),
   };
 }
@@ -145,20 +150,7 @@ async function writeOutcome(
   outcome: Attempted | Untouched,
   { deployments }: CommandContext,
 ): Promise<void> {
-  if (outcome.kind !== "untouched") return deployments.save({ ...record, outcome: recordedOutcome(outcome) });
+  if (outcome.kind !== "untouched") return deployments.save({ ...record, outcome: endOf(outcome) });
   if (outcome.earlier !== undefined) return deployments.save(outcome.earlier);
   return deployments.remove(record.application, record.change);
-}
-
-function recordedOutcome(outcome: Attempted): Deployment["outcome"] {
-  switch (outcome.kind) {
-    case "succeeded":
-      return "succeeded";
-    case "failed":
-    case "rejected":
-      return "failed";
-    case "running":
-    case "unknown":
-      return "unknown";
-  }
 }

@@ -17,6 +17,8 @@ export interface Deployment {
   /** Logins whose approval the commit was deployed under; empty when none was given. */
   readonly approvers: readonly string[];
   readonly user: string;
+  /** The run whose sync it speaks of; undefined in records of older versions. */
+  readonly run?: string | undefined;
   /** When it was written last. ISO 8601. */
   readonly timestamp: string;
 }

@@ -45,14 +45,21 @@ export type HostFailureReason =
   | "rejected" // the host understood and said no
   | "failed";
 
+export interface HostFailureOptions extends ErrorOptions {
+  readonly maybeDone?: boolean;
+}
+
 export class HostFailure extends Error {
   override readonly name = "HostFailure";
+  /** Something was to be changed and may have been: look before trying again. False where it surely was not. */
+  readonly maybeDone: boolean;
   constructor(
     readonly reason: HostFailureReason,
     message: string,
-    options?: ErrorOptions,
+    options?: HostFailureOptions,
   ) {
     super(message, options);
+    this.maybeDone = options?.maybeDone ?? false;
   }
 }
 

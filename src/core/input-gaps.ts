@@ -1,8 +1,9 @@
 import type { Application } from "./application.js";
+import { behindSentence, listed } from "./behind-base.js";
 import type { Revision } from "./brand.js";
 import type { CommandContext } from "./commands/context.js";
 import { GENERATE_PATHS_ANNOTATION, uncoveredByGeneratePaths } from "./detect/generate-paths.js";
-import { touchedPaths, type InputSet } from "./detect/input-set.js";
+import type { InputSet } from "./detect/input-set.js";
 import { inputsOf } from "./detect/inputs.js";
 import type { LiveSubject } from "./survey.js";
 
@@ -25,42 +26,30 @@ export async function findInputGaps(subject: LiveSubject, context: CommandContex
   const inputs = [...base, ...head];
   const [uncovered, behind] = await Promise.all([
     uncoveredSentence(subject, inputs, context),
-    behindSentence(inputs, context),
+    behindSentence(inputs, change, snapshot),
   ]);
   return { uncovered, behind };
 }
 
 async function uncoveredSentence(
-  subject: LiveSubject,
+  { live }: LiveSubject,
   inputs: InputSet,
   { change, snapshot }: CommandContext,
 ): Promise<string | undefined> {
-  if (subject.live.annotations[GENERATE_PATHS_ANNOTATION] === undefined) return undefined;
-  // Argo CD looks at what differs from the commit that it compared last.
-  const comparedTip = subject.live.comparedRevisions.includes(change.baseRevision);
-  const from = comparedTip ? change.baseRevision : change.mergeBase;
-  const changed = await snapshot.changedPaths(from, change.headRevision);
-  const gap = uncoveredByGeneratePaths(subject.live, inputs, changed);
+  if (live.annotations[GENERATE_PATHS_ANNOTATION] === undefined) return undefined;
+  const { baseRevision, mergeBase, headRevision } = change;
+  const [sinceTip, sinceMergeBase] = await Promise.all([
+    snapshot.changedPaths(baseRevision, headRevision),
+    snapshot.changedPaths(mergeBase, headRevision),
+  ]);
+  // Argo CD looks at what differs from the commit that it compared last, source by source. Of one that is not at hand
+  // nothing more is sure than what the change request itself changes.
+  const gap = uncoveredByGeneratePaths(live, inputs, ({ position }) =>
+    live.comparedRevisions[position - 1] === baseRevision ? sinceTip : sinceMergeBase,
+  );
   if (gap === undefined) return undefined;
   return (
-    `the annotation manifest-generate-paths does not cover ${named(gap.files)}: Argo CD ignores this change and would ` +
+    `the annotation manifest-generate-paths does not cover ${listed(gap.files, MAX_NAMED)}: Argo CD ignores this change and would ` +
     `report a sync that applied nothing. Add ${gap.missingEntry} to the annotation of the live Application`
   );
-}
-
-async function behindSentence(inputs: InputSet, { change, snapshot }: CommandContext): Promise<string | undefined> {
-  if (change.mergeBase === change.baseRevision) return undefined;
-  const changed = await snapshot.changedPaths(change.mergeBase, change.baseRevision);
-  const touched = touchedPaths(inputs, changed);
-  if (touched.length === 0) return undefined;
-  return (
-    `${change.baseBranch} changed ${named(touched)} since this branch left it (${change.mergeBase.slice(0, 8)} to ` +
-    `${change.baseRevision.slice(0, 8)}): a sync would revert that. Bring the branch up to date first`
-  );
-}
-
-function named(files: readonly string[]): string {
-  const more = files.length - MAX_NAMED;
-  const first = files.slice(0, MAX_NAMED).join(", ");
-  return more > 0 ? `${first} and ${more} more` : first;
 }

@@ -1,6 +1,7 @@
 import type { Settings } from "../config/settings.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequest } from "./change-request.js";
+import { needsApproval } from "./checks.js";
 import { isDeployedAt, type Deployment } from "./deployment.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "./plan.js";
 
@@ -38,7 +39,7 @@ function hindrance(
   switch (planned.kind) {
     case "evaluated":
       // What an earlier sync from here deployed may still run, however equal the plan's two sides are.
-      return planned.verdict === "unchanged" && settings.skipNoChanges && own.length === 0
+      return planned.verdict === "unchanged" && !planned.writesDefinition && settings.skipNoChanges && own.length === 0
         ? undefined
         : "it was not synced at the head commit";
     case "unevaluated":
@@ -46,4 +47,25 @@ function hindrance(
     case "unplanned":
       return "it was left out of the plan";
   }
+}
+
+/** Those of the applications that the merge or a sync deploys whose settings ask for an approval before the merge. */
+export function requiringApproval(plan: Plan | undefined, settings: Settings): readonly ApplicationName[] {
+  return takingEffect(plan).filter((name) => needsApproval(settings, [name]));
+}
+
+/**
+ * Every application that the merge deploys by itself or that a sync has deployed: new, deleted and auto-synced ones, those
+ * that svc does not deploy, and what ApplicationSets generate. The merge needs the approval that they require.
+ */
+export function takingEffect(plan: Plan | undefined): readonly ApplicationName[] {
+  if (plan === undefined) return [];
+  const listed = [...plan.applications, ...plan.notDeployed].map(({ application }) => application);
+  const generated = plan.applicationSets.flatMap(({ added, removed, changed, owned }) => [
+    ...added,
+    ...removed,
+    ...changed,
+    ...owned,
+  ]);
+  return [...new Set([...listed, ...generated])];
 }

@@ -19,17 +19,27 @@ const DECEIVING = /[\p{Cc}\p{Cf}]/u;
  * it begins with the command word.
  */
 export function parseComment(body: string): ParsedComment | undefined {
-  const line = firstOwnLine(body.slice(0, MAX_LOOKED_AT));
-  if (line === undefined) return undefined;
+  const found = firstOwnLine(body.slice(0, MAX_LOOKED_AT));
+  if (found === undefined) return undefined;
+  const { line, last } = found;
   const [word = "", ...rest] = line.split(/[ \t]+/);
   if (word.toLowerCase() !== SERVICE) return undefined;
+  // What stands behind the cut may be "--dry-run".
+  if (last && body.length > MAX_LOOKED_AT) return { kind: "not-a-command" };
   const command = DECEIVING.test(line.replaceAll("\t", " ")) ? undefined : parseWords(rest);
   return command === undefined ? { kind: "not-a-command" } : { kind: "command", command };
 }
 
-function firstOwnLine(body: string): string | undefined {
+interface OwnLine {
+  readonly line: string;
+  /** Nothing follows it. */
+  readonly last: boolean;
+}
+
+function firstOwnLine(body: string): OwnLine | undefined {
   let fence: string | undefined;
-  for (const raw of body.split(/\r\n|\r|\n/)) {
+  const lines = body.split(/\r\n|\r|\n/);
+  for (const [index, raw] of lines.entries()) {
     const marker = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(raw);
     if (fence !== undefined) {
       const closes = marker?.[1]?.startsWith(fence) === true && marker[2]?.trim() === "";
@@ -40,8 +50,8 @@ function firstOwnLine(body: string): string | undefined {
       fence = marker[1];
       continue;
     }
-    if (/^(?: {4}|\t| {0,3}>)/.test(raw) || raw.trim() === "") continue;
-    return MAIL_TAIL.test(raw.trim()) ? undefined : raw.trim();
+    if (/^(?: {4}| {0,3}\t| {0,3}>)/.test(raw) || raw.trim() === "") continue;
+    return MAIL_TAIL.test(raw.trim()) ? undefined : { line: raw.trim(), last: index === lines.length - 1 };
   }
   return undefined;
 }

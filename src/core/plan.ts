@@ -13,7 +13,7 @@ export interface ResourceChange {
   readonly hook: boolean;
 }
 
-/** The difference of two renders. Hooks are in `resources` but not in the counts. */
+/** The difference of two renders, or of the cluster and what a sync makes of it. Hooks are in `resources` but not in the counts. */
 export interface ManifestDiff {
   readonly created: number;
   readonly updated: number;
@@ -22,13 +22,44 @@ export interface ManifestDiff {
   readonly resources: readonly ResourceChange[];
   /** A Secret is rendered whose values Argo CD hides: an empty diff proves nothing where inputs changed. */
   readonly hiddenSecrets: boolean;
+  /** Sentences about what is dangerous, the most dangerous first; they carry names from outside. */
+  readonly cautions: readonly string[];
+  /** Applications among the manifests (app of apps). */
+  readonly children: NameChanges;
+  /** ApplicationSets among the manifests. */
+  readonly sets: NameChanges;
+  readonly basis: DiffBasis;
 }
+
+/** Names of objects by what becomes of them. */
+export interface NameChanges {
+  readonly created: readonly string[];
+  readonly changed: readonly string[];
+  readonly deleted: readonly string[];
+}
+
+/** What the head was compared with. */
+export type DiffBasis =
+  /** The render of the target branch. */
+  | { readonly kind: "branch" }
+  /** The live cluster; the lists name objects as `ResourceChange.title` does. */
+  | {
+      readonly kind: "live";
+      /** Why the comparison may be wrong in details: sentences for people. */
+      readonly approximate: readonly string[];
+      /** What already differs from the target branch in the cluster, whatever this change request does. */
+      readonly drifted: readonly string[];
+      /** What the change request changes and the cluster has already, so that it is in no hunk. */
+      readonly alreadyThere: readonly string[];
+    }
+  /** The cluster was asked for and could not be read, so it is the target branch; the reason is untrusted text. */
+  | { readonly kind: "live-failed"; readonly reason: string };
 
 /** Whether the application is locked by this change request. */
 export type PlanLock =
   | { readonly kind: "ours" }
   | { readonly kind: "held"; readonly by: Lock }
-  /** Auto-synced and proven unchanged: not locked, so that it does not stand in anybody's way. */
+  /** Auto-synced and proven unchanged, or not deployed from here: not locked, so that it does not stand in anybody's way. */
   | { readonly kind: "not-needed" };
 
 /** What the plan says of one application. */
@@ -45,10 +76,15 @@ interface ApplicationPlanBase {
   readonly warnings: readonly string[];
 }
 
-/** Both sides were rendered. `verdict` is `unknown` where hidden Secret values may have changed. */
+/**
+ * Both sides were rendered. `verdict` is `unknown` where hidden Secret values may have changed, and where the renders
+ * differ although the cluster already has what the head asks for.
+ */
 export interface Evaluated {
   readonly kind: "evaluated";
   readonly verdict: "changed" | "unchanged" | "unknown";
+  /** A sync writes the definition as well, so it has an effect even where both sides render the same. */
+  readonly writesDefinition: boolean;
   readonly diff: ManifestDiff;
 }
 
@@ -74,15 +110,19 @@ export interface NotDeployed {
   readonly reason: string;
 }
 
-/** What a changed ApplicationSet would add and remove. */
+/** What a changed ApplicationSet would add, remove and change. */
 export interface ApplicationSetPreview {
   readonly name: string;
   readonly sourceFile: string;
   readonly added: readonly ApplicationName[];
   readonly removed: readonly ApplicationName[];
   readonly changed: readonly ApplicationName[];
+  /** Sentences for people: what becomes of removed applications, where the preview is not exact. */
+  readonly notes: readonly string[];
   /** Why it could not be previewed; untrusted text. */
   readonly problem: string | undefined;
+  /** The applications that it owns now, where it could not be previewed and they could be told. */
+  readonly owned: readonly ApplicationName[];
 }
 
 /** The last plan of a change request, kept in the store for 30 days. */

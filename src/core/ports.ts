@@ -5,8 +5,10 @@ import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "./change-request.js";
 import type { Deployment } from "./deployment.js";
 import type { HostEvent } from "./event.js";
+import type { LiveState } from "./live-state.js";
 import type { Lock, LockAttempt, LockRequest } from "./lock.js";
 import type { Plan } from "./plan.js";
+import type { SyncProgress } from "./progress.js";
 import type { MergeIntent, SyncOutcome } from "./result.js";
 import type { User } from "./user.js";
 
@@ -30,6 +32,16 @@ export interface CodeHost {
   /** Posts one comment and returns its id. Sent once: never repeated after an unknown outcome. */
   postComment(change: ChangeRequestRef, body: string): Promise<string>;
   editComment(change: ChangeRequestRef, commentId: string, body: string): Promise<void>;
+  /** Where a person reads one of our comments. */
+  commentUrl(change: ChangeRequest, commentId: string): string;
+  /** One of three marks on a person's comment. Setting the same twice is no error. */
+  react(change: ChangeRequestRef, commentId: string, reaction: Reaction): Promise<void>;
+  /** Hides an outdated comment of our own where the host can (GitHub minimises; GitLab cannot: does nothing). */
+  minimise(change: ChangeRequestRef, commentId: string): Promise<void>;
+  /** Sets the commit status `svc/sync` of the change request's head; GitLab without a pipeline for it: does nothing. */
+  setStatus(change: ChangeRequest, status: CommitStatus): Promise<void>;
+  /** Whether the person belongs to one of these: `<org>/<team-slug>` on GitHub, a group's full path on GitLab. */
+  belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;
   /** Merges if the head is still `change.headRevision`, then deletes the source branch if asked and allowed. */
   merge(change: ChangeRequest, intent: MergeIntent): Promise<MergeOutcome>;
 }
@@ -46,6 +58,18 @@ export interface CloneSource {
 export interface OwnComment {
   readonly id: string;
   readonly body: string;
+}
+
+/** Marks on a person's command: it was read, it did what was asked, or it did not. */
+export type Reaction = "seen" | "done" | "failed";
+
+/** What the commit status `svc/sync` says. */
+export interface CommitStatus {
+  readonly state: "pending" | "success" | "failure";
+  /** One line; cut to what the host takes (140 characters on GitHub, 255 on GitLab). */
+  readonly description: string;
+  /** Where a person who clicks on the status is led; undefined leads nowhere. */
+  readonly url: string | undefined;
 }
 
 /** `note` tells what went wrong after the merge (the branch could not be deleted). */
@@ -70,11 +94,33 @@ export interface RepositorySnapshot {
   read(revision: Revision, paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** Paths that differ between two commits: both names of a rename, deletions, mode changes, submodules. */
   changedPaths(from: Revision, to: Revision): Promise<readonly string[]>;
+  /** The target text of each symbolic link by its path, untrusted; those over 4 KiB or not UTF-8 are absent from the answer. */
+  linkTargets(revision: Revision): Promise<ReadonlyMap<string, string>>;
+  /** The commits that are reachable from `to` and not from `from`. History is fetched as far as it is needed. */
+  commitsBetween(from: Revision, to: Revision): Promise<CommitRange>;
+}
+
+export interface CommitRange {
+  /** Newest first, at most 200; each is surely in the range. */
+  readonly commits: readonly CommitSummary[];
+  /** False when there are more commits, or not all of the history could be had. */
+  readonly complete: boolean;
+}
+
+/** A commit as its author wrote it: untrusted. */
+export interface CommitSummary {
+  readonly id: Revision;
+  /** First line of the message, at most 100 characters, without control characters. */
+  readonly subject: string;
+  /** Paths that differ from the first parent, sorted. */
+  readonly paths: readonly string[];
 }
 
 export interface TreeEntry {
   readonly path: string;
   readonly kind: "file" | "symlink" | "submodule";
+  /** A file with the executable bit; false for everything else. */
+  readonly executable: boolean;
   /** Git object id of the content. */
   readonly blob: string;
 }
@@ -104,10 +150,17 @@ export interface SyncRequest {
   /** Correlation id of this run, stored in the operation. */
   readonly run: string;
   readonly change: ChangeRequestRef;
+  readonly onProgress?: (progress: SyncProgress) => void;
 }
+
+/** Names one sync operation of ours. */
+export type SyncLookup = Pick<SyncRequest, "application" | "at" | "run">;
 
 /** Names an Application resource: `<name>`, or `<namespace>/<name>` outside Argo CD's own namespace. */
 export type Naming = (namespace: string | undefined, name: string) => ApplicationName;
+
+/** Names an ApplicationSet; no namespace means Argo CD's own. */
+export type SetId = Pick<ApplicationSet, "name" | "namespace">;
 
 /** Argo CD. Methods throw `DeployerFailure`. */
 export interface Deployer {
@@ -121,12 +174,22 @@ export interface Deployer {
   findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
   /** Rendered manifests without what the name of a temporary Application or Argo CD's tracking puts into them. */
   renderManifests(request: RenderRequest, signal?: AbortSignal): Promise<readonly Manifest[]>;
+  /** What of Argo CD's settings decides how it renders, as one text to compare; asked for every few minutes at most. */
+  renderingSettings(): Promise<string>;
+  /** What the cluster has of this application, after Argo CD compared it anew; the values of Secrets are masked. */
+  liveResources(application: LiveApplication, signal?: AbortSignal): Promise<LiveState>;
   /** The Applications that a set would generate now; its git generators of this repository are pinned by the caller. */
   expandApplicationSet(set: ApplicationSet, signal?: AbortSignal): Promise<readonly Application[]>;
+  /** An ApplicationSet as Argo CD runs it; undefined when it does not exist or the token may not see it. */
+  findApplicationSet(set: SetId, signal?: AbortSignal): Promise<ApplicationSet | undefined>;
+  /** Names of the applications that a set owns now, sorted. One costly call that reads every application whole. */
+  applicationsOfSet(set: SetId, signal?: AbortSignal): Promise<readonly ApplicationName[]>;
   /** Replaces the live spec. */
   updateSpec(application: Application, spec: ApplicationSpec): Promise<void>;
   /** Starts a sync once and follows it to its end or the time-out; throws when Argo CD refuses to start it. */
   sync(request: SyncRequest): Promise<SyncOutcome>;
+  /** How a sync ended that was started before; undefined while it runs, and when Argo CD remembers another operation. */
+  findOutcome(lookup: SyncLookup): Promise<SyncOutcome | undefined>;
   /** Deletes temporary Applications that are past their expiry; returns how many. */
   sweep(now: Date): Promise<number>;
 }

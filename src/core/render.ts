@@ -1,60 +1,164 @@
-import type { ApplicationSpec, Manifest } from "./application.js";
-import type { Revision } from "./brand.js";
+import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import type { ApplicationSpec } from "./application.js";
+import { shortRevision } from "./brand.js";
 import type { CommandContext } from "./commands/context.js";
 import { helmPositions, overrideFiles } from "./detect/application-files.js";
 import { GENERATE_PATHS_ANNOTATION } from "./detect/generate-paths.js";
 import { safeMessage } from "./errors.js";
 import type { RenderRequest } from "./ports.js";
-import { specEqual } from "./spec-equality.js";
+import type { RenderedManifests } from "./render-cache.js";
+import { readsTheSame, renderInputs, type RenderInputs } from "./render-inputs.js";
+import { specEqual, specText } from "./spec-equality.js";
 import type { LiveSubject } from "./survey.js";
 
-export type Rendered =
-  | { readonly kind: "rendered"; readonly manifests: readonly Manifest[] }
+/** Both sides of an application. `same`: nothing was rendered, because nothing that it is rendered from differs. */
+export type RenderedSides =
+  | { readonly kind: "same" }
+  | { readonly kind: "rendered"; readonly head: RenderedManifests; readonly base: RenderedManifests }
   | { readonly kind: "failed"; readonly reason: string };
 
-/**
- * Renders one side of many applications. Sides are rendered one after the other by the caller: Argo CD's repo-server
- * lets renders of one revision run side by side and makes those of another wait.
- */
-export async function renderSide(
-  side: "head" | "base",
-  subjects: readonly LiveSubject[],
-  context: CommandContext,
-): Promise<ReadonlyMap<LiveSubject, Rendered>> {
-  const rendered = await Promise.all(
-    subjects.map(async (subject) => [subject, await renderOne(side, subject, context)] as const),
-  );
-  context.signal.throwIfAborted();
-  return new Map(rendered);
+/** One application to render. */
+export interface RenderOrder {
+  readonly subject: LiveSubject;
+  /** Its lock is ours: no other change request writes its definition while Argo CD renders it. */
+  readonly locked: boolean;
 }
 
-async function renderOne(side: "head" | "base", subject: LiveSubject, context: CommandContext): Promise<Rendered> {
-  const { change, deployer, signal, clock, log } = context;
+/**
+ * Renders both sides of many applications. The answer comes when all renders are on their way, all heads before the
+ * first base: Argo CD's repo-server lets renders of one revision run side by side and makes those of another wait. The
+ * promises in it never reject; after an abort they are worth nothing. What an earlier plan rendered from the same
+ * content stands for the base side, unless a person asked for this plan.
+ * @throws the signal's reason when it is aborted before that.
+ */
+export async function renderSides(
+  orders: readonly RenderOrder[],
+  context: CommandContext,
+): Promise<ReadonlyMap<LiveSubject, Promise<RenderedSides>>> {
+  if (orders.length === 0) return new Map();
+  const settings = await context.deployer.renderingSettings();
+  const begun: { readonly subject: LiveSubject; readonly sides: Begun }[] = [];
+  for (const [index, order] of orders.entries()) {
+    const prepared = await prepare(order, settings, context);
+    const sides: Begun =
+      prepared.kind === "ready" ? { ...prepared, kind: "begun", head: run(prepared.head, context) } : prepared;
+    begun.push({ subject: order.subject, sides });
+    // The first renders go out while hundreds of other applications are still looked at.
+    if (index % 10 === 0) await setImmediate();
+    context.signal.throwIfAborted();
+  }
+  return new Map(begun.map(({ subject, sides }) => [subject, finish(sides, context)]));
+}
+
+interface Task {
+  readonly request: RenderRequest;
+  readonly subject: LiveSubject;
+  /** Of the cache; undefined when more than the request and the content of its inputs decides what is rendered. */
+  readonly key: string | undefined;
+  readonly keep: boolean;
+}
+
+type Settled = Extract<RenderedSides, { readonly kind: "same" | "failed" }>;
+type Prepared = Settled | { readonly kind: "ready"; readonly head: Task; readonly base: Task };
+type Outcome = { readonly kind: "done"; readonly rendered: RenderedManifests } | Extract<Settled, { kind: "failed" }>;
+type Begun = Settled | { readonly kind: "begun"; readonly head: Promise<Outcome>; readonly base: Task };
+
+async function finish(sides: Begun, context: CommandContext): Promise<RenderedSides> {
+  if (sides.kind !== "begun") return sides;
+  const [head, base] = await Promise.all([sides.head, run(sides.base, context)]);
+  if (head.kind === "failed") return head;
+  return base.kind === "failed" ? base : { kind: "rendered", head: head.rendered, base: base.rendered };
+}
+
+async function prepare(order: RenderOrder, settings: string, context: CommandContext): Promise<Prepared> {
+  const { subject } = order;
+  try {
+    const inputs = {
+      head: await renderInputs("head", subject, context),
+      base: await renderInputs("base", subject, context),
+    };
+    // What the cluster has may differ from both.
+    if (context.diffMode === "branch" && readsTheSame(subject, inputs)) return { kind: "same" };
+    const head = await taskOf("head", order, { inputs: inputs.head, settings }, context);
+    const base = await taskOf("base", order, { inputs: inputs.base, settings }, context);
+    if (typeof head === "string") return { kind: "failed", reason: head };
+    return typeof base === "string" ? { kind: "failed", reason: base } : { kind: "ready", head, base };
+  } catch (error) {
+    return failure(subject, "the repository could not be read", error, context);
+  }
+}
+
+/** What to ask for, or why Argo CD would render something else. */
+async function taskOf(
+  side: "head" | "base",
+  { subject, locked }: RenderOrder,
+  { inputs, settings }: { readonly inputs: RenderInputs; readonly settings: string },
+  context: CommandContext,
+): Promise<Task | string> {
+  const { change, snapshot } = context;
   const { spec, positions } = subject[side];
   const at = side === "head" ? change.headRevision : change.baseRevision;
   const mode = context.temporaryApps === "always" || !specEqual(spec, subject.live.spec) ? "temporary" : "in-place";
   const application = { ...subject.live, spec, project: projectOf(spec) };
+  const overrides = mode === "temporary" ? await overrideFiles(application, change, snapshot, at) : [];
+  if (overrides.length > 0) return overridesLost(overrides);
+  const request: RenderRequest = {
+    application,
+    mode,
+    pins: positions.map((position) => ({ position, revision: at })),
+    side,
+    change,
+    helmPositions: mode === "temporary" ? await helmPositions(application, change, snapshot, at) : [],
+    fresh: subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined,
+  };
+  const key = isRepeatable(subject, inputs) ? keyOf(request, inputs, settings) : undefined;
+  return { request, subject, key, keep: locked };
+}
+
+/** While a change request is deployed and not merged, the live definition may change under a render. */
+function isRepeatable({ ownRecord, foreignRecords }: LiveSubject, { pinned }: RenderInputs): boolean {
+  return pinned && ownRecord === undefined && foreignRecords.length === 0;
+}
+
+/** Everything that the manifests are made of, whichever side and commit asks for them. */
+function keyOf(request: RenderRequest, { fingerprint }: RenderInputs, settings: string): string {
+  const { application, mode, pins, helmPositions: helm } = request;
+  const { name, resourceName, namespace, project, spec } = application;
+  const positions = pins.map(({ position }) => position);
+  const parts = [name, resourceName, namespace, project, specText(spec), mode, positions, helm, fingerprint, settings];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+/** Never rejects. The head is what will be deployed: it is always rendered at its own commit. */
+async function run({ request, subject, key, keep }: Task, context: CommandContext): Promise<Outcome> {
+  const { change, deployer, signal, clock, log, renders, automatic } = context;
+  const { side, mode } = request;
+  const kept = key === undefined || side === "head" || !automatic ? undefined : renders.find(key);
+  if (kept !== undefined) {
+    log.debug({ application: subject.name, side, renderedAt: kept.renderedAt }, "rendered before");
+    return { kind: "done", rendered: kept };
+  }
   try {
-    const overrides = mode === "temporary" ? await overrideFiles(application, change, context.snapshot, at) : [];
-    if (overrides.length > 0) return { kind: "failed", reason: overridesLost(overrides) };
-    const request: RenderRequest = {
-      application,
-      mode,
-      pins: positions.map((position) => ({ position, revision: at })),
-      side,
-      change,
-      helmPositions: mode === "temporary" ? await helmPositions(application, change, context.snapshot, at) : [],
-      fresh: subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined,
-    };
     const begin = clock.now().getTime();
     const manifests = await deployer.renderManifests(request, signal);
     log.debug({ application: subject.name, side, mode, ms: clock.now().getTime() - begin }, "rendered");
-    return { kind: "rendered", manifests };
+    const rendered = { manifests, renderedAt: side === "head" ? change.headRevision : change.baseRevision };
+    if (key !== undefined && keep && (await isUndeployed(subject, context))) renders.keep(key, rendered);
+    return { kind: "done", rendered };
   } catch (error) {
-    signal.throwIfAborted();
-    log.warn({ application: subject.name, side, err: error }, "rendering failed");
-    return { kind: "failed", reason: `${sideName(side, at, context)}: ${safeMessage(error)}` };
+    return failure(subject, sideName(side, context), error, context);
   }
+}
+
+/** Once more: a sync that ended before the lock was ours may have written another definition than the one that was read. */
+async function isUndeployed({ name }: LiveSubject, { deployments }: CommandContext): Promise<boolean> {
+  return (await deployments.ofApplication(name)).length === 0;
+}
+
+function failure({ name }: LiveSubject, where: string, error: unknown, { log, signal }: CommandContext) {
+  if (!signal.aborted) log.warn({ application: name, where, err: error }, "rendering failed");
+  return { kind: "failed", reason: `${where}: ${safeMessage(error)}` } as const;
 }
 
 function projectOf(spec: ApplicationSpec): string {
@@ -70,6 +174,9 @@ function overridesLost(files: readonly string[]): string {
   );
 }
 
-function sideName(side: "head" | "base", at: Revision, { change }: CommandContext): string {
-  return side === "head" ? `at the head commit ${at.slice(0, 8)}` : `at ${change.baseBranch} (${at.slice(0, 8)})`;
+function sideName(side: "head" | "base", { change }: CommandContext): string {
+  const { headRevision, baseRevision, baseBranch } = change;
+  return side === "head"
+    ? `at the head commit ${shortRevision(headRevision)}`
+    : `at ${baseBranch} (${shortRevision(baseRevision)})`;
 }

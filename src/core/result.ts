@@ -1,5 +1,7 @@
 import type { MergeMethod } from "../config/settings.js";
+import type { AccessCommand, AccessRule } from "../config/sync-access.js";
 import type { ApplicationName } from "./brand.js";
+import type { ChangeRequestRef } from "./change-request.js";
 import type { Lock } from "./lock.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "./plan.js";
 
@@ -38,6 +40,8 @@ export interface SyncedResult {
   readonly merge: MergeIntent | undefined;
   /** Why auto-merge, though switched on, does not apply; empty when it is off or does apply. */
   readonly notMerged: readonly NotDeployed[];
+  /** Change requests whose deployed commit this sync replaced. */
+  readonly replaced: readonly ChangeRequestRef[];
 }
 
 export interface MergeIntent {
@@ -64,6 +68,8 @@ export type SyncOutcome =
       readonly pruneSkipped: number;
       /** Argo CD's word for the health right after, for people only. */
       readonly health: string;
+      /** What is not healthy yet, with Argo CD's word and reason for it; `status` is a health here. */
+      readonly unhealthy: readonly SyncedResource[];
     }
   | { readonly kind: "failed"; readonly message: string; readonly resources: readonly SyncedResource[] }
   /** The time-out passed; the operation goes on. */
@@ -112,17 +118,36 @@ export type Refusal =
   | { readonly reason: "unknown-applications"; readonly applications: readonly string[] }
   | { readonly reason: "locked-by-other"; readonly locks: readonly Lock[] }
   | { readonly reason: "head-moved" }
+  /** The command is older than the plan of the head commit: webhooks came out of order. */
+  | { readonly reason: "plan-unseen" }
   | { readonly reason: "store-unavailable" }
   | { readonly reason: "closed"; readonly state: "closed" | "merged" }
   | { readonly reason: "fork" }
   | { readonly reason: "no-write-access"; readonly login: string }
+  /** The lists of `sync_requirements` keep this person from the command for these applications. */
+  | {
+      readonly reason: "not-allowed";
+      readonly command: AccessCommand;
+      readonly login: string;
+      readonly applications: readonly BarredApplication[];
+      readonly others: readonly ApplicationName[];
+    }
   | { readonly reason: "repository-file"; readonly problems: readonly string[] }
   | { readonly reason: "superseded"; readonly by: "pushed" | "closed" }
   /** Something outside is broken; the message is safe and untrusted. */
   | { readonly reason: "failure"; readonly message: string };
 
 /** The command that may be given again for the `others` of a refusal; a sync when absent. */
-export type NarrowedCommand = "sync" | "rollback";
+export type NarrowedCommand = AccessCommand;
+
+/** An application that a person may not command. */
+export interface BarredApplication {
+  readonly application: ApplicationName;
+  /** Who may. */
+  readonly allowed: AccessRule;
+  /** Why the host could not say whether the person is in one of the teams; safe and untrusted. */
+  readonly problem: string | undefined;
+}
 
 /** A stale application; `planFailure` is the reason when the newest plan could not evaluate it. */
 export interface StaleApplication {

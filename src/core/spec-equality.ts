@@ -6,8 +6,18 @@ import { canonicalJson, isJsonObject, type Json } from "./json.js";
  * (Argo CD v3.5 `NormalizeApplicationSpec`), so a file and the live object differ in these without any difference.
  */
 export function specEqual(left: ApplicationSpec, right: ApplicationSpec): boolean {
-  return canonicalJson(normalised(left)) === canonicalJson(normalised(right));
+  return specText(left) === specText(right);
 }
+
+/** One text for all specs that are equal in this sense. */
+export function specText(spec: ApplicationSpec): string {
+  const text = texts.get(spec) ?? canonicalJson(normalised(spec));
+  texts.set(spec, text);
+  return text;
+}
+
+/** A spec is never changed, and compared several times in a plan. */
+const texts = new WeakMap<ApplicationSpec, string>();
 
 function normalised(spec: ApplicationSpec): Json | undefined {
   const project = spec.project;

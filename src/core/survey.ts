@@ -5,12 +5,13 @@ import { sameChangeRequest } from "./change-request.js";
 import type { CommandContext } from "./commands/context.js";
 import { isDeployedAt, type Deployment } from "./deployment.js";
 import { detect, type AffectedApplication, type Detection } from "./detect/affected.js";
-import { movingPositions } from "./detect/moving-sources.js";
-import { drivingObstacle } from "./driving-right.js";
+import { movingPositions, notMovingReason } from "./detect/moving-sources.js";
+import { branchObstacle, drivingObstacle, type DrivingClaim } from "./driving-right.js";
 import { safeMessage } from "./errors.js";
 import { definitionOwner } from "./owner.js";
 import type { NotDeployed } from "./plan.js";
 import type { Naming } from "./ports.js";
+import { chooseSpecs } from "./side-specs.js";
 import { specEqual } from "./spec-equality.js";
 
 /** Everything that plan and sync must know of the applications of a change request, without a render. */
@@ -18,6 +19,10 @@ export interface Survey {
   readonly subjects: readonly Subject[];
   readonly detection: Detection;
   readonly notDeployed: readonly NotDeployed[];
+  /** Every application that Argo CD shows. */
+  readonly everyApplication: readonly Application[];
+  /** Every record "deployed, not merged". */
+  readonly records: readonly Deployment[];
 }
 
 /** One application that the change request affects. */
@@ -51,6 +56,8 @@ export interface LiveSubject extends SubjectBase {
   readonly ownRecord: Deployment | undefined;
   readonly foreignRecords: readonly Deployment[];
   readonly autoSynced: boolean;
+  /** Why its changed definition cannot be deployed from here: it is shown and not locked, and takes effect at the merge. */
+  readonly notDriven: string | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -74,6 +81,8 @@ export async function survey(context: CommandContext): Promise<Survey> {
   signal.throwIfAborted();
   return {
     detection,
+    everyApplication,
+    records,
     subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),
     notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...detection.notFollowing],
   };
@@ -139,22 +148,24 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
     signal.throwIfAborted();
     return { kind: "unreadable", name, sourceFile, problem: safeMessage(error) };
   }
-  if (affected.kind === "deleted") return { kind: "deleted", name, sourceFile };
-  if (affected.problem !== undefined) return { kind: "unreadable", name, sourceFile, problem: affected.problem };
   if (live === undefined) {
-    return affected.kind === "new"
-      ? { kind: "new", name, sourceFile }
-      : { kind: "unreadable", name, sourceFile, problem: UNKNOWN_APPLICATION };
+    if (affected.kind === "new" || affected.kind === "deleted") return { kind: affected.kind, name, sourceFile };
+    return { kind: "unreadable", name, sourceFile, problem: affected.problem ?? UNKNOWN_APPLICATION };
   }
-  const obstacle = drivingObstacle({
+  const claim: DrivingClaim = {
     live,
     holdsResource: affected.base !== undefined,
+    owner: undefined,
     everyApplication: around.everyApplication,
     change,
     settings,
-  });
+  };
+  const obstacle = drivingObstacle(claim);
+  // First of all: whoever may not drive an application takes no lock of it either.
   if (obstacle !== undefined) return { application: name, reason: obstacle };
-  return liveSubject(affected, live, around);
+  if (affected.kind === "deleted") return { kind: "deleted", name, sourceFile };
+  if (affected.problem !== undefined) return { kind: "unreadable", name, sourceFile, problem: affected.problem };
+  return liveSubject(affected, claim, around);
 }
 
 /** The specification's text, and what to do. */
@@ -162,19 +173,15 @@ const UNKNOWN_APPLICATION =
   "application not found: Argo CD does not know this application, or svc's token may not see it. " +
   "Apply its Application resource first, or give the token `get` on it.";
 
-function liveSubject(
-  affected: AffectedApplication,
-  live: LiveApplication,
-  around: Surroundings,
-): LiveSubject | LeftOut {
+function liveSubject(affected: AffectedApplication, claim: DrivingClaim, around: Surroundings): LiveSubject | LeftOut {
+  const { live } = claim;
   const { change } = around.context;
   const records = around.records.filter((record) => record.application === live.name);
   const specs = chooseSpecs(affected, live, records, around.baseTip.get(live.name));
   const head = { spec: specs.head, positions: movingPositions(specs.head, change) };
   const writesSpec = !specEqual(specs.head, live.spec);
-  if (isHydrated(specs.head) || isHydrated(live.spec)) {
-    return { application: live.name, reason: HYDRATED };
-  }
+  const hydrated = [specs.head, live.spec].find(isHydrated);
+  if (hydrated !== undefined) return { application: live.name, reason: notMovingReason(hydrated, change) ?? "" };
   if (head.positions.length === 0 && !writesSpec && !affected.specChanged) {
     return {
       application: live.name,
@@ -182,7 +189,6 @@ function liveSubject(
     };
   }
   const owner = writesSpec ? definitionOwner(live, around.everyApplication) : undefined;
-  if (owner?.reverts === true) return { application: live.name, reason: owner.sentence };
   const ownRecord = records.find((record) => sameChangeRequest(record.change, change));
   const foreignRecords = records.filter((record) => record !== ownRecord);
   return {
@@ -195,27 +201,8 @@ function liveSubject(
     ownRecord,
     foreignRecords,
     autoSynced: isAutoSynced(live.spec) || isAutoSynced(specs.head),
-    warnings: owner === undefined ? [] : [owner.sentence],
+    notDriven:
+      (writesSpec ? branchObstacle(claim) : undefined) ?? (owner?.reverts === true ? owner.sentence : undefined),
+    warnings: owner === undefined || owner.reverts ? [] : [owner.sentence],
   };
-}
-
-const HYDRATED =
-  "it uses Argo CD's source hydrator, which deploys only what it has hydrated itself: it takes effect at the merge";
-
-/**
- * Without a record the live spec stands for the target branch. While some change request has deployed its own spec,
- * the live one does not: the target branch's resource does, or else the spec from before the first sync.
- */
-function chooseSpecs(
-  affected: AffectedApplication,
-  live: LiveApplication,
-  records: readonly Deployment[],
-  baseTip: Application | undefined,
-): { readonly base: ApplicationSpec; readonly head: ApplicationSpec } {
-  const written = records.some(({ specWritten }) => specWritten !== undefined);
-  const oldest = [...records].sort((left, right) => left.timestamp.localeCompare(right.timestamp))[0];
-  const base = written ? (baseTip?.spec ?? oldest?.specBefore ?? live.spec) : live.spec;
-  const changed = affected.specChanged || affected.kind === "new";
-  if (changed && affected.head !== undefined) return { base, head: affected.head.spec };
-  return { base, head: written ? (affected.head?.spec ?? base) : live.spec };
 }

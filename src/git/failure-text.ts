@@ -36,6 +36,7 @@ export function remoteProblem(failure: GitFailure): string | undefined {
   if (failure.kind === "too-big") return "it is larger than the configured limit of the mirror";
   if (failure.kind === "too-much-output") return "its list of files is too long to be read";
   if (failure.kind === "not-started") return "the program git could not be started. Install git 2.39 or newer";
+  if (failure.kind === "unknown-commit") return "the host no longer has one of the commits";
   return remoteProblems.find(([pattern]) => pattern.test(failure.stderr))?.[1];
 }
 

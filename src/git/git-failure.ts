@@ -2,7 +2,8 @@
 export class GitFailure extends Error {
   override readonly name = "GitFailure";
   constructor(
-    readonly kind: "exit" | "timeout" | "too-much-output" | "too-big" | "not-started" | "unexpected-answer",
+    readonly kind:
+      "exit" | "timeout" | "too-much-output" | "too-big" | "not-started" | "unknown-commit" | "unexpected-answer",
     readonly stderr: string,
     options?: ErrorOptions,
   ) {

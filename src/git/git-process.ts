@@ -15,7 +15,8 @@ export interface GitCommand {
   readonly mayGoOn?: () => Promise<boolean>;
 }
 
-const STDERR_LIMIT = 8 * 1024;
+/** How much of what git says is kept, in characters. */
+export const STDERR_LIMIT = 8 * 1024;
 /** Time to remove its lock files between SIGTERM and SIGKILL. */
 const KILL_AFTER_MS = 2000;
 
@@ -94,7 +95,8 @@ function endGroup(child: ChildProcess): void {
   child.once("close", () => clearTimeout(timer));
 }
 
-function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
+/** Sends a signal to a process that was started detached, and to all that it started. */
+export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, signal);

@@ -1,27 +1,40 @@
 import { createHash } from "node:crypto";
-import { mkdir, readdir, rm, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Revision } from "../core/brand.js";
-import type { CloneSource, TreeEntry } from "../core/ports.js";
+import type { CloneSource } from "../core/ports.js";
 import { localEnvironment, REMOTE, remoteEnvironment } from "./environment.js";
 import { GitFailure } from "./git-failure.js";
 import { runGitProcess } from "./git-process.js";
-import { parseSizes, parseTexts } from "./parse-blobs.js";
-import { parsePaths, parseTree } from "./parse-trees.js";
+import { ObjectReader } from "./object-reader.js";
+import type { GitObject } from "./object-stream.js";
+import { LOG_FORMAT, parseLog, type LoggedCommit } from "./parse-log.js";
 
 export interface MirrorLimits {
   /** Bytes of packed objects that one repository's mirror may take on the disk. */
   readonly maxBytes: number;
   /** Milliseconds that one git command may take. */
   readonly timeoutMs: number;
+  /** Milliseconds without work after which the process that reads objects is ended. */
+  readonly idleMs: number;
 }
 
-/** Bytes of a list of files, 1 MiB of ids aside. */
+const CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+const SHA256_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n";
+
+/** Bytes of one answer about trees or sizes. */
 const MAX_LIST_OUTPUT = 128 * 1024 * 1024;
 const MAX_SMALL_OUTPUT = 16 * 1024 * 1024;
 
+/** A merge is compared with its first parent (git-log(1)). */
+const LOG_PATHS = ["--name-only", "--no-renames", "--diff-merges=first-parent", "--ignore-submodules=none"];
+const MAX_LOG_OUTPUT = 32 * 1024 * 1024;
+
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
-const FETCH_OPTIONS = ["--recurse-submodules=no", "--no-show-forced-updates", "--filter=blob:none"];
+const FETCH_OPTIONS = ["--recurse-submodules=no", "--no-show-forced-updates"];
+const NO_CONTENTS = "--filter=blob:none";
+/** With a commit to go on from, only what is new comes: then the contents of small files save a second conversation. */
+const SMALL_CONTENTS = "--filter=blob:limit=65536";
 
 /**
  * One bare repository on the disk, without a remote, hooks or credentials in it. Commits come without history and
@@ -31,21 +44,35 @@ export class MirrorRepository {
   /** Counts how often the folder was begun anew. */
   generation = 0;
 
+  readonly #objects: ObjectReader;
+
   constructor(
     readonly path: string,
     private readonly limits: MirrorLimits,
-  ) {}
+  ) {
+    this.#objects = new ObjectReader(path, limits.idleMs);
+  }
 
   /** Makes the repository unless it exists; the length of an id tells the kind of its hash. */
-  async create(example: Revision, signal: AbortSignal): Promise<void> {
+  async create(example: Revision): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
     if ((await readdir(this.path)).includes("HEAD")) return;
-    const format = example.length === 64 ? "sha256" : "sha1";
-    await this.#local(["init", "--quiet", "--bare", "--template=", `--object-format=${format}`], "", signal);
+    await this.close();
+    // All that `git init --bare` makes and git needs (gitrepository-layout(5)); HEAD says that the rest is there.
+    await mkdir(join(this.path, "objects", "pack"), { recursive: true });
+    await mkdir(join(this.path, "refs"), { recursive: true });
+    await writeFile(join(this.path, "config"), example.length === 64 ? SHA256_CONFIG : CONFIG);
+    await writeFile(join(this.path, "HEAD"), "ref: refs/heads/main\n");
+  }
+
+  /** Ends the process that reads objects; it is started again when it is needed. */
+  close(): Promise<void> {
+    return this.#objects.close();
   }
 
   async remove(): Promise<void> {
     this.generation += 1;
+    await this.close();
     await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
 
@@ -68,8 +95,28 @@ export class MirrorRepository {
   }
 
   async hasCommits(ids: readonly Revision[], signal: AbortSignal): Promise<boolean> {
-    const output = await this.#local(["cat-file", "--batch-check=%(objecttype)"], linesOf(ids), signal);
-    return output.toString("latin1") === "commit\n".repeat(ids.length);
+    const found = await this.sizes(ids, signal);
+    return found.every((object) => object?.type === "commit");
+  }
+
+  /** The commit that a ref names; undefined when there is none. */
+  async commitOf(ref: string, signal: AbortSignal): Promise<string | undefined> {
+    const [found] = await this.sizes([ref], signal);
+    return found?.id;
+  }
+
+  /** Kinds and sizes of objects, in this order; undefined for what is not here. */
+  sizes(names: readonly string[], signal: AbortSignal): Promise<readonly (GitObject | undefined)[]> {
+    return this.#objects.ask("info", names, { ...this.limits, maxOutput: MAX_LIST_OUTPUT, signal });
+  }
+
+  /** Objects with their contents, in this order; undefined for what is not here. */
+  contents(
+    names: readonly string[],
+    signal: AbortSignal,
+    maxOutput = MAX_LIST_OUTPUT,
+  ): Promise<readonly (GitObject | undefined)[]> {
+    return this.#objects.ask("contents", names, { ...this.limits, maxOutput, signal });
   }
 
   /** Fetches refs or commits, each into a private ref; one conversation with the host. */
@@ -79,48 +126,40 @@ export class MirrorRepository {
     signal: AbortSignal,
   ): Promise<void> {
     const refspecs = wanted.map(({ from, into }) => `+${from}:${into}`);
-    await this.#remote(
-      [...FETCH, ...FETCH_OPTIONS, "--depth=1", "--end-of-options", REMOTE, ...refspecs],
-      source,
-      "",
-      signal,
-    );
+    const filter = (await this.size()).packs === 0 ? NO_CONTENTS : SMALL_CONTENTS;
+    const args = [...FETCH, ...FETCH_OPTIONS, filter, "--depth=1", "--end-of-options", REMOTE, ...refspecs];
+    await this.#remote(args, source, "", signal);
+  }
+
+  /** Fetches the history of these commits so many parents deep; one conversation with the host. */
+  async deepen(source: CloneSource, ids: readonly Revision[], depth: number, signal: AbortSignal): Promise<void> {
+    const args = [...FETCH, ...FETCH_OPTIONS, NO_CONTENTS, `--depth=${depth}`, "--end-of-options", REMOTE, ...ids];
+    await this.#remote(args, source, "", signal);
+  }
+
+  /** Commits whose parents are not here (`shallow` in gitrepository-layout(5)). */
+  async shallowCommits(): Promise<ReadonlySet<string>> {
+    const text = await readFile(join(this.path, "shallow"), "latin1").catch(() => "");
+    return new Set(text.split("\n").filter((line) => line !== ""));
+  }
+
+  /** Commits of `to` that `from` lacks, newest first, each with what it changes in its first parent. */
+  async log(from: Revision, to: Revision, most: number, signal: AbortSignal): Promise<readonly LoggedCommit[]> {
+    const args = ["log", "-z", "--date-order", `--max-count=${most}`, `--format=${LOG_FORMAT}`, ...LOG_PATHS];
+    return parseLog(await this.#local([...args, "--end-of-options", to, `^${from}`, "--"], "", signal, MAX_LOG_OUTPUT));
+  }
+
+  /** Commits in the history of this one that have no parents here. */
+  async oldestCommits(of: Revision, signal: AbortSignal): Promise<readonly LoggedCommit[]> {
+    const args = ["log", "-z", "--max-parents=0", "--no-patch", `--format=${LOG_FORMAT}`, "--end-of-options", of, "--"];
+    return parseLog(await this.#local(args, "", signal));
   }
 
   /** Fetches file contents by id, all in one conversation. */
   async fetchBlobs(source: CloneSource, ids: readonly string[], signal: AbortSignal): Promise<void> {
     // With any other negotiation the host takes the contents of commits that we have for contents that we have.
-    const args = ["-c", "fetch.negotiationAlgorithm=noop", ...FETCH, ...FETCH_OPTIONS, "--stdin", REMOTE];
+    const args = ["-c", "fetch.negotiationAlgorithm=noop", ...FETCH, ...FETCH_OPTIONS, NO_CONTENTS, "--stdin", REMOTE];
     await this.#remote(args, source, linesOf(ids), signal);
-  }
-
-  async commitOf(ref: string, signal: AbortSignal): Promise<string> {
-    const output = await this.#local(["rev-parse", "--verify", "--quiet", "--end-of-options", ref], "", signal);
-    return output.toString("latin1").trim().split("\n").at(-1) ?? "";
-  }
-
-  async tree(revision: Revision, signal: AbortSignal): Promise<readonly TreeEntry[]> {
-    const args = ["ls-tree", "-r", "-z", "--full-tree", "--end-of-options", revision];
-    return parseTree(await this.#local(args, "", signal, MAX_LIST_OUTPUT));
-  }
-
-  async changedPaths(from: Revision, to: Revision, signal: AbortSignal): Promise<readonly string[]> {
-    const args = ["diff-tree", "-r", "-z", "--no-renames", "--name-only", "--ignore-submodules=none", "--no-ext-diff"];
-    return parsePaths(await this.#local([...args, "--end-of-options", from, to], "", signal, MAX_LIST_OUTPUT));
-  }
-
-  async blobSizes(ids: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, number | "missing">> {
-    return parseSizes(await this.#local(["cat-file", "--batch-check"], linesOf(ids), signal, MAX_LIST_OUTPUT));
-  }
-
-  /** Texts of contents that are all here; `bytes` is their size together. */
-  async blobTexts(
-    ids: readonly string[],
-    bytes: number,
-    signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, string | undefined>> {
-    const headers = ids.length * 128;
-    return parseTexts(await this.#local(["cat-file", "--batch"], linesOf(ids), signal, bytes + headers));
   }
 
   #local(args: readonly string[], input: string, signal: AbortSignal, maxOutput = MAX_SMALL_OUTPUT): Promise<Buffer> {

@@ -1,7 +1,9 @@
 import { join } from "node:path";
+import type { Revision } from "../core/brand.js";
 import type { ChangeRequest } from "../core/change-request.js";
 import { HeadMoved } from "../core/errors.js";
 import type { Log } from "../core/log.js";
+import { LruCache } from "../core/lru-cache.js";
 import type { CloneSource, Repositories, RepositorySnapshot, TreeEntry } from "../core/ports.js";
 import { Stopped } from "../core/stop.js";
 import { SERVICE } from "../names.js";
@@ -9,8 +11,8 @@ import { sourceProblem } from "./clone-source.js";
 import { lastWords, remoteProblem, repositoryFailure } from "./failure-text.js";
 import { FolderLocks } from "./folder-locks.js";
 import { GitFailure } from "./git-failure.js";
-import { LruCache } from "./lru-cache.js";
 import { folderNameOf, MirrorRepository, type MirrorLimits } from "./mirror-repository.js";
+import type { TreeNode } from "./parse-tree.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 
 export interface GitMirrorOptions {
@@ -21,12 +23,15 @@ export interface GitMirrorOptions {
   readonly maxBytes?: number;
   /** Milliseconds per git command; two minutes when absent. */
   readonly timeoutMs?: number;
+  /** Milliseconds without work after which a repository's reading process is ended; 30 seconds when absent. */
+  readonly idleMs?: number;
 }
 
 /** A fetch leaves a pack; after so many a new clone is faster than to go on. */
 const MAX_PACKS = 200;
 const TEXT_CACHE_BYTES = 64 * 1024 * 1024;
-const TREE_CACHE_BYTES = 64 * 1024 * 1024;
+const FOLDER_CACHE_BYTES = 64 * 1024 * 1024;
+const LIST_CACHE_BYTES = 64 * 1024 * 1024;
 
 /** Reads repositories through bare partial clones on the disk, one per repository. */
 export function createGitMirror(options: GitMirrorOptions): Repositories & { close(): Promise<void> } {
@@ -41,12 +46,14 @@ class GitMirror implements Repositories {
   readonly #closing = new AbortController();
   readonly #caches: SnapshotCaches = {
     texts: new LruCache<{ readonly text: string | undefined }>(TEXT_CACHE_BYTES),
-    trees: new LruCache<readonly TreeEntry[]>(TREE_CACHE_BYTES),
+    folders: new LruCache<TreeNode>(FOLDER_CACHE_BYTES),
+    lists: new LruCache<readonly TreeEntry[]>(LIST_CACHE_BYTES),
   };
 
   constructor(options: GitMirrorOptions) {
     this.#options = options;
-    this.#limits = { maxBytes: options.maxBytes ?? 2 * 1024 ** 3, timeoutMs: options.timeoutMs ?? 120_000 };
+    const { maxBytes = 2 * 1024 ** 3, timeoutMs = 120_000, idleMs = 30_000 } = options;
+    this.#limits = { maxBytes, timeoutMs, idleMs };
   }
 
   async open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot> {
@@ -61,13 +68,17 @@ class GitMirror implements Repositories {
       generation: undefined,
     };
     await this.#work(session, () => Promise.resolve());
-    return new MirrorSnapshot(folder, source, session.signal, this.#caches, (work) => this.#work(session, work));
+    const commits = commitsOf(change);
+    return new MirrorSnapshot(folder, source, commits, session.signal, this.#caches, (work) =>
+      this.#work(session, work),
+    );
   }
 
   /** Stops what runs; what is asked for afterwards throws `Stopped`. */
   async close(): Promise<void> {
     this.#closing.abort(new Stopped("shutdown"));
     await this.#locks.idle();
+    await Promise.all([...this.#folders.values()].map((folder) => folder.close()));
   }
 
   #folderOf(change: ChangeRequest, source: CloneSource): MirrorRepository {
@@ -106,12 +117,12 @@ class GitMirror implements Repositories {
   async #provide(session: Session): Promise<void> {
     const { folder, change, signal } = session;
     if (session.generation === folder.generation) return;
-    await folder.create(change.headRevision, signal);
-    if (!(await folder.hasCommits([change.headRevision, change.baseRevision, change.mergeBase], signal))) {
+    await folder.create(change.headRevision);
+    if (!(await folder.hasCommits(commitsOf(change), signal))) {
       const { bytes, packs } = await folder.size();
       if (packs > MAX_PACKS || bytes > this.#limits.maxBytes / 2) {
         await folder.remove();
-        await folder.create(change.headRevision, signal);
+        await folder.create(change.headRevision);
       }
       await this.#fetch(session);
     }
@@ -157,6 +168,10 @@ interface Session {
   readonly signal: AbortSignal;
   /** Generation of the folder in which the commits are known to be present. */
   generation: number | undefined;
+}
+
+function commitsOf({ headRevision, baseRevision, mergeBase }: ChangeRequest): readonly Revision[] {
+  return [...new Set([headRevision, baseRevision, mergeBase])];
 }
 
 /** The host is not to blame: the mirror on the disk may be damaged, or full of what earlier work left. */

@@ -1,42 +1,54 @@
+import { extname } from "node:path";
 import type { Revision } from "../core/brand.js";
-import type { CloneSource, RepositorySnapshot, TreeEntry } from "../core/ports.js";
-import { GitFailure } from "./git-failure.js";
-import type { LruCache } from "./lru-cache.js";
+import type { LruCache } from "../core/lru-cache.js";
+import type { CloneSource, CommitRange, RepositorySnapshot, TreeEntry } from "../core/ports.js";
+import { BlobReader, type TextCache } from "./blob-reader.js";
+import { commitsBetween } from "./commit-range.js";
 import type { MirrorRepository } from "./mirror-repository.js";
+import type { TreeNode } from "./parse-tree.js";
+import { TreeReader } from "./tree-reader.js";
 
-/** Shared by all snapshots: contents by their id, lists of files by repository and commit. Neither ever changes. */
+/** Shared by all snapshots: contents by their id, folders and lists of files by repository and id. None ever changes. */
 export interface SnapshotCaches {
-  readonly texts: LruCache<{ readonly text: string | undefined }>;
-  readonly trees: LruCache<readonly TreeEntry[]>;
+  readonly texts: TextCache;
+  readonly folders: LruCache<TreeNode>;
+  readonly lists: LruCache<readonly TreeEntry[]>;
 }
 
-/** Files above this are not read. */
-const MAX_FILE_BYTES = 1024 * 1024;
-/** What one `read` may bring into memory. */
-const MAX_READ_BYTES = 256 * 1024 * 1024;
-
+const MAX_LINK_BYTES = 4 * 1024;
 /** A repository at the commits of one change request. Paths are those of git and never touch a file system. */
 export class MirrorSnapshot implements RepositorySnapshot {
+  readonly #trees: TreeReader;
+  readonly #blobs: BlobReader;
+  /** Asked for once per application, with few pairs of commits. */
+  readonly #changed = new Map<string, Promise<readonly string[]>>();
+  readonly #ranges = new Map<string, Promise<CommitRange>>();
+
   constructor(
     private readonly folder: MirrorRepository,
     private readonly source: CloneSource,
+    private readonly commits: readonly Revision[],
     private readonly signal: AbortSignal,
     private readonly caches: SnapshotCaches,
     private readonly alone: <T>(work: () => Promise<T>) => Promise<T>,
-  ) {}
+  ) {
+    this.#trees = new TreeReader(folder, caches.folders, signal);
+    this.#blobs = new BlobReader(folder, source, caches.texts, signal);
+  }
 
   list(revision: Revision): Promise<readonly TreeEntry[]> {
     return this.alone(() => this.#tree(revision));
   }
 
   changedPaths(from: Revision, to: Revision): Promise<readonly string[]> {
-    return this.alone(() => this.folder.changedPaths(from, to, this.signal));
+    return once(this.#changed, `${from} ${to}`, () => this.alone(() => this.#trees.changedPaths(from, to)));
   }
 
   read(revision: Revision, paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
     return this.alone(async () => {
-      const blobs = regularFiles(await this.#tree(revision), new Set(paths));
-      const texts = await this.#texts([...new Set(blobs.values())]);
+      const [tree, wanted] = [await this.#tree(revision), new Set(paths)];
+      const blobs = regularFiles(tree, wanted);
+      const texts = await this.#blobs.texts([...new Set(blobs.values())], () => this.#neighbours(tree, wanted));
       const found = new Map<string, string>();
       for (const [path, blob] of blobs) {
         const text = texts.get(blob);
@@ -46,54 +58,58 @@ export class MirrorSnapshot implements RepositorySnapshot {
     });
   }
 
+  linkTargets(revision: Revision): Promise<ReadonlyMap<string, string>> {
+    return this.alone(async () => {
+      const links = (await this.#tree(revision)).filter(({ kind }) => kind === "symlink");
+      const texts = await this.#blobs.texts([...new Set(links.map(({ blob }) => blob))], () => []);
+      return new Map(
+        links.flatMap(({ path, blob }): [string, string][] => {
+          const text = texts.get(blob);
+          return text === undefined || Buffer.byteLength(text) > MAX_LINK_BYTES ? [] : [[path, text]];
+        }),
+      );
+    });
+  }
+
+  commitsBetween(from: Revision, to: Revision): Promise<CommitRange> {
+    const { folder, source, signal } = this;
+    return once(this.#ranges, `${from} ${to}`, () =>
+      this.alone(() => commitsBetween({ folder, source, from, to, signal })),
+    );
+  }
+
   async #tree(revision: Revision): Promise<readonly TreeEntry[]> {
-    const key = `${this.folder.path} ${revision}`;
-    const cached = this.caches.trees.get(key);
+    const key = this.#key(revision);
+    const cached = this.caches.lists.get(key);
     if (cached !== undefined) return cached;
-    const entries = await this.folder.tree(revision, this.signal);
+    const entries = await this.#trees.list(revision);
     const weight = entries.reduce((sum, entry) => sum + 2 * entry.path.length + 200, 0);
-    this.caches.trees.set(key, entries, weight);
+    this.caches.lists.set(key, entries, weight);
     return entries;
   }
 
-  /** Texts of these contents; binary and large ones are absent. */
-  async #texts(blobs: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const texts = new Map<string, string>();
-    const unknown: string[] = [];
-    for (const blob of blobs) {
-      const cached = this.caches.texts.get(blob);
-      if (cached === undefined) unknown.push(blob);
-      else if (cached.text !== undefined) texts.set(blob, cached.text);
-    }
-    if (unknown.length === 0) return texts;
-    const sizes = await this.#sizesOf(unknown);
-    const small = unknown.filter((blob) => (sizes.get(blob) ?? Infinity) <= MAX_FILE_BYTES);
-    const bytes = small.reduce((sum, blob) => sum + (sizes.get(blob) ?? 0), 0);
-    if (bytes > MAX_READ_BYTES) throw new GitFailure("too-much-output", "");
-    const read =
-      small.length === 0 ? new Map<string, string>() : await this.folder.blobTexts(small, bytes, this.signal);
-    for (const blob of unknown) {
-      const text = read.get(blob);
-      this.caches.texts.set(blob, { text }, 2 * (text?.length ?? 0) + 200);
-      if (text !== undefined) texts.set(blob, text);
-    }
-    return texts;
+  /** What this change request is likely to be asked for next: the same files at its other commits, and their new ones. */
+  #neighbours(tree: readonly TreeEntry[], wanted: ReadonlySet<string>): readonly string[] {
+    const here = new Set(tree.map(({ path }) => path));
+    const kinds = new Set([...wanted].map(extname));
+    const lists = this.commits.flatMap((revision) => this.caches.lists.get(this.#key(revision)) ?? []);
+    const others = lists.filter(({ path, kind }) => {
+      return kind === "file" && (wanted.has(path) || (!here.has(path) && kinds.has(extname(path))));
+    });
+    return others.map(({ blob }) => blob);
   }
 
-  /** Sizes in bytes; what is missing here is fetched first, all at once. */
-  async #sizesOf(blobs: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const before = await this.folder.blobSizes(blobs, this.signal);
-    const missing = blobs.filter((blob) => typeof before.get(blob) !== "number");
-    if (missing.length > 0) await this.folder.fetchBlobs(this.source, missing, this.signal);
-    const fetched = missing.length === 0 ? before : await this.folder.blobSizes(missing, this.signal);
-    const sizes = new Map<string, number>();
-    for (const blob of blobs) {
-      const size = fetched.get(blob) ?? before.get(blob);
-      if (typeof size !== "number") throw new GitFailure("unexpected-answer", "the host did not send a file");
-      sizes.set(blob, size);
-    }
-    return sizes;
+  #key(revision: Revision): string {
+    return `${this.folder.path} ${revision}`;
   }
+}
+
+/** The answer that is being found or known already; a failure is not kept. */
+function once<T>(known: Map<string, Promise<T>>, key: string, find: () => Promise<T>): Promise<T> {
+  const answer = known.get(key) ?? find();
+  known.set(key, answer);
+  answer.catch(() => known.delete(key));
+  return answer;
 }
 
 /** Wanted paths that are regular files. Two names that differ only in bytes that are no UTF-8 cannot be told apart. */

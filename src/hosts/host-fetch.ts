@@ -1,7 +1,9 @@
 import type { Clock } from "../core/clock.js";
 import { HostFailure } from "../core/errors.js";
+import { createContentPace, type ContentLimits } from "./content-pace.js";
 import { isRateLimited, type HostWords } from "./host-refusal.js";
 import { readJsonAnswer } from "./json-answer.js";
+import { pauseAskedFor } from "./retry-after.js";
 
 /** What a client library hands to `fetch`. */
 export interface HostRequest {
@@ -20,11 +22,18 @@ export interface HostFetchOptions {
   readonly clock: Clock;
   /** Deadline of one try, in milliseconds of real time. */
   readonly requestTimeoutMs: number;
-  /** Whether asking twice is as good as asking once. Everything else is sent once, whatever comes back. */
-  readonly mayRepeat: (method: string, url: URL, body: string | undefined) => boolean;
+  /**
+   * Whether the request changes nothing, so that asking twice is as good as asking once. Everything else is sent again
+   * only after an answer that says that nothing was done: the rate limit.
+   */
+  readonly isRead: RequestTest;
+  /** Comments, reactions and statuses, of which a host takes so many at a time. */
+  readonly content: ContentLimits & { readonly includes: RequestTest };
   /** GitHub answers 301 within its own origin for a renamed repository; reads follow that. */
   readonly followsOwnRedirects: boolean;
 }
+
+type RequestTest = (method: string, url: URL, body: string | undefined) => boolean;
 
 const MAX_TRIES = 3;
 const MAX_REDIRECTS = 3;
@@ -36,18 +45,24 @@ const MAX_RETRY_AFTER_MS = 60_000;
  * @returns A function that throws `HostFailure` (unreachable, or an answer that is none), or the signal's reason.
  */
 export function createHostFetch(options: HostFetchOptions): HostFetch {
+  const { clock, content } = options;
+  const pace = createContentPace(content, clock);
   return async (address, request = {}) => {
     const url = new URL(address);
     const method = (request.method ?? "GET").toUpperCase();
-    const tries = options.mayRepeat(method, url, request.body) ? MAX_TRIES : 1;
+    const signal = request.signal ?? undefined;
+    const reads = options.isRead(method, url, request.body);
+    const isContent = content.includes(method, url, request.body);
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = await tryOnce(options, url, method, request);
-      const pause = attempt < tries ? pauseBeforeRetry(outcome, attempt) : undefined;
+      if (isContent) await pace.turn(signal);
+      const outcome = await tryOnce(options, { url, method, reads, request });
+      const pause = attempt < MAX_TRIES ? pauseBeforeRetry(outcome, { attempt, reads, now: clock.now() }) : undefined;
       if (pause === undefined) {
         if (outcome instanceof Response) return outcome;
         throw outcome.failure;
       }
-      await options.clock.sleep(pause, request.signal ?? undefined);
+      if (isContent) pace.hold(pause);
+      else await clock.sleep(pause, signal);
     }
   };
 }
@@ -57,24 +72,38 @@ interface Broken {
   readonly failure: HostFailure;
 }
 
-function pauseBeforeRetry(outcome: Response | Broken, attempt: number): number | undefined {
-  const backOff = 500 * 2 ** (attempt - 1);
-  if (!(outcome instanceof Response)) return backOff;
-  const { status } = outcome;
-  const limited = isRateLimited({ status, headers: Object.fromEntries(outcome.headers) });
-  if (status < 500 && !limited) return undefined;
-  const asked = Number(outcome.headers.get("retry-after") ?? Number.NaN) * 1000;
-  if (Number.isNaN(asked)) return limited ? undefined : backOff;
+interface Attempt {
+  /** 1 is the first. */
+  readonly attempt: number;
+  readonly reads: boolean;
+  readonly now: Date;
+}
+
+function pauseBeforeRetry(outcome: Response | Broken, { attempt, reads, now }: Attempt): number | undefined {
+  // Spread, so that those who failed together do not come back together.
+  const backOff = Math.round(500 * 2 ** (attempt - 1) * (1 + Math.random() / 2));
+  if (!(outcome instanceof Response)) return reads ? backOff : undefined;
+  const { status, headers } = outcome;
+  const limited = isRateLimited({ status, headers: Object.fromEntries(headers) });
+  if (!limited && (!reads || status < 500)) return undefined;
+  const asked = pauseAskedFor(status, headers, now);
+  if (asked === undefined) return limited ? undefined : backOff;
   return asked <= MAX_RETRY_AFTER_MS ? Math.max(asked, backOff) : undefined;
+}
+
+interface OneTry {
+  readonly url: URL;
+  readonly method: string;
+  readonly reads: boolean;
+  readonly request: HostRequest;
 }
 
 async function tryOnce(
   options: HostFetchOptions,
-  start: URL,
-  method: string,
-  request: HostRequest,
+  { url: start, method, reads, request }: OneTry,
 ): Promise<Response | Broken> {
   const { words } = options;
+  const maybeDone = !reads;
   const deadline = AbortSignal.timeout(options.requestTimeoutMs);
   const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
   try {
@@ -88,7 +117,7 @@ async function tryOnce(
         redirect: "manual",
         signal,
       });
-      if (![301, 302, 303, 307, 308].includes(response.status)) return await readJsonAnswer(response, words);
+      if (![301, 302, 303, 307, 308].includes(response.status)) return await readJsonAnswer(response, words, maybeDone);
       await response.body?.cancel();
       const target = redirectTarget(response, url);
       const follow = options.followsOwnRedirects && (method === "GET" || method === "HEAD");
@@ -105,11 +134,25 @@ async function tryOnce(
       const seconds = options.requestTimeoutMs / 1000;
       throw new HostFailure("unreachable", `${words.title} did not answer within ${seconds} seconds (${what}).`, {
         cause: error,
+        maybeDone,
       });
     }
     const message = `${words.title} could not be reached at ${options.origin} (${what}): check ${words.addressKey} and the network.`;
-    return { failure: new HostFailure("unreachable", message, { cause: error }) };
+    return {
+      failure: new HostFailure("unreachable", message, {
+        cause: error,
+        maybeDone: maybeDone && !neverConnected(error),
+      }),
+    };
   }
+}
+
+/** Nothing was sent: there was no connection to send it over. */
+function neverConnected(error: unknown): boolean {
+  for (let inner = error; inner instanceof Error; inner = inner.cause) {
+    if ("code" in inner && ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"].includes(String(inner.code))) return true;
+  }
+  return false;
 }
 
 /** Link headers and configuration mistakes must not carry the credentials elsewhere. */

@@ -1,4 +1,4 @@
-import { HostFailure, type HostFailureReason } from "../core/errors.js";
+import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/errors.js";
 
 /** How messages name a code host and where its settings are. */
 export interface HostWords {
@@ -19,6 +19,8 @@ export interface RefusedAnswer {
   readonly headers: Readonly<Record<string, unknown>>;
   /** The host's own words; untrusted. */
   readonly message: string | undefined;
+  /** The request was to change something, so that a failure of the host leaves open whether it did. */
+  readonly changing: boolean;
 }
 
 /** A `HostFailure` that still knows the HTTP status, for the adapters to branch on. */
@@ -29,8 +31,9 @@ export class HostRefusal extends HostFailure {
     message: string,
     /** The host's own words on one line, or an empty text. */
     readonly hostMessage: string,
+    options?: HostFailureOptions,
   ) {
-    super(reason, message);
+    super(reason, message, options);
   }
 }
 
@@ -39,8 +42,8 @@ export function refusalOf(words: HostWords, asked: string, answer: RefusedAnswer
   const { status } = answer;
   const { title } = words;
   const said = oneLine(answer.message ?? "", 300);
-  const refusal = (reason: HostFailureReason, message: string): HostRefusal =>
-    new HostRefusal(status, reason, message, said);
+  const refusal = (reason: HostFailureReason, message: string, maybeDone = false): HostRefusal =>
+    new HostRefusal(status, reason, message, said, { maybeDone });
   if (status === 401) {
     return refusal(
       "unauthenticated",
@@ -63,6 +66,7 @@ export function refusalOf(words: HostWords, asked: string, answer: RefusedAnswer
     return refusal(
       "failed",
       `${title} failed (${status}) when asked to ${asked}. Try again later, and look at its status page.`,
+      answer.changing,
     );
   }
   return refusal("rejected", `${title} refused to ${asked} (${status}${quoted(said)}).`);

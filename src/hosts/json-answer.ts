@@ -7,11 +7,12 @@ const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
 /**
  * Reads an answer to its end. Client libraries hand out half a JSON or a login page as a string; here that is an error.
+ * @param maybeDone Whether the request was to change something, which an unreadable answer leaves open.
  * @throws {HostFailure} when a successful answer is not JSON, or any answer is too large.
  */
-export async function readJsonAnswer(response: Response, words: HostWords): Promise<Response> {
+export async function readJsonAnswer(response: Response, words: HostWords, maybeDone: boolean): Promise<Response> {
   const { status, headers } = response;
-  const text = await readText(response, words);
+  const text = await readText(response, words, maybeDone);
   if (status === 204 || status === 205 || status === 304) return new Response(null, { status, headers });
   if (response.ok) {
     const type = headers.get("content-type") ?? "";
@@ -20,10 +21,13 @@ export async function readJsonAnswer(response: Response, words: HostWords): Prom
       throw new HostFailure(
         "failed",
         `${words.title} answered with ${kind}: check that ${words.addressKey} is the address of its API, not behind a login.`,
+        { maybeDone },
       );
     }
     if (parseJson(text) === undefined) {
-      throw new HostFailure("failed", `${words.title} answered with JSON that is cut off or broken. Try again later.`);
+      throw new HostFailure("failed", `${words.title} answered with JSON that is cut off or broken. Try again later.`, {
+        maybeDone,
+      });
     }
   }
   return new Response(text, { status, headers });
@@ -47,14 +51,16 @@ function parseJson(text: string): unknown {
   }
 }
 
-async function readText(response: Response, words: HostWords): Promise<string> {
+async function readText(response: Response, words: HostWords, maybeDone: boolean): Promise<string> {
   if (response.body === null) return "";
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
     size += chunk.length;
     if (size > MAX_ANSWER_BYTES) {
-      throw new HostFailure("failed", `${words.title} sent an answer of more than 32 MB; it was not read.`);
+      throw new HostFailure("failed", `${words.title} sent an answer of more than 32 MB; it was not read.`, {
+        maybeDone,
+      });
     }
     chunks.push(chunk);
   }
@@ -64,6 +70,7 @@ async function readText(response: Response, words: HostWords): Promise<string> {
 /**
  * Makes a domain value of an answer.
  * @param asked What the host was asked for, as it follows "when asked to".
+ * @param maybeDone Whether it is the answer to a request that changed something.
  * @throws {HostFailure} when the answer has another shape than the host documents.
  */
 export function decodeAnswer<Schema extends z.ZodType>(
@@ -71,6 +78,7 @@ export function decodeAnswer<Schema extends z.ZodType>(
   data: unknown,
   words: HostWords,
   asked: string,
+  maybeDone = false,
 ): z.output<Schema> {
   const result = schema.safeParse(data);
   if (result.success) return result.data;
@@ -81,6 +89,6 @@ export function decodeAnswer<Schema extends z.ZodType>(
   throw new HostFailure(
     "failed",
     `${words.title} gave an answer that could not be understood when asked to ${asked} (${where}).`,
-    { cause: result.error },
+    { cause: result.error, maybeDone },
   );
 }

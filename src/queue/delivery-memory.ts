@@ -9,14 +9,14 @@ export class DeliveryMemory {
 
   constructor(private readonly limit = KEPT_COUNT) {}
 
-  /** True when this delivery is new. */
-  accept(delivery: string, now: Date): boolean {
+  /** True when all ids of this delivery are new. */
+  accept(ids: readonly string[], now: Date): boolean {
     for (const [oldest, time] of this.#accepted) {
       if (this.#accepted.size < this.limit && time > now.getTime() - KEPT_MS) break;
       this.#accepted.delete(oldest);
     }
-    if (this.#accepted.has(delivery)) return false;
-    this.#accepted.set(delivery, now.getTime());
+    if (ids.some((id) => this.#accepted.has(id))) return false;
+    for (const id of ids) this.#accepted.set(id, now.getTime());
     return true;
   }
 }

@@ -44,8 +44,10 @@ class InProcessQueue implements EventQueue {
   push(event: HostEvent): Promise<boolean> {
     const { log, clock } = this.#options;
     if (this.#closed !== undefined) return Promise.reject(new QueueClosed());
-    if (!this.#deliveries.accept(event.delivery, clock.now())) return Promise.resolve(false);
     const key = changeRequestKey(event.change);
+    // The delivery's id is not signed everywhere; the comment's is part of the body.
+    const ids = event.kind === "commented" ? [event.delivery, `${key} comment ${event.commentId}`] : [event.delivery];
+    if (!this.#deliveries.accept(ids, clock.now())) return Promise.resolve(false);
     const lane = this.#lanes.get(key) ?? new Lane();
     this.#lanes.set(key, lane);
     for (const needless of lane.add(event)) log.debug(fieldsOf(needless), "superseded by a newer event");

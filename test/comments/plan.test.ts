@@ -10,6 +10,7 @@ import { expectGolden } from "./golden.js";
 import { evaluated, HEAD, resource, sampleApplication, sampleLock, samplePlan } from "./samples.js";
 
 const HUNK = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
+const LIVE = { kind: "live", approximate: [], drifted: [], alreadyThere: [] } as const;
 const github = { host: "hosta", pruning: false } as const;
 
 describe("the shapes of a plan comment", () => {
@@ -39,6 +40,58 @@ describe("the shapes of a plan comment", () => {
       ]),
     ],
     ["unchanged", samplePlan([sampleApplication("web", evaluated([]))])],
+    [
+      "cautions-and-children",
+      samplePlan([
+        sampleApplication(
+          "parent",
+          evaluated([resource("argoproj.io/Application argocd/shop", "update", HUNK)], {
+            cautions: [
+              "pruning PersistentVolumeClaim guestbook/data: its data is lost unless the volume's reclaim policy is Retain",
+              "Kubernetes refuses to change spec.selector of apps/Deployment guestbook/@team: the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)",
+            ],
+            children: { created: ["a", "b`c"], changed: ["shop"], deleted: ["d"] },
+            sets: { created: [], changed: ["shops"], deleted: [] },
+          }),
+        ),
+      ]),
+    ],
+    [
+      "live",
+      samplePlan([
+        sampleApplication(
+          "web",
+          evaluated([resource("apps/Deployment guestbook/web", "update", HUNK)], {
+            basis: {
+              kind: "live",
+              approximate: ["Argo CD did not compare it", "jqPathExpressions of ignoreDifferences not evaluated"],
+              drifted: ["ConfigMap guestbook/web"],
+              alreadyThere: ["Service guestbook/web"],
+            },
+          }),
+        ),
+        sampleApplication("same", evaluated([], { basis: LIVE })),
+        sampleApplication("there", {
+          ...evaluated([], { basis: { ...LIVE, alreadyThere: ["ConfigMap guestbook/there"] } }),
+          verdict: "unknown",
+        }),
+        sampleApplication("both", {
+          ...evaluated([], { hiddenSecrets: true, basis: { ...LIVE, alreadyThere: ["ConfigMap guestbook/both"] } }),
+          verdict: "unknown",
+        }),
+      ]),
+    ],
+    [
+      "live-failed",
+      samplePlan([
+        sampleApplication(
+          "web",
+          evaluated([resource("ConfigMap guestbook/web", "update", HUNK)], {
+            basis: { kind: "live-failed", reason: "permission denied by `@team`: applications, get" },
+          }),
+        ),
+      ]),
+    ],
     [
       "hidden-secrets",
       samplePlan([sampleApplication("web", { ...evaluated([], { hiddenSecrets: true }), verdict: "unknown" })]),
@@ -90,8 +143,10 @@ describe("the shapes of a plan comment", () => {
             sourceFile: "sets/shops.yaml",
             added: [applicationName("shop-it")],
             removed: [applicationName("shop-de")],
-            changed: [],
+            changed: [applicationName("shop-fr")],
+            notes: ["its policy *create-update* keeps removed applications"],
             problem: undefined,
+            owned: [],
           },
           {
             name: "broken",
@@ -99,7 +154,9 @@ describe("the shapes of a plan comment", () => {
             added: [],
             removed: [],
             changed: [],
+            notes: [],
             problem: "permission denied: applicationsets, create",
+            owned: [applicationName("one"), applicationName("two")],
           },
         ],
         notDeployed: [
@@ -120,6 +177,23 @@ test("with pruning on, nothing is said of objects that are kept", () => {
   ]);
   const [comment] = renderPlan(plan, { host: "hosta", pruning: true });
   expect(comment).toContain("**Deletes:** 1 to delete\n");
+});
+
+test("long lists are cut with a visible count", () => {
+  const many = Array.from({ length: 30 }, (_, index) => `creates Namespace n${index}`);
+  const names = Array.from({ length: 30 }, (_, index) => `n${index}`);
+  const [comment = ""] = renderPlan(
+    samplePlan([
+      sampleApplication(
+        "web",
+        evaluated([], { cautions: many, children: { created: names, changed: [], deleted: [] } }),
+      ),
+    ]),
+    github,
+  );
+  expect(comment.match(/^- Creates Namespace/gm)).toHaveLength(15);
+  expect(comment).toContain("- and 15 more like these");
+  expect(comment).toMatch(/^Applications it would create: `n0`, .*`n19` and 10 more$/m);
 });
 
 describe("a plan that is longer than a comment may be", () => {
@@ -194,7 +268,16 @@ test("no text from outside breaks out of a comment, and no part is too long", ()
       const plan = samplePlan(
         [
           sampleApplication(name === "" ? "x" : name, {
-            ...evaluated([resource(`ConfigMap ns/${name}`.replace(/[\r\n]/g, " "), "update", body)]),
+            ...evaluated([resource(`ConfigMap ns/${name}`.replace(/[\r\n]/g, " "), "update", body)], {
+              cautions: Array.from({ length: 40 }, () => `pruning ${reason.repeat(30)}`),
+              children: {
+                created: Array.from({ length: 40 }, () => name.repeat(9)),
+                changed: [name],
+                deleted: [reason],
+              },
+              sets: { created: [name], changed: [], deleted: [] },
+              basis: { kind: "live", approximate: [reason], drifted: [name], alreadyThere: [reason] },
+            }),
             warnings: [reason],
           }),
           sampleApplication("broken", { kind: "unevaluated", reason }),

@@ -17,6 +17,13 @@ const succeeded: ApplicationSync = {
   resources: [{ title: "ConfigMap guestbook/web", status: "Synced", message: "configmap/web configured (dry run)" }],
   pruneSkipped: 0,
   health: "Progressing",
+  unhealthy: [
+    {
+      title: "apps/Deployment guestbook/web",
+      status: "Progressing",
+      message: "Waiting for rollout to finish: 1 of 3 @all",
+    },
+  ],
 };
 
 function synced(more: Partial<SyncedResult>): CommandResult {
@@ -28,6 +35,7 @@ function synced(more: Partial<SyncedResult>): CommandResult {
     skipped: [],
     merge: undefined,
     notMerged: [],
+    replaced: [],
     ...more,
   };
 }
@@ -40,7 +48,16 @@ describe("the answers to commands", () => {
       "sync-mixed",
       synced({
         applications: [
-          { ...succeeded, pruneSkipped: 2 },
+          {
+            ...succeeded,
+            kind: "succeeded",
+            pruneSkipped: 2,
+            resources: ["ConfigMap guestbook/old", "batch/Job guestbook/once"].map((title) => ({
+              title,
+              status: "PruneSkipped",
+              message: "ignored (requires pruning)",
+            })),
+          },
           {
             application: api,
             warnings: ["its definition was put back to what it was before this sync"],
@@ -152,6 +169,33 @@ describe("the refusals", () => {
     ["no-write-access", { reason: "no-write-access", login: "olga" }],
     ["repository-file", { reason: "repository-file", problems: [".svc.yaml:3:5 cr_paths: must be a list"] }],
     ["superseded", { reason: "superseded", by: "pushed" }],
+    [
+      "not-allowed",
+      {
+        reason: "not-allowed",
+        command: "sync",
+        login: "ana",
+        applications: [
+          { application: web, allowed: { users: ["bo", "*carol*"], teams: ["acme/platform"] }, problem: undefined },
+          {
+            application: applicationName("api"),
+            allowed: { users: [], teams: ["acme/api", "acme/sre"] },
+            problem: "GitHub does not allow us to look for ana in the team acme/api (403): see @app.yml.",
+          },
+        ],
+        others: [applicationName("wiki")],
+      },
+    ],
+    [
+      "not-allowed-to-unlock",
+      {
+        reason: "not-allowed",
+        command: "unlock",
+        login: "ana",
+        applications: [{ application: web, allowed: { users: ["bo"], teams: [] }, problem: undefined }],
+        others: [],
+      },
+    ],
     ["superseded-by-close", { reason: "superseded", by: "closed" }],
     ["failure", { reason: "failure", message: "failed to connect to Argo CD: connection refused" }],
   ])("%s", (name, refusal) => {

@@ -67,11 +67,14 @@ export function sampleApplication(
   return { ...common, ...what } as ApplicationPlan;
 }
 
+const NO_NAMES = { created: [], changed: [], deleted: [] };
+
 export function evaluated(resources: readonly ResourceChange[], more: Partial<Evaluated["diff"]> = {}): Evaluated {
   const counted = resources.filter(({ hook }) => !hook);
   return {
     kind: "evaluated",
     verdict: resources.length > 0 ? "changed" : "unchanged",
+    writesDefinition: false,
     diff: {
       created: counted.filter(({ action }) => action === "create").length,
       updated: counted.filter(({ action }) => action === "update").length,
@@ -79,6 +82,10 @@ export function evaluated(resources: readonly ResourceChange[], more: Partial<Ev
       hooksChanged: resources.filter(({ hook }) => hook).length,
       resources,
       hiddenSecrets: false,
+      cautions: [],
+      children: NO_NAMES,
+      sets: NO_NAMES,
+      basis: { kind: "branch" },
       ...more,
     },
   };

@@ -25,6 +25,7 @@ cr_paths: [argocd/**]
 sync_requirements:
   - {name: prod-*, require_approval: true}
   - {name: web, require_up_to_date: true}
+  - {name: api, allowed_users: [Ana, "renovate[bot]"], allowed_teams: [acme/platform, group], commands: [plan, sync]}
 `;
   expect(parseRepositoryConfig(text, ".svc.yaml")).toEqual({
     kind: "valid",
@@ -42,6 +43,12 @@ sync_requirements:
       syncRequirements: [
         { name: "prod-*", requireApproval: true },
         { name: "web", requireUpToDate: true },
+        {
+          name: "api",
+          allowedUsers: ["Ana", "renovate[bot]"],
+          allowedTeams: ["acme/platform", "group"],
+          commands: ["plan", "sync"],
+        },
       ],
     },
   });
@@ -83,7 +90,28 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
       "sync_requirements:\n  - {name: a, require_approval: true}\n  - {name: a, require_approval: false}",
       ".svc.yaml:3:12 sync_requirements[1].name: an entry with this name stands above",
     ],
-    ["sync_requirements:\n  - {name: a, allowed_users: [ana]}", "sync_requirements[0].allowed_users: unknown key"],
+    ["sync_requirements:\n  - {name: a, allowed_users: ana}", "sync_requirements[0].allowed_users: expected a list"],
+    ["sync_requirements:\n  - {name: a, allowed_users: ['@ana']}", "allowed_users[0]: expected a login without `@`"],
+    ["sync_requirements:\n  - {name: a, allowed_users: [acme/team]}", "allowed_users[0]: expected a login"],
+    ["sync_requirements:\n  - {name: a, allowed_teams: [acme//x]}", "allowed_teams[0]: expected a team as <org>/"],
+    ["sync_requirements:\n  - {name: a, allowed_teams: ['@acme/x']}", "allowed_teams[0]: expected a team as <org>/"],
+    [
+      `sync_requirements:\n  - {name: a, allowed_teams: [${"acme/x, ".repeat(21)}]}`,
+      "sync_requirements[0].allowed_teams: at most 20 entries",
+    ],
+    [
+      "sync_requirements:\n  - {name: a, allowed_users: [ana], commands: [deploy]}",
+      ".svc.yaml:2:48 sync_requirements[0].commands[0]: expected one of plan, sync, rollback, unlock; found other text",
+    ],
+    [
+      "sync_requirements:\n  - {name: a, allowed_users: [ana], commands: []}",
+      "sync_requirements[0].commands: at least one command is needed",
+    ],
+    [
+      "sync_requirements:\n  - {name: a, require_approval: true, commands: [sync]}",
+      "sync_requirements[0].commands: commands says what allowed_users and allowed_teams bind; give at least one",
+    ],
+    ["sync_requirements:\n  - {name: a, alowed_users: [ana]}", "unknown key; did you mean `allowed_users`?"],
     ["require_aproval: true", ".svc.yaml:1:1 require_aproval: unknown key; did you mean `require_approval`?"],
     ["autoPlan: true", "unknown key; did you mean `autoplan`?"],
     ["frobnicate: true", "frobnicate: unknown key; allowed here: version, autoplan, "],

@@ -10,5 +10,6 @@ export const adapterOperations: readonly string[] = [
   "DELETE /api/v1/applications/{name}",
   "PUT /api/v1/applications/{name}/spec",
   "POST /api/v1/applications/{name}/sync",
+  "GET /api/v1/applicationsets/{name}",
   "POST /api/v1/applicationsets/generate",
 ];

@@ -102,8 +102,8 @@ export function accessContract(under: () => CodeHostUnderTest): void {
       await host.editComment(under().ref(number), id, "stale");
       const self = await host.self();
       expect(forge.changeRequest(repository, number).comments).toEqual([
-        { id, author: self.login, body: "stale", edited: true },
-        { id: second, author: self.login, body: "second", edited: false },
+        { id, author: self.login, body: "stale", edited: true, reactions: [], minimised: false },
+        { id: second, author: self.login, body: "second", edited: false, reactions: [], minimised: false },
       ]);
     });
 

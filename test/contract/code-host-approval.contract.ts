@@ -69,6 +69,42 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     expect(await under().host.approval(change)).toMatchObject({ approved: false, approvers: [] });
   });
 
+  test("somebody who lost write access since does not count any more", async () => {
+    const { forge, repository, host } = under();
+    const change = await open();
+    await approveAll(change.number);
+    forge.setAccess(repository, "bo", "read");
+    const verdict = await host.approval(change);
+    forge.setAccess(repository, "bo", "write");
+    expect(verdict.approvers).not.toContain("bo");
+    expect(verdict).toMatchObject({ approved: false, missing: expect.any(String) });
+    expect(await host.approval(change)).toMatchObject({ approved: true });
+  });
+
+  test("who was asked for a review is named while nobody approved", async () => {
+    const { forge, repository, host } = under();
+    const change = await open();
+    forge.requestReviews(repository, change.number, ["cy"]);
+    expect(await host.approval(change)).toMatchObject(refused(/\bcy\b/));
+  });
+
+  test("the code owners' approval is waited for, and they are named", async () => {
+    const { forge, repository, host, hasCodeOwners } = under();
+    if (!hasCodeOwners) return;
+    forge.setAccess(repository, "olivia", "write");
+    forge.setCodeOwners(repository, ["olivia"]);
+    try {
+      const change = await open();
+      forge.requestReviews(repository, change.number, ["olivia"]);
+      await approveAll(change.number);
+      expect(await host.approval(change)).toMatchObject(refused(/code owner.*olivia|olivia \(code owner\)/));
+      await review(change.number, "olivia", "approve");
+      expect(await host.approval(change)).toMatchObject({ approved: true });
+    } finally {
+      forge.setCodeOwners(repository, []);
+    }
+  });
+
   test("a comment in a review is no approval", async () => {
     const change = await open();
     await review(change.number, "bo", "comment");

@@ -11,6 +11,10 @@ export interface FaultCase {
   readonly reason: HostFailureReason;
   /** How often a read is sent. */
   readonly reads: number;
+  /** How often a write is sent; more than once only where the answer says that nothing was done. 1 when absent. */
+  readonly writes?: number;
+  /** Whether a write may have been carried out. */
+  readonly unknown?: true;
   readonly message: (host: HostTraits) => RegExp;
 }
 
@@ -32,6 +36,7 @@ export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
     fault: status(429, { "retry-after": "7" }),
     reason: "rate-limited",
     reads: 3,
+    writes: 3,
     message: limited,
   },
   "429 for an hour": {
@@ -47,7 +52,13 @@ export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
     reads: 1,
     message: limited,
   },
-  "500": { fault: status(500), reason: "failed", reads: 3, message: () => /failed \(500\).*Try again later/ },
+  "500": {
+    fault: status(500),
+    reason: "failed",
+    reads: 3,
+    unknown: true,
+    message: () => /failed \(500\).*Try again later/,
+  },
   "503 as a web page": {
     fault: () => ({
       kind: "status",
@@ -56,6 +67,7 @@ export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
       headers: { "content-type": "text/html" },
     }),
     reason: "failed",
+    unknown: true,
     reads: 3,
     message: () => /failed \(503\).*Try again later/,
   },
@@ -67,12 +79,14 @@ export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
       headers: { "content-type": "text/html" },
     }),
     reason: "failed",
+    unknown: true,
     reads: 1,
     message: ({ addressKey }) => new RegExp(`web page: check that ${addressKey}`),
   },
   "half a JSON": {
     fault: () => ({ kind: "half-json" }),
     reason: "failed",
+    unknown: true,
     reads: 1,
     message: () => /cut off or broken. Try again later/,
   },
@@ -85,12 +99,14 @@ export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
   "a dropped connection": {
     fault: () => ({ kind: "drop" }),
     reason: "unreachable",
+    unknown: true,
     reads: 3,
     message: ({ addressKey }) => new RegExp(`could not be reached .*check ${addressKey}`),
   },
   nothing: {
     fault: () => ({ kind: "hang" }),
     reason: "unreachable",
+    unknown: true,
     reads: 1,
     message: () => /did not answer within 0\.3 seconds/,
   },

@@ -8,7 +8,7 @@ import type { CodeHostUnderTest, HostTraits } from "./code-host-under-test.js";
 
 let opened = 0;
 
-/** What a broken host does to each call: the right `HostFailure`, reads at most three times, writes exactly once. */
+/** What a broken host does to each call: the right `HostFailure`, reads at most three times, writes never twice. */
 export function faultsContract(under: () => CodeHostUnderTest): void {
   let host: CodeHost;
   let change: ChangeRequest;
@@ -65,6 +65,11 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     expect(text.length).toBeLessThan(500);
   }
 
+  /** A caller learns whether it has to look before it tries again. */
+  function expectOutcomeToldFor(name: string, error: unknown): void {
+    expect(error).toMatchObject({ maybeDone: caseOf(name).unknown ?? false });
+  }
+
   describe.each(Object.keys(FAULT_CASES))("%s", (name) => {
     test("in answer to a read", async () => {
       const { changeRequest } = under().paths;
@@ -73,25 +78,27 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
       if (!isYoungToken(name)) expect(sent).toBe(caseOf(name).reads);
     });
 
-    test("in answer to a new comment: sent once, and nothing is posted", async () => {
+    test("in answer to a new comment: sent again only when refused by the limit, and nothing is posted", async () => {
       if (isYoungToken(name)) return;
       const { comments } = under().paths;
       const { outcome, sent } = await broken(name, "POST", comments, () => host.postComment(change, "text"));
       expectFailure(name, outcome);
-      expect(sent).toBe(1);
+      expectOutcomeToldFor(name, outcome);
+      expect(sent).toBe(caseOf(name).writes ?? 1);
       expect(under().forge.changeRequest(under().repository, change.number).comments).toEqual([]);
     });
 
-    test("in answer to an edit: sent once", async () => {
+    test("in answer to an edit", async () => {
       if (isYoungToken(name)) return;
       const { editMethod, paths } = under();
       const edit = (): Promise<void> => host.editComment(change, "7", "text");
       const { outcome, sent } = await broken(name, editMethod, paths.comment, edit);
       expectFailure(name, outcome);
-      expect(sent).toBe(1);
+      expectOutcomeToldFor(name, outcome);
+      expect(sent).toBe(caseOf(name).writes ?? 1);
     });
 
-    test("in answer to a merge: sent once, refused or failed, and not merged", async () => {
+    test("in answer to a merge: refused or failed, and not merged", async () => {
       if (isYoungToken(name)) return;
       const { paths, title, repository, forge } = under();
       const intent = { method: "squash", deleteSourceBranch: true, protectedBranches: ["main"] } as const;
@@ -105,8 +112,9 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
         });
       } else {
         expectFailure(name, outcome);
+        expectOutcomeToldFor(name, outcome);
       }
-      expect(sent).toBe(1);
+      expect(sent).toBe(caseOf(name).writes ?? 1);
       expect(forge.changeRequest(repository, change.number).state).toBe("open");
       expect(await forge.branches(repository)).toContain(change.headBranch);
     });
@@ -146,8 +154,23 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     const other = await open();
     const since = forge.requests.length;
     forge.faults.add({ method: "POST", path: paths.comments, fault: { kind: "lost-answer" } });
-    await expect(host.postComment(other, "once")).rejects.toMatchObject({ reason: "unreachable" });
+    await expect(host.postComment(other, "once")).rejects.toMatchObject({ reason: "unreachable", maybeDone: true });
     expect(under().sent("POST", paths.comments, since)).toBe(1);
+    expect(forge.changeRequest(repository, other.number).comments).toHaveLength(1);
+  });
+
+  test("a comment that the rate limit refused is posted once the pause is over", async () => {
+    const { forge, paths, repository, clock } = under();
+    const other = await open();
+    const started = clock.now().getTime();
+    forge.faults.add({
+      method: "POST",
+      path: paths.comments,
+      times: 1,
+      fault: caseOf("429 with Retry-After").fault(""),
+    });
+    await host.postComment(other, "after the pause");
+    expect(clock.now().getTime() - started).toBeGreaterThanOrEqual(7_000);
     expect(forge.changeRequest(repository, other.number).comments).toHaveLength(1);
   });
 

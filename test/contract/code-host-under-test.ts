@@ -56,6 +56,13 @@ export interface HostTraits {
   /** The word of a refused approval by somebody who may not give one; undefined where it is taken and does not count. */
   readonly refusesApproval: RegExp | undefined;
   readonly authorMayApprove: boolean;
+  /** Whether the code owners' approval can be required. */
+  readonly hasCodeOwners: boolean;
+  /** A team or group in the host's notation. */
+  readonly team: string;
+  /** A commit's status stays away until CI has made a pipeline. */
+  readonly statusNeedsPipeline: boolean;
+  readonly longestStatus: number;
 }
 
 export interface CodeHostUnderTest extends HostTraits {
@@ -132,6 +139,10 @@ export async function startGitHubUnderTest({ approvalsRequired = 0 }: StartOptio
     block: undefined,
     refusesApproval: undefined,
     authorMayApprove: false,
+    hasCodeOwners: true,
+    team: "acme/platform",
+    statusNeedsPipeline: false,
+    longestStatus: 140,
   });
 }
 
@@ -174,6 +185,10 @@ export async function startGitLabUnderTest(options: StartOptions = {}): Promise<
     block: (login) => forge.block(login),
     refusesApproval: /401 Unauthorized/,
     authorMayApprove: true,
+    hasCodeOwners: options.edition === "premium",
+    team: "acme/groups/platform",
+    statusNeedsPipeline: true,
+    longestStatus: 255,
   });
 }
 

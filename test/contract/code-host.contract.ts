@@ -3,6 +3,7 @@ import { accessContract } from "./code-host-access.contract.js";
 import { approvalContract } from "./code-host-approval.contract.js";
 import { factsContract } from "./code-host-facts.contract.js";
 import { faultsContract } from "./code-host-faults.contract.js";
+import { marksContract } from "./code-host-marks.contract.js";
 import { mergeContract } from "./code-host-merge.contract.js";
 import type { CodeHostUnderTest, StartOptions } from "./code-host-under-test.js";
 
@@ -14,6 +15,7 @@ export function codeHostContract(name: string, start: Start): void {
     const under = started(start, {});
     describe("facts", () => factsContract(under));
     describe("access", () => accessContract(under));
+    describe("marks", () => marksContract(under));
     describe("merge", () => mergeContract(under));
     describe("a broken host", () => faultsContract(under));
 

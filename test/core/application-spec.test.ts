@@ -29,6 +29,7 @@ describe("sourcesOf", () => {
         },
         kustomize: undefined,
         directory: false,
+        jsonnet: { libraries: [], code: [] },
         plugin: false,
       },
     ]);
@@ -45,14 +46,25 @@ describe("sourcesOf", () => {
           ref: "values",
           kustomize: { components: ["../c"], patches: [{ path: "p.yaml" }, { patch: "{}" }] },
         },
-        { ...source, directory: { recurse: true }, plugin: { name: "cue" } },
+        {
+          ...source,
+          directory: {
+            recurse: true,
+            jsonnet: {
+              libs: ["vendor"],
+              tlas: [{ name: "a", value: "import 'x'", code: true }],
+              extVars: [{ value: "t" }],
+            },
+          },
+          plugin: { name: "cue" },
+        },
       ],
     };
     expect(sourcesOf(spec)).toMatchObject([
       { position: 1, chart: "web", targetRevision: "4" },
       { position: 2, repoURL: "", path: "" },
       { position: 3, ref: "values", kustomize: { components: ["../c"], patchPaths: ["p.yaml"] } },
-      { position: 4, directory: true, plugin: true },
+      { position: 4, directory: true, plugin: true, jsonnet: { libraries: ["vendor"], code: ["import 'x'", ""] } },
     ]);
   });
 

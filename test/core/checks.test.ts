@@ -10,6 +10,7 @@ const strict = sampleSettings({
   requirementsFor: (name) => ({ requireApproval: name !== "dev", requireUpToDate: false }),
 });
 const stale = { ...sampleLock("web"), planRevision: revision("0".repeat(40)) };
+const barred = [{ application: applicationName("web"), allowed: { users: ["bo"], teams: [] }, problem: undefined }];
 const obstacles = [{ application: applicationName("web"), reason: "no right" }];
 
 function facts(more: Partial<SyncFacts> = {}): SyncFacts {
@@ -20,6 +21,8 @@ function facts(more: Partial<SyncFacts> = {}): SyncFacts {
     approval: undefined,
     mergeability: "mergeable",
     autoSynced: new Set(),
+    user: { id: "1", login: "ana", bot: false },
+    barred: [],
     obstacles: [],
     plan: undefined,
     ...more,
@@ -33,6 +36,7 @@ describe("the checks of a sync come in the specification's order", () => {
     locks: [stale],
     mergeability: "conflicts",
     autoSynced: new Set([applicationName("web")]),
+    barred,
     obstacles,
   };
   test.each<[string, Partial<SyncFacts>]>([
@@ -44,6 +48,7 @@ describe("the checks of a sync come in the specification's order", () => {
       { ...everything, approval: approved, locks: [sampleLock("web")], mergeability: "unknown" },
     ],
     ["auto-sync", { ...everything, approval: approved, locks: [sampleLock("web")], mergeability: "mergeable" }],
+    ["not-allowed", { settings: strict, approval: approved, barred, obstacles }],
     ["not-deployable", { settings: strict, approval: approved, obstacles }],
   ])("%s", (reason, more) => {
     expect(checkSync(facts(more))?.reason).toBe(reason);

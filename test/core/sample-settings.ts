@@ -18,6 +18,8 @@ export function sampleSettings(more: Partial<Settings> = {}): Settings {
     crPaths: [],
     applicationRepositories: [],
     requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
+    accessTo: () => undefined,
+    notes: [],
     ...more,
   };
 }

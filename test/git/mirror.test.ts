@@ -63,11 +63,11 @@ describe("reading", () => {
       "README.md": null,
     });
     const entries = await (await mirror().open(change, host.source(1))).list(change.headRevision);
-    expect(entries.map(({ path, kind }) => `${kind} ${path}`)).toEqual([
+    expect(entries.map(({ path, kind, executable }) => `${executable ? "executable " : ""}${kind} ${path}`)).toEqual([
       "file apps/api/values.yaml",
       "symlink apps/web/link.yaml",
       "file apps/web/values.yaml",
-      "file bin/run",
+      "executable file bin/run",
     ]);
     expect(entries.every(({ blob }) => /^[0-9a-f]{40}$/.test(blob))).toBe(true);
   });
@@ -175,7 +175,7 @@ describe("reading", () => {
     const facts = { ...change, headRevision: revision(after), mergeBase: revision(before) };
     const snapshot = await mirror().open(facts, host.source(1));
     expect(await snapshot.list(facts.headRevision)).toEqual([
-      { path: "charts", kind: "submodule", blob: "2".repeat(40) },
+      { path: "charts", kind: "submodule", executable: false, blob: "2".repeat(40) },
     ]);
     expect(await snapshot.changedPaths(facts.mergeBase, facts.headRevision)).toEqual(["charts"]);
     expect(await snapshot.read(facts.headRevision, ["charts"])).toEqual(new Map());
@@ -196,6 +196,24 @@ describe("reading", () => {
       "new.yaml",
     ]);
     expect(await snapshot.changedPaths(change.headRevision, change.headRevision)).toEqual([]);
+  });
+
+  test("targets of links are read as they are, but for those that are too long or no text", async () => {
+    const change = await host.change(1, {
+      "a/link.yaml": { symlink: "../apps/web" },
+      "outside.yaml": { symlink: "/etc/passwd" },
+      "limit.yaml": { symlink: "x".repeat(4096) },
+      "wide.yaml": { symlink: "ü".repeat(2049) },
+      "long.yaml": { symlink: "x".repeat(4097) },
+      "zero.yaml": { symlink: "a\0b" },
+    });
+    const snapshot = await mirror().open(change, host.source(1));
+    expect([...(await snapshot.linkTargets(change.headRevision))]).toEqual([
+      ["a/link.yaml", "../apps/web"],
+      ["limit.yaml", "x".repeat(4096)],
+      ["outside.yaml", "/etc/passwd"],
+    ]);
+    expect(await snapshot.linkTargets(change.baseRevision)).toEqual(new Map());
   });
 
   test("the head of a fork is read from the target repository", async () => {
@@ -278,6 +296,33 @@ describe("what goes over the network", () => {
     const snapshot = await opened.open({ ...change, headRevision: revision(next) }, host.source(1));
     expect(host.requests.length - before).toBeLessThanOrEqual(3);
     expect(await snapshot.changedPaths(change.headRevision, revision(next))).toEqual(["apps/web/values.yaml"]);
+  });
+
+  test("the next head comes with its small files, in one conversation, and without large ones", async () => {
+    const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
+    const opened = mirror();
+    await opened.open(change, host.source(1));
+    const next = revision(
+      await host.commit("change-1", { "apps/web/values.yaml": "replicas: 6\n", "large.yaml": "x".repeat(100_000) }),
+    );
+    await host.setRef("refs/pull/1/head", next);
+    const snapshot = await opened.open({ ...change, headRevision: next }, host.source(1));
+    const before = host.requests.length;
+    expect((await snapshot.read(next, ["apps/web/values.yaml"])).get("apps/web/values.yaml")).toBe("replicas: 6\n");
+    expect(host.requests).toHaveLength(before);
+    expect((await snapshot.read(next, ["large.yaml"])).get("large.yaml")).toHaveLength(100_000);
+    expect(host.requests.length).toBeGreaterThan(before);
+  });
+
+  test("files of both sides come in one conversation", async () => {
+    const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n", "apps/new/values.yaml": "a: 1\n" });
+    const snapshot = await mirror().open(change, host.source(1));
+    await snapshot.list(change.headRevision);
+    const paths = ["apps/web/values.yaml", "apps/api/values.yaml", "apps/new/values.yaml"];
+    expect((await snapshot.read(change.mergeBase, paths)).size).toBe(2);
+    const before = host.requests.length;
+    expect((await snapshot.read(change.headRevision, paths)).size).toBe(3);
+    expect(host.requests).toHaveLength(before);
   });
 
   test("many change requests of one repository are opened side by side", async () => {

@@ -9,7 +9,8 @@ test("another origin than the configured one is never asked", async () => {
     origin: "https://api.github.com",
     clock: skippingClock(),
     requestTimeoutMs: 1000,
-    mayRepeat: () => false,
+    isRead: () => false,
+    content: { perMinute: 80, perHour: 500, includes: () => true },
     followsOwnRedirects: true,
   });
   await expect(hostFetch("http://127.0.0.1:1/next?page=2")).rejects.toMatchObject({

@@ -4,7 +4,8 @@ import type { Application, ApplicationSpec, LiveApplication, Manifest } from "..
 import { applicationName, type ApplicationName, type Revision } from "../../src/core/brand.js";
 import { DeployerFailure } from "../../src/core/errors.js";
 import { isJsonObject } from "../../src/core/json.js";
-import type { Deployer, Naming, RenderRequest, SyncRequest } from "../../src/core/ports.js";
+import type { LiveState } from "../../src/core/live-state.js";
+import type { Deployer, Naming, RenderRequest, SetId, SyncLookup, SyncRequest } from "../../src/core/ports.js";
 import type { SyncOutcome } from "../../src/core/result.js";
 import type { Delay } from "./delay.js";
 import type { MemoryRepositories } from "./memory-repositories.js";
@@ -26,6 +27,8 @@ export class MemoryDeployer implements Deployer {
   readonly syncs: SyncRequest[] = [];
   readonly #applications = new Map<ApplicationName, LiveApplication>();
   readonly #operations = new Set<ApplicationName>();
+  /** The last operation of each application that came to an end. */
+  readonly #ended = new Map<ApplicationName, { readonly run: string; readonly outcome: SyncOutcome }>();
 
   constructor(
     private readonly repositories: MemoryRepositories,
@@ -92,9 +95,27 @@ export class MemoryDeployer implements Deployer {
     return manifests;
   }
 
+  async renderingSettings(): Promise<string> {
+    return "";
+  }
+
+  /** Nothing runs in its cluster. */
+  async liveResources(): Promise<LiveState> {
+    return { resources: [], stale: undefined };
+  }
+
   /** Its sets generate nothing. */
   async expandApplicationSet(): Promise<readonly Application[]> {
     return [];
+  }
+
+  /** It runs no sets. */
+  async findApplicationSet(): Promise<undefined> {
+    return undefined;
+  }
+
+  async applicationsOfSet({ name }: SetId): Promise<readonly ApplicationName[]> {
+    return [...this.#applications.values()].filter((one) => one.owningSet === name).map((one) => one.name);
   }
 
   async updateSpec(application: Application, spec: ApplicationSpec): Promise<void> {
@@ -114,11 +135,26 @@ export class MemoryDeployer implements Deployer {
       this.syncs.push(request);
       await this.delay();
       await this.delay();
-      const success = { kind: "succeeded", message: "", resources: [], pruneSkipped: 0, health: "Healthy" } as const;
-      return this.faults.sync?.(request) ?? success;
+      const success = {
+        kind: "succeeded",
+        message: "",
+        resources: [],
+        pruneSkipped: 0,
+        health: "Healthy",
+        unhealthy: [],
+      } as const;
+      const outcome = this.faults.sync?.(request) ?? success;
+      this.#ended.set(name, { run: request.run, outcome });
+      return outcome;
     } finally {
       this.#operations.delete(name);
     }
+  }
+
+  async findOutcome({ application, run }: SyncLookup): Promise<SyncOutcome | undefined> {
+    await this.delay();
+    const ended = this.#ended.get(application.name);
+    return ended?.run === run ? ended.outcome : undefined;
   }
 
   async sweep(): Promise<number> {

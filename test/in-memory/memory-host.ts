@@ -2,7 +2,7 @@ import type { Approval } from "../../src/core/approval.js";
 import type { RepositoryName, Revision } from "../../src/core/brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../src/core/change-request.js";
 import { HostFailure } from "../../src/core/errors.js";
-import type { CloneSource, CodeHost, MergeOutcome, OwnComment } from "../../src/core/ports.js";
+import type { CloneSource, CodeHost, CommitStatus, MergeOutcome, OwnComment, Reaction } from "../../src/core/ports.js";
 import type { User } from "../../src/core/user.js";
 import type { HostId } from "../../src/names.js";
 import type { Delay } from "./delay.js";
@@ -22,8 +22,21 @@ interface Held {
   readonly author: User;
   readonly mergeBase: Revision;
   readonly comments: OwnComment[];
+  readonly reactions: SeenReaction[];
+  /** Ids of the comments that are folded away as outdated. */
+  readonly minimised: Set<string>;
+  readonly statuses: SeenStatus[];
   /** Logins of those who approved the present head. */
   approvers: readonly string[];
+}
+
+interface SeenReaction {
+  readonly commentId: string;
+  readonly reaction: Reaction;
+}
+
+interface SeenStatus extends CommitStatus {
+  readonly revision: Revision;
 }
 
 /** One repository's change requests on a code host, held in memory; its base branch is `main`. */
@@ -32,6 +45,8 @@ export class MemoryHost implements CodeHost {
   readonly url: string;
   readonly #options: MemoryHostOptions;
   readonly #changes: Held[] = [];
+  /** Logins by lower-case name of a team or group. */
+  readonly #teams = new Map<string, ReadonlySet<string>>();
 
   constructor(options: MemoryHostOptions) {
     this.#options = options;
@@ -42,7 +57,16 @@ export class MemoryHost implements CodeHost {
   /** Opens a change request from the tip of `main`. */
   open(changes: FileChanges, author: User): ChangeRequestRef {
     const mergeBase = this.#options.repositories.tip("main");
-    this.#changes.push({ state: "open", author, mergeBase, comments: [], approvers: [] });
+    this.#changes.push({
+      state: "open",
+      author,
+      mergeBase,
+      comments: [],
+      reactions: [],
+      minimised: new Set(),
+      statuses: [],
+      approvers: [],
+    });
     const number = this.#changes.length;
     this.push(number, changes);
     return this.ref(number);
@@ -58,6 +82,10 @@ export class MemoryHost implements CodeHost {
 
   approve(number: number, ...logins: readonly string[]): void {
     this.#held(number).approvers = logins;
+  }
+
+  setTeam(team: string, ...logins: readonly string[]): void {
+    this.#teams.set(team.toLowerCase(), new Set(logins));
   }
 
   /** False when it is not open, or not closed, or cannot be merged. */
@@ -78,6 +106,19 @@ export class MemoryHost implements CodeHost {
 
   commentsOf(number: number): readonly string[] {
     return this.#held(number).comments.map(({ body }) => body);
+  }
+
+  reactionsOf(number: number): readonly SeenReaction[] {
+    return this.#held(number).reactions;
+  }
+
+  isMinimised(number: number, commentId: string): boolean {
+    return this.#held(number).minimised.has(commentId);
+  }
+
+  /** Every status that was set, oldest first. */
+  statusesOf(number: number): readonly SeenStatus[] {
+    return this.#held(number).statuses;
   }
 
   ref(number: number): ChangeRequestRef {
@@ -159,6 +200,32 @@ export class MemoryHost implements CodeHost {
     const index = comments.findIndex(({ id }) => id === commentId);
     if (index === -1) throw new HostFailure("not-found", "the comment does not exist");
     comments[index] = { id: commentId, body };
+  }
+
+  commentUrl(change: ChangeRequest, commentId: string): string {
+    return `${change.webUrl}#note_${commentId}`;
+  }
+
+  async react({ number }: ChangeRequestRef, commentId: string, reaction: Reaction): Promise<void> {
+    await this.#options.delay();
+    const { reactions } = this.#held(number);
+    const known = reactions.some((one) => one.commentId === commentId && one.reaction === reaction);
+    if (!known) reactions.push({ commentId, reaction });
+  }
+
+  async minimise({ number }: ChangeRequestRef, commentId: string): Promise<void> {
+    await this.#options.delay();
+    this.#held(number).minimised.add(commentId);
+  }
+
+  async setStatus({ number, headRevision }: ChangeRequest, status: CommitStatus): Promise<void> {
+    await this.#options.delay();
+    this.#held(number).statuses.push({ ...status, revision: headRevision });
+  }
+
+  async belongsToAny(_change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean> {
+    await this.#options.delay();
+    return teams.some((team) => this.#teams.get(team.toLowerCase())?.has(user.login));
   }
 
   async merge(change: ChangeRequest): Promise<MergeOutcome> {

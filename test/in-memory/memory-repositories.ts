@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { revision, type Revision } from "../../src/core/brand.js";
 import type { ChangeRequest } from "../../src/core/change-request.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/errors.js";
-import type { CloneSource, Repositories, RepositorySnapshot } from "../../src/core/ports.js";
+import type { CloneSource, CommitSummary, Repositories, RepositorySnapshot } from "../../src/core/ports.js";
 import type { Delay } from "./delay.js";
 
 /** The files of a commit: path to text. */
@@ -13,6 +13,8 @@ export type FileChanges = Readonly<Record<string, string | null>>;
 /** One repository with its commits and refs, held in memory. */
 export class MemoryRepositories implements Repositories {
   readonly #commits = new Map<Revision, Files>();
+  /** First parents. */
+  readonly #parents = new Map<Revision, Revision>();
   readonly #refs = new Map<string, Revision>();
 
   constructor(private readonly delay: Delay) {}
@@ -22,6 +24,8 @@ export class MemoryRepositories implements Repositories {
     const text = JSON.stringify([this.#commits.size, files]);
     const made = revision(createHash("sha1").update(text).digest("hex"));
     this.#commits.set(made, files);
+    const parent = this.#refs.get(ref) ?? this.#refs.get("main");
+    if (parent !== undefined) this.#parents.set(made, parent);
     this.#refs.set(ref, made);
     return made;
   }
@@ -46,6 +50,24 @@ export class MemoryRepositories implements Repositories {
       .sort();
   }
 
+  /** Commits of `to` and before it that do not come before `from`, newest first. */
+  between(from: Revision, to: Revision): readonly CommitSummary[] {
+    const known = new Set(this.#withAncestors(from));
+    return this.#withAncestors(to)
+      .filter((id) => !known.has(id))
+      .map((id) => {
+        const parent = this.#parents.get(id);
+        const paths = parent === undefined ? Object.keys(this.filesAt(id)).sort() : this.changed(parent, id);
+        return { id, subject: "Change", paths };
+      });
+  }
+
+  #withAncestors(tip: Revision): readonly Revision[] {
+    const found: Revision[] = [];
+    for (let id: Revision | undefined = tip; id !== undefined; id = this.#parents.get(id)) found.push(id);
+    return found;
+  }
+
   async open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot> {
     await this.delay();
     signal?.throwIfAborted();
@@ -58,6 +80,7 @@ export class MemoryRepositories implements Repositories {
         return files.map(([path, text]) => ({
           path,
           kind: "file",
+          executable: false,
           blob: createHash("sha1").update(text).digest("hex"),
         }));
       },
@@ -74,6 +97,14 @@ export class MemoryRepositories implements Repositories {
       changedPaths: async (from, to) => {
         await this.delay();
         return this.changed(from, to);
+      },
+      linkTargets: async () => {
+        await this.delay();
+        return new Map();
+      },
+      commitsBetween: async (from, to) => {
+        await this.delay();
+        return { commits: this.between(from, to), complete: true };
       },
     };
   }

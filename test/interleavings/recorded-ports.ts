@@ -58,9 +58,14 @@ export class Recorder {
       listApplications: (signal) => deployer.listApplications(signal),
       findApplication: (name, signal) => deployer.findApplication(name, signal),
       renderManifests: (request, signal) => deployer.renderManifests(request, signal),
+      renderingSettings: () => deployer.renderingSettings(),
+      liveResources: (application, signal) => deployer.liveResources(application, signal),
       expandApplicationSet: (set, signal) => deployer.expandApplicationSet(set, signal),
+      findApplicationSet: (set, signal) => deployer.findApplicationSet(set, signal),
+      applicationsOfSet: (set, signal) => deployer.applicationsOfSet(set, signal),
       updateSpec: (application, spec) => deployer.updateSpec(application, spec),
       sweep: (now) => deployer.sweep(now),
+      findOutcome: (lookup) => deployer.findOutcome(lookup),
       sync: async (request) => {
         const start = this.now();
         try {

@@ -4,6 +4,7 @@ import { createManifestScanner, type ManifestScanner } from "../../src/core/dete
 import { StoreUnavailable } from "../../src/core/errors.js";
 import type { HostEvent } from "../../src/core/event.js";
 import type { EventQueue, LockStore } from "../../src/core/ports.js";
+import { createRenderCache } from "../../src/core/render-cache.js";
 import { handleEvent } from "../../src/handle-event.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { reconcile } from "../../src/reconcile.js";
@@ -97,10 +98,13 @@ class World {
       locks: this.#recorder.locks(replaceLocks(own.locks, delay)),
       plans: own.plans,
       deployments: own.deployments,
+      audit: own.audit,
       scanner,
+      renders: createRenderCache(systemClock),
       clock: systemClock,
       log: this.#log,
       temporaryApps: "auto",
+      diffMode: "branch",
       newRun: () => String((this.#sent += 1)),
     });
     const queue = (dependencies: Dependencies) =>
@@ -163,7 +167,8 @@ class World {
     await this.rest();
     const { history } = this.#recorder;
     // A machine that stands still for half a second loses calls to the store; the service cleans up after those.
-    if (history.some((one) => one.kind !== "sync" && one.outcome === undefined)) {
+    const lostCalls = history.some((one) => one.kind !== "sync" && one.outcome === undefined);
+    if (lostCalls || this.#log.lines.some(({ fields }) => fields.err instanceof StoreUnavailable)) {
       await reconcile({ ...this.#dependencies, queue: this.#queues[0] });
       await this.rest();
     }

@@ -7,6 +7,8 @@ import { loadServerConfig } from "../../src/config/server.js";
 import type { HostId } from "../../src/names.js";
 import type { Stores } from "../../src/store/stores.js";
 import type { JumpClock } from "../jump-clock.js";
+import { keepLog, keepsLogs } from "../secrets-in-logs/kept-logs.js";
+import { registerSecretFields } from "../secrets-in-logs/secrets-of.js";
 import type { ApplicationOptions } from "./resources.js";
 
 export const SECRET = "sandbox-webhook-secret";
@@ -57,13 +59,21 @@ export function configFor(world: SandboxWorld, options: BotOptions) {
       ? {}
       : { hostb: { url: world.gitlab.url, token: GITLAB_TOKEN, webhook_secret: SECRET } }),
   };
+  registerSecretFields(sections);
+  registerSecretFields(config);
   const laid = Object.keys(config).length === 0 ? [] : [{ name: "test.yaml", text: stringify(config) }];
   const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(sections) }, ...laid], {});
   if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
   return loaded.config;
 }
 
+/** At level debug wherever somebody looks at the lines: the scenario, or the search for secrets behind the whole run. */
 export function loggerFor({ log }: BotOptions) {
-  if (log === undefined) return pino({ level: process.env.SVC_TEST_LOG ?? "silent" });
-  return pino({ level: "debug" }, { write: log });
+  const shown = process.env.SVC_TEST_LOG;
+  if (shown !== undefined && log === undefined) return pino({ level: shown });
+  const write = (line: string) => {
+    keepLog(line);
+    log?.(line);
+  };
+  return pino({ level: log !== undefined || keepsLogs() ? "debug" : "silent" }, { write });
 }

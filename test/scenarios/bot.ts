@@ -9,6 +9,7 @@ import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import type { Stores } from "../../src/store/stores.js";
 import { recordExchanges } from "../contract-replay/recording.js";
 import { JumpClock } from "../jump-clock.js";
+import { registerAuthorizations, registerSecretObjects } from "../secrets-in-logs/secrets-of.js";
 import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
 import { applicationResource, asYaml, configMap, repositoryOf, type ApplicationOptions } from "./resources.js";
 
@@ -49,6 +50,7 @@ async function furnish(world: SandboxWorld, options: BotOptions): Promise<Bot> {
   const cloneUrl = `${forge.url}/${REPOSITORY}.git`;
   const resources = options.resources?.(cloneUrl) ?? {};
   const files = { ...repositoryOf(applications, cloneUrl, resources), ...options.files?.(cloneUrl) };
+  registerSecretObjects(files);
   await forge.createRepository(REPOSITORY, withoutNull(files));
   for (const login of ["ana", "bo"]) forge.setAccess(REPOSITORY, login, "write");
   for (const name of applications) {
@@ -106,6 +108,7 @@ export class Bot {
 
   /** Opens a change request by `ana` and waits for what follows. */
   async open(changes: FileChanges, more: Partial<OpenRequest> = {}): Promise<number> {
+    registerSecretObjects(changes);
     const number = await this.forge.open({ repository: REPOSITORY, by: "ana", changes, ...more });
     await this.idle();
     return number;
@@ -118,6 +121,7 @@ export class Bot {
   }
 
   async push(number: number, changes: FileChanges): Promise<string> {
+    registerSecretObjects(changes);
     const commit = await this.forge.push(REPOSITORY, number, changes);
     await this.idle();
     return commit;
@@ -231,6 +235,7 @@ export class Bot {
         expect(this.changes().filter((change) => !this.#expected.has(change))).toEqual([]);
       }
     } finally {
+      registerAuthorizations(this.forge.requests);
       await this.service.close();
       await this.world.stop();
     }

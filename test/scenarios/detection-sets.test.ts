@@ -1,38 +1,16 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { planned } from "./plan-comment.js";
-import { asYaml, configMap } from "./resources.js";
+import { configMap } from "./resources.js";
+import { git, names, shops } from "./sets.js";
 
 jest.setTimeout(60_000);
 
-/** An ApplicationSet that makes an application `shop-<name>` for each name that its generator gives. */
-function shops(repoURL: string, generator: object, name = "{{ .name }}"): string {
-  return asYaml({
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "ApplicationSet",
-    metadata: { name: "shops" },
-    spec: {
-      goTemplate: true,
-      generators: [generator],
-      template: {
-        metadata: { name: `shop-${name}` },
-        spec: {
-          project: "default",
-          source: { repoURL, targetRevision: "main", path: `shops/${name}` },
-          destination: { server: "https://kubernetes.default.svc", namespace: "guestbook" },
-        },
-      },
-    },
-  });
-}
-
-const list = (...names: readonly string[]) => ({ list: { elements: names.map((name) => ({ name })) } });
-
 describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
   test("a changed ApplicationSet shows which applications would be added or removed", async () => {
-    const bot = await startBot({ host, files: (url) => ({ "sets/shops.yaml": shops(url, list("de", "fr")) }) });
+    const bot = await startBot({ host, files: (url) => ({ "sets/shops.yaml": shops(url, names("de", "fr")) }) });
     const url = bot.forge.cloneUrl("acme/deploy");
-    const one = await bot.open({ "sets/shops.yaml": shops(url, list("de", "it")) });
+    const one = await bot.open({ "sets/shops.yaml": shops(url, names("de", "it")) });
     const comment = bot.lastComment(one);
     expect(comment).toContain("### ApplicationSet: `shops`\n\n- adds `shop-it`\n- removes `shop-fr`\n");
     expect(comment).toContain("**Source file:** `sets/shops.yaml`");
@@ -47,11 +25,9 @@ describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
     const bot = await startBot({
       host,
       files: (url) => ({
-        "sets/shops.yaml": shops(
-          url,
-          { git: { repoURL: url, revision: "main", directories: [{ path: "shops/*" }] } },
-          "{{ .path.basename }}",
-        ),
+        "sets/shops.yaml": shops(url, git(url, { directories: [{ path: "shops/*" }] }), {
+          name: "{{ .path.basename }}",
+        }),
         "shops/de/configmap.yaml": configMap("de", { value: "1" }),
       }),
     });
@@ -63,12 +39,12 @@ describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
   test("an ApplicationSet that cannot be expanded says why and hides no application", async () => {
     const bot = await startBot({
       host,
-      files: (url) => ({ "sets/shops.yaml": shops(url, list("de")) }),
+      files: (url) => ({ "sets/shops.yaml": shops(url, names("de")) }),
       config: ({ argocd }) => ({ deployer: { token: argocd.addAccount("small", { permissions: "get+sync" }) } }),
     });
     const url = bot.forge.cloneUrl("acme/deploy");
     const one = await bot.open({
-      "sets/shops.yaml": shops(url, list("it")),
+      "sets/shops.yaml": shops(url, names("it")),
       "apps/web/configmap.yaml": configMap("web", { value: "2" }),
     });
     expect(bot.lastComment(one)).toContain("### ApplicationSet: `shops`\n\n**Changes:** could not be previewed");

@@ -1,5 +1,6 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { section } from "./plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
 
 jest.setTimeout(60_000);
@@ -25,7 +26,7 @@ function withParent(host: Bot["host"], automated?: object): Promise<Bot> {
 }
 
 describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
-  test("a changed definition that belongs to an ApplicationSet is refused with the owner's name; its content alone is deployed", async () => {
+  test("a changed definition that belongs to an ApplicationSet is shown with the owner's name and not deployed; its content alone is deployed", async () => {
     const bot = await startBot({
       host,
       prepare: ({ argocd }, forge) => {
@@ -41,9 +42,12 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
       },
     });
     const one = await bot.open({ ...bot.moved("web"), ...changeOf(["api"]) });
-    expect(bot.lastComment(one)).toContain(
-      "- `web`: its definition belongs to the ApplicationSet shops, which would put back a changed one: the change takes effect at the merge",
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("+  value: apps/moved");
+    expect(web).toContain(
+      "**Status:** Not locked\n\nNot deployed by a sync: its definition belongs to the ApplicationSet shops, which would put back a changed one: the change takes effect at the merge",
     );
+    expect(await bot.locked(one)).toEqual(["api"]);
     bot.expectChanges("sync api", "sync web");
     await bot.comment(one, "svc sync");
     expect(bot.changes()).toEqual(["sync api"]);
@@ -52,11 +56,11 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
     expect(bot.liveValue("web")).toBe("2");
   });
 
-  test("a changed definition under a parent with self-heal is refused with the parent's name", async () => {
+  test("a changed definition under a parent with self-heal is shown with the parent's name and not deployed", async () => {
     const bot = await withParent(host, { selfHeal: true });
     const one = await bot.open(bot.moved("web"));
-    expect(bot.lastComment(one)).toContain(
-      "- `web`: its definition belongs to the application root, which has self-heal",
+    expect(section(bot.lastComment(one), "web")).toContain(
+      "**Status:** Not locked\n\nNot deployed by a sync: its definition belongs to the application root, which has self-heal",
     );
     await bot.comment(one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("Not locked by this PR: `web`.");

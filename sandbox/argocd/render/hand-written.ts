@@ -3,8 +3,8 @@ import type { Source } from "../resource.js";
 import { cleanPath } from "./paths.js";
 
 /**
- * Whose manifests a case brings along: those of an application by its name (all of its sources), or those of every
- * source that reads this path, whatever its application is called.
+ * Whose manifests a case brings along: those of an application by its name (all of its sources), outside the control-plane
+ * namespace also as `<namespace>_<name>`, or those of every source that reads this path, whatever its application is called.
  */
 export type ManifestsOf = string | { readonly path: string; readonly repoURL?: string };
 

@@ -43,6 +43,9 @@ export async function renderSource(
   if (source.chart !== undefined) {
     throw unknown(`failed to fetch chart: no manifests were given for chart ${source.chart} ${revision}`);
   }
+  if (source.repoURL.startsWith("oci://")) {
+    throw unknown(`failed to fetch OCI image: no manifests were given for ${source.repoURL} ${revision}`);
+  }
   const references = await openReferences(at, all, repositories);
   const checkout = await Checkout.open(repositories.at(source.repoURL), source.repoURL, revision, source.path ?? "");
   const merged = await withOverrides(checkout, source, rendered.instance);

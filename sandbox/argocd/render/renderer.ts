@@ -32,12 +32,13 @@ export class Renderer {
     readonly handWritten: HandWritten,
   ) {}
 
-  /** Commit ids of Git sources; a chart's version stays as it is. */
+  /** Commit ids of Git sources; the version of a chart or of an OCI image stays as it is. */
   async resolve(sources: readonly Source[], revisions: readonly (string | undefined)[] = []): Promise<SourceAt[]> {
     return Promise.all(
       sources.map(async (source, index) => {
         const wanted = revisions[index] ?? source.targetRevision;
-        if (source.chart !== undefined) return { source, revision: wanted ?? "" };
+        const versioned = source.chart !== undefined || source.repoURL.startsWith("oci://");
+        if (versioned) return { source, revision: wanted ?? "" };
         try {
           return { source, revision: await this.repositories.at(source.repoURL).resolve(wanted) };
         } catch (error) {
@@ -50,7 +51,9 @@ export class Renderer {
   /** @throws {SourceFailure} for the first source that cannot be rendered. */
   async render(rendered: Rendered, sources: readonly SourceAt[]): Promise<RenderResult> {
     const revisions = sources.map(({ revision }) => revision);
-    const written = this.handWritten.ofApplication(rendered.name, revisions);
+    const { instance, name } = rendered;
+    const ofInstance = this.handWritten.ofApplication(instance, revisions);
+    const written = ofInstance ?? this.handWritten.ofApplication(name, revisions);
     if (written !== undefined) return { manifests: written, types: sources.map(() => "Directory") };
     const results: RenderedSource[] = [];
     for (const [index, at] of sources.entries()) {

@@ -121,6 +121,19 @@ function pullFields(world: World, token: InstallationToken, pull: Pull): Resolve
         args,
       );
     },
+    reviewRequests: (args: PageArguments) =>
+      connection(
+        "reviewRequests",
+        [...pull.reviewRequests].map((person) => ({
+          __typename: "ReviewRequest",
+          id: nodeId("RR", `${pull.id}:${person.id}`),
+          databaseId: person.id,
+          // Code owners are asked for a review by GitHub itself.
+          asCodeOwner: repository.codeOwners.includes(person),
+          requestedReviewer: actor(world, person),
+        })),
+        args,
+      ),
     reviews: (args: PageArguments & { states?: readonly string[] | null }) => {
       const reviews = pull.reviews.filter(({ state }) => args.states?.includes(state) ?? true);
       return connection(

@@ -1,6 +1,7 @@
 import { exampleMember, rewritten, type JsonObject } from "../examples.js";
 import { isPull, nodeId, type Comment, type Issue, type Pull, type World } from "../world.js";
 import { associationOf, renderLabel } from "./pull.js";
+import { reactionRollup } from "./reaction.js";
 import { renderApp, renderUser } from "./user.js";
 
 export function renderComment(world: World, issue: Issue | Pull, comment: Comment): JsonObject {
@@ -19,7 +20,7 @@ export function renderComment(world: World, issue: Issue | Pull, comment: Commen
     author_association: associationOf(world, issue.repository, comment.author),
     performed_via_github_app: comment.viaApp ? renderApp(world) : null,
     body: comment.body,
-    reactions: noReactions(`${url}/reactions`),
+    reactions: reactionRollup(`${url}/reactions`, comment.reactions),
   };
 }
 
@@ -52,7 +53,7 @@ export function renderIssue(world: World, issue: Issue | Pull): JsonObject {
     closed_at: issue.closedAt ?? null,
     author_association: associationOf(world, issue.repository, issue.author),
     body: null,
-    reactions: noReactions(`${api}/issues/${issue.number}/reactions`),
+    reactions: reactionRollup(`${api}/issues/${issue.number}/reactions`, []),
     performed_via_github_app: null,
     state_reason: null,
     ...(isPull(issue)
@@ -68,8 +69,4 @@ export function renderIssue(world: World, issue: Issue | Pull): JsonObject {
         }
       : {}),
   };
-}
-
-function noReactions(url: string): JsonObject {
-  return { url, total_count: 0, "+1": 0, "-1": 0, laugh: 0, hooray: 0, confused: 0, heart: 0, rocket: 0, eyes: 0 };
 }

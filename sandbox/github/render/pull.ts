@@ -37,7 +37,7 @@ export function renderSimplePull(world: World, pull: Pull): JsonObject {
     merge_commit_sha: pull.merged?.commit ?? null,
     assignee: null,
     assignees: [],
-    requested_reviewers: [],
+    requested_reviewers: [...pull.reviewRequests].map((person) => renderUser(world, person)),
     requested_teams: [],
     labels: pull.labels.map((name) => renderLabel(world, pull, name)),
     milestone: null,

@@ -70,6 +70,7 @@ function createComment(call: Call): Answer {
     body: bodyOf(call),
     edited: false,
     minimizedReason: undefined,
+    reactions: [],
   };
   issue.comments.push(comment);
   announce.comment(issue, comment, undefined);

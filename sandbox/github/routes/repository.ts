@@ -91,7 +91,7 @@ function inUrl(name: string): string {
 
 /** Required reviews are a rule of the default branch, which makes it a protected one. */
 function requiresReviews(repository: Repository, branch: string): boolean {
-  return repository.requiredReviews > 0 && branch === repository.defaultBranch;
+  return (repository.requiredReviews > 0 || repository.codeOwners.length > 0) && branch === repository.defaultBranch;
 }
 
 async function getRef({ world, repository, params }: Call): Promise<Answer> {

@@ -5,7 +5,11 @@ import { draftTitle, isDraft, type MergeRequest } from "../model/merge-request.j
 import type { Person } from "../model/people.js";
 import { addVersion, readHead } from "./heads.js";
 
-export async function closeMergeRequest(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
+export async function closeMergeRequest(
+  instance: Instance,
+  merge: MergeRequest,
+  by: Person = merge.author,
+): Promise<void> {
   if (merge.state !== "opened") throw new Error(`!${merge.iid} is ${merge.state} and cannot be closed`);
   merge.state = "closed";
   merge.closedBy = by;
@@ -14,7 +18,11 @@ export async function closeMergeRequest(instance: Instance, merge: MergeRequest,
 }
 
 /** Commits that were pushed while it was closed count from now on. */
-export async function reopenMergeRequest(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
+export async function reopenMergeRequest(
+  instance: Instance,
+  merge: MergeRequest,
+  by: Person = merge.author,
+): Promise<void> {
   if (merge.state !== "closed") throw new Error(`!${merge.iid} is ${merge.state} and cannot be reopened`);
   merge.state = "opened";
   merge.closedBy = merge.closedAt = undefined;
@@ -34,11 +42,12 @@ export async function setTitle(instance: Instance, merge: MergeRequest, by: Pers
   });
 }
 
-export async function setDraft(instance: Instance, merge: MergeRequest, by: Person, draft: boolean): Promise<void> {
-  await setTitle(instance, merge, by, draftTitle(merge.title, draft));
+export async function setDraft(instance: Instance, merge: MergeRequest, draft: boolean): Promise<void> {
+  await setTitle(instance, merge, merge.author, draftTitle(merge.title, draft));
 }
 
-export async function setTarget(instance: Instance, merge: MergeRequest, by: Person, branch: string): Promise<void> {
+export async function setTarget(instance: Instance, merge: MergeRequest, branch: string): Promise<void> {
+  const by = merge.author;
   const previous = merge.targetBranch;
   if ((await instance.store.resolve(merge.project.path, `refs/heads/${branch}`)) === undefined) {
     throw new Error(`${merge.project.path} has no branch ${branch}`);
@@ -48,7 +57,8 @@ export async function setTarget(instance: Instance, merge: MergeRequest, by: Per
   await changed(instance, merge, by, "update", { target_branch: { previous, current: branch } });
 }
 
-export async function addLabel(instance: Instance, merge: MergeRequest, by: Person, title: string): Promise<void> {
+export async function addLabel(instance: Instance, merge: MergeRequest, title: string): Promise<void> {
+  const by = merge.author;
   const bodies = (): object[] => merge.labels.map((label) => labelBody(merge.project, label));
   const previous = bodies();
   const updatedBefore = merge.updatedBy?.id ?? null;

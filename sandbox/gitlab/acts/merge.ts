@@ -24,6 +24,7 @@ export async function mergeNow(
 ): Promise<void> {
   const { project, targetBranch, head } = merge;
   const { squash = false } = wishes;
+  if (merge.state !== "opened") throw new Error(`!${merge.iid} of ${project.path} is ${merge.state}`);
   merge.state = "locked";
   try {
     const message = (squash ? wishes.squashMessage : wishes.mergeMessage) ?? defaultMessage(merge, squash);

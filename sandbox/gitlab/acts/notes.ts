@@ -21,6 +21,13 @@ export async function addNote(
   return note;
 }
 
+/** One comment by its id; what GitLab itself noted down is none. */
+export function commentOf(merge: MergeRequest, id: string): Note {
+  const note = merge.notes.find((one) => String(one.id) === id && !one.system);
+  if (note === undefined) throw new Error(`!${merge.iid} of ${merge.project.path} has no comment ${id}`);
+  return note;
+}
+
 /** Quick actions work in an edited note as well. */
 export async function editNote(
   instance: Instance,
@@ -61,6 +68,7 @@ function newNote(
     createdAt,
     updatedAt: createdAt,
     updatedBy: undefined,
+    awards: [],
     body,
     system: options.system ?? false,
     internal: options.internal ?? false,

@@ -22,6 +22,9 @@ export function newProject(
     forkOf: options.forkOf,
     members: new Map(),
     protectedBranches: new Set([defaultBranch]),
+    statuses: [],
+    approvalsRequired: undefined,
+    codeOwners: [],
     mergeRequestCount: 0,
     issueCount: 0,
   };
@@ -98,6 +101,7 @@ function newMergeRequest(
     mergeCommit: undefined,
     squashCommit: undefined,
     conflicts: undefined,
+    pipeline: undefined,
     pendingReads: 0,
     syncingReads: 0,
   };

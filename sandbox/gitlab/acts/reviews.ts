@@ -16,7 +16,7 @@ function refuseOutsider(merge: MergeRequest, by: Person): void {
  * A person with the role Developer or above approves. Whose earlier approval still stands revokes it first, as the page asks them to. `approval` is
  * sent while more approvals are needed, `approved` once all rules are met.
  */
-export async function approve(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
+async function approve(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
   refuseOutsider(merge, by);
   if (merge.syncingReads > 0) {
     merge.syncingReads = 0;
@@ -30,16 +30,38 @@ export async function approve(instance: Instance, merge: MergeRequest, by: Perso
 }
 
 /** A person asks for changes, which takes their approval back. */
-export async function requestChanges(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
+async function requestChanges(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
   if (merge.approvals.has(by.id)) await revoke(instance, merge, by, "requested_changes");
   await reviewed(instance, merge, by, "requested_changes");
   await sendMergeRequestHook(instance, merge, { by, action: "update" });
 }
 
 /** A person submits a review without a verdict. */
-export async function submitReview(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
+async function submitReview(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
   await reviewed(instance, merge, by, "reviewed");
   await sendMergeRequestHook(instance, merge, { by, action: "update" });
+}
+
+/** What a person says about a merge request. */
+export async function giveReview(
+  instance: Instance,
+  merge: MergeRequest,
+  by: Person,
+  verdict: "approve" | "request-changes" | "comment",
+): Promise<void> {
+  switch (verdict) {
+    case "approve":
+      return approve(instance, merge, by);
+    case "request-changes":
+      return requestChanges(instance, merge, by);
+    case "comment":
+      return submitReview(instance, merge, by);
+  }
+}
+
+/** The author asks somebody for a review. */
+export function requestReview(instance: Instance, merge: MergeRequest, person: Person): void {
+  merge.reviewers.set(person.id, { person, since: instance.now(), state: "unreviewed" });
 }
 
 /** "Reset approvals on push": GitLab drops them all, some time after the push. */

@@ -1,5 +1,6 @@
 import type { Router } from "express";
 import type { Instance } from "../model/instance.js";
+import { accessLevels } from "../model/project.js";
 import { ApiFailure, serve, type Answer } from "./call.js";
 import * as endpoints from "./endpoints.js";
 import { showProject } from "./present-project.js";
@@ -53,6 +54,16 @@ export function accountRoutes(router: Router, instance: Instance): void {
       const person = instance.people.withId(Number(id));
       if (level === undefined || person === undefined) throw new ApiFailure(404, "404 Not found");
       return { body: showMember(instance, person, level) };
+    }),
+  );
+  router.get(
+    endpoints.showGroupMember.path,
+    serve(instance, endpoints.showGroupMember, (call) => {
+      const members = instance.groups.get(call.param("id").toLowerCase());
+      if (members === undefined) throw new ApiFailure(404, "404 Group Not Found");
+      const person = [...members].find(({ id }) => String(id) === call.param("user"));
+      if (person === undefined) throw new ApiFailure(404, "404 Not found");
+      return { body: showMember(instance, person, accessLevels.write) };
     }),
   );
 }

@@ -4,9 +4,11 @@ import { z } from "zod";
 import type { Instance } from "../model/instance.js";
 import { accountRoutes } from "./account-routes.js";
 import { approvalRoutes } from "./approval-routes.js";
+import { awardRoutes } from "./award-routes.js";
 import { mergeRequestRoutes } from "./merge-request-routes.js";
 import { noteRoutes } from "./note-routes.js";
 import { repositoryRoutes } from "./repository-routes.js";
+import { statusRoutes } from "./status-routes.js";
 
 /** The REST API below `/api/v4`, as far as this sandbox has it; everything else there is 404 and a violation. */
 export function apiRouter(instance: Instance): Router {
@@ -16,6 +18,8 @@ export function apiRouter(instance: Instance): Router {
   mergeRequestRoutes(router, instance);
   approvalRoutes(router, instance);
   noteRoutes(router, instance);
+  awardRoutes(router, instance);
+  statusRoutes(router, instance);
   repositoryRoutes(router, instance);
   router.use("/api/v4", (request, response) => {
     instance.violations.push(`${request.method} ${request.originalUrl}: there is no such endpoint`);

@@ -4,10 +4,12 @@ import type {
   MergeRequestReviewerSchema,
 } from "@gitbeaker/rest";
 import type { Router } from "express";
+import { approvalRules } from "../model/approval-rules.js";
 import { approvalVerdict } from "../model/approval-verdict.js";
 import type { Instance } from "../model/instance.js";
 import type { MergeRequest, Reviewer } from "../model/merge-request.js";
 import { mergeStatus } from "../model/mergeability.js";
+import type { Person } from "../model/people.js";
 import { ApiFailure, serve } from "./call.js";
 import * as endpoints from "./endpoints.js";
 import type { Members } from "./members.js";
@@ -82,23 +84,22 @@ function showApprovals(instance: Instance, merge: MergeRequest): CoreApprovals |
 
 function rules(instance: Instance, merge: MergeRequest): object[] {
   if (instance.edition !== "premium") return [];
-  const approvers = [...merge.approvals.values()].map(({ by }) => showUser(instance, by));
-  return [
-    {
-      id: 1,
-      name: "Deployments",
-      rule_type: "regular",
-      eligible_approvers: [],
-      approvals_required: instance.approvalsRequired,
-      users: [],
-      groups: [],
-      contains_hidden_groups: false,
-      section: null,
-      source_rule: null,
-      overridden: false,
-      code_owner: false,
-      approved_by: approvers,
-      approved: approvalVerdict(instance, merge).approved,
-    },
-  ];
+  const shown = (people: readonly Person[]): object[] => people.map((person) => showUser(instance, person));
+  return approvalRules(instance, merge).map(({ id, name, kind, required, eligible, approvedBy, left }) => ({
+    id,
+    name,
+    rule_type: kind,
+    report_type: null,
+    eligible_approvers: shown(eligible),
+    approvals_required: required,
+    users: kind === "regular" ? [] : shown(eligible),
+    groups: [],
+    contains_hidden_groups: false,
+    section: kind === "code_owner" ? "codeowners" : null,
+    source_rule: null,
+    overridden: false,
+    code_owner: kind === "code_owner",
+    approved_by: shown(approvedBy),
+    approved: left === 0,
+  }));
 }

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { statusStates } from "../model/pipeline.js";
 import * as answers from "./answers.js";
+import * as markAnswers from "./mark-answers.js";
 import * as mergeAnswers from "./merge-request-answers.js";
 
 /** One call of the REST API, with every parameter and body member that GitLab knows for it. */
@@ -40,6 +42,7 @@ export const showProject = endpoint("get", project, answers.project, {
   license: flag.optional(),
 });
 export const showMember = endpoint("get", `${project}/members/all/:user`, answers.member);
+export const showGroupMember = endpoint("get", `${api}/groups/:id/members/all/:user`, answers.member);
 
 export const showMergeRequest = endpoint("get", mergeRequest, mergeAnswers.mergeRequest, {
   render_html: flag.optional(),
@@ -94,6 +97,42 @@ export const editNote = endpoint(
   {
     body: z.string().optional(),
     confidential: z.boolean().optional(),
+  },
+);
+
+const awardEmoji = `${mergeRequest}/notes/:note/award_emoji`;
+export const listAwards = endpoint("get", awardEmoji, z.array(markAnswers.awardEmoji), paging);
+export const createAward = endpoint("post", awardEmoji, markAnswers.awardEmoji, {}, { name: z.string() });
+
+export const listStatuses = endpoint(
+  "get",
+  `${project}/repository/commits/:sha/statuses`,
+  z.array(markAnswers.commitStatus),
+  {
+    ref: z.string().optional(),
+    stage: z.string().optional(),
+    name: z.string().optional(),
+    pipeline_id: count.optional(),
+    all: flag.optional(),
+    order_by: z.enum(["id", "pipeline_id"]).optional(),
+    sort: z.enum(["asc", "desc"]).optional(),
+    ...paging,
+  },
+);
+export const createStatus = endpoint(
+  "post",
+  `${project}/statuses/:sha`,
+  markAnswers.commitStatus,
+  {},
+  {
+    state: z.enum(statusStates),
+    ref: z.string().optional(),
+    target_url: z.string().optional(),
+    description: z.string().optional(),
+    name: z.string().optional(),
+    context: z.string().optional(),
+    coverage: z.number().optional(),
+    pipeline_id: z.int().optional(),
   },
 );
 

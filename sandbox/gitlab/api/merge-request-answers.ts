@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { user } from "./answers.js";
+import { pipeline } from "./mark-answers.js";
 
 /* As `answers.ts`: the answers that concern one merge request. */
 
@@ -69,7 +70,7 @@ export const mergeRequest = z.strictObject({
   latest_build_finished_at: z.null(),
   first_deployed_to_production_at: z.null(),
   pipeline: z.null(),
-  head_pipeline: z.null(),
+  head_pipeline: pipeline.nullable(),
   diff_refs: z.strictObject({ base_sha: commitId, head_sha: commitId, start_sha: commitId }),
   merge_error: z.null(),
   rebase_in_progress: z.boolean().optional(),
@@ -117,7 +118,8 @@ export const approvalState = z.strictObject({
       users: z.array(user),
       groups: z.array(z.never()),
       contains_hidden_groups: z.boolean(),
-      section: z.null(),
+      report_type: z.null(),
+      section: z.string().nullable(),
       source_rule: z.null(),
       overridden: z.boolean(),
       code_owner: z.boolean(),

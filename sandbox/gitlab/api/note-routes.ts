@@ -63,7 +63,8 @@ function order(a: Note, b: Note, by: "created_at" | "updated_at" | undefined): n
   return time(a) - time(b) || a.id - b.id;
 }
 
-function findNote(merge: MergeRequest, id: string): Note {
+/** One comment by its id; what GitLab itself noted down is none. */
+export function findNote(merge: MergeRequest, id: string): Note {
   if (!/^\d+$/.test(id)) throw new ApiFailure(400, "note_id is invalid", "error");
   const note = merge.notes.find((one) => String(one.id) === id && !one.system);
   if (note === undefined) throw new ApiFailure(404, "404 Note Not Found");

@@ -9,10 +9,15 @@ import { isDraft, newestVersion, type DiffVersion, type MergeRequest, type Note 
 import type { MergeStatus } from "../model/mergeability.js";
 import type { Members } from "./members.js";
 import { mayMerge } from "./permission.js";
+import { showPipeline } from "./present-pipeline.js";
 import { showUser, type ShownUser } from "./present-user.js";
 
 /** gitbeaker knows neither newer values of `detailed_merge_status` nor these newer members. */
-type ShownMergeRequest = Members<ExpandedMergeRequestSchema, "detailed_merge_status" | "closed_by" | "merged_by"> & {
+type ShownMergeRequest = Members<
+  ExpandedMergeRequestSchema,
+  "detailed_merge_status" | "closed_by" | "merged_by" | "head_pipeline"
+> & {
+  readonly head_pipeline: ReturnType<typeof showPipeline> | null;
   readonly detailed_merge_status: string;
   readonly closed_by: ShownUser | null;
   readonly merged_by: ShownUser | null;
@@ -103,7 +108,7 @@ export async function showMergeRequest(
     latest_build_finished_at: null,
     first_deployed_to_production_at: null,
     pipeline: null,
-    head_pipeline: null,
+    head_pipeline: merge.pipeline === undefined ? null : showPipeline(instance, merge, merge.pipeline),
     diff_refs: { base_sha: base, head_sha: head, start_sha: start },
     merge_error: null,
     ...(options.rebaseInProgress === true ? { rebase_in_progress: false } : {}),

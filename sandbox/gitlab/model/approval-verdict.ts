@@ -1,3 +1,4 @@
+import { approvalRules } from "./approval-rules.js";
 import type { Instance } from "./instance.js";
 import type { MergeRequest } from "./merge-request.js";
 
@@ -20,8 +21,10 @@ export function approvalVerdict(instance: Instance, merge: MergeRequest): Approv
     case "free":
       return { approved: true, required: 0, left: 0 };
     case "premium": {
-      const left = Math.max(0, instance.approvalsRequired - merge.approvals.size);
-      return { approved: left === 0 && merge.syncingReads === 0, required: instance.approvalsRequired, left };
+      const rules = approvalRules(instance, merge);
+      const left = rules.reduce((sum, rule) => sum + rule.left, 0);
+      const required = rules.reduce((sum, rule) => sum + rule.required, 0);
+      return { approved: left === 0 && merge.syncingReads === 0, required, left };
     }
   }
 }

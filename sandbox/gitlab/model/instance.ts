@@ -3,6 +3,7 @@ import { HookSender } from "../hooks/hook-sender.js";
 import { CommitReader } from "./commit-reader.js";
 import type { MergeRequest } from "./merge-request.js";
 import { People, type Person } from "./people.js";
+import type { Pipeline } from "./pipeline.js";
 import type { Project } from "./project.js";
 
 /**
@@ -39,7 +40,10 @@ export class Instance {
   readonly commits: CommitReader;
   readonly people = new People();
   readonly projects = new Map<string, Project>();
+  /** Members of groups by the full path in lower case. */
+  readonly groups = new Map<string, ReadonlySet<Person>>();
   readonly mergeRequests: MergeRequest[] = [];
+  readonly pipelines: Pipeline[] = [];
   readonly hooks: HookSender;
   readonly bot: Person;
   readonly token: string;

@@ -1,4 +1,5 @@
 import type { Person } from "./people.js";
+import type { Pipeline } from "./pipeline.js";
 import type { Project } from "./project.js";
 
 export interface MergeRequest {
@@ -35,6 +36,8 @@ export interface MergeRequest {
   squashCommit: string | undefined;
   /** Undefined until the check in the background has looked at this head and this target. */
   conflicts: boolean | undefined;
+  /** The newest pipeline of its head branch. */
+  pipeline: Pipeline | undefined;
   /** The next so many reads find the check not yet done. */
   pendingReads: number;
   /** The next so many reads find old approvals that a push is about to reset. */
@@ -51,6 +54,15 @@ export interface Note {
   body: string;
   updatedAt: Date;
   updatedBy: Person | undefined;
+  readonly awards: Award[];
+}
+
+/** An emoji on a note; GitLab's word for a reaction. */
+export interface Award {
+  readonly id: number;
+  readonly by: Person;
+  readonly name: string;
+  readonly createdAt: Date;
 }
 
 /** One state of the diff: each push makes one, and so does a change of the target branch. */

@@ -1,4 +1,6 @@
 import type { AccessLevel } from "../../forge.js";
+import type { Person } from "./people.js";
+import type { CommitStatus } from "./pipeline.js";
 
 export interface Project {
   readonly id: number;
@@ -11,6 +13,12 @@ export interface Project {
   /** Access level by the person's id. */
   readonly members: Map<number, number>;
   readonly protectedBranches: Set<string>;
+  /** Every setting of a status by a program, oldest first. */
+  readonly statuses: CommitStatus[];
+  /** Approvals that the rule of Premium asks for here; undefined: as many as on the whole instance. */
+  approvalsRequired: number | undefined;
+  /** One of them has to approve on Premium; empty: no such rule. */
+  codeOwners: readonly Person[];
   /** Merge requests and issues are counted apart. */
   mergeRequestCount: number;
   issueCount: number;

@@ -1,7 +1,8 @@
-import type { Approval } from "../approval.js";
+import { barredFrom } from "../access.js";
 import type { ApplicationName } from "../brand.js";
-import { needsApproval } from "../checks.js";
-import { mergeDecision } from "../merge-decision.js";
+import { isDeployedAt } from "../deployment.js";
+import { safeMessage } from "../errors.js";
+import { mergeDecision, requiringApproval, takingEffect } from "../merge-decision.js";
 import type { NotDeployed, Plan } from "../plan.js";
 import type { ApplicationSync, SyncedResult } from "../result.js";
 import type { CommandContext } from "./context.js";
@@ -12,8 +13,6 @@ export interface SyncedSoFar {
   readonly involved: readonly ApplicationName[];
   readonly deployed: readonly ApplicationSync[];
   readonly plan: Plan | undefined;
-  /** Read for this run, if one of the involved applications requires it. */
-  readonly approval: Approval | undefined;
 }
 
 /** Whether to merge after this sync, or what hinders it; says nothing while auto-merge is off. */
@@ -23,37 +22,39 @@ export async function decideMerge(
 ): Promise<Pick<SyncedResult, "merge" | "notMerged">> {
   const { settings } = context;
   if (so.dryRun || !settings.autoMerge) return { merge: undefined, notMerged: [] };
-  const hindrances = await hindrancesOf(so, context);
+  const hindrances = await hindrancesOf(so, context).catch((error: unknown) => {
+    // What was deployed must be told whatever happens afterwards.
+    context.log.error({ err: error }, "whether to merge could not be decided");
+    const reason = `whether everything is deployed could not be told: ${safeMessage(error)}`;
+    return so.involved.map((application) => ({ application, reason }));
+  });
   if (hindrances.length > 0) return { merge: undefined, notMerged: hindrances };
   const { mergeMethod, deleteSourceBranch, protectedBranches } = settings;
   return { merge: { method: mergeMethod, deleteSourceBranch, protectedBranches }, notMerged: [] };
 }
 
 async function hindrancesOf(
-  { involved, deployed, plan, approval }: SyncedSoFar,
-  { settings, deployments, change, host }: CommandContext,
+  { involved, deployed, plan }: SyncedSoFar,
+  context: CommandContext,
 ): Promise<readonly NotDeployed[]> {
+  const { settings, deployments, change, host } = context;
   const failed = deployed
     .filter(({ kind }) => kind !== "succeeded")
     .map(({ application }) => ({ application, reason: "its sync did not succeed" }));
-  const decided = mergeDecision(plan, involved, await deployments.ofChange(change), change, settings);
+  const records = await deployments.ofChange(change);
+  const decided = mergeDecision(plan, involved, records, change, settings);
   const others = decided.filter((one) => !failed.some(({ application }) => application === one.application));
   if (failed.length + others.length > 0) return [...failed, ...others];
-  const requiring = takingEffect(plan).filter((name) => needsApproval(settings, [name]));
-  if (requiring.length === 0) return [];
-  const { approved } = approval ?? (await host.approval(change));
-  return approved
+  const isDeployed = (name: ApplicationName) =>
+    records.some((record) => record.application === name && isDeployedAt(record, change.headRevision));
+  const byTheMerge = takingEffect(plan).filter((name) => !isDeployed(name));
+  const barred = await barredFrom("sync", byTheMerge, context);
+  if (barred.length > 0) return barred.map(({ application }) => ({ application, reason: NOT_THEIRS }));
+  const requiring = requiringApproval(plan, settings);
+  // Asked anew: an approval can be withdrawn while the sync runs.
+  return requiring.length === 0 || (await host.approval(change)).approved
     ? []
     : requiring.map((application) => ({ application, reason: "PR must be approved before it is merged" }));
 }
 
-/**
- * Every application that the merge deploys by itself or that a sync has deployed: new, deleted and auto-synced ones, those
- * that svc does not deploy, and what ApplicationSets generate. The merge needs the approval that they require.
- */
-function takingEffect(plan: Plan | undefined): readonly ApplicationName[] {
-  if (plan === undefined) return [];
-  const listed = [...plan.applications, ...plan.notDeployed].map(({ application }) => application);
-  const generated = plan.applicationSets.flatMap(({ added, removed, changed }) => [...added, ...removed, ...changed]);
-  return [...new Set([...listed, ...generated])];
-}
+const NOT_THEIRS = "the merge would deploy it, and the rules do not let the person who gave this command deploy it";

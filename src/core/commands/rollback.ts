@@ -1,3 +1,4 @@
+import { confirmAccess } from "../access.js";
 import { isAutoSynced } from "../application-spec.js";
 import type { LiveApplication } from "../application.js";
 import type { ApplicationName } from "../brand.js";
@@ -8,6 +9,7 @@ import type { Deployment } from "../deployment.js";
 import { DeployerFailure, safeMessage, StoreUnavailable } from "../errors.js";
 import { insist } from "../insist.js";
 import type { LockAttempt } from "../lock.js";
+import { BEGUN, endOf } from "../progress.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../result.js";
 import { specEqual } from "../spec-equality.js";
 import type { CommandContext } from "./context.js";
@@ -33,12 +35,24 @@ export async function rollback(command: RollbackCommand, context: RollbackContex
   const attempts = command.dryRun ? [] : await takeLocks(targets, context);
   const held = command.dryRun ? await heldByOthers(targets, context) : heldIn(attempts);
   const live = await Promise.all(targets.map((target) => look(target, context)));
-  const refusal = held ?? (await checkApproval(targets, context)) ?? checkAutoSync(live);
+  const names = targets.map(({ application }) => application);
+  const refusal =
+    held ??
+    (await checkApproval(targets, context)) ??
+    checkAutoSync(live) ??
+    (await confirmAccess("rollback", names, context));
   if (refusal !== undefined) {
     await giveBack(attempts, context);
     return { kind: "refused", refusal };
   }
-  const applications = await Promise.all(live.map((one) => rollbackOne(one, command, context)));
+  for (const { application } of live) context.progress(application, { kind: "waiting" });
+  const applications = await Promise.all(
+    live.map(async (one) => {
+      const ended = await rollbackOne(one, command, context);
+      context.progress(one.application, { kind: "ended", outcome: endOf(ended) });
+      return ended;
+    }),
+  );
   return { kind: "rolled-back", dryRun: command.dryRun, applications };
 }
 
@@ -145,6 +159,7 @@ async function rollbackOne(
       ? []
       : ["its definition is not the one that this PR wrote, and was left as it is"];
   const begin = context.clock.now().getTime();
+  context.progress(application, BEGUN);
   try {
     if (restores) await context.deployer.updateSpec(found, spec);
     const outcome = await context.deployer.sync({
@@ -154,6 +169,7 @@ async function rollbackOne(
       prune: command.prune || context.settings.prune,
       run: context.run,
       change: changeRequestRef(context.change),
+      onProgress: (told) => context.progress(application, { kind: "running", ...told }),
     });
     const ms = context.clock.now().getTime() - begin;
     context.log.info({ application, outcome: outcome.kind, dryRun: command.dryRun, ms }, "rollback ended");

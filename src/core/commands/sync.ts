@@ -1,16 +1,18 @@
-import { isAutoSynced } from "../application-spec.js";
+import { barredFrom } from "../access.js";
 import type { Approval } from "../approval.js";
 import type { ApplicationName } from "../brand.js";
-import { sameChangeRequest } from "../change-request.js";
+import { changeRequestKey, type ChangeRequest, type ChangeRequestRef } from "../change-request.js";
 import { checkSync, needsApproval } from "../checks.js";
 import type { Command } from "../command.js";
 import { deploySubject } from "../deploy.js";
 import { findInputGaps } from "../input-gaps.js";
+import { insist } from "../insist.js";
 import type { Lock } from "../lock.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "../plan.js";
-import type { CommandResult, Refusal } from "../result.js";
+import type { ApplicationSync, CommandResult, Refusal } from "../result.js";
 import { survey, type LiveSubject, type Subject } from "../survey.js";
 import { decideMerge } from "./auto-merge.js";
+import { confirmSync } from "./confirm-sync.js";
 import type { CommandContext } from "./context.js";
 import { select } from "./selection.js";
 
@@ -37,26 +39,67 @@ export async function sync(command: SyncCommand, context: CommandContext): Promi
   const unchanged = chosen.filter((lock) => isUnchanged(lock, plan, context) && !runsOurs(lock, prepared.subjects));
   const skipped = settings.skipNoChanges ? unchanged : [];
   const deployable = prepared.subjects.filter(({ name }) => !skipped.some(({ application }) => application === name));
-  const confirmed = await confirm(chosen, deployable, context, command);
+  const confirmed = await confirmSync(chosen, deployable, context, command);
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
+  if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context);
   const approvers = prepared.approval?.approvers ?? [];
+  for (const { name } of confirmed.subjects) context.progress(name, { kind: "waiting" });
   const deployed = await Promise.all(
     confirmed.subjects.map((subject) => deploySubject(subject, { command, approvers, context })),
   );
-  if (!command.dryRun) await Promise.all(skipped.map(({ application }) => locks.release(application, change)));
+  const skippedNames = command.dryRun
+    ? skipped.map(({ application }) => application)
+    : await releaseSkipped(skipped, context);
   const names = chosen.map(({ application }) => application);
-  const skippedNames = skipped.map(({ application }) => application);
   return {
     kind: "synced",
     dryRun: command.dryRun,
     applications: deployed,
     announced,
     skipped: skippedNames,
-    ...(await decideMerge(
-      { dryRun: command.dryRun, involved: names, deployed, plan, approval: prepared.approval },
-      context,
-    )),
+    replaced: command.dryRun ? [] : replacedBy(deployed, confirmed.subjects),
+    ...(await decideMerge({ dryRun: command.dryRun, involved: names, deployed, plan }, context)),
   };
+}
+
+/** Rules and repository are the target branch's: when it has moved, everything is read and checked anew. */
+async function underPresentRules(
+  command: SyncCommand,
+  change: ChangeRequest,
+  context: CommandContext,
+): Promise<CommandResult> {
+  context.signal.throwIfAborted();
+  const { settings, problems, snapshot } = await context.reload(change);
+  if (problems.length > 0) return { kind: "refused", refusal: { reason: "repository-file", problems } };
+  return sync(command, { ...context, change, settings, snapshot });
+}
+
+/** Those whose locks were released; a store that is away keeps the rest, and hides nothing of what was deployed. */
+async function releaseSkipped(skipped: readonly Lock[], context: CommandContext): Promise<readonly ApplicationName[]> {
+  const released = await Promise.all(
+    skipped.map(async ({ application }) => {
+      try {
+        await insist(context, () => context.locks.release(application, context.change));
+        return [application];
+      } catch (error) {
+        context.log.error({ application, err: error }, "the lock of an unchanged application could not be released");
+        return [];
+      }
+    }),
+  );
+  return released.flat();
+}
+
+/** The others whose record "deployed, not merged" a success from here ended. */
+function replacedBy(
+  deployed: readonly ApplicationSync[],
+  subjects: readonly LiveSubject[],
+): readonly ChangeRequestRef[] {
+  const changes = deployed
+    .filter(({ kind }) => kind === "succeeded")
+    .flatMap(({ application }) => subjects.filter(({ name }) => name === application))
+    .flatMap(({ foreignRecords }) => foreignRecords.map(({ change }) => change));
+  return [...new Map(changes.map((change) => [changeRequestKey(change), change])).values()];
 }
 
 function isAnnounced(plan: ApplicationPlan): boolean {
@@ -65,7 +108,8 @@ function isAnnounced(plan: ApplicationPlan): boolean {
 
 function isUnchanged(lock: Lock, plan: Plan | undefined, { change }: CommandContext): boolean {
   const planned = plan?.applications.find(({ application }) => application === lock.application);
-  return plan?.head === change.headRevision && planned?.kind === "evaluated" && planned.verdict === "unchanged";
+  if (plan?.head !== change.headRevision || planned?.kind !== "evaluated") return false;
+  return planned.verdict === "unchanged" && !planned.writesDefinition;
 }
 
 /** The plan compares with the target branch; what an earlier sync from here deployed may differ from both sides. */
@@ -85,11 +129,12 @@ async function prepare(
   plan: Plan | undefined,
   context: CommandContext,
 ): Promise<Prepared | Refusal> {
-  const { host, change, settings } = context;
+  const { host, change, settings, user } = context;
   const names = chosen.map(({ application }) => application);
-  const [approval, mergeability] = await Promise.all([
+  const [approval, mergeability, barred] = await Promise.all([
     needsApproval(settings, names) ? host.approval(change) : undefined,
     host.mergeability(change),
+    barredFrom("sync", names, context),
   ]);
   const selected = subjects.filter(({ name }) => names.includes(name));
   const live = selected.filter((subject) => subject.kind === "live");
@@ -100,6 +145,8 @@ async function prepare(
     approval,
     mergeability,
     autoSynced: new Set(live.filter(({ autoSynced }) => autoSynced).map(({ name }) => name)),
+    user,
+    barred,
     obstacles: await obstaclesOf(names, selected, notDeployed, context),
     plan,
   });
@@ -121,6 +168,7 @@ async function obstaclesOf(
       if (subject === undefined) return [{ application, reason: NO_LONGER_AFFECTED }];
       if (subject.kind === "unreadable") return [{ application, reason: subject.problem }];
       if (subject.kind !== "live") return [{ application, reason: NOT_PLANNED_AS_SUCH }];
+      if (subject.notDriven !== undefined) return [{ application, reason: subject.notDriven }];
       const { uncovered, behind } = await findInputGaps(subject, context);
       if (uncovered !== undefined) return [{ application, reason: uncovered }];
       const { requireUpToDate } = context.settings.requirementsFor(application);
@@ -132,59 +180,3 @@ async function obstaclesOf(
 
 const NO_LONGER_AFFECTED = "this PR no longer affects it: run the plan command again, which releases its lock";
 const NOT_PLANNED_AS_SUCH = "its Application resource was added or removed since the plan: run the plan command again";
-
-interface Confirmed {
-  readonly subjects: readonly LiveSubject[];
-}
-
-/** The head, the approval, the locks and auto-sync once more, right before the first call that deploys. */
-async function confirm(
-  chosen: readonly Lock[],
-  subjects: readonly LiveSubject[],
-  context: CommandContext,
-  { dryRun }: SyncCommand,
-): Promise<Confirmed | Refusal> {
-  const { host, change, settings, deployer } = context;
-  const names = chosen.map(({ application }) => application);
-  const [now, approval, live, others] = await Promise.all([
-    host.getChangeRequest(change),
-    needsApproval(settings, names) ? host.approval(change) : undefined,
-    Promise.all(subjects.map(({ name }) => deployer.findApplication(name))),
-    Promise.all(chosen.map((lock) => holderUnlessOurs(lock, dryRun, context))),
-  ]);
-  if (now.state !== "open") return { reason: "closed", state: now.state };
-  if (now.headRevision !== change.headRevision || now.baseBranch !== change.baseBranch) return { reason: "head-moved" };
-  if (approval?.approved === false) {
-    return { reason: "not-approved", applications: names, missing: approval.missing ?? "", others: [] };
-  }
-  const lost = others.filter((one) => one !== undefined);
-  if (lost.length > 0) {
-    const held = lost.filter((one) => one !== "nobody");
-    return held.length > 0 ? { reason: "locked-by-other", locks: held } : { reason: "nothing-locked" };
-  }
-  const autoSynced = live.filter((one) => one !== undefined).filter(({ spec }) => isAutoSynced(spec));
-  if (autoSynced.length > 0) {
-    const failing = autoSynced.map(({ name }) => name);
-    return { reason: "auto-sync", applications: failing, others: names.filter((name) => !failing.includes(name)) };
-  }
-  return { subjects: subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live })) };
-}
-
-/** Refreshes our lock; undefined when it is still ours with the same plan, else who has it. A dry run only looks. */
-async function holderUnlessOurs(
-  lock: Lock,
-  dryRun: boolean,
-  { locks, clock }: CommandContext,
-): Promise<Lock | "nobody" | undefined> {
-  if (dryRun) {
-    const found = await locks.find(lock.application);
-    if (found === undefined) return "nobody";
-    return sameChangeRequest(found.holder, lock.holder) ? undefined : found;
-  }
-  const { application, holder, user, sourceFile } = lock;
-  const attempt = await locks.acquire({ application, holder, user, sourceFile, planRevision: undefined }, clock.now());
-  if (attempt.kind === "held") return attempt.lock;
-  if (!attempt.fresh) return undefined;
-  await locks.release(lock.application, lock.holder);
-  return "nobody";
-}

@@ -1,19 +1,23 @@
+import { checkLists } from "../access.js";
 import { applicationName } from "../brand.js";
-import type { ChangeRequestRef } from "../change-request.js";
 import type { Command } from "../command.js";
-import type { LockStore } from "../ports.js";
 import type { CommandResult } from "../result.js";
+import type { CommandContext } from "./context.js";
 
 type UnlockCommand = Extract<Command, { readonly name: "unlock" }>;
 
 /** Releases this change request's locks, all or the named ones; never those of another. */
 export async function unlock(
   command: UnlockCommand,
-  { locks, change }: { readonly locks: LockStore; readonly change: ChangeRequestRef },
+  context: Pick<CommandContext, "locks" | "change" | "settings" | "host" | "user">,
 ): Promise<CommandResult> {
+  const { locks, change } = context;
   const held = await locks.list(change);
   const wanted = command.applications;
   const selected = held.filter(({ application }) => wanted.length === 0 || wanted.includes(application));
+  const names = selected.map(({ application }) => application);
+  const refusal = await checkLists("unlock", names, context);
+  if (refusal !== undefined) return { kind: "refused", refusal };
   const outcomes = await Promise.all(
     selected.map(async ({ application }) => ((await locks.release(application, change)) ? [application] : [])),
   );

@@ -8,6 +8,7 @@ import type { ChangeRequest } from "../change-request.js";
 import { canonicalJson } from "../json.js";
 import type { NotDeployed } from "../plan.js";
 import type { Naming, RepositorySnapshot } from "../ports.js";
+import { specText } from "../spec-equality.js";
 import { changedApplicationSets, type ChangedApplicationSet } from "./application-sets.js";
 import { findInputReasons } from "./input-reasons.js";
 import type { ManifestScan, ManifestScanner } from "./manifests.js";
@@ -79,7 +80,7 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   return {
     applications: looked.flatMap((one) => (one !== undefined && "kind" in one ? [one] : [])),
     notFollowing: looked.flatMap((one) => (one !== undefined && !("kind" in one) ? [one] : [])),
-    applicationSets: await changedApplicationSets({ base, head, changedPaths, change, snapshot }),
+    applicationSets: await changedApplicationSets({ base, head, changedPaths, change, snapshot, nameOf }),
     notes: [
       ...unreadableNotes(base, head, changedPaths),
       ...duplicateNotes(head, changedPaths),
@@ -132,9 +133,10 @@ const RESOURCE_REASONS = {
 
 /** The live object first: it is the one that is deployed. */
 function distinct(applications: readonly Application[]): readonly Application[] {
+  if (applications.length < 2) return applications;
   const seen = new Set<string>();
   return applications.filter((one) => {
-    const text = canonicalJson([one.spec, one.annotations]);
+    const text = `${specText(one.spec)} ${canonicalJson(one.annotations)}`;
     return !seen.has(text) && seen.add(text);
   });
 }

@@ -1,23 +1,23 @@
 import type { Application, ApplicationSet } from "../application.js";
-import type { ApplicationName, Revision } from "../brand.js";
+import type { ApplicationName } from "../brand.js";
 import type { ChangeRequest } from "../change-request.js";
-import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../json.js";
-import type { RepositorySnapshot } from "../ports.js";
-import { fixedPart } from "./input-set.js";
+import { jsonEqual } from "../json.js";
+import type { Naming, RepositorySnapshot } from "../ports.js";
+import { readsChanges } from "./generator-inputs.js";
 import type { FoundApplicationSet, ManifestScan } from "./manifests.js";
-import { followsBase, type Branches } from "./moving-sources.js";
-import { matchesGlob } from "./path-glob.js";
-import { cleanPath, isWithin, parentOf } from "./repository-path.js";
-import { openTree, type RepositoryTree } from "./repository-tree.js";
-import { isOwnRepository } from "./repository-url.js";
+import { openTree } from "./repository-tree.js";
 
 /** An ApplicationSet whose resource changes, or whose generators read something that does. */
 export interface ChangedApplicationSet {
-  /** `<name>`, or `<namespace>/<name>` where the file names a namespace. */
+  /** `<name>`, or `<namespace>/<name>` outside of Argo CD's own namespace. */
   readonly name: string;
   readonly sourceFile: string;
   readonly base?: ApplicationSet;
   readonly head?: ApplicationSet;
+  /** Other files that define a set of this name differently: which of them Argo CD runs cannot be told. */
+  readonly alsoIn: readonly string[];
+  /** Why its resource cannot be read on one side, though it may be there. */
+  readonly problem: string | undefined;
 }
 
 interface SetRequest {
@@ -26,142 +26,79 @@ interface SetRequest {
   readonly changedPaths: readonly string[];
   readonly change: ChangeRequest;
   readonly snapshot: RepositorySnapshot;
+  readonly nameOf: Naming;
 }
 
 /** The sets whose generated applications may differ between the merge base and the head. */
 export async function changedApplicationSets(request: SetRequest): Promise<readonly ChangedApplicationSet[]> {
-  const { change, snapshot, changedPaths } = request;
-  const [before, after] = [byName(request.base), byName(request.head)];
+  const { change, snapshot, changedPaths, nameOf } = request;
+  const [before, after] = [byName(request.base, nameOf), byName(request.head, nameOf)];
   const trees = await Promise.all([openTree(snapshot, change.mergeBase), openTree(snapshot, change.headRevision)]);
-  return [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((name) => {
-    const [base, head] = [before.get(name), after.get(name)];
-    const same = base !== undefined && base.content === head?.content;
-    if (same && !readsChanges(base.set, change, changedPaths, trees)) return [];
-    return [{ name, sourceFile: head?.file ?? base?.file ?? "", base: base?.set, head: head?.set }];
-  });
-}
-
-/** Of several sets of one name the last counts, as when they are applied one after the other. */
-function byName(scan: ManifestScan): ReadonlyMap<string, FoundApplicationSet> {
-  return new Map(
-    scan.applicationSets.map((found) => {
-      const { namespace, name } = found.set;
-      return [namespace === undefined ? name : `${namespace}/${name}`, found];
+  return [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((name) =>
+    paired(before.get(name) ?? [], after.get(name) ?? []).flatMap(({ base, head, alsoIn }) => {
+      const same = base !== undefined && base.content === head?.content;
+      if (same && !readsChanges(base.set, change, changedPaths, trees)) return [];
+      const sourceFile = head?.file ?? base?.file ?? "";
+      const problem = lost(base, head, request);
+      return [{ name, sourceFile, base: base?.set, head: head?.set, alsoIn, problem }];
     }),
   );
 }
 
-/**
- * A copy whose git generators of the change request's repository read it at this commit, where they follow its base
- * branch; those in matrix and merge generators too. The template keeps its target revision, so that both sides of a
- * preview differ only by what the change request changes.
- */
-export function pinGitGenerators(set: ApplicationSet, change: Branches, revision: Revision): ApplicationSet {
-  const resource = mapGitGenerators(set.resource, (git) => (isMoving(git, change) ? { ...git, revision } : git));
-  return { ...set, resource };
-}
-
-function isMoving(git: JsonObject, change: Branches): boolean {
-  const { repoURL, revision } = git;
-  if (typeof repoURL !== "string" || !isOwnRepository(change, repoURL)) return false;
-  return followsBase(typeof revision === "string" ? revision : "", change);
-}
-
-/** Argo CD knows matrix and merge generators in the list and in one another, two levels in all. */
-const NESTING = 3;
-
-function mapGitGenerators(resource: JsonObject, replace: (git: JsonObject) => JsonObject): JsonObject {
-  const spec = resource.spec;
-  if (!isJsonObject(spec)) return resource;
-  return { ...resource, spec: { ...spec, generators: mapped(spec.generators, NESTING) } };
-
-  function mapped(generators: Json | undefined, levels: number): Json | undefined {
-    if (!Array.isArray(generators) || levels === 0) return generators;
-    return (generators as readonly Json[]).map((generator): Json => {
-      if (!isJsonObject(generator)) return generator;
-      const members = Object.entries(generator).map(
-        ([kind, options]) => [kind, member(kind, options, levels)] as const,
-      );
-      return Object.fromEntries<Json | undefined>(members);
-    });
+function byName(scan: ManifestScan, nameOf: Naming): ReadonlyMap<string, readonly FoundApplicationSet[]> {
+  const found = new Map<string, FoundApplicationSet[]>();
+  for (const one of scan.applicationSets) {
+    const name = nameOf(one.set.namespace, one.set.name);
+    const known = found.get(name);
+    if (known === undefined) found.set(name, [one]);
+    else known.push(one);
   }
-
-  function member(kind: string, options: Json | undefined, levels: number): Json | undefined {
-    if (!isJsonObject(options)) return options;
-    if (kind === "git") return replace(options);
-    const nests = kind === "matrix" || kind === "merge";
-    return nests ? { ...options, generators: mapped(options.generators, levels - 1) } : options;
-  }
+  return found;
 }
 
-function readsChanges(
-  set: ApplicationSet,
-  change: ChangeRequest,
-  changedPaths: readonly string[],
-  trees: readonly RepositoryTree[],
-): boolean {
-  let reads = false;
-  mapGitGenerators(set.resource, (git) => {
-    reads ||= isMoving(git, change) && (filesChange(git, changedPaths) || directoriesChange(git, changedPaths, trees));
-    return git;
-  });
-  return reads;
+interface Pair {
+  readonly base: FoundApplicationSet | undefined;
+  readonly head: FoundApplicationSet | undefined;
+  readonly alsoIn: readonly string[];
 }
 
-function filesChange(git: JsonObject, changedPaths: readonly string[]): boolean {
-  return pathsOf(git.files).some((pattern) =>
-    changedPaths.some((path) => {
-      if (/[{\\]/.test(pattern)) return isWithin(path, fixedPart(pattern));
-      return path === pattern || matchesGlob(pattern, path, { doubleStar: true }) || matchesLoosely(pattern, path);
-    }),
-  );
+/** One pair where each side has one text, in whatever files; otherwise the sets of one name are compared file by file. */
+function paired(before: readonly FoundApplicationSet[], after: readonly FoundApplicationSet[]): readonly Pair[] {
+  const contents = (found: readonly FoundApplicationSet[]) => new Set(found.map(({ content }) => content)).size;
+  if (contents(before) <= 1 && contents(after) <= 1) return [{ base: before[0], head: after[0], alsoIn: [] }];
+  const files = [...new Set([...before, ...after].map(({ file }) => file))].sort();
+  return files.map((file) => ({
+    base: before.findLast((one) => one.file === file),
+    head: after.findLast((one) => one.file === file),
+    alsoIn: files.filter((other) => other !== file),
+  }));
 }
 
-/** In Git's own patterns a `*` crosses slashes: whatever is under the fixed part and ends alike may match. */
-function matchesLoosely(pattern: string, path: string): boolean {
-  if (!/[*?[]/.test(pattern)) return false;
-  const ending = /[^*?[\]]*$/.exec(pattern)?.[0] ?? "";
-  return isWithin(path, fixedPart(pattern)) && path.endsWith(ending);
+/** A set that is missing on a side on which its file cannot be read may be there all the same. */
+function lost(
+  base: FoundApplicationSet | undefined,
+  head: FoundApplicationSet | undefined,
+  scans: Pick<SetRequest, "base" | "head">,
+): string | undefined {
+  const [missing, file, side] =
+    head === undefined
+      ? [scans.head, base?.file, "head"]
+      : base === undefined
+        ? [scans.base, head.file, "merge base"]
+        : [];
+  const why = file === undefined ? undefined : missing?.unreadable.get(file);
+  return why === undefined ? undefined : `its resource in ${file ?? ""} cannot be read at the ${side ?? ""}: ${why}`;
 }
 
-/** Only directories that come or go matter, not what changes inside of them. */
-function directoriesChange(
-  git: JsonObject,
-  changedPaths: readonly string[],
-  [base, head]: readonly RepositoryTree[],
-): boolean {
-  const patterns = pathsOf(git.directories);
-  if (patterns.length === 0) return false;
-  const directories = new Set(changedPaths.flatMap(directoriesAbove));
-  return [...directories].some(
-    (directory) =>
-      base?.hasDirectory(directory) !== head?.hasDirectory(directory) &&
-      patterns.some((pattern) => pattern.includes("{{") || matchesGlob(pattern, directory, { doubleStar: true })),
-  );
-}
-
-function directoriesAbove(path: string): readonly string[] {
-  const directories: string[] = [];
-  for (let one = parentOf(path); one !== ""; one = parentOf(one)) directories.push(one);
-  return directories;
-}
-
-function pathsOf(list: Json | undefined): readonly string[] {
-  if (!Array.isArray(list)) return [];
-  return (list as readonly Json[]).flatMap((item) =>
-    isJsonObject(item) && typeof item.path === "string" ? [cleanPath(item.path)] : [],
-  );
-}
-
-/** Compares what a set generates on both sides by name; `changed` means another spec. */
-export function compareGenerated(
-  base: readonly Application[],
-  head: readonly Application[],
-): {
+/** Names of the applications that a set generates on one side only, or with another spec on the other side. */
+export interface GeneratedChange {
   readonly added: readonly ApplicationName[];
   readonly removed: readonly ApplicationName[];
   readonly changed: readonly ApplicationName[];
-} {
+}
+
+/** Compares what a set generates on both sides by name; `changed` means another spec. */
+export function compareGenerated(base: readonly Application[], head: readonly Application[]): GeneratedChange {
   const before = new Map(base.map((one) => [one.name, one]));
   const after = new Map(head.map((one) => [one.name, one]));
   const [old, young] = [[...before.keys()].sort(), [...after.keys()].sort()];

@@ -1,5 +1,5 @@
 import type { Application } from "../application.js";
-import { touchedPaths, type InputSet } from "./input-set.js";
+import { touchedPaths, type InputPart, type InputSet } from "./input-set.js";
 import { hasGlob, matchesGlob } from "./path-glob.js";
 import { cleanPath, isWithin, parentOf } from "./repository-path.js";
 
@@ -13,56 +13,74 @@ export interface Uncovered {
   readonly missingEntry: string;
 }
 
+/** An entry of the annotation as Argo CD holds it against a changed file. */
+export interface GeneratePath {
+  /** Clean path from the repository's root: everything below it matches. */
+  readonly directory: string;
+  /** For Go's `filepath.Match`, from the root and with a `/` in front; it matches itself as well. */
+  readonly pattern: string;
+}
+
 /**
- * The entries as paths from the repository's root, for a source with this path; undefined without the annotation. `/x`
- * starts at the root, all else at the source's path.
- * https://argo-cd.readthedocs.io/en/stable/operator-manual/high_availability/#manifest-paths-annotation
+ * The entries for a source with this path; undefined without the annotation. `/x` starts at the root, all else at the
+ * source's path, which is the root for a source that is only a reference. What climbs above the root stops there.
+ * https://argo-cd.readthedocs.io/en/stable/operator-manual/high_availability/#manifest-paths-annotation and
+ * `GetSourceRefreshPaths` of Argo CD v3.5.
  */
 export function generatePathEntries(
   annotations: Readonly<Record<string, string>>,
   sourcePath: string,
-): readonly string[] | undefined {
+): readonly GeneratePath[] | undefined {
   const entries = (annotations[GENERATE_PATHS_ANNOTATION] ?? "")
     .split(";")
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
   if (entries.length === 0) return undefined;
-  return entries.map((entry) => (entry.startsWith("/") ? cleanPath(entry) : cleanPath(sourcePath, entry)));
+  return entries.map((entry) => {
+    // Only a relative entry is cleaned before it is used as a pattern.
+    if (entry.startsWith("/")) return { directory: cleanPath(entry), pattern: entry };
+    const directory = cleanPath(sourcePath, entry);
+    return { directory, pattern: `/${directory}` };
+  });
 }
 
 /** Adds all entries of the annotation to what a source reads: here it never narrows anything. */
 export function addGeneratePaths(
-  entries: readonly string[],
+  entries: readonly GeneratePath[],
   into: { addPath(path: string): void; addPattern(pattern: string): void },
 ): void {
-  for (const entry of entries) {
-    into.addPath(entry);
-    if (hasGlob(entry)) into.addPattern(entry);
+  for (const { directory } of entries) {
+    into.addPath(directory);
+    if (hasGlob(directory)) into.addPattern(directory);
   }
 }
 
 /**
  * The changed inputs that Argo CD would not notice: it takes the manifests of an older commit for those of the new one
  * and reports a success that applied nothing (seen on Argo CD v2.13 and v3.5). One changed file that matches makes it
- * render everything, so the answer is undefined then. Each source is judged by itself, with what it reads through `$ref`.
+ * render everything, so the answer is undefined then. Each source is judged by itself, with what it reads through `$ref`
+ * and with what changed since the commit that Argo CD compared it at.
  */
 export function uncoveredByGeneratePaths(
   application: Pick<Application, "annotations">,
   inputs: InputSet,
-  changedPaths: readonly string[],
+  changedSince: (part: InputPart) => readonly string[],
 ): Uncovered | undefined {
   const files = new Set<string>();
   for (const part of inputs) {
     const entries = generatePathEntries(application.annotations, part.sourcePath);
     if (entries === undefined) continue;
+    const changedPaths = changedSince(part);
     if (changedPaths.some((path) => entries.some((entry) => covers(entry, path)))) continue;
     for (const path of touchedPaths([part], changedPaths)) files.add(path);
   }
   return files.size === 0 ? undefined : { files: [...files], missingEntry: missingEntry([...files]) };
 }
 
-function covers(entry: string, path: string): boolean {
-  return isWithin(path, entry) || matchesGlob(entry, path, { doubleStar: false });
+/** `AppFilesHaveChanged` of Argo CD v3.5: the file itself, one below the directory, or a match. */
+function covers({ directory, pattern }: GeneratePath, path: string): boolean {
+  const file = `/${path}`;
+  return file === pattern || isWithin(parentOf(path), directory) || matchesGlob(pattern, file, { doubleStar: false });
 }
 
 const MAX_ENTRIES = 5;

@@ -1,10 +1,9 @@
-import { z } from "zod";
 import type { Source } from "../application-spec.js";
+import { substitute, type BuildEnvironment } from "./build-environment.js";
 import type { InputCollector } from "./input-set.js";
 import { fixedPart } from "./input-set.js";
 import { hasGlob } from "./path-glob.js";
 import { cleanPath } from "./repository-path.js";
-import type { RepositoryTree } from "./repository-tree.js";
 
 /** Whose value files are read, and which sources of the application are in this repository. */
 export interface HelmReader {
@@ -12,8 +11,7 @@ export interface HelmReader {
   readonly sources: readonly Source[];
   /** Positions whose files count. */
   readonly positions: readonly number[];
-  /** What `$ARGOCD_APP_NAME` stands for. */
-  readonly instanceName: string;
+  readonly environment: BuildEnvironment;
 }
 
 /**
@@ -22,80 +20,40 @@ export interface HelmReader {
  */
 export function addHelmFiles(reader: HelmReader, options: Source["helm"], into: InputCollector): void {
   for (const written of [...(options?.valueFiles ?? []), ...(options?.fileParameters ?? [])]) {
-    if (/^https?:\/\//i.test(written)) continue;
-    const file = written.replaceAll(/\$(?:ARGOCD_APP_NAME\b|\{ARGOCD_APP_NAME\})/g, () => reader.instanceName);
-    const path = readablePath(file, reader);
-    if (path === "unknown") into.addWhole(`its value file ${written} cannot be told before rendering`);
-    else if (path !== undefined) addFile(path.clean, into);
+    const place = placeOf(written, reader);
+    switch (place.kind) {
+      case "unknown":
+        into.addWhole(`its value file ${written} cannot be told before rendering`);
+        break;
+      case "url":
+        into.addRemote();
+        break;
+      case "elsewhere":
+        break;
+      case "here":
+        addFile(place.path, into);
+        break;
+    }
   }
 }
 
-/** Undefined for a file of another repository. */
-function readablePath(
-  file: string,
-  { source, sources, positions }: HelmReader,
-): { clean: string } | "unknown" | undefined {
-  if (file.includes("://") || file.includes("{{") || file.includes("$ARGOCD_") || file.includes("${")) return "unknown";
-  const [, ref, rest] = /^\$([^/]+)(?:\/(.*))?$/s.exec(file) ?? [];
-  if (ref !== undefined) {
-    const target = sources.find((other) => other.ref === ref);
-    if (target === undefined) return "unknown";
-    return positions.includes(target.position) ? { clean: cleanPath(rest ?? "") } : undefined;
-  }
-  if (!positions.includes(source.position)) return undefined;
-  return { clean: file.startsWith("/") ? cleanPath(file) : cleanPath(source.path, file) };
+type Place = { readonly kind: "here"; readonly path: string } | { readonly kind: "elsewhere" | "url" | "unknown" };
+
+/** A reference is looked for before variables are put in, as in Argo CD. */
+function placeOf(written: string, { source, sources, positions, environment }: HelmReader): Place {
+  const [, ref, rest] = /^\$([^/]+)(?:\/(.*))?$/s.exec(written) ?? [];
+  const target = ref === undefined ? undefined : sources.find((other) => other.ref === ref);
+  const file = substitute(target === undefined ? written : (rest ?? ""), environment);
+  if (file === undefined || file.includes("{{")) return { kind: "unknown" };
+  if (target === undefined && /^https?:\/\//i.test(file)) return { kind: "url" };
+  if (file.includes("://")) return { kind: "unknown" };
+  if (!positions.includes((target ?? source).position)) return { kind: "elsewhere" };
+  const fromRoot = target !== undefined || file.startsWith("/");
+  return { kind: "here", path: fromRoot ? cleanPath(file) : cleanPath(source.path, file) };
 }
 
 function addFile(path: string, into: InputCollector): void {
   into.addPath(path);
   if (path.includes("{")) into.addPath(fixedPart(path));
   else if (hasGlob(path)) into.addPattern(path);
-}
-
-const MAX_CHARTS = 200;
-const chartSchema = z.object({
-  dependencies: z
-    .array(z.object({ repository: z.string().catch("") }).catch({ repository: "" }))
-    .nullish()
-    .transform((dependencies) => dependencies ?? []),
-});
-
-/** The directories of `file://` dependencies of every chart in a directory, and of those charts in turn. */
-export async function addChartDependencies(
-  directory: string,
-  tree: RepositoryTree,
-  into: InputCollector,
-): Promise<void> {
-  const waiting = [directory];
-  const seen = new Set(waiting);
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    for (const { path } of tree.entriesIn(next)) {
-      if (!/(?:^|\/)(?:Chart|requirements)\.yaml$/.test(path)) continue;
-      const dependencies = await localDependencies(path, tree);
-      if (dependencies === undefined) {
-        into.addWhole(`the dependencies in ${path} cannot be read`);
-        return;
-      }
-      for (const dependency of dependencies) {
-        into.addPath(dependency);
-        if (!seen.has(dependency)) waiting.push(dependency);
-        seen.add(dependency);
-      }
-      if (seen.size > MAX_CHARTS) {
-        into.addWhole(`${directory} depends on more than ${MAX_CHARTS} charts`);
-        return;
-      }
-    }
-  }
-}
-
-/** Undefined when the file cannot be read. */
-async function localDependencies(path: string, tree: RepositoryTree): Promise<readonly string[] | undefined> {
-  const documents = await tree.readYaml(path);
-  if (documents === undefined) return undefined;
-  const chart = chartSchema.safeParse(documents[0] ?? {});
-  if (!chart.success) return undefined;
-  return chart.data.dependencies.flatMap(({ repository }) =>
-    repository.startsWith("file://") ? [cleanPath(path, "..", repository.slice("file://".length))] : [],
-  );
 }

@@ -15,6 +15,8 @@ export interface InputPart {
   /** Files, and directories with everything below them. */
   readonly paths: readonly string[];
   readonly patterns: readonly string[];
+  /** It reads something that no commit of this repository decides: a URL, a remote base, a chart without a fixed version. */
+  readonly remote: boolean;
 }
 
 /** Collects a part; the first reason to give up wins. */
@@ -22,19 +24,22 @@ export interface InputCollector {
   addPath(path: string): void;
   addPattern(pattern: string): void;
   addWhole(reason: string): void;
+  addRemote(): void;
   readonly part: InputPart;
 }
 
 export function collectInputs(position: number, sourcePath: string): InputCollector {
   let whole: string | undefined;
+  let remote = false;
   const paths = new Set<string>();
   const patterns = new Set<string>();
   return {
     addPath: (path) => void paths.add(path),
     addPattern: (pattern) => void patterns.add(pattern),
     addWhole: (reason) => (whole ??= reason),
+    addRemote: () => (remote = true),
     get part() {
-      return { position, sourcePath, whole, paths: [...paths], patterns: [...patterns] };
+      return { position, sourcePath, whole, paths: [...paths], patterns: [...patterns], remote };
     },
   };
 }
@@ -47,7 +52,16 @@ export function touches(inputs: InputSet, changedPaths: readonly string[]): bool
 /** The changed paths that are inputs, in their order. */
 export function touchedPaths(inputs: InputSet, changedPaths: readonly string[]): readonly string[] {
   const touched = inputs.filter((part) => touchesPart(part, changedPaths));
-  return changedPaths.filter((path) => touched.some((part) => touchesPart(part, [path])));
+  return changedPaths.filter((path) => touched.some((part) => isTouchedBy(part, path)));
+}
+
+/** The same for one path, without an index. */
+function isTouchedBy(part: InputPart, path: string): boolean {
+  return (
+    part.whole !== undefined ||
+    part.paths.some((one) => isWithin(path, one) || isWithin(one, path)) ||
+    part.patterns.some((pattern) => matchesPattern(pattern, path))
+  );
 }
 
 function touchesPart(part: InputPart, changedPaths: readonly string[]): boolean {
@@ -56,9 +70,7 @@ function touchesPart(part: InputPart, changedPaths: readonly string[]): boolean 
   const { changed, holding } = indexOf(changedPaths);
   return (
     part.paths.some((path) => holding.has(path) || selfAndParents(path).some((one) => changed.has(one))) ||
-    part.patterns.some((pattern) =>
-      changedPaths.some((path) => matchesGlob(pattern, path, { doubleStar: true }) || isBelowChange(pattern, path)),
-    )
+    part.patterns.some((pattern) => changedPaths.some((path) => matchesPattern(pattern, path)))
   );
 }
 
@@ -84,6 +96,10 @@ function selfAndParents(path: string): readonly string[] {
   const all: string[] = [];
   for (let one = path; one !== ""; one = parentOf(one)) all.push(one);
   return all;
+}
+
+function matchesPattern(pattern: string, path: string): boolean {
+  return matchesGlob(pattern, path, { doubleStar: true }) || isBelowChange(pattern, path);
 }
 
 function isBelowChange(pattern: string, path: string): boolean {

@@ -2,17 +2,17 @@ import { readSource, sourcesOf, type Source } from "../application-spec.js";
 import type { Application } from "../application.js";
 import type { Revision } from "../brand.js";
 import type { RepositorySnapshot } from "../ports.js";
+import { buildEnvironment, instanceNameOf } from "./build-environment.js";
+import { addChartDependencies } from "./chart-dependencies.js";
 import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
-import { addChartDependencies, addHelmFiles, type HelmReader } from "./helm-inputs.js";
-import { collectInputs, fixedPart, type InputCollector, type InputPart, type InputSet } from "./input-set.js";
+import { addHelmFiles, type HelmReader } from "./helm-inputs.js";
+import { collectInputs, type InputCollector, type InputPart, type InputSet } from "./input-set.js";
+import { addJsonnetInputs } from "./jsonnet-inputs.js";
 import { addKustomizeInputs, hasKustomization } from "./kustomize-inputs.js";
-import { cleanPath, isWithin } from "./repository-path.js";
-import { openTree, type RepositoryTree } from "./repository-tree.js";
-
-/** `<name>`, or `<namespace>_<name>` outside Argo CD's own namespace: `ARGOCD_APP_NAME`. */
-export function instanceNameOf(application: Pick<Application, "name">): string {
-  return application.name.replace("/", "_");
-}
+import { namesUrl } from "./kustomize-remotes.js";
+import { addLinkedInputs, addSubmoduleInputs } from "./linked-inputs.js";
+import { cleanPath } from "./repository-path.js";
+import { openTree } from "./repository-tree.js";
 
 /** Files of parameters that Argo CD lays over a source with this path, for all applications and for this one. */
 export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {
@@ -37,7 +37,9 @@ export async function inputsOf(
   const tree = await openTree(snapshot, revision);
   const sources = sourcesOf(application.spec);
   return Promise.all(
-    sources.map((source) => readBy({ source, sources, positions, instanceName: instanceNameOf(application) })),
+    sources.map((source) =>
+      readBy({ source, sources, positions, environment: buildEnvironment(application, source.path) }),
+    ),
   );
 
   async function readBy(reader: HelmReader): Promise<InputPart> {
@@ -48,35 +50,39 @@ export async function inputsOf(
     const rendersNothing = source.ref !== undefined && source.path === "";
     addHelmFiles(reader, source.helm, into);
     if (own && !rendersNothing) {
-      await addPathInputs(source, path, into);
+      into.addPath(path);
       addGeneratePaths(generatePathEntries(application.annotations, path) ?? [], into);
-      for (const override of await overridesOf(path, into)) {
-        addHelmFiles(reader, override.helm, into);
-        await addOptionInputs(override, path, into);
-      }
+      if (discoveredAsPlugin(application, source.position)) into.addWhole(PLUGIN);
+      await addChartDependencies(path, tree, into);
+      const overrides = await overridesOf(path, into);
+      for (const override of overrides) addHelmFiles(reader, override.helm, into);
+      await addOptionInputs([source, ...overrides], path, into);
     }
-
-    addLinkTargets(tree, into);
+    addLinkedInputs(tree, into);
+    addSubmoduleInputs(tree, into);
     return into.part;
   }
 
-  async function addPathInputs(source: Source, path: string, into: InputCollector): Promise<void> {
-    into.addPath(path);
-    await addChartDependencies(path, tree, into);
-    await addOptionInputs(source, path, into);
-    if (discoveredAsPlugin(application, source.position)) into.addWhole("a plugin renders it and may read any file");
-    const plain = source.directory || !(hasKustomization(path, tree) || tree.hasFile(cleanPath(path, "Chart.yaml")));
-    if (plain && tree.entriesIn(path).some((entry) => /\.(?:jsonnet|libsonnet)$/.test(entry.path))) {
-      into.addWhole("its Jsonnet files may import any file");
+  async function addOptionInputs(layers: readonly Source[], path: string, into: InputCollector): Promise<void> {
+    if (layers.some(({ plugin }) => plugin)) into.addWhole(PLUGIN);
+    const kustomize = layers.flatMap((layer) => (layer.kustomize === undefined ? [] : [layer.kustomize]));
+    const named = kustomize.flatMap(({ components, patchPaths }) => [...components, ...patchPaths]);
+    if (namesUrl(named)) into.addRemote();
+    for (const one of named) into.addPath(cleanPath(path, one));
+    const components = kustomize.flatMap((options) => options.components).map((one) => cleanPath(path, one));
+    await addKustomizeInputs([path, ...components], tree, into);
+    const directory = layers.some((layer) => layer.directory);
+    if (directory || !(hasKustomization(path, tree) || tree.hasFile(cleanPath(path, "Chart.yaml")))) {
+      await addJsonnetInputs(
+        path,
+        {
+          libraries: layers.flatMap(({ jsonnet }) => jsonnet.libraries).map((one) => cleanPath(one)),
+          code: layers.flatMap(({ jsonnet }) => jsonnet.code),
+        },
+        tree,
+        into,
+      );
     }
-  }
-
-  async function addOptionInputs(source: Source, path: string, into: InputCollector): Promise<void> {
-    if (source.plugin) into.addWhole("a plugin renders it and may read any file");
-    const { components, patchPaths } = source.kustomize ?? { components: [], patchPaths: [] };
-    const componentPaths = components.map((component) => cleanPath(path, component));
-    for (const one of [...componentPaths, ...patchPaths.map((patch) => cleanPath(path, patch))]) into.addPath(one);
-    await addKustomizeInputs([path, ...componentPaths], tree, into);
   }
 
   async function overridesOf(path: string, into: InputCollector): Promise<readonly Source[]> {
@@ -99,10 +105,4 @@ function discoveredAsPlugin(application: Application, position: number): boolean
   return type === "Plugin";
 }
 
-/** The tree names no targets of symbolic links, so one that is an input, or leads to one, may bring in any file. */
-function addLinkTargets(tree: RepositoryTree, into: InputCollector): void {
-  const { paths, patterns } = into.part;
-  const inputs = [...paths, ...patterns.map(fixedPart)];
-  const link = tree.symlinks.find((one) => inputs.some((path) => isWithin(one, path) || isWithin(path, one)));
-  if (link !== undefined) into.addWhole(`the symbolic link ${link} may lead to any file`);
-}
+const PLUGIN = "a plugin renders it and may read any file";

@@ -48,16 +48,29 @@ const MAX_PARSED = 32 * 1024 * 1024;
 const CACHE_LIMIT = 64 * 1024 * 1024;
 const EMPTY_WEIGHT = 100;
 
+/** All files of a tree that may hold resources, and what each says. */
+interface ScannedTree {
+  readonly crPaths: string;
+  readonly entries: readonly TreeEntry[];
+  readonly read: ReadonlyMap<string, FileResources>;
+}
+
 /** A scanner that remembers what each file's content says, across commits and repositories. */
 export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner {
   const remembered = new Map<string, { readonly resources: FileResources; readonly weight: number }>();
   let total = 0;
+  /** By the list itself: a snapshot answers the same one for a commit that it knows, the base of most pushes. */
+  const scanned = new WeakMap<readonly TreeEntry[], ScannedTree>();
 
   return { scan };
 
   async function scan({ snapshot, revision, crPaths, nameOf }: ScanRequest): Promise<ManifestScan> {
-    const entries = (await snapshot.list(revision)).filter((entry) => isCandidate(entry, crPaths));
+    const tree = await snapshot.list(revision);
+    const whole = scanned.get(tree);
+    if (whole?.crPaths === crPaths.join("\n")) return assemble(whole.entries, whole.read, nameOf);
+    const entries = tree.filter((entry) => isCandidate(entry, crPaths));
     const read = new Map<string, FileResources>();
+    let complete = true;
     const missing = entries.filter(({ path, blob }) => {
       const known = recall(blob);
       if (known !== undefined) read.set(path, known);
@@ -75,15 +88,18 @@ export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner
         if (text !== undefined && mayHoldResource(text)) parsed += text.length;
         if (parsed > MAX_PARSED) {
           read.set(path, { resources: [], problem: "the repository has more Application resources than svc reads" });
+          complete = false;
           continue;
         }
         const resources = readResources(text);
         read.set(path, resources);
         // A file that could not be read may be readable through another snapshot with other limits.
         if (text !== undefined) remember(blob, resources, text.length);
+        else complete = false;
         if (resources.resources.length > 0) await setImmediate();
       }
     }
+    if (complete) scanned.set(tree, { crPaths: crPaths.join("\n"), entries, read });
     return assemble(entries, read, nameOf);
   }
 

@@ -67,8 +67,9 @@ function readUnits(pattern: string, bang: boolean): readonly Unit[] | undefined 
       units.push(() => true);
     } else if (character === "[") {
       const end = classEnd(characters, index, bang);
-      if (end === undefined) return undefined;
-      units.push(readClass(characters.slice(index + 1, end), bang));
+      const unit = end === undefined ? undefined : readClass(characters.slice(index + 1, end), bang);
+      if (end === undefined || unit === undefined) return undefined;
+      units.push(unit);
       index = end;
     } else {
       if (character === "\\") index += 1;
@@ -84,8 +85,10 @@ function negates(character: string | undefined, bang: boolean): boolean {
   return character === "^" || (bang && character === "!");
 }
 
+/** Undefined where Go finds no end: there a class has at least one member, and `]` is one only behind a backslash. */
 function classEnd(characters: readonly string[], start: number, bang: boolean): number | undefined {
   const first = start + (negates(characters[start + 1], bang) ? 2 : 1);
+  if (!bang && characters[first] === "]") return undefined;
   for (let index = first; index < characters.length; index += 1) {
     if (characters[index] === "\\") index += 1;
     else if (characters[index] === "]" && index > first) return index;
@@ -93,22 +96,27 @@ function classEnd(characters: readonly string[], start: number, bang: boolean): 
   return undefined;
 }
 
-function readClass(content: readonly string[], bang: boolean): Unit {
+/** Undefined where Go finds a `-` that stands for itself without a backslash. */
+function readClass(content: readonly string[], bang: boolean): Unit | undefined {
   const negated = negates(content[0], bang);
   const members = negated ? content.slice(1) : [...content];
   const ranges: (readonly [string, string])[] = [];
+  let malformed = false;
   const next = (): string => {
     const character = members.shift() ?? "";
+    malformed ||= !bang && character === "-";
     return character === "\\" ? (members.shift() ?? "") : character;
   };
   while (members.length > 0) {
     const low = next();
-    if (members[0] === "-" && members.length > 1) {
+    if (members[0] === "-" && (members.length > 1 || !bang)) {
+      malformed ||= members.length === 1;
       members.shift();
       ranges.push([low, next()]);
     } else {
       ranges.push([low, low]);
     }
   }
+  if (malformed) return undefined;
   return (character) => ranges.some(([low, high]) => low <= character && character <= high) !== negated;
 }

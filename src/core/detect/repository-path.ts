@@ -3,13 +3,18 @@
  * the root itself as an empty text. What climbs above the root stops there, as Argo CD's own paths do.
  */
 export function cleanPath(...parts: readonly string[]): string {
+  const joined = parts.join("/");
+  if (!UNCLEAN.test(joined)) return joined;
   const cleaned: string[] = [];
-  for (const part of parts.join("/").split("/")) {
+  for (const part of joined.split("/")) {
     if (part === "..") cleaned.pop();
     else if (part !== "" && part !== ".") cleaned.push(part);
   }
   return cleaned.join("/");
 }
+
+/** An empty component, `.` or `..`; few paths have one, and a plan cleans tens of thousands. */
+const UNCLEAN = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
 /** Whether a path is the directory or below it, on whole components; the empty directory is the whole repository. */
 export function isWithin(path: string, directory: string): boolean {

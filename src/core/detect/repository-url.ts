@@ -56,7 +56,20 @@ export function redactUserInfo(url: string): string {
   return url.slice(0, start) + (cutShort ? url.slice(from + 1) : url.slice(start + from + 1));
 }
 
+/** Thousands of applications name the same few repositories. */
+const addresses = new Map<string, RepositoryAddress | undefined>();
+const MAX_ADDRESSES = 1000;
+
 function readAddress(url: string): RepositoryAddress | undefined {
+  if (url.length > MAX_LENGTH) return parseAddress(url);
+  if (addresses.has(url)) return addresses.get(url);
+  if (addresses.size >= MAX_ADDRESSES) addresses.clear();
+  const read = parseAddress(url);
+  addresses.set(url, read);
+  return read;
+}
+
+function parseAddress(url: string): RepositoryAddress | undefined {
   const trimmed = url.trim();
   if (trimmed.length > MAX_LENGTH) return undefined;
   if (!trimmed.includes("://")) return readScpForm(trimmed);

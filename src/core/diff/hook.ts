@@ -1,18 +1,37 @@
 import type { Manifest } from "../application.js";
-import { isJsonObject } from "../json.js";
+import { annotationOf } from "./annotation.js";
+
+const HELM_TYPES: Readonly<Record<string, string>> = {
+  "pre-install": "PreSync",
+  "pre-upgrade": "PreSync",
+  "post-install": "PostSync",
+  "post-upgrade": "PostSync",
+};
+const RUN_BY_A_SYNC = new Set(["PreSync", "Sync", "PostSync", "SyncFail"]);
 
 /**
  * Whether Argo CD runs it as a hook instead of keeping it in sync: by its own annotation, unless that says only `Skip`,
  * or else by Helm's, unless that is `crd-install` (Argo CD v3.5, gitops-engine `hook.IsHook`).
  */
 export function isHook(manifest: Manifest): boolean {
-  const metadata = manifest.metadata;
-  const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
-  if (!isJsonObject(annotations)) return false;
-  const own = annotations["argocd.argoproj.io/hook"];
-  if (typeof own === "string") return typesOf(own).join() !== "Skip";
-  const helm = annotations["helm.sh/hook"];
-  return typeof helm === "string" && typesOf(helm).join() !== "crd-install";
+  const own = annotationOf(manifest, "argocd.argoproj.io/hook");
+  if (own !== undefined) return !isNeverApplied(manifest);
+  const helm = annotationOf(manifest, "helm.sh/hook");
+  return helm !== undefined && typesOf(helm).join() !== "crd-install";
+}
+
+/** Whether its annotation says only `Skip`: a sync neither creates nor changes nor deletes it (gitops-engine `hook.Skip`). */
+export function isNeverApplied(manifest: Manifest): boolean {
+  const own = annotationOf(manifest, "argocd.argoproj.io/hook");
+  return own !== undefined && typesOf(own).join() === "Skip";
+}
+
+/** When a sync runs this hook: `PreSync`, `Sync`, `PostSync`, `SyncFail`; empty for what no sync runs, such as Helm's `test`. */
+export function syncHookTypes(manifest: Manifest): readonly string[] {
+  const own = annotationOf(manifest, "argocd.argoproj.io/hook");
+  const helm = annotationOf(manifest, "helm.sh/hook") ?? "";
+  const types = own === undefined ? typesOf(helm).map((type) => HELM_TYPES[type] ?? "") : typesOf(own);
+  return [...new Set(types)].filter((type) => RUN_BY_A_SYNC.has(type));
 }
 
 function typesOf(annotation: string): readonly string[] {

@@ -52,6 +52,11 @@ export function identify(manifest: Manifest, destinationNamespace: string): Mani
   };
 }
 
+/** One text per identity; objects with a generated name are told apart by how many of the same stand before them. */
+export function keyOf({ group, kind, namespace, name, generateName }: ManifestIdentity, occurrence = 0): string {
+  return JSON.stringify([group, kind, namespace, name, generateName, name === "" ? occurrence : 0]);
+}
+
 /** `apps/Deployment guestbook/web`; without the group for Kubernetes' core kinds, without a namespace for the cluster's. */
 export function titleOf({ group, kind, namespace, name, generateName }: ManifestIdentity): string {
   const called = name || (generateName === "" ? "(without a name)" : `${generateName}(generated)`);
@@ -68,10 +73,10 @@ export function byIdentity(
   const occurrences = new Map<string, number>();
   for (const manifest of manifests.flatMap((one) => flattened(one, 0))) {
     const identity = identify(manifest, destinationNamespace);
-    const key = JSON.stringify(Object.values(identity));
-    const occurrence = identity.name === "" ? (occurrences.get(key) ?? 0) : 0;
+    const key = keyOf(identity);
+    const occurrence = occurrences.get(key) ?? 0;
     occurrences.set(key, occurrence + 1);
-    found.set(`${key}${occurrence}`, { identity, manifest });
+    found.set(keyOf(identity, occurrence), { identity, manifest });
   }
   return found;
 }

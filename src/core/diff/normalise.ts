@@ -8,8 +8,9 @@ const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.
 /**
  * One form for equal manifests: without status, tracking, null members and empty metadata, keys in order, and with the
  * commit it was rendered at (as Argo CD's `ARGOCD_APP_REVISION` and its short forms put it into values) as a placeholder.
+ * A live object was rendered at no commit that we know.
  */
-export function normalise(manifest: Manifest, renderedAt: Revision): JsonObject {
+export function normalise(manifest: Manifest, renderedAt: Revision | undefined): JsonObject {
   const { metadata } = manifest;
   const kept = {
     ...manifest,
@@ -48,10 +49,38 @@ function withoutNulls(value: Json): Json {
   );
 }
 
+const PLACEHOLDER = /<commit(?::([78]))?>/g;
+
+/** Whether a normalised text holds the commit that it was rendered at. */
+export function hasCommit(text: string): boolean {
+  return text.search(PLACEHOLDER) !== -1;
+}
+
+/** More of them in one text would make the match slow, and no render has them. */
+const MOST_COMMITS = 10;
+
+/** Whether a text is the normalised one with some commit's id, of the same length, at each of its places. */
+export function matchesCommit(normalised: string, text: string): boolean {
+  const parts: readonly (string | undefined)[] = normalised.split(PLACEHOLDER);
+  if (parts.length > 2 * MOST_COMMITS + 1) return false;
+  // Every second part is the length of a placeholder: 7, 8, or none for a whole id.
+  const pattern = parts.map((part, at) => (at % 2 === 1 ? idOf(part) : literally(part ?? ""))).join("");
+  return new RegExp(`^${pattern}$`).test(text);
+}
+
+function literally(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+function idOf(length: string | undefined): string {
+  return length === undefined ? "(?:[0-9a-f]{40}|[0-9a-f]{64})" : `[0-9a-f]{${length}}`;
+}
+
 type Placeholders = readonly (readonly [RegExp, string])[];
 
 /** A different placeholder for each length: switching from the short to the long form is a change. */
-function placeholdersFor(commit: Revision): Placeholders {
+function placeholdersFor(commit: Revision | undefined): Placeholders {
+  if (commit === undefined) return [];
   return [
     [wholeToken(commit), "<commit>"],
     [wholeToken(commit.slice(0, 8)), "<commit:8>"],

@@ -38,6 +38,35 @@ export function getManifests(
   return client.call({ method: "GET", path, query: { ...identity(target), ...query }, permission, timeoutMs, signal });
 }
 
+/** Answers when the controller has compared the application anew, which it is told by an annotation. */
+export async function refreshApplication(
+  client: Client,
+  target: Target,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const query = { ...identity(target), refresh: "normal" } as const;
+  const path = [...ROOT, target.resourceName];
+  await client.call({ method: "GET", path, query, permission: "applications, get", timeoutMs, signal });
+}
+
+export function getManagedResources(
+  client: Client,
+  target: Target,
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+): Promise<unknown> {
+  const path = [...ROOT, target.resourceName, "managed-resources"];
+  return client.call({
+    method: "GET",
+    path,
+    query: identity(target),
+    permission: "applications, get",
+    timeoutMs,
+    signal,
+  });
+}
+
 /** Without validation: that would render a second time, at a revision which may not have the new paths yet. */
 export function postApplication(client: Client, application: JsonObject): Promise<unknown> {
   const query = { validate: false } as const;

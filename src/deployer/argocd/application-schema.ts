@@ -7,7 +7,7 @@ const texts = z
   .nullish()
   .transform((value) => value ?? {});
 
-const json = z.custom<JsonObject>(isJsonObject, "not an object");
+export const json = z.custom<JsonObject>(isJsonObject, "not an object");
 
 const metadata = z.object({
   name: z.string().min(1),
@@ -43,6 +43,11 @@ const resource = z.object({
 });
 export type SyncedObject = z.infer<typeof resource>;
 
+/** One object as Argo CD compares it; servers from 3.0 on add its health to the GET of one Application only. */
+const managedResource = resource.extend({
+  health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
+});
+
 const revisions = { revision: z.string().nullish(), revisions: z.array(z.string()).nullish() };
 
 const operationState = z.object({
@@ -60,6 +65,7 @@ export const wholeApplication = applicationItem.extend({
     .object({
       sync: z.object(revisions).nullish(),
       health: z.object({ status: z.string().nullish() }).nullish(),
+      resources: z.array(managedResource).nullish(),
       sourceType: z.string().nullish(),
       sourceTypes: z.array(z.string()).nullish(),
       operationState: operationState.nullish(),

@@ -11,6 +11,7 @@ import { isAbsent } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 import { parseAnswer } from "./parse-answer.js";
 import { isTemporary } from "./remove-temporary.js";
+import { createSemaphore } from "./semaphore.js";
 import type { ServerSettings } from "./server-settings.js";
 import { toApplication, toLiveApplication } from "./to-application.js";
 
@@ -21,6 +22,8 @@ export const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "delet
   .join(",");
 
 const CACHE_MS = 10_000;
+/** Reads of single applications at a time: their time-outs run from when they are sent, not from when they are asked for. */
+const MAX_READS = 16;
 
 interface Parts {
   readonly client: Client;
@@ -39,6 +42,7 @@ export interface Applications {
 
 export function createApplications({ client, clock, log, serverSettings }: Parts): Applications {
   const projects = new Map<ApplicationName, string>();
+  const reads = createSemaphore(MAX_READS);
   let cached: { readonly at: number; readonly list: Promise<readonly Application[]> } | undefined;
 
   async function read(): Promise<readonly Application[]> {
@@ -88,7 +92,7 @@ export function createApplications({ client, clock, log, serverSettings }: Parts
     signal: AbortSignal | undefined,
   ): Promise<WholeApplication | undefined> {
     try {
-      return await getApplication(client, target, signal);
+      return await reads.run(() => getApplication(client, target, signal), signal);
     } catch (error) {
       if (isAbsent(error)) return undefined;
       throw error;

@@ -23,10 +23,12 @@ export interface Query {
   readonly selector?: string;
   readonly project?: string;
   readonly appNamespace?: string;
+  readonly appsetNamespace?: string;
   readonly revision?: string;
   readonly sourcePositions?: readonly number[];
   readonly revisions?: readonly string[];
   readonly noCache?: boolean;
+  readonly refresh?: "normal";
   readonly validate?: false;
   readonly cascade?: false;
 }

@@ -2,11 +2,13 @@ import type { Clock } from "../../core/clock.js";
 import type { Log } from "../../core/log.js";
 import type { Deployer } from "../../core/ports.js";
 import { nameOfResource } from "./application-names.js";
+import { applicationsOfSet, findApplicationSet } from "./application-sets.js";
 import { createApplications } from "./applications.js";
 import { check } from "./check.js";
 import { createClient } from "./client.js";
 import type { ArgoCdConfig } from "./config.js";
 import { expandApplicationSet } from "./expand-application-set.js";
+import { createLiveResources } from "./live-resources.js";
 import { createRender } from "./render.js";
 import { createServerSettings } from "./server-settings.js";
 import { sweep } from "./sweep.js";
@@ -26,6 +28,7 @@ export function createArgoCd(
   const serverSettings = createServerSettings(client, clock);
   const applications = createApplications({ client, clock, log, serverSettings });
   const render = createRender(config, { client, clock, log, serverSettings });
+  const liveResources = createLiveResources(config, { client, log });
   const sync = createSync(config, { client, clock, log });
 
   return {
@@ -40,9 +43,23 @@ export function createArgoCd(
     findApplication: (name, signal) => applications.find(name, signal),
     renderManifests: (request, signal) => render(request, signal),
 
+    async renderingSettings() {
+      return (await serverSettings()).digest;
+    },
+
+    liveResources: (application, signal) => liveResources(application, signal),
+
     async expandApplicationSet(set, signal) {
       // Git generators make Argo CD fetch the repository, as a render does.
       return expandApplicationSet(client, await serverSettings(), set, { timeoutMs: config.renderTimeoutMs, signal });
+    },
+
+    async findApplicationSet(set, signal) {
+      return findApplicationSet(client, await serverSettings(), set, signal);
+    },
+
+    async applicationsOfSet(set, signal) {
+      return applicationsOfSet(client, await serverSettings(), set, { timeoutMs: config.renderTimeoutMs, signal });
     },
 
     async updateSpec(application, spec) {
@@ -50,7 +67,8 @@ export function createArgoCd(
       await updateSpec({ client, clock }, application, spec);
     },
 
-    sync: (request) => sync(request),
+    sync: (request) => sync.run(request),
+    findOutcome: (lookup) => sync.find(lookup),
     sweep: async (now) => sweep({ client, clock, log, settings: await serverSettings() }, now),
     close: () => client.close(),
   };

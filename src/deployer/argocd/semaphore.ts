@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /** Lets at most `limit` tasks run at a time; the others wait in the order of their coming. */
 export interface Semaphore {
   /** @throws the signal's reason when it is aborted before the task began. */
@@ -10,6 +12,8 @@ export function createSemaphore(limit: number): Semaphore {
 
   async function enter(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
+    // Hundreds of tasks of one plan wait with one signal; more than ten listeners are no leak here.
+    if (signal !== undefined) setMaxListeners(0, signal);
     if (free > 0) {
       free -= 1;
       return;

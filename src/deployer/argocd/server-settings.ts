@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Clock } from "../../core/clock.js";
+import { canonicalJson, isJsonObject } from "../../core/json.js";
 import type { Client } from "./client.js";
 import { parseAnswer } from "./parse-answer.js";
 
@@ -11,6 +13,8 @@ export interface ServerSettings {
   readonly labelKey: string;
   /** How Argo CD marks what belongs to an application; empty where an old version does not tell. */
   readonly tracking: "annotation" | "label" | "annotation+label" | "";
+  /** Of the whole answer: other members (Kustomize's options and versions, plugins) change rendered manifests too. */
+  readonly digest: string;
 }
 
 const REFRESH_MS = 5 * 60_000;
@@ -30,20 +34,30 @@ export function createServerSettings(client: Client, clock: Clock): () => Promis
   let known: { readonly at: number; readonly settings: ServerSettings } | undefined;
   let namespace: string | undefined;
 
+  let running: Promise<ServerSettings> | undefined;
+
+  async function ask(): Promise<ServerSettings> {
+    const answer = await client.call({ method: "GET", path: ["api", "v1", "settings"], permission: "settings, get" });
+    const read = parseAnswer(settingsAnswer, answer, "its settings");
+    if (read.controllerNamespace) namespace = read.controllerNamespace;
+    const settings: ServerSettings = {
+      controllerNamespace: namespace ?? DEFAULT_NAMESPACE,
+      labelKey: read.appLabelKey ?? "app.kubernetes.io/instance",
+      tracking: read.trackingMethod ?? "",
+      digest: createHash("sha256")
+        .update(canonicalJson(isJsonObject(answer) ? answer : {}))
+        .digest("hex"),
+    };
+    known = { at: clock.now().getTime(), settings };
+    return settings;
+  }
+
   return async function serverSettings() {
-    const now = clock.now().getTime();
-    if (known !== undefined && now - known.at < REFRESH_MS) return known.settings;
+    if (known !== undefined && clock.now().getTime() - known.at < REFRESH_MS) return known.settings;
+    // Shared by all who ask meanwhile.
+    running ??= ask().finally(() => (running = undefined));
     try {
-      const answer = await client.call({ method: "GET", path: ["api", "v1", "settings"], permission: "settings, get" });
-      const read = parseAnswer(settingsAnswer, answer, "its settings");
-      if (read.controllerNamespace) namespace = read.controllerNamespace;
-      const settings: ServerSettings = {
-        controllerNamespace: namespace ?? DEFAULT_NAMESPACE,
-        labelKey: read.appLabelKey ?? "app.kubernetes.io/instance",
-        tracking: read.trackingMethod ?? "",
-      };
-      known = { at: now, settings };
-      return settings;
+      return await running;
     } catch (error) {
       if (known === undefined) throw error;
       return known.settings;

@@ -1,5 +1,6 @@
 import { isMultiSource } from "../../core/application-spec.js";
-import type { SyncRequest } from "../../core/ports.js";
+import type { SyncLookup } from "../../core/ports.js";
+import type { SyncProgress } from "../../core/progress.js";
 import type { SyncedResource, SyncOutcome } from "../../core/result.js";
 import { SYNC_INFO_RUN } from "../../names.js";
 import type { OperationState, SyncedObject, WholeApplication } from "./application-schema.js";
@@ -10,7 +11,7 @@ const RESOURCE_MESSAGE_LENGTH = 500;
 /** What one look at the application says about our operation. */
 export type SyncState =
   | { readonly kind: "done"; readonly outcome: SyncOutcome }
-  | { readonly kind: "ours"; readonly message: string }
+  | ({ readonly kind: "ours" } & SyncProgress)
   /** Another operation is there, or was the last one; `history` tells what Argo CD deployed last, for people. */
   | { readonly kind: "foreign"; readonly pending: boolean; readonly history: string }
   | { readonly kind: "none" };
@@ -19,12 +20,14 @@ export type SyncState =
  * Done means that the operation is gone and the phase is final. `finishedAt` is no sign: it is also set, with the phase
  * `Running`, while Argo CD waits for a retry (seen with v3.5.1).
  */
-export function syncState(application: WholeApplication, request: SyncRequest): SyncState {
+export function syncState(application: WholeApplication, request: SyncLookup): SyncState {
   const { operation } = application;
   const state = application.status?.operationState ?? undefined;
   if (operation !== null && operation !== undefined) {
     if (!isOurs(operation, request.run)) return { kind: "foreign", pending: true, history: lastDeployed(application) };
-    return { kind: "ours", message: readableText(state?.message ?? "waiting for Argo CD to begin") };
+    // The state may still be that of the operation before.
+    const begun = state !== undefined && isOurs(state.operation, request.run) ? state : undefined;
+    return { kind: "ours", ...progressOf(application, begun) };
   }
   if (state === undefined) return { kind: "none" };
   if (!isOurs(state.operation, request.run)) {
@@ -45,8 +48,24 @@ export function syncState(application: WholeApplication, request: SyncRequest): 
         },
       };
     default:
-      return { kind: "ours", message };
+      return { kind: "ours", ...progressOf(application, state) };
   }
+}
+
+/** The operation lists what it has done; how much there is to do is what Argo CD manages for the application. */
+function progressOf(application: WholeApplication, state: OperationState | undefined): SyncProgress {
+  const done = state?.syncResult?.resources?.length ?? 0;
+  const total = Math.max(done, application.status?.resources?.length ?? 0);
+  return { done, total, message: readableText(state?.message ?? "waiting for Argo CD to begin") };
+}
+
+function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
+  return (status?.resources ?? []).flatMap((resource) => {
+    const word = resource.health?.status ?? "Healthy";
+    if (word === "Healthy") return [];
+    const message = readableText(resource.health?.message ?? "", RESOURCE_MESSAGE_LENGTH);
+    return [{ title: titleOf(resource), status: word, message }];
+  });
 }
 
 function lastDeployed(application: WholeApplication): string {
@@ -64,7 +83,7 @@ function isOurs(operation: OperationState["operation"], run: string): boolean {
 function success(
   application: WholeApplication,
   state: OperationState,
-  request: SyncRequest,
+  request: SyncLookup,
   message: string,
 ): SyncOutcome {
   const wrong =
@@ -83,6 +102,7 @@ function success(
     resources,
     pruneSkipped: resources.filter((resource) => resource.status === "PruneSkipped").length,
     health: application.status?.health?.status ?? "Unknown",
+    unhealthy: unhealthyOf(application),
   };
 
   function deployed(from: OperationState, position: number): string | undefined {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.js";
 import type { Log } from "../../core/log.js";
-import type { SyncRequest } from "../../core/ports.js";
+import type { SyncLookup, SyncRequest } from "../../core/ports.js";
 import type { SyncOutcome } from "../../core/result.js";
 import { getApplication, postSync } from "./application-calls.js";
 import type { Target } from "./application-calls.js";
@@ -18,12 +18,15 @@ const LOOKS_FOR_LOST_START = 5;
 const POLL_GROWTH = 1.25;
 const POLL_GROWTH_LIMIT = 4;
 
-export type Sync = (request: SyncRequest) => Promise<SyncOutcome>;
+export interface Sync {
+  readonly run: (request: SyncRequest) => Promise<SyncOutcome>;
+  readonly find: (lookup: SyncLookup) => Promise<SyncOutcome | undefined>;
+}
 
 export function createSync(config: ArgoCdConfig, parts: { client: Client; clock: Clock; log: Log }): Sync {
   const { client, clock, log } = parts;
 
-  async function look(request: SyncRequest): Promise<SyncState> {
+  async function look(request: SyncLookup): Promise<SyncState> {
     return syncState(await getApplication(client, targetOf(request)), request);
   }
 
@@ -67,6 +70,7 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
           return state.outcome;
         case "ours":
           last = state.message;
+          request.onProgress?.({ done: state.done, total: state.total, message: state.message });
           break;
         case "foreign":
           return {
@@ -82,14 +86,20 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
     }
   }
 
-  return async (request) => {
-    const ended = await start(request);
-    return ended ?? (await follow(request));
+  return {
+    async run(request) {
+      const ended = await start(request);
+      return ended ?? (await follow(request));
+    },
+    async find(lookup) {
+      const state = await look(lookup);
+      return state.kind === "done" ? state.outcome : undefined;
+    },
   };
 }
 
 /** The spec may have been replaced since the application was read, and its project with it. */
-function targetOf({ application }: SyncRequest): Target {
+function targetOf({ application }: SyncLookup): Target {
   return { ...application, project: projectOf(application.spec) };
 }
 

@@ -3,6 +3,7 @@ import type { Approval } from "../../core/approval.js";
 import type { ChangeRequest } from "../../core/change-request.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
+import { describeAwaited } from "./awaited-reviews.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";
 import { isBot } from "./translate-event.js";
 import { GITHUB } from "./words.js";
@@ -54,7 +55,9 @@ export async function getApproval(client: GitHubClient, change: ChangeRequest): 
   const data = await client.inRepository(change.repository, asked, async (octokit) => ({
     data: await octokit.graphql<unknown>(APPROVAL_QUERY, { owner, name: repo, number: change.number }),
   }));
-  return judgeReviews(change, decodeAnswer(approvalSchema, data, GITHUB, asked).repository.pullRequest);
+  const verdict = judgeReviews(change, decodeAnswer(approvalSchema, data, GITHUB, asked).repository.pullRequest);
+  if (verdict.missing === undefined) return verdict;
+  return { ...verdict, missing: `${verdict.missing}${await describeAwaited(client, change)}` };
 }
 
 /** The verdict. A missing decision means that GitHub requires nothing, not that somebody approved. */

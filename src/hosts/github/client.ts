@@ -57,7 +57,8 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     origin: new URL(options.apiUrl).origin,
     clock: options.clock,
     requestTimeoutMs: options.requestTimeoutMs,
-    mayRepeat,
+    isRead,
+    content: { ...CONTENT_LIMITS, includes: isContent },
     followsOwnRedirects: true,
   });
   const probot = new Probot({
@@ -130,7 +131,17 @@ export function ownerAndRepo(repository: RepositoryName): { owner: string; repo:
   return { owner, repo };
 }
 
-function mayRepeat(method: string, url: URL, body: string | undefined): boolean {
+/** https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits */
+const CONTENT_LIMITS = { perMinute: 80, perHour: 500 };
+
+function isContent(method: string, url: URL, body: string | undefined): boolean {
+  if (url.pathname.endsWith("/graphql")) return !isRead(method, url, body);
+  return (
+    /^(?:POST|PATCH)$/.test(method) && /\/(?:comments(?:\/\d+)?|reactions|statuses\/[0-9a-f]+)$/.test(url.pathname)
+  );
+}
+
+function isRead(method: string, url: URL, body: string | undefined): boolean {
   if (method === "GET" || method === "HEAD") return true;
   // Minting a token changes nothing.
   if (url.pathname.endsWith("/access_tokens")) return true;

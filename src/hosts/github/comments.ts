@@ -44,7 +44,7 @@ export async function postComment(client: GitHubClient, change: ChangeRequestRef
   const data = await client.inRepository(change.repository, asked, (octokit) =>
     octokit.rest.issues.createComment({ ...ownerAndRepo(change.repository), issue_number: change.number, body }),
   );
-  return decodeAnswer(z.object({ id: idField }), data, GITHUB, asked).id;
+  return decodeAnswer(z.object({ id: idField }), data, GITHUB, asked, true).id;
 }
 
 export async function editComment(

@@ -6,6 +6,7 @@ import { GITHUB } from "./words.js";
 /** Octokit's `RequestError`. */
 const requestErrorSchema = z.object({
   status: z.int(),
+  request: z.object({ method: z.string(), url: z.string() }).optional(),
   response: z.object({ headers: z.record(z.string(), z.unknown()), data: z.unknown() }),
 });
 const messageSchema = z.object({ message: z.string() });
@@ -26,9 +27,11 @@ export function githubFailure(error: unknown, asked: string): HostFailure {
   }
   const refused = requestErrorSchema.safeParse(error);
   if (refused.success) {
-    const { status, response } = refused.data;
+    const { status, response, request } = refused.data;
     const message = messageSchema.safeParse(response.data).data?.message;
-    return refusalOf(GITHUB, asked, { status, headers: response.headers, message });
+    // Queries and new tokens are sent by POST, and change nothing; hiding a comment may be done twice.
+    const changing = request?.method !== "GET" && !/\/(?:graphql|access_tokens)$/.test(request?.url ?? "");
+    return refusalOf(GITHUB, asked, { status, headers: response.headers, message, changing });
   }
   const graphql = graphqlErrorSchema.safeParse(error);
   if (graphql.success) return graphqlFailure(graphql.data.errors, asked);

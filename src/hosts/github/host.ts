@@ -13,8 +13,12 @@ import { getChangeRequest, getMergeability } from "./change-request.js";
 import { createGitHubClient, ownerAndRepo, type GitHubClient } from "./client.js";
 import { createCloneSource } from "./clone-source.js";
 import { editComment, listCommentsOf, postComment } from "./comments.js";
+import { setStatus } from "./commit-status.js";
 import { merge } from "./merge.js";
+import { minimise } from "./minimise.js";
+import { react } from "./reactions.js";
 import { findSelf } from "./self.js";
+import { belongsToAnyTeam } from "./teams.js";
 import { GITHUB } from "./words.js";
 
 export interface GitHubConfig {
@@ -70,6 +74,11 @@ export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): Code
     listOwnComments: async (change) => listCommentsOf(client, change, (await ownAccount()).id),
     postComment: (change, body) => postComment(client, change, body),
     editComment: (change, commentId, body) => editComment(client, change, commentId, body),
+    commentUrl: (change, commentId) => `${change.webUrl}#issuecomment-${commentId}`,
+    react: (change, commentId, reaction) => react(client, change, commentId, reaction),
+    minimise: (change, commentId) => minimise(client, change, commentId),
+    setStatus: (change, status) => setStatus(client, change, status),
+    belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),
     merge: (change, intent) => merge(client, change, intent, clock),
   };
 }

@@ -6,6 +6,7 @@ import type { MergeOutcome } from "../../core/ports.js";
 import type { MergeIntent } from "../../core/result.js";
 import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
+import { readUntil } from "../polling.js";
 import { deleteSourceBranch } from "../source-branch.js";
 import { findBranch, getPull } from "./change-request.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";
@@ -29,7 +30,7 @@ export async function merge(
 ): Promise<MergeOutcome> {
   let mayHaveComputed = true;
   for (let attempt = 0; ; attempt += 1) {
-    const attempted = await tryMerge(client, change, intent);
+    const attempted = await tryMerge(client, change, intent, clock);
     if (attempted === "merged") break;
     const pause = PAUSES_MS[attempt];
     if (attempted.status !== 405) return { kind: "refused", reason: attempted.reason };
@@ -56,7 +57,12 @@ interface Refused {
   readonly reason: string;
 }
 
-async function tryMerge(client: GitHubClient, change: ChangeRequest, intent: MergeIntent): Promise<"merged" | Refused> {
+async function tryMerge(
+  client: GitHubClient,
+  change: ChangeRequest,
+  intent: MergeIntent,
+  clock: Clock,
+): Promise<"merged" | Refused> {
   const asked = `merge ${change.repository}#${change.number}`;
   try {
     const data = await client.inRepository(change.repository, asked, (octokit) =>
@@ -67,18 +73,29 @@ async function tryMerge(client: GitHubClient, change: ChangeRequest, intent: Mer
         merge_method: intent.method,
       }),
     );
-    const { merged } = decodeAnswer(z.object({ merged: z.boolean() }), data, GITHUB, asked);
+    const { merged } = decodeAnswer(z.object({ merged: z.boolean() }), data, GITHUB, asked, true);
     return merged ? "merged" : { status: 200, reason: "GitHub did not merge and gave no reason. Merge it by hand." };
   } catch (error) {
     if (error instanceof HostRefusal) {
       const reason = reasonOf(error, intent);
       if (reason !== undefined) return { status: error.status, reason };
     }
-    if (error instanceof HostFailure && ["unreachable", "failed"].includes(error.reason)) {
-      // The request may have arrived all the same.
-      const pull = await getPull(client, change);
-      if (pull.merged && pull.head.sha === change.headRevision) return "merged";
-    }
+    if (error instanceof HostFailure && error.maybeDone && (await wasMerged(client, change, clock))) return "merged";
+    throw error;
+  }
+}
+
+/** Looks for the merge of a request that may have arrived; false when it cannot be seen. */
+async function wasMerged(client: GitHubClient, change: ChangeRequest, clock: Clock): Promise<boolean> {
+  try {
+    const pull = await readUntil(
+      () => getPull(client, change),
+      ({ state }) => state === "closed",
+      clock,
+    );
+    return pull.merged && pull.head.sha === change.headRevision;
+  } catch (error) {
+    if (error instanceof HostFailure) return false;
     throw error;
   }
 }

@@ -51,5 +51,6 @@ async function readAsAnybody(client: GitHubClient, url: string, asked: string): 
     status: response.status,
     headers: Object.fromEntries(response.headers),
     message: refusalMessage(text),
+    changing: false,
   });
 }

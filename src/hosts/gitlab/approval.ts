@@ -6,8 +6,10 @@ import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { readUntil } from "../polling.js";
+import { describeOpenRules } from "./approval-rules.js";
 import { getMergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
+import { mayWrite } from "./members.js";
 import { isBot } from "./translate-event.js";
 import { GITLAB } from "./words.js";
 
@@ -23,17 +25,28 @@ const approvalsSchema = z.object({
 const versionsSchema = z.array(z.object({ head_commit_sha: z.string().nullish(), created_at: timeField }));
 const reviewersSchema = z.array(z.object({ user: userSchema, state: z.string().nullish() }));
 
+type Approvals = z.output<typeof approvalsSchema>;
+
 /** Everything that the verdict is made of. */
 export interface ApprovalFacts {
   readonly headRevision: string | null | undefined;
   readonly mergeStatus: string | null | undefined;
-  readonly approvals: z.output<typeof approvalsSchema>;
+  readonly approvals: Approvals;
   readonly versions: z.output<typeof versionsSchema>;
   readonly reviewers: z.output<typeof reviewersSchema>;
+  /** Ids of the approvers who are people, not the author, and may write to the project now. */
+  readonly entitled: ReadonlySet<string>;
+  /** Names of the other approvers who are people, and not the author. */
+  readonly lapsed: readonly string[];
+  /** Which rules are still open, as a part of a sentence; empty when GitLab does not say. */
+  readonly openRules: string;
 }
 
 /** After a push GitLab takes approvals back in the background; meanwhile the old ones are still visible. */
 const UNSETTLED = ["unchecked", "checking", "preparing", "approvals_syncing"];
+
+/** Who approved is looked up one by one; nobody needs more. */
+const MOST_APPROVERS = 30;
 
 /** @param self Id of our own account, whose approval never counts. */
 export async function getApproval(
@@ -49,18 +62,38 @@ export async function getApproval(
     clock,
   );
   const asked = `read the approvals of ${repository}!${number}`;
-  const approvals = await client.ask(asked, (api) =>
-    api.MergeRequestApprovals.showConfiguration(repository, { mergerequestIId: number }),
+  const approvals = await readUntil(
+    async () => {
+      const data = await client.ask(asked, (api) =>
+        api.MergeRequestApprovals.showConfiguration(repository, { mergerequestIId: number }),
+      );
+      return decodeAnswer(approvalsSchema, data, GITLAB, asked);
+    },
+    // For 15 seconds after a push GitLab says no although no rule is open.
+    (read) => read.approved === true || read.approvals_left !== 0 || read.approved_by.length === 0,
+    clock,
   );
   const versions = await client.ask(asked, (api) => api.MergeRequests.allDiffVersions(repository, number));
-  const facts: ApprovalFacts = {
+  const people = approvals.approved_by
+    .map(({ user }) => user)
+    .filter(({ id, username }) => id !== change.author?.id && id !== self && !isBot(username))
+    .slice(0, MOST_APPROVERS);
+  const entitled = new Set<string>();
+  for (const { id, username } of people) {
+    // An approval stays when its giver leaves the project.
+    if (await mayWrite(client, change, { id, login: username })) entitled.add(id);
+  }
+  const met = approvals.approved === true && (approvals.approvals_left ?? 0) === 0;
+  return judgeApprovals(change, {
     headRevision: merge.sha,
     mergeStatus: merge.detailed_merge_status,
-    approvals: decodeAnswer(approvalsSchema, approvals, GITLAB, asked),
+    approvals,
     versions: decodeAnswer(versionsSchema, versions, GITLAB, asked),
     reviewers: await getReviewers(client, change),
-  };
-  return judgeApprovals(change, self, facts);
+    entitled,
+    lapsed: people.filter(({ id }) => !entitled.has(id)).map(({ username }) => username),
+    openRules: met ? "" : await describeOpenRules(client, change),
+  });
 }
 
 /** `detailed_merge_status` names one reason at a time, so requests for changes are read from the reviewers as well. */
@@ -80,20 +113,18 @@ async function getReviewers(client: GitLabClient, change: ChangeRequest): Promis
  * version of the diff. Where GitLab does not tell when somebody approved (older versions), it counts only if the merge
  * request never had another version.
  */
-export function judgeApprovals(change: ChangeRequest, self: string, facts: ApprovalFacts): Approval {
-  const { approvals, versions } = facts;
+export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Approval {
+  const { approvals, versions, reviewers, entitled } = facts;
   const newest = versions.reduce<(typeof versions)[number] | undefined>(
     (best, version) => (best === undefined || version.created_at > best.created_at ? version : best),
     undefined,
   );
-  const people = approvals.approved_by.filter(
-    ({ user }) => user.id !== change.author?.id && user.id !== self && !isBot(user.username),
-  );
+  const people = approvals.approved_by.filter(({ user }) => entitled.has(user.id));
   const fresh = people.filter(({ approved_at: at }) => {
     if (newest === undefined) return false;
     return typeof at === "number" ? at > newest.created_at : versions.length === 1;
   });
-  const approvers = fresh.map(({ user }) => user.username);
+  const approvers = names(fresh);
   const refuse = (missing: string): Approval => ({ approved: false, approvers, missing });
 
   if (facts.headRevision !== change.headRevision || newest?.head_commit_sha !== change.headRevision) {
@@ -102,20 +133,36 @@ export function judgeApprovals(change: ChangeRequest, self: string, facts: Appro
   if (UNSETTLED.includes(facts.mergeStatus ?? "")) {
     return refuse("GitLab is still computing the merge request's approvals; try again in a moment.");
   }
-  const objectors = facts.reviewers.filter(({ state }) => state === "requested_changes");
+  const objectors = reviewers.filter(({ state }) => state === "requested_changes");
   if (objectors.length > 0 || facts.mergeStatus === "requested_changes") {
-    return refuse(`${objectors.map(({ user }) => user.username).join(", ") || "A reviewer"} requested changes.`);
+    return refuse(`${names(objectors).join(", ") || "A reviewer"} requested changes.`);
   }
-  if (people.length === 0) return refuse("Nobody other than the author approved.");
-  if (approvals.approved !== true || (approvals.approvals_left ?? 0) > 0) {
-    return refuse("GitLab's approval rules are not all met yet.");
-  }
-  if (fresh.length > 0) return { approved: true, approvers, missing: undefined };
-  const names = people.map(({ user }) => user.username).join(", ");
-  if (people.some(({ approved_at: at }) => typeof at === "number")) {
-    return refuse(`${names} approved before the newest commits came: approve again.`);
-  }
+  if (people.length > 0 && fresh.length === 0) return refuse(whyStale(people));
+  const met = approvals.approved === true && (approvals.approvals_left ?? 0) === 0;
+  if (met && fresh.length > 0) return { approved: true, approvers, missing: undefined };
+  const rules = `GitLab's approval rules are not all met yet${facts.openRules}.`;
+  if (fresh.length > 0) return refuse(rules);
+  const awaited = names(reviewers.filter(({ state }) => state === "unreviewed"));
   return refuse(
-    `This version of GitLab does not tell when ${names} approved, so it may have been before the newest commits: open a new merge request for them, or update GitLab.`,
+    [
+      facts.lapsed.length === 0
+        ? "Nobody other than the author approved."
+        : `${facts.lapsed.join(", ")} approved without the role Developer or above, which does not count.`,
+      ...(awaited.length === 0 ? [] : [`A review was asked of ${awaited.join(", ")}.`]),
+      ...(facts.openRules === "" ? [] : [rules]),
+    ].join(" "),
   );
+}
+
+/** Why none of these approvals counts for the present head. */
+function whyStale(people: Approvals["approved_by"]): string {
+  const who = names(people).join(", ");
+  if (people.some(({ approved_at: at }) => typeof at === "number")) {
+    return `${who} approved before the newest commits came: approve again.`;
+  }
+  return `This version of GitLab does not tell when ${who} approved, so it may have been before the newest commits: open a new merge request for them, or update GitLab.`;
+}
+
+function names(those: readonly { readonly user: { readonly username: string } }[]): readonly string[] {
+  return those.map(({ user }) => user.username);
 }

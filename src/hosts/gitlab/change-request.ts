@@ -30,6 +30,15 @@ const mergeRequestSchema = z.object({
   merge_error: z.string().nullish(),
   /** `start_sha` is the tip of the target branch when the diff was made. */
   diff_refs: z.object({ start_sha: revisionField }).nullish().catch(undefined),
+  head_pipeline: z
+    .object({
+      id: z.int().positive(),
+      sha: revisionField,
+      ref: z.string().min(1).max(1000),
+      project_id: idField.nullish(),
+    })
+    .nullish()
+    .catch(undefined),
 });
 export type MergeRequest = z.output<typeof mergeRequestSchema>;
 

@@ -28,6 +28,15 @@ export interface GitLabClient {
   ask(asked: string, call: (api: GitLabApi) => Promise<unknown>, signal?: AbortSignal): Promise<unknown>;
 }
 
+/** https://docs.gitlab.com/user/gitlab_com/rate_limits/ */
+const NOTES_ON_GITLAB_COM = { perMinute: 60, perHour: 3600 };
+/** https://docs.gitlab.com/administration/settings/rate_limit_on_notes_creation/ */
+const NOTES_BY_DEFAULT = { perMinute: 300, perHour: 18_000 };
+
+function isRead(method: string): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
 /** What gitbeaker hands to a requester: the body is encoded already, the query is a string. */
 const requestSchema = z.object({
   method: z.string(),
@@ -47,7 +56,12 @@ export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitL
     origin: new URL(url).origin,
     clock,
     requestTimeoutMs,
-    mayRepeat: (method) => method === "GET" || method === "HEAD",
+    isRead,
+    content: {
+      ...(new URL(url).hostname === "gitlab.com" ? NOTES_ON_GITLAB_COM : NOTES_BY_DEFAULT),
+      includes: (method, { pathname }) =>
+        /^(?:POST|PUT)$/.test(method) && /\/notes(?:\/\d+(?:\/award_emoji)?)?$/.test(pathname),
+    },
     followsOwnRedirects: false,
   });
   // gitbeaker passes no signal on: it would become a query parameter.
@@ -62,7 +76,10 @@ export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitL
     const { status } = response;
     const text = await response.text();
     const answerHeaders = Object.fromEntries(response.headers);
-    if (!response.ok) throw refusalOf(GITLAB, asked, { status, headers: answerHeaders, message: refusalMessage(text) });
+    if (!response.ok) {
+      const changing = !isRead(method);
+      throw refusalOf(GITLAB, asked, { status, headers: answerHeaders, message: refusalMessage(text), changing });
+    }
     return { status, headers: answerHeaders, body: text === "" ? null : (JSON.parse(text) as Record<string, unknown>) };
   }
 

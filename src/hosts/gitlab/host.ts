@@ -1,15 +1,17 @@
 import { z } from "zod";
-import type { ChangeRequestRef } from "../../core/change-request.js";
 import type { Clock } from "../../core/clock.js";
 import type { Log } from "../../core/log.js";
 import type { CodeHost } from "../../core/ports.js";
 import type { User } from "../../core/user.js";
-import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getApproval } from "./approval.js";
+import { react } from "./award-emoji.js";
 import { getChangeRequest, getMergeability } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
+import { setStatus } from "./commit-status.js";
+import { belongsToAnyGroup } from "./groups.js";
+import { mayWrite } from "./members.js";
 import { merge } from "./merge.js";
 import { editNote, listNotesOf, postNote } from "./notes.js";
 import { GITLAB } from "./words.js";
@@ -54,7 +56,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     approval: async (change) => getApproval(client, change, (await ownAccount()).id, clock),
-    mayCommand: (change, user) => mayCommand(client, change, user),
+    mayCommand: (change, user) => mayWrite(client, change, user),
     cloneSource: (change) =>
       Promise.resolve({
         url: `${url}/${change.repository}.git`,
@@ -65,6 +67,11 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     listOwnComments: async (change) => listNotesOf(client, change, (await ownAccount()).id),
     postComment: (change, body) => postNote(client, change, body),
     editComment: (change, commentId, body) => editNote(client, change, commentId, body),
+    commentUrl: (change, commentId) => `${change.webUrl}#note_${commentId}`,
+    react: async (change, commentId, reaction) => react(client, change, commentId, reaction, (await ownAccount()).id),
+    minimise: () => Promise.resolve(),
+    setStatus: (change, status) => setStatus(client, change, status, log),
+    belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
     merge: (change, intent) => merge(client, change, intent, clock),
   };
 }
@@ -80,22 +87,4 @@ async function findSelf(client: GitLabClient, log: Log): Promise<User> {
     log.debug({ account: username }, "the GitLab token belongs to an account that looks like a person's");
   }
   return { id, login: username, bot: true };
-}
-
-const DEVELOPER = 30;
-const memberSchema = z.object({ id: idField, state: z.string(), access_level: z.number() });
-
-/** Inherited and invited members included: https://docs.gitlab.com/api/project_members/ */
-async function mayCommand(client: GitLabClient, change: ChangeRequestRef, user: User): Promise<boolean> {
-  const asked = `read ${user.login}'s role in ${change.repository}`;
-  try {
-    const data = await client.ask(asked, (api) =>
-      api.ProjectMembers.show(change.repository, Number(user.id), { includeInherited: true }),
-    );
-    const member = decodeAnswer(memberSchema, data, GITLAB, asked);
-    return member.id === user.id && member.state === "active" && member.access_level >= DEVELOPER;
-  } catch (error) {
-    if (error instanceof HostRefusal && error.status === 404) return false;
-    throw error;
-  }
 }

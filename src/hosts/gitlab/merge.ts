@@ -24,7 +24,7 @@ export async function merge(
 ): Promise<MergeOutcome> {
   let mayHaveComputed = true;
   for (let attempt = 0; ; attempt += 1) {
-    const attempted = await tryMerge(client, change, intent);
+    const attempted = await tryMerge(client, change, intent, clock);
     if (attempted === undefined) break;
     const read = await getMergeRequest(client, change);
     if (isMergedHead(read, change)) break;
@@ -44,6 +44,7 @@ async function tryMerge(
   client: GitLabClient,
   change: ChangeRequest,
   intent: MergeIntent,
+  clock: Clock,
 ): Promise<HostRefusal | undefined> {
   const asked = `merge ${change.repository}!${change.number}`;
   try {
@@ -60,11 +61,24 @@ async function tryMerge(
     // 401 here means "may not merge", unless the token is refused for reading as well.
     const mayMean = error instanceof HostRefusal && error.reason !== "rate-limited";
     if (mayMean && [401, 403, 405, 406, 409, 422].includes(error.status)) return error;
-    if (error instanceof HostFailure && ["unreachable", "failed"].includes(error.reason)) {
-      // The request may have arrived all the same.
-      const read = await getMergeRequest(client, change);
-      if (isMergedHead(read, change) || read.state === "locked") return undefined;
+    if (error instanceof HostFailure && error.maybeDone && (await mayBeMerging(client, change, clock))) {
+      return undefined;
     }
+    throw error;
+  }
+}
+
+/** Looks for the merge of a request that may have arrived; false when it cannot be seen. */
+async function mayBeMerging(client: GitLabClient, change: ChangeRequest, clock: Clock): Promise<boolean> {
+  try {
+    const read = await readUntil(
+      () => getMergeRequest(client, change),
+      ({ state }) => state !== "opened",
+      clock,
+    );
+    return isMergedHead(read, change) || read.state === "locked";
+  } catch (error) {
+    if (error instanceof HostFailure) return false;
     throw error;
   }
 }

@@ -48,7 +48,7 @@ export async function listNotesOf(
 export async function postNote(client: GitLabClient, change: ChangeRequestRef, body: string): Promise<string> {
   const asked = `post a comment on ${change.repository}!${change.number}`;
   const data = await client.ask(asked, (api) => api.MergeRequestNotes.create(change.repository, change.number, body));
-  return decodeAnswer(z.object({ id: idField }), data, GITLAB, asked).id;
+  return decodeAnswer(z.object({ id: idField }), data, GITLAB, asked, true).id;
 }
 
 export async function editNote(

@@ -29,6 +29,22 @@ const planLock: z.ZodType<PlanLock> = z.discriminatedUnion("kind", [
 
 const count = z.int().nonnegative();
 
+const names = z
+  .object({ created: z.array(z.string()), changed: z.array(z.string()), deleted: z.array(z.string()) })
+  .default({ created: [], changed: [], deleted: [] });
+
+const basis = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("branch") }),
+  z.object({
+    kind: z.literal("live"),
+    approximate: z.array(z.string()),
+    drifted: z.array(z.string()),
+    alreadyThere: z.array(z.string()),
+  }),
+  z.object({ kind: z.literal("live-failed"), reason: z.string() }),
+]);
+
+/** Records of earlier versions lack the members with a default. */
 const manifestDiff = z.object({
   created: count,
   updated: count,
@@ -44,6 +60,10 @@ const manifestDiff = z.object({
     }),
   ),
   hiddenSecrets: z.boolean(),
+  cautions: z.array(z.string()).default([]),
+  children: names,
+  sets: names,
+  basis: basis.default({ kind: "branch" }),
 });
 
 const planned = {
@@ -59,6 +79,7 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
     ...planned,
     kind: z.literal("evaluated"),
     verdict: z.enum(["changed", "unchanged", "unknown"]),
+    writesDefinition: z.boolean().default(false),
     diff: manifestDiff,
   }),
   z.object({ ...planned, kind: z.literal("unevaluated"), reason: z.string() }),
@@ -78,7 +99,9 @@ const plan: z.ZodType<Plan> = z.object({
       added: z.array(storedApplication),
       removed: z.array(storedApplication),
       changed: z.array(storedApplication),
+      notes: z.array(z.string()).default([]),
       problem: orUndefined(z.string()),
+      owned: z.array(storedApplication).default([]),
     }),
   ),
   notDeployed: z.array(z.object({ application: storedApplication, reason: z.string() })),

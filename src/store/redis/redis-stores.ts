@@ -1,5 +1,6 @@
 import type { Log } from "../../core/log.js";
 import type { Stores } from "../stores.js";
+import { RedisAuditLog } from "./audit-log.js";
 import { RedisConnection, type RedisConfig } from "./connection.js";
 import { RedisDeploymentStore } from "./deployment-store.js";
 import { RedisLockStore } from "./lock-store.js";
@@ -13,6 +14,7 @@ export function createRedisStores(config: RedisConfig, parts: { readonly log: Lo
     locks,
     plans: new RedisPlanStore(connection),
     deployments: new RedisDeploymentStore(connection),
+    audit: new RedisAuditLog(connection),
     ping: () => locks.ping(),
     status: () => connection.status(),
     close: () => connection.close(),

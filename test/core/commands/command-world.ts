@@ -3,6 +3,7 @@ import type { Command } from "../../../src/core/command.js";
 import type { CommandContext } from "../../../src/core/commands/context.js";
 import { runCommand } from "../../../src/core/commands/index.js";
 import { createManifestScanner } from "../../../src/core/detect/manifests.js";
+import { createRenderCache } from "../../../src/core/render-cache.js";
 import type { CommandResult, Refusal } from "../../../src/core/result.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { noDelay } from "../../in-memory/delay.js";
@@ -27,6 +28,7 @@ export const ROLLBACK: Command = { name: "rollback", applications: [], dryRun: f
 export class CommandWorld {
   readonly clock = new JumpClock();
   readonly log = recordingLog();
+  readonly renders = createRenderCache(this.clock);
   readonly stores = createMemoryStores(this.clock);
   readonly repositories = new MemoryRepositories(noDelay);
   readonly deployer = new MemoryDeployer(this.repositories, noDelay);
@@ -60,13 +62,22 @@ export class CommandWorld {
       snapshot: await this.repositories.open(change, await this.host.cloneSource(change)),
       host: this.host,
       user: ANA,
+      automatic: true,
       run: "run",
+      reload: async (fresh) => ({
+        settings: sampleSettings(),
+        problems: [],
+        snapshot: await this.repositories.open(fresh, await this.host.cloneSource(fresh)),
+      }),
       signal: new AbortController().signal,
+      progress: () => undefined,
       deployer: this.deployer,
       scanner: createManifestScanner(),
+      renders: this.renders,
       clock: this.clock,
       log: this.log,
       temporaryApps: "auto",
+      diffMode: "branch",
       ...more,
     };
   }

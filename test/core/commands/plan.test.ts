@@ -42,7 +42,9 @@ test("an aborted plan gives back a lock that went away under it and that it took
     find: (change: Parameters<typeof plans.find>[0]) => plans.find(change),
     save: async () => stop.abort(new Stopped("closed")),
   };
-  await expect(world.run(number, PLAN, { signal: stop.signal, plans: stopping })).rejects.toBeInstanceOf(Stopped);
+  // A plan that a person asked for: an automatic one would know the base already.
+  const asked = { signal: stop.signal, plans: stopping, automatic: false };
+  await expect(world.run(number, PLAN, asked)).rejects.toBeInstanceOf(Stopped);
   expect(await world.holders()).toEqual({});
 });
 

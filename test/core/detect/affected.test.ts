@@ -62,6 +62,8 @@ const SETTINGS: Settings = {
   crPaths: [],
   applicationRepositories: [],
   requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
+  accessTo: () => undefined,
+  notes: [],
 };
 
 function detection({ base, head, live: running = [], settings = {}, change = {} }: Situation) {

@@ -1,75 +1,12 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Application, ApplicationSet } from "../../../src/core/application.js";
+import type { Application } from "../../../src/core/application.js";
 import { applicationName } from "../../../src/core/brand.js";
-import {
-  changedApplicationSets,
-  compareGenerated,
-  pinGitGenerators,
-} from "../../../src/core/detect/application-sets.js";
+import { changedApplicationSets, compareGenerated } from "../../../src/core/detect/application-sets.js";
 import { createManifestScanner } from "../../../src/core/detect/manifests.js";
 import type { Json, JsonObject } from "../../../src/core/json.js";
 import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, nameOf, OWN_URL, type Files } from "./memory-snapshot.js";
 
 const git = (more: JsonObject = {}): JsonObject => ({ git: { repoURL: OWN_URL, ...more } });
-
-function set(generators: Json): ApplicationSet {
-  const template = { spec: { source: { repoURL: OWN_URL, targetRevision: "main" } } };
-  return { name: "s", namespace: undefined, resource: { metadata: { name: "s" }, spec: { generators, template } } };
-}
-
-function generatorsOf({ resource }: ApplicationSet): unknown {
-  return (resource.spec as JsonObject).generators;
-}
-
-describe("pinGitGenerators", () => {
-  test.each<[string, JsonObject, boolean]>([
-    ["without a revision", git(), true],
-    ["at HEAD", git({ revision: "HEAD" }), true],
-    ["at the base branch", git({ revision: "main" }), true],
-    ["at the base branch's ref", git({ revision: "refs/heads/main" }), true],
-    ["at a tag", git({ revision: "v1" }), false],
-    ["at a template", git({ revision: "{{ .branch }}" }), false],
-    ["of another repository", git({ repoURL: "https://x.example/y" }), false],
-    ["of a templated repository", git({ repoURL: "{{ .url }}" }), false],
-    ["without a repository", { git: {} }, false],
-  ])("a git generator %s", (_, generator, pinned) => {
-    const revision = pinned ? { revision: HEAD } : {};
-    const expected = { git: { ...(generator.git as JsonObject), ...revision } };
-    const nested = [
-      generator,
-      { matrix: { generators: [generator, { merge: { mergeKeys: ["a"], generators: [generator] } }] } },
-    ];
-    expect(generatorsOf(pinGitGenerators(set(nested), CHANGE, HEAD))).toEqual([
-      expected,
-      { matrix: { generators: [expected, { merge: { mergeKeys: ["a"], generators: [expected] } }] } },
-    ]);
-  });
-
-  test("leaves everything else and the given set as they are", () => {
-    const before = set([
-      git(),
-      { list: { elements: [{ git: { repoURL: OWN_URL } }] } },
-      null,
-      "x",
-      { git: null },
-      { matrix: {} },
-    ]);
-    const copy = JSON.stringify(before);
-    const after = pinGitGenerators(before, CHANGE, HEAD);
-    expect(JSON.stringify(before)).toBe(copy);
-    expect(JSON.stringify(after)).toBe(
-      copy.replace(`"repoURL":"${OWN_URL}"`, `"repoURL":"${OWN_URL}","revision":"${HEAD}"`),
-    );
-  });
-
-  test.each([[{}], [{ spec: null }], [{ spec: { generators: null } }], [{ spec: { generators: {} } }]])(
-    "%j has none",
-    (resource) => {
-      const odd = { name: "s", namespace: undefined, resource };
-      expect(JSON.stringify(pinGitGenerators(odd, CHANGE, HEAD))).toBe(JSON.stringify(odd));
-    },
-  );
-});
 
 describe("changedApplicationSets", () => {
   async function changed(before: Files, after: Files) {
@@ -79,8 +16,14 @@ describe("changedApplicationSets", () => {
     const base = await scanner.scan({ ...request, revision: MERGE_BASE });
     const head = await scanner.scan({ ...request, revision: HEAD });
     const changedPaths = await snapshot.changedPaths(MERGE_BASE, HEAD);
-    const sets = await changedApplicationSets({ base, head, changedPaths, change: CHANGE, snapshot });
-    return sets.map((one) => `${one.name} ${one.base ? "base" : "-"} ${one.head ? "head" : "-"} ${one.sourceFile}`);
+    const sets = await changedApplicationSets({ base, head, changedPaths, change: CHANGE, snapshot, nameOf });
+    return sets.map(({ name, base: old, head: young, sourceFile, alsoIn, problem }) =>
+      [
+        `${name} ${old ? "base" : "-"} ${young ? "head" : "-"} ${sourceFile}`,
+        ...(alsoIn.length === 0 ? [] : [`also in ${alsoIn.join()}`]),
+        ...(problem === undefined ? [] : [problem]),
+      ].join(" "),
+    );
   }
   const file = (name: string, generators: Json, namespace?: string) =>
     JSON.stringify({
@@ -102,6 +45,31 @@ describe("changedApplicationSets", () => {
       "other base head c.yaml",
       "team-a/new - head d.yaml",
     ]);
+  });
+
+  test("sets of one name in several files are compared file by file, and say so", async () => {
+    const before = { "dev.yaml": file("s", []), "prod.yaml": file("s", [{}]) };
+    expect(await changed(before, { ...before, "dev.yaml": file("s", [git()]) })).toEqual([
+      "s base head dev.yaml also in prod.yaml",
+    ]);
+    expect(await changed(before, { "prod.yaml": file("s", [{}]) })).toEqual(["s base - dev.yaml also in prod.yaml"]);
+    const copies = { "a.yaml": file("s", []), "b.yaml": file("s", []) };
+    expect(await changed(copies, { "b.yaml": file("s", []) })).toEqual([]);
+  });
+
+  test("a set whose file cannot be read on one side is not taken for removed or new", async () => {
+    const text = file("s", []);
+    const broken = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: [";
+    const why = /^s (- head|base -) s.yaml its resource in s.yaml cannot be read at the (head|merge base): /;
+    for (const files of [
+      [text, broken],
+      [broken, text],
+      [text, { kind: "binary" } as const],
+    ]) {
+      const [one, other] = files.map((content) => ({ "s.yaml": content }));
+      const [found = ""] = await changed(one ?? {}, other ?? {});
+      expect(found).toMatch(why);
+    }
   });
 
   const reading = (generator: JsonObject) => ({

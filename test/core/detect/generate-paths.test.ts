@@ -9,15 +9,33 @@ import { HEAD, memorySnapshot, OWN_URL } from "./memory-snapshot.js";
 const ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
 
 test.each([
-  [".", "apps/web", ["apps/web"]],
-  [".;../shared", "apps/web", ["apps/web", "apps/shared"]],
-  [" /x/y/ ; ;./z", "apps/web", ["x/y", "apps/web/z"]],
-  ["../../../x", "apps/web", ["x"]],
-  [".", "", [""]],
+  [".", "apps/web", [["apps/web", "/apps/web"]]],
+  [
+    ".;../shared",
+    "apps/web",
+    [
+      ["apps/web", "/apps/web"],
+      ["apps/shared", "/apps/shared"],
+    ],
+  ],
+  [
+    " /x/y/ ; ;./z",
+    "apps/web",
+    [
+      ["x/y", "/x/y/"],
+      ["apps/web/z", "/apps/web/z"],
+    ],
+  ],
+  ["../../../x", "apps/web", [["x", "/x"]]],
+  ["//x", "apps/web", [["x", "//x"]]],
+  ["*.yaml", "apps/web", [["apps/web/*.yaml", "/apps/web/*.yaml"]]],
+  [".", "", [["", "/"]]],
+  ["/", "apps/web", [["", "/"]]],
   ["", "apps/web", undefined],
   [" ; ", "apps/web", undefined],
 ])("the entries of %j for a source with the path %j", (annotation, path, entries) => {
-  expect(generatePathEntries({ [ANNOTATION]: annotation }, path)).toEqual(entries);
+  const found = generatePathEntries({ [ANNOTATION]: annotation }, path);
+  expect(found?.map(({ directory, pattern }) => [directory, pattern])).toEqual(entries);
 });
 
 test("no annotation, no entries", () => {
@@ -47,7 +65,7 @@ describe("changed inputs that the annotation does not cover", () => {
       spec,
     };
     const inputs = await inputsOf(application, positions, memorySnapshot(FILES), HEAD);
-    return uncoveredByGeneratePaths(application, inputs, changed);
+    return uncoveredByGeneratePaths(application, inputs, () => changed);
   }
 
   test.each<[string | undefined, readonly string[], readonly string[] | undefined, string]>([
@@ -62,6 +80,23 @@ describe("changed inputs that the annotation does not cover", () => {
     // `**` is no more than `*` here, and braces are letters.
     ["/apps/**", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
     ["/apps/{base,x}", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    // A file is matched by its own name, by a directory above it, or by a pattern of the whole path.
+    ["/apps/base/cm.yaml", ["apps/base/cm.yaml"], undefined, ""],
+    ["/apps/base/", ["apps/base/cm.yaml"], undefined, ""],
+    ["/./apps/../apps/base", ["apps/base/cm.yaml"], undefined, ""],
+    ["../base/*.yaml", ["apps/base/cm.yaml"], undefined, ""],
+    ["../../../../apps/base", ["apps/base/cm.yaml"], undefined, ""],
+    ["/", ["apps/base/cm.yaml"], undefined, ""],
+    ["../..", ["apps/base/cm.yaml"], undefined, ""],
+    ["/apps/b?se/c[lm].yaml", ["apps/base/cm.yaml"], undefined, ""],
+    // Argo CD matches a pattern that begins with a slash as it stands, and a bad one never.
+    ["/apps/../apps/base/*.yaml", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    ["/apps/base/*.yaml/", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    ["//apps/base/*.yaml", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    ["/apps/base/[m-]m.yaml", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    ["/apps/*", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    ["/apps/base/cm", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
+    ["base", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
     ["/apps/ba", ["apps/base/cm.yaml"], ["apps/base/cm.yaml"], "/apps/base"],
     [".", ["docs/z"], undefined, ""],
     [".", [], undefined, ""],
@@ -95,5 +130,46 @@ describe("changed inputs that the annotation does not cover", () => {
     });
     expect(await uncovered(".", ["envs/web.yaml", "charts/web/x"], spec, positions)).toBeUndefined();
     expect(await uncovered(".;/envs", ["envs/web.yaml"], spec, positions)).toBeUndefined();
+  });
+
+  test("a source that is only a reference has the root as its path", async () => {
+    const spec = {
+      sources: [
+        { repoURL: OWN_URL, path: "charts/web", helm: { valueFiles: ["$values/envs/web.yaml"] } },
+        { repoURL: OWN_URL, ref: "values" },
+      ],
+    };
+    // The reference is covered by `.` and renders nothing; what reads through it is not covered.
+    expect(await uncovered(".", ["envs/web.yaml"], spec, [1, 2])).toMatchObject({ files: ["envs/web.yaml"] });
+    expect(await uncovered("/envs", ["envs/web.yaml"], spec, [1, 2])).toBeUndefined();
+  });
+
+  test("each source is judged by what changed since it was compared", async () => {
+    const spec = {
+      sources: [
+        { repoURL: OWN_URL, path: "a" },
+        { repoURL: OWN_URL, path: "b" },
+      ],
+    };
+    const application = { ...single, annotations: { [ANNOTATION]: "/docs" } };
+    const inputs = await inputsOf(
+      {
+        ...application,
+        spec,
+        name: applicationName("web"),
+        resourceName: "web",
+        namespace: undefined,
+        project: "p",
+        labels: {},
+      },
+      [1, 2],
+      memorySnapshot(FILES),
+      HEAD,
+    );
+    const since: Readonly<Record<number, readonly string[]>> = { 1: ["a/x", "docs/y"], 2: ["a/x", "b/z"] };
+    expect(uncoveredByGeneratePaths(application, inputs, ({ position }) => since[position] ?? [])).toEqual({
+      files: ["b/z"],
+      missingEntry: "/b",
+    });
   });
 });

@@ -9,9 +9,12 @@ export const MERGE_BASE = revision("a".repeat(40));
 export const HEAD = revision("b".repeat(40));
 export const BASE_TIP = revision("c".repeat(40));
 
-/** A text is a file; `undefined` as text stands for one that cannot be read as text. */
+/** A text is a file; a `binary` one cannot be read as text. A symlink without a target has one that cannot be read. */
 export type Files = Readonly<
-  Record<string, string | { readonly kind: "symlink" | "submodule" | "binary"; readonly id?: string }>
+  Record<
+    string,
+    string | { readonly kind: "symlink" | "submodule" | "binary"; readonly id?: string; readonly target?: string }
+  >
 >;
 
 export interface MemorySnapshot extends RepositorySnapshot {
@@ -44,17 +47,34 @@ export function memorySnapshot(base: Files, head: Files = base): MemorySnapshot 
       );
     },
     async changedPaths(from, to) {
-      const [before, after] = [filesAt(from), filesAt(to)];
-      const paths = new Set([...Object.keys(before), ...Object.keys(after)]);
-      return [...paths].filter((path) => JSON.stringify(before[path]) !== JSON.stringify(after[path])).sort();
+      return changedPaths(from, to);
+    },
+    async linkTargets(at) {
+      return new Map(
+        Object.entries(filesAt(at)).flatMap(([path, content]) =>
+          typeof content === "object" && content.kind === "symlink" && content.target !== undefined
+            ? [[path, content.target]]
+            : [],
+        ),
+      );
+    },
+    async commitsBetween(from, to) {
+      const paths = changedPaths(from, to);
+      return { commits: from === to ? [] : [{ id: to, subject: "Change", paths }], complete: true };
     },
   };
+
+  function changedPaths(from: Revision, to: Revision): readonly string[] {
+    const [before, after] = [filesAt(from), filesAt(to)];
+    const paths = new Set([...Object.keys(before), ...Object.keys(after)]);
+    return [...paths].filter((path) => JSON.stringify(before[path]) !== JSON.stringify(after[path])).sort();
+  }
 }
 
 function toEntry(path: string, content: Files[string]): TreeEntry {
   const blob = createHash("sha1").update(JSON.stringify(content)).digest("hex");
-  if (typeof content === "string" || content.kind === "binary") return { path, kind: "file", blob };
-  return { path, kind: content.kind, blob };
+  if (typeof content === "string" || content.kind === "binary") return { path, kind: "file", executable: false, blob };
+  return { path, kind: content.kind, executable: false, blob };
 }
 
 export const CHANGE: ChangeRequest = {

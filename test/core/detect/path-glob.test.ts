@@ -15,7 +15,6 @@ test.each([
   ["a/[b-d].yaml", "a/c.yaml", true],
   ["a/[^b-d].yaml", "a/c.yaml", false],
   ["a/[^b-d].yaml", "a/e.yaml", true],
-  ["a/[]-]x", "a/-x", true],
   ["a/[\\]]x", "a/]x", true],
   ["a/[b", "a/b", false],
   ["a/\\*", "a/*", true],
@@ -36,6 +35,12 @@ test.each([
   ["a/**", "b/c", false, false],
   ["a/[!b]", "a/c", true, false],
   ["a/[!b]", "a/!", true, true],
+  // In Go these are malformed, and a malformed pattern matches nothing.
+  ["a/[]-]x", "a/-x", true, false],
+  ["a/[]a]", "a/a", true, false],
+  ["a/[a-]", "a/a", true, false],
+  ["a/[-a]", "a/a", true, false],
+  ["a/[a--]", "a/a", false, false],
 ])("%s and %s: %s with double stars, %s without", (pattern, path, withStars, without) => {
   expect(matchesGlob(pattern, path, { doubleStar: true })).toBe(withStars);
   expect(matchesGlob(pattern, path, { doubleStar: false })).toBe(without);

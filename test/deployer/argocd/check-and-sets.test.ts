@@ -104,6 +104,57 @@ test("the call has no effect and is tried again; a set without metadata is calle
   expect(await deployer.expandApplicationSet({ ...SET, resource: { spec: { generators: [] } } })).toEqual([]);
 });
 
+test.each([
+  [undefined, {}, undefined],
+  ["argocd", {}, undefined],
+  ["team-a", { appsetNamespace: "team-a" }, "team-a"],
+])("a set in %s is read with its namespace, unless it is Argo CD's own", async (namespace, query, own) => {
+  settings();
+  const answer = { metadata: { name: "set1" }, spec: { generators: [] }, status: {} };
+  argocd().get("/api/v1/applicationsets/set1").query(query).reply(200, answer);
+  const { metadata, spec } = answer;
+  expect(await underTest().deployer.findApplicationSet({ name: "set1", namespace })).toEqual({
+    name: "set1",
+    namespace: own,
+    resource: { metadata, spec },
+  });
+});
+
+test.each([
+  [404, { code: 5, message: 'error getting ApplicationSet: applicationset.argoproj.io "set1" not found' }],
+  [403, { code: 7, message: "permission denied" }],
+])("a set that is not there, or not for this token, is undefined: HTTP %d", async (status, answer) => {
+  settings();
+  argocd().get("/api/v1/applicationsets/set1").reply(status, answer);
+  expect(await underTest().deployer.findApplicationSet(SET)).toBeUndefined();
+});
+
+test("what a set owns is told by the owners in the whole list, by kind, name and namespace", async () => {
+  settings();
+  const owner = (kind: string, name: string) => ({ apiVersion: "argoproj.io/v1alpha1", kind, name });
+  const item = (name: string, namespace: string, ...ownerReferences: object[]) => ({
+    metadata: { name, namespace, ownerReferences },
+    spec: {},
+  });
+  argocd()
+    .get("/api/v1/applications")
+    .reply(200, {
+      items: [
+        item("b", "argocd", owner("ApplicationSet", "set1")),
+        item("a", "argocd", owner("ApplicationSet", "set1")),
+        item("c", "argocd", owner("ApplicationSet", "other")),
+        item("d", "argocd", owner("Job", "set1")),
+        item("e", "team-a", owner("ApplicationSet", "set1")),
+        { metadata: { name: "f", ownerReferences: null }, spec: {} },
+        { strange: true },
+      ],
+    });
+  const { deployer } = underTest();
+  expect(await deployer.applicationsOfSet(SET)).toEqual(["a", "b"]);
+  argocd().get("/api/v1/applications").reply(200, { items: null });
+  expect(await deployer.applicationsOfSet({ name: "set1", namespace: "team-a" })).toEqual([]);
+});
+
 test("an abort reaches the call", async () => {
   settings();
   const { deployer } = underTest();

@@ -96,3 +96,43 @@ test("what was deployed last is told with an unknown outcome", async () => {
   const recordedHistory = await outcomeOf(ofRun(recorded("plain").done, "somebody-else"));
   expect(recordedHistory.message).toContain(`its history ends with ${SHA} at 2026-11-21T08:00:49Z`);
 });
+
+test("progress is told after each poll: what was done of what Argo CD manages, never that of another operation", async () => {
+  const managed = ["web", "api", "db"].map((name) => ({ kind: "ConfigMap", name, status: "OutOfSync" }));
+  const begun = ofRun(waiting);
+  begun.status.resources = managed;
+  const before = ofRun(recorded("plain").recorded);
+  before.status.resources = managed;
+  before.status.operationState = {
+    ...ofRun(recorded("plain").done, "somebody-else").status.operationState,
+    message: "not ours",
+  };
+  post();
+  poll(before);
+  poll(begun);
+  poll(ofRun(recorded("plain").done));
+  const told: object[] = [];
+  await underTest().deployer.sync(syncRequest({ onProgress: (progress) => told.push(progress) }));
+  expect(told).toEqual([
+    { done: 0, total: 3, message: "waiting for Argo CD to begin" },
+    { done: 2, total: 3, message: expect.stringContaining("Retrying attempt #1") },
+  ]);
+});
+
+test("a success names what is not healthy yet, with Argo CD's reason", async () => {
+  const done = ofRun(recorded("plain").done);
+  const deployment = { group: "apps", kind: "Deployment", namespace: "guestbook", name: "web" };
+  done.status.resources = [
+    { ...deployment, health: { status: "Progressing", message: "Waiting for rollout to finish" } },
+    { kind: "Service", namespace: "guestbook", name: "web", health: { status: "Healthy" } },
+    { kind: "ConfigMap", namespace: "guestbook", name: "web" },
+    { kind: "PersistentVolumeClaim", namespace: "guestbook", name: "data", health: { status: "Missing" } },
+  ];
+  expect(await outcomeOf(done)).toMatchObject({
+    kind: "succeeded",
+    unhealthy: [
+      { title: "apps/Deployment guestbook/web", status: "Progressing", message: "Waiting for rollout to finish" },
+      { title: "PersistentVolumeClaim guestbook/data", status: "Missing", message: "" },
+    ],
+  });
+});

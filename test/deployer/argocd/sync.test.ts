@@ -33,6 +33,7 @@ test("a recorded sync from its start to its end", async () => {
     kind: "succeeded",
     message: "successfully synced (all tasks run)",
     pruneSkipped: 1,
+    unhealthy: [],
     health: "Healthy",
     resources: expect.arrayContaining([
       { title: "ConfigMap guestbook/old", status: "PruneSkipped", message: "ignored (requires pruning)" },

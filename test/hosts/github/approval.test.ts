@@ -1,6 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { validate } from "@octokit/graphql-schema";
 import { APPROVAL_QUERY } from "../../../src/hosts/github/approval.js";
+import { AWAITED_QUERY } from "../../../src/hosts/github/awaited-reviews.js";
+import { MINIMISE_MUTATION } from "../../../src/hosts/github/minimise.js";
 import { interceptRequests } from "../intercept.js";
 import { HEAD, OTHER, change, githubUnderTest } from "./github-under-test.js";
 
@@ -18,12 +20,20 @@ function pullRequest(reviewDecision: string | null, nodes: unknown[], changes: o
 async function approvalOf(answer: object) {
   const { host, api } = githubUnderTest();
   api.post("/graphql").reply(200, { data: { repository: { pullRequest: answer } } });
+  const reviewRequests = { nodes: [] };
+  api
+    .post("/graphql")
+    .optionally()
+    .reply(200, { data: { repository: { pullRequest: { reviewRequests } } } });
   return host.approval(change);
 }
 
-test("the query is valid GraphQL of GitHub's schema", () => {
-  expect(validate(APPROVAL_QUERY)).toEqual([]);
-});
+test.each([APPROVAL_QUERY, AWAITED_QUERY, MINIMISE_MUTATION])(
+  "the document is GraphQL of GitHub's schema: %s",
+  (query) => {
+    expect(validate(query)).toEqual([]);
+  },
+);
 
 describe("approved", () => {
   test.each([
@@ -87,6 +97,38 @@ describe("not approved", () => {
       approved: false,
       missing: expect.stringMatching(missing),
     });
+  });
+});
+
+describe("whose review is awaited", () => {
+  async function missingWith(answer: object) {
+    const { host, api } = githubUnderTest();
+    api.post("/graphql").reply(200, { data: { repository: { pullRequest: pullRequest("REVIEW_REQUIRED", []) } } });
+    api.post("/graphql").reply(200, answer);
+    return (await host.approval(change)).missing;
+  }
+  const awaited = (...nodes: unknown[]) => ({ data: { repository: { pullRequest: { reviewRequests: { nodes } } } } });
+  const asked = (asCodeOwner: boolean, requestedReviewer: object | null) => ({ asCodeOwner, requestedReviewer });
+
+  test.each<[string, object, RegExp]>([
+    [
+      "people and teams, code owners as such",
+      awaited(
+        asked(false, { __typename: "User", login: "bo" }),
+        asked(true, { __typename: "Team", combinedSlug: "acme/platform" }),
+        asked(false, null),
+        null,
+      ),
+      /requires more reviews.* A review was asked of bo, acme\/platform \(code owner\)\.$/,
+    ],
+    ["nobody", awaited(), /code owners\.$/],
+    [
+      "a team that the App may not read",
+      { ...awaited(), errors: [{ type: "FORBIDDEN", message: "Resource not accessible by integration" }] },
+      /code owners\.$/,
+    ],
+  ])("%s", async (_, answer, sentence) => {
+    expect(await missingWith(answer)).toMatch(sentence);
   });
 });
 

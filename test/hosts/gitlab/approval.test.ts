@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import type nock from "nock";
 import { interceptRequests } from "../intercept.js";
 import { HEAD, MERGE_REQUEST, OTHER, change, gitlabUnderTest, mergeRequest } from "./gitlab-under-test.js";
 
@@ -21,10 +22,34 @@ interface Given {
   readonly versions?: readonly object[];
   readonly reviewers?: readonly object[] | 404;
   readonly merge?: Record<string, unknown>;
+  /** Role of the approvers in the project; undefined: no member. Developer when absent. */
+  readonly role?: { readonly access_level: number; readonly state: string } | undefined;
+  /** Approval rules; GitLab knows none when absent. */
+  readonly rules?: readonly object[];
+}
+
+const DEVELOPER = { access_level: 30, state: "active" };
+
+/** Answers the reads that depend on what else was answered. */
+function allowDetails(api: nock.Scope, given: Given): void {
+  const role = "role" in given ? given.role : DEVELOPER;
+  const answer = (path: string) =>
+    role === undefined ? [404, { message: "404 Not found" }] : [200, { id: Number(/\d+$/.exec(path)?.[0]), ...role }];
+  api
+    .get(/\/members\/all\/\d+$/)
+    .times(50)
+    .optionally()
+    .reply(answer);
+  const { rules } = given;
+  api
+    .get(`${MERGE_REQUEST}/approval_state`)
+    .optionally()
+    .reply(rules === undefined ? 404 : 200, { rules });
 }
 
 async function approvalOf(given: Given) {
   const { host, api } = gitlabUnderTest();
+  allowDetails(api, given);
   api.get("/user").reply(200, { id: 900, username: "svc" });
   api.get(MERGE_REQUEST).reply(200, mergeRequest(given.merge));
   api.get(`${MERGE_REQUEST}/approvals`).reply(200, { approved: true, approved_by: [ben], ...given.approvals });
@@ -47,6 +72,7 @@ describe("approved", () => {
       { approvals: { approved_by: [{ user: ben.user }] }, versions: [newest] },
     ],
     ["beside a stale approval", { approvals: { approved_by: [by("olga", 103, EARLIER), ben] } }],
+    ["by a Maintainer", { role: { access_level: 40, state: "active" } }],
     ["beside the author's own", { approvals: { approved_by: [by("ana", 101), ben] } }],
   ])("%s", async (_, given) => {
     expect(await approvalOf(given)).toEqual({ approved: true, approvers: ["ben"], missing: undefined });
@@ -59,6 +85,36 @@ describe("not approved", () => {
       "GitLab calls an empty list of rules approved",
       { approvals: { approved_by: [] } },
       /Nobody other than the author/,
+    ],
+    ["no longer a member", { role: undefined }, /ben approved without the role Developer/],
+    ["a Reporter by now", { role: { access_level: 20, state: "active" } }, /ben approved without the role/],
+    ["blocked by now", { role: { access_level: 50, state: "blocked" } }, /ben approved without the role/],
+    [
+      "a rule is open, and GitLab says whose approval it needs",
+      {
+        approvals: { approved: false, approvals_left: 2 },
+        rules: [
+          { name: "Security", approvals_required: 0, approved: true, rule_type: "regular" },
+          {
+            name: "Deploy\u202e\nteam",
+            approvals_required: 2,
+            approved: false,
+            rule_type: "regular",
+            approved_by: [{ username: "ben" }],
+            eligible_approvers: [{ username: "ben" }, { username: "kim" }, { username: "olga" }],
+          },
+          { name: "*", approvals_required: 1, approved: false, rule_type: "code_owner", eligible_approvers: [] },
+        ],
+      },
+      /not all met yet: "Deploy team" needs 1 more approval \(by kim, olga\); the rule of the code owners of "\*" needs 1 more approval\./,
+    ],
+    [
+      "nobody, with a review asked for",
+      {
+        approvals: { approved_by: [] },
+        reviewers: [{ user: { id: 103, username: "olga" }, state: "unreviewed" }],
+      },
+      /Nobody other.*A review was asked of olga\./,
     ],
     ["rules are not met", { approvals: { approved: false } }, /rules are not all met/],
     ["approvals are left", { approvals: { approvals_left: 1 } }, /rules are not all met/],
@@ -97,6 +153,7 @@ describe("not approved", () => {
 
 test("waits while GitLab takes old approvals back", async () => {
   const { host, api, clock } = gitlabUnderTest();
+  allowDetails(api, {});
   api.get("/user").reply(200, { id: 900, username: "svc" });
   api.get(MERGE_REQUEST).reply(200, mergeRequest({ detailed_merge_status: "approvals_syncing" }));
   api.get(MERGE_REQUEST).reply(200, mergeRequest());
@@ -107,8 +164,23 @@ test("waits while GitLab takes old approvals back", async () => {
   expect(clock.sleeps).toEqual([500]);
 });
 
+test("waits while GitLab says no although no rule is open, as in the seconds after a push", async () => {
+  const { host, api, clock } = gitlabUnderTest();
+  allowDetails(api, {});
+  api.get("/user").reply(200, { id: 900, username: "svc" });
+  api.get(MERGE_REQUEST).reply(200, mergeRequest());
+  const answer = (approved: boolean) => ({ approved, approvals_left: 0, approved_by: [ben] });
+  api.get(`${MERGE_REQUEST}/approvals`).times(2).reply(200, answer(false));
+  api.get(`${MERGE_REQUEST}/approvals`).reply(200, answer(true));
+  api.get(`${MERGE_REQUEST}/versions`).reply(200, [newest]);
+  api.get(`${MERGE_REQUEST}/reviewers`).reply(200, []);
+  expect(await host.approval(change)).toMatchObject({ approved: true });
+  expect(clock.sleeps).toEqual([500, 1000]);
+});
+
 test("does not approve while GitLab never settles", async () => {
   const { host, api } = gitlabUnderTest();
+  allowDetails(api, {});
   api.get("/user").reply(200, { id: 900, username: "svc" });
   api
     .get(MERGE_REQUEST)

@@ -41,7 +41,14 @@ describe("notes", () => {
     expect(edited).toMatchObject({ id: created.id, body: "second" });
     expect(edited.updated_at > edited.created_at).toBe(true);
     expect(world.forge.changeRequest(repository, number).comments).toEqual([
-      { id: String(created.id), author: world.forge.bot.username, body: "second", edited: true },
+      {
+        id: String(created.id),
+        author: world.forge.bot.username,
+        body: "second",
+        edited: true,
+        reactions: [],
+        minimised: false,
+      },
     ]);
     await world.forge.idle();
     const hooks = world.received.slice(-2).map(({ body }) => body);

@@ -89,6 +89,17 @@ describe("what stands in Redis", () => {
     expect(await raw.pttl("svc:plan:hosta/acme/deploy/7")).toBeGreaterThan(PLAN_LIFETIME_MS - 5000);
   });
 
+  test.each([
+    ["a later version", JSON.stringify({ v: 2, entry: {} })],
+    ["no JSON", "{"],
+    ["an action that nobody knows", JSON.stringify({ v: 1, entry: { action: "danced" } })],
+  ])("an entry of the audit trail with %s is reported, with what to remove", async (_name, value) => {
+    const id = await raw.xadd("svc:audit", "*", "entry", value);
+    await expect(stores.audit.list({ limit: 1 })).rejects.toThrow(StoredValueUnreadable);
+    await expect(stores.audit.list({ limit: 1 })).rejects.toThrow(`remove this entry: XDEL svc:audit ${id}`);
+    expect(await raw.xlen("svc:audit")).toBe(1);
+  });
+
   test("thousands of locks are listed completely", async () => {
     const entries = Array.from({ length: 3000 }, (_, index) => {
       const application = `app-${index}`;

@@ -1,0 +1,106 @@
+import { gzipSync } from "node:zlib";
+import type { Exchange } from "../sandbox/argocd/exchanges.js";
+import type { FileChanges, Forge } from "../sandbox/forge.js";
+import { appKeys, startSandbox, type SandboxWorld } from "../sandbox/world.js";
+import { applicationOf, chartRepository, manifestsOf } from "./charts.js";
+
+export const REPOSITORY = "acme/deploy";
+
+/** What the benchmark tells the process that plays GitHub and Argo CD. */
+export type Order =
+  | { readonly name: "start"; readonly applications: readonly string[]; readonly renderMs: number }
+  | { readonly name: "connect"; readonly url: string; readonly secret: string }
+  | { readonly name: "open" | "push"; readonly number: number; readonly changes: FileChanges }
+  | { readonly name: "calls" }
+  | { readonly name: "stop" };
+
+/** Where the two are, for the configuration of the service. */
+export interface Started {
+  readonly argocdUrl: string;
+  readonly argocdToken: string;
+  readonly githubUrl: string;
+  readonly githubApiUrl: string;
+  /** Private key of the sandbox's GitHub App, PEM. */
+  readonly githubKey: string;
+}
+
+/** One call to Argo CD; `bytes` of its answer, packed. */
+export interface SeenCall {
+  readonly path: string;
+  readonly query: string;
+  readonly bytes: number;
+}
+
+interface Running {
+  readonly world: SandboxWorld;
+  readonly forge: Forge;
+  readonly exchanges: Exchange[];
+}
+
+let running: Running | undefined;
+
+process.on("message", (order: Order) => {
+  void obey(order).then(
+    (answer) => process.send?.({ answer }),
+    (error: unknown) => process.send?.({ failure: String(error) }),
+  );
+});
+
+async function obey(order: Order): Promise<unknown> {
+  if (order.name === "start") return start(order.applications, order.renderMs);
+  if (running === undefined) throw new Error("the sandbox was not started");
+  const { world, forge, exchanges } = running;
+  switch (order.name) {
+    case "connect":
+      forge.connect({ url: order.url, secret: order.secret });
+      return undefined;
+    case "open":
+      await forge.open({ repository: REPOSITORY, by: "ana", changes: order.changes });
+      return forge.idle();
+    case "push":
+      await forge.push(REPOSITORY, order.number, order.changes);
+      return forge.idle();
+    case "calls":
+      return exchanges.splice(0).map(seenCall);
+    case "stop":
+      await forge.idle();
+      return world.stop();
+  }
+}
+
+async function start(applications: readonly string[], renderMs: number): Promise<Started> {
+  const world = await startSandbox({ github: true });
+  const { github: forge, argocd, argocdToken } = world;
+  if (forge === undefined) throw new Error("the sandbox has no code host");
+  const cloneUrl = `${forge.url}/${REPOSITORY}.git`;
+  await forge.createRepository(REPOSITORY, chartRepository(applications, cloneUrl));
+  forge.setAccess(REPOSITORY, "ana", "write");
+  for (const name of applications) argocd.addApplication(applicationOf(name, cloneUrl));
+  await prepareRenders(world, applications);
+  argocd.slowRender(renderMs);
+  const exchanges: Exchange[] = [];
+  argocd.onExchange((exchange) => exchanges.push(exchange));
+  running = { world, forge, exchanges };
+  return {
+    argocdUrl: argocd.url,
+    argocdToken,
+    githubUrl: forge.url,
+    githubApiUrl: forge.apiUrl,
+    githubKey: appKeys().privateKey,
+  };
+}
+
+/** Manifests are there beforehand, and every application was compared, so that the time of a render is nothing but the wait. */
+async function prepareRenders({ argocd }: SandboxWorld, applications: readonly string[]): Promise<void> {
+  for (const name of applications) argocd.setManifests(name, "*", manifestsOf(name, 2));
+  const [first = ""] = applications;
+  await argocd.deploy(first);
+  const tip = argocd.application(first)?.status.sync.revision;
+  if (typeof tip !== "string") throw new Error(`${first} was not compared`);
+  for (const name of applications) argocd.setManifests(name, tip, manifestsOf(name, 1));
+  await argocd.pollGit();
+}
+
+function seenCall({ path, query, answer }: Exchange): SeenCall {
+  return { path, query, bytes: gzipSync(JSON.stringify(answer)).length };
+}

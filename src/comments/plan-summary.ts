@@ -1,0 +1,101 @@
+import type { ApplicationPlan, DiffBasis, NameChanges } from "../core/plan.js";
+import { codes, sentence, shortened, warning } from "./markdown.js";
+
+/** An application whose two sides were rendered. */
+export type EvaluatedPlan = Extract<ApplicationPlan, { readonly kind: "evaluated" }>;
+
+/** What stands above the diff of an application: counts, what is dangerous, and what was compared with what. */
+export function summaryLines({ diff }: EvaluatedPlan, pruning: boolean): readonly string[] {
+  const kept = pruning ? "" : " (kept in the cluster without --prune)";
+  return [
+    `**Changes:** ${diff.created} to create, ${diff.updated} to update`,
+    ...(diff.deleted === 0 ? [] : [`**Deletes:** ${diff.deleted} to delete${kept}`]),
+    ...(diff.hooksChanged === 0 ? [] : [`**Hooks:** ${diff.hooksChanged} changed`]),
+    ...cautionList(diff.cautions),
+    ...childrenLine("Applications", diff.children),
+    ...childrenLine("ApplicationSets", diff.sets),
+    ...basisLines(diff.basis),
+  ];
+}
+
+/** What stands below the diff: how sure the verdict is. */
+export function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan): readonly string[] {
+  const live = diff.basis.kind === "live";
+  switch (verdict) {
+    case "changed":
+      return diff.hiddenSecrets ? [HIDDEN_SECRETS] : [];
+    case "unchanged":
+      return [
+        `No changes: both sides render the same${live ? ", and the cluster has it" : ""}.`,
+        ...(writesDefinition ? [DEFINITION_ALONE] : []),
+      ];
+    case "unknown":
+      return [
+        ...(live && diff.basis.alreadyThere.length > 0 ? [ALREADY_THERE] : []),
+        ...(diff.hiddenSecrets ? [`No visible changes. ${HIDDEN_SECRETS}`] : []),
+      ];
+  }
+}
+
+const HIDDEN_SECRETS =
+  "Argo CD hides the values of Secrets: a change of a value alone cannot be shown, so it cannot be ruled out.";
+const ALREADY_THERE = "The two sides do not render the same, but the cluster already has this.";
+
+const DEFINITION_ALONE = "The definition of the application changes all the same: a sync writes it.";
+
+const MAX_CAUTIONS = 15;
+const MAX_CAUTION = 400;
+
+function cautionList(cautions: readonly string[]): readonly string[] {
+  if (cautions.length === 0) return [];
+  const lines = cautions
+    .slice(0, MAX_CAUTIONS)
+    .map((text) => `- ${capitalised(sentence(shortened(text, MAX_CAUTION)))}.`);
+  const more = cautions.length - lines.length;
+  return [["**Caution:**", ...lines, ...(more > 0 ? [`- and ${more} more like these`] : [])].join("\n")];
+}
+
+function capitalised(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+const MAX_NAMES = 20;
+const MAX_NAME = 150;
+
+function childrenLine(what: string, { created, changed, deleted }: NameChanges): readonly string[] {
+  const parts = [
+    ...(created.length === 0 ? [] : [`create: ${named(created)}`]),
+    ...(changed.length === 0 ? [] : [`change: ${named(changed)}`]),
+    ...(deleted.length === 0 ? [] : [`delete: ${named(deleted)}`]),
+  ];
+  return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
+}
+
+function named(names: readonly string[]): string {
+  const first = codes(names.slice(0, MAX_NAMES).map((name) => shortened(name, MAX_NAME)));
+  return names.length > MAX_NAMES ? `${first} and ${names.length - MAX_NAMES} more` : first;
+}
+
+function basisLines(basis: DiffBasis): readonly string[] {
+  switch (basis.kind) {
+    case "branch":
+      return [];
+    case "live-failed":
+      return [warning(`the live cluster could not be read, so the diff is against the target branch: ${basis.reason}`)];
+    case "live": {
+      const { approximate, drifted, alreadyThere } = basis;
+      const doubts = approximate.length === 0 ? "" : ` (approximate: ${sentence(approximate.join("; "))})`;
+      return [
+        `Diff against the live cluster${doubts}.`,
+        ...(drifted.length === 0
+          ? []
+          : [
+              `Differs from the target branch in the cluster already, so that a sync changes more than this PR does: ${named(drifted)}`,
+            ]),
+        ...(alreadyThere.length === 0
+          ? []
+          : [`Changed by this PR, and already so in the cluster: ${named(alreadyThere)}`]),
+      ];
+    }
+  }
+}

@@ -1,0 +1,33 @@
+import type { ChangeRequestRef } from "../core/change-request.js";
+import type { CodeHost } from "../core/ports.js";
+import type { Settled } from "../core/settle-records.js";
+import { SERVICE } from "../names.js";
+import { code } from "./markdown.js";
+import { markerLine, readMarker } from "./marker.js";
+
+/** What was found out about syncs whose end was not written down when it came. */
+export function settledText(settled: readonly Settled[]): string {
+  const lines = settled.map(({ application, outcome }) => `- ${code(application)}: ${ENDS[outcome]}`);
+  return `The end of an earlier sync was looked up in Argo CD:\n${lines.join("\n")}`;
+}
+
+const ENDS = {
+  succeeded: "✅ it succeeded, and its lock was released",
+  failed: `❌ it failed, and its lock is kept: comment ${code(`${SERVICE} sync`)} or ${code(`${SERVICE} rollback`)}`,
+} as const;
+
+/** A progress comment whose run was cut off says so, instead of running for ever. */
+export async function endProgress(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  settled: readonly Settled[],
+): Promise<void> {
+  if (settled.length === 0) return;
+  for (const { id, body } of await host.listOwnComments(change)) {
+    const marker = readMarker(body);
+    const ended = settled.filter(({ run }) => marker?.kind === "progress" && run === marker.run);
+    if (marker === undefined || ended.length === 0) continue;
+    const text = `## ${SERVICE} Sync (cut off)\n\nThis command was cut off before it could tell its result.\n\n${settledText(ended)}`;
+    await host.editComment(change, id, `${markerLine({ ...marker, kind: "result" })}\n${text}`);
+  }
+}

@@ -1,0 +1,94 @@
+import type { ApplicationName } from "../brand.js";
+import { changeRequestRef } from "../change-request.js";
+import type { LockAttempt } from "../lock.js";
+import type { ApplicationPlan, PlanLock } from "../plan.js";
+import type { Subject } from "../survey.js";
+import type { CommandContext } from "./context.js";
+
+/** Locks the applications for a plan, without its revision. What is not deployed from here is not locked. */
+export async function acquireAll(
+  subjects: readonly Subject[],
+  into: Map<ApplicationName, LockAttempt>,
+  { locks, change, user, clock }: CommandContext,
+): Promise<void> {
+  await Promise.all(
+    subjects.map(async (subject) => {
+      const { name, sourceFile } = subject;
+      if (subject.kind === "live" && subject.notDriven !== undefined) {
+        // An earlier head may have left the definition alone and been locked for it.
+        await locks.release(name, change);
+        return;
+      }
+      const request = {
+        application: name,
+        holder: changeRequestRef(change),
+        user: user.login,
+        planRevision: undefined,
+        sourceFile,
+      };
+      into.set(name, await locks.acquire(request, clock.now()));
+    }),
+  );
+}
+
+/** An aborted plan gives back the locks that it took; those from before it stay. */
+export async function giveBack(
+  taken: ReadonlyMap<ApplicationName, LockAttempt>,
+  { locks, change, log }: CommandContext,
+) {
+  const fresh = [...taken].filter(([, attempt]) => attempt.kind === "acquired" && attempt.fresh);
+  const released = await Promise.allSettled(fresh.map(([name]) => locks.release(name, change)));
+  if (released.some(({ status }) => status === "rejected")) {
+    log.warn({ applications: fresh.map(([name]) => name) }, "locks of a stopped plan could not be released");
+  }
+}
+
+/** What the plan says of an attempt; undefined where none was made. */
+export function lockOf(attempt: LockAttempt | undefined): PlanLock {
+  if (attempt === undefined) return { kind: "not-needed" };
+  return attempt.kind === "held" ? { kind: "held", by: attempt.lock } : { kind: "ours" };
+}
+
+/**
+ * The plan revision goes into the lock only after the application was evaluated. An auto-synced application that is
+ * proven unchanged is not locked, so that it does not stand in the way of others.
+ */
+export async function settleLocks(
+  applications: readonly ApplicationPlan[],
+  taken: Map<ApplicationName, LockAttempt>,
+  { locks, change, user, clock }: CommandContext,
+): Promise<readonly ApplicationPlan[]> {
+  return Promise.all(
+    applications.map(async (one): Promise<ApplicationPlan> => {
+      if (one.lock.kind !== "ours" || one.kind === "unevaluated" || one.kind === "unplanned") return one;
+      if (one.kind === "evaluated" && one.verdict === "unchanged" && one.atMerge !== undefined) {
+        await locks.release(one.application, change);
+        return { ...one, lock: { kind: "not-needed" } };
+      }
+      const attempt = await locks.acquire(
+        {
+          application: one.application,
+          holder: changeRequestRef(change),
+          user: user.login,
+          planRevision: change.headRevision,
+          sourceFile: one.sourceFile,
+        },
+        clock.now(),
+      );
+      // Released meanwhile, by a close that another replica handled for instance, and taken anew by this plan.
+      if (attempt.kind === "acquired" && attempt.fresh) taken.set(one.application, attempt);
+      return attempt.kind === "held" ? { ...one, lock: { kind: "held", by: attempt.lock } } : one;
+    }),
+  );
+}
+
+/** A whole plan gives back the locks of applications that the change request no longer affects. */
+export async function releaseOthers(
+  affected: ReadonlySet<string>,
+  { locks, change }: CommandContext,
+): Promise<readonly ApplicationName[]> {
+  const held = await locks.list(change);
+  const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
+  await Promise.all(others.map((name) => locks.release(name, change)));
+  return others;
+}

@@ -1,0 +1,9 @@
+import { isJsonObject, type JsonObject } from "../json.js";
+
+/** The text of an annotation; undefined when it is absent or no text. */
+export function annotationOf(manifest: JsonObject | undefined, name: string): string | undefined {
+  const metadata = manifest?.metadata;
+  const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
+  const value = isJsonObject(annotations) ? annotations[name] : undefined;
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,166 @@
+import { isJsonObject, type Json, type JsonObject } from "../json.js";
+import { annotationOf } from "./annotation.js";
+import { isHook, syncHookTypes } from "./hook.js";
+import { refusedChanges } from "./immutable-fields.js";
+import { titleOf, type ManifestIdentity } from "./manifest-key.js";
+import { hasSyncOption } from "./sync-options.js";
+
+/** One object on both sides of a difference, normalised; undefined where it does not exist. */
+export interface TwoSides {
+  readonly identity: ManifestIdentity;
+  readonly base: JsonObject | undefined;
+  readonly head: JsonObject | undefined;
+}
+
+/** A sentence that a person should read before the diff; the lowest rank is the most dangerous. */
+interface Caution {
+  readonly rank: number;
+  readonly text: string;
+}
+
+/**
+ * What is dangerous about these changes, the most dangerous first: deletions that take more with them, changes that
+ * Kubernetes refuses, replacements, definitions of kinds, namespaces, volumes, hooks. The sentences carry names from
+ * outside and no values. `options` are the application's own sync options.
+ */
+export function cautionsOf(changes: readonly TwoSides[], options: readonly string[]): readonly string[] {
+  return changes
+    .flatMap((change) => cautionsOfOne(change, options))
+    .sort((left, right) => left.rank - right.rank)
+    .map(({ text }) => text);
+}
+
+/** Whether an object's change is one that `cautionsOf` warns of, hooks aside: these come first in the diff. */
+export function isDangerous(change: TwoSides, options: readonly string[]): boolean {
+  return cautionsOfOne(change, options).some(({ rank }) => rank < RANK.hook);
+}
+
+const RANK = { delete: 0, refused: 1, versions: 2, replaced: 3, kept: 4, updated: 5, created: 6, hook: 7 } as const;
+
+function cautionsOfOne({ identity, base, head }: TwoSides, options: readonly string[]): readonly Caution[] {
+  const title = titleOf(identity);
+  if (head !== undefined && isHook(head)) return hookCaution(title, base, head);
+  if (head === undefined) return base === undefined || isHook(base) ? [] : deletion(identity, base, options);
+  if (base !== undefined) return update(identity, base, head, options);
+  return CLUSTER_WIDE.has(typeOf(identity)) ? [{ rank: RANK.created, text: `creates ${title}` }] : [];
+}
+
+function typeOf({ group, kind }: ManifestIdentity): string {
+  return group === "" ? kind : `${group}/${kind}`;
+}
+
+const CRD = "apiextensions.k8s.io/CustomResourceDefinition";
+const CLUSTER_WIDE = new Set([CRD, "Namespace"]);
+
+/** What pruning an object takes along. */
+const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
+  [CRD, "it deletes every object of that kind in the whole cluster"],
+  ["Namespace", "it deletes everything in it, also what other applications have there"],
+  ["PersistentVolume", "its data may be lost, as its reclaim policy says"],
+  ["PersistentVolumeClaim", "its data is lost unless the volume's reclaim policy is Retain"],
+  ["argoproj.io/ApplicationSet", "it deletes the Applications that the set generated, unless its policy keeps them"],
+]);
+const FINALIZER = "resources-finalizer.argocd.argoproj.io";
+
+function deletion(identity: ManifestIdentity, base: JsonObject, options: readonly string[]): readonly Caution[] {
+  const title = titleOf(identity);
+  const caution = (rank: number, text: string) => [{ rank, text }];
+  if (hasSyncOption(base, "Prune=false", options)) {
+    return caution(
+      RANK.kept,
+      `keeps ${title} in the cluster even with --prune, because of Prune=false: delete it by hand if it is to go`,
+    );
+  }
+  const taken =
+    TAKEN_ALONG.get(typeOf(identity)) ??
+    (cascades(identity, base) ? "it deletes everything that this Application deployed" : undefined);
+  const confirmed = hasSyncOption(base, "Prune=confirm", options)
+    ? [`; the sync waits until somebody confirms it in Argo CD (Prune=confirm)`]
+    : [];
+  const unprotected = hasSyncOption(base, "Delete=false", options)
+    ? ["; Delete=false does not prevent it, since it only holds when the whole application is deleted"]
+    : [];
+  const notes = [...confirmed, ...unprotected].join("");
+  if (taken !== undefined) return caution(RANK.delete, `pruning ${title}: ${taken}${notes}`);
+  return notes === "" ? [] : caution(RANK.kept, `pruning ${title}${notes}`);
+}
+
+function cascades({ group, kind }: ManifestIdentity, { metadata }: JsonObject): boolean {
+  const finalizers = isJsonObject(metadata) && Array.isArray(metadata.finalizers) ? metadata.finalizers : [];
+  const own = (finalizers as readonly Json[]).filter((one) => typeof one === "string" && one.startsWith(FINALIZER));
+  return group === "argoproj.io" && kind === "Application" && own.length > 0;
+}
+
+const VOLUMES = new Set(["PersistentVolume", "PersistentVolumeClaim"]);
+
+function update(
+  identity: ManifestIdentity,
+  base: JsonObject,
+  head: JsonObject,
+  options: readonly string[],
+): readonly Caution[] {
+  const title = titleOf(identity);
+  const type = typeOf(identity);
+  const refused = refusedChanges(identity, base, head);
+  const versions = type === CRD ? removedVersions(base, head) : [];
+  const told = [
+    ...replacement(title, refused, head, options),
+    ...versions.map((name) => ({
+      rank: RANK.versions,
+      text: `takes the version ${name} away from ${title}: Kubernetes refuses that while objects are stored in it, and whoever uses it breaks`,
+    })),
+  ];
+  if (told.length > 0) return told;
+  if (CLUSTER_WIDE.has(type) || VOLUMES.has(type)) return [{ rank: RANK.updated, text: `changes ${title}` }];
+  return [];
+}
+
+/**
+ * `Force=true` deletes and creates anew what Kubernetes refuses to change, together with `Replace=true` at every sync;
+ * `Replace=true` alone overwrites the object whole, and is refused like any update.
+ * https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/
+ */
+function replacement(
+  title: string,
+  refused: readonly string[],
+  head: JsonObject,
+  options: readonly string[],
+): readonly Caution[] {
+  const [replace, force] = ["Replace=true", "Force=true"].map((option) => hasSyncOption(head, option, options));
+  const fields = refused.join(", ");
+  if (force === true && (replace === true || refused.length > 0)) {
+    const why = refused.length > 0 ? ` since Kubernetes refuses to change ${fields}` : "";
+    return [{ rank: RANK.replaced, text: `deletes ${title} and creates it anew (Force=true)${why}` }];
+  }
+  if (refused.length > 0) {
+    const cure = "the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)";
+    return [{ rank: RANK.refused, text: `Kubernetes refuses to change ${fields} of ${title}: ${cure}` }];
+  }
+  if (replace !== true) return [];
+  return [{ rank: RANK.replaced, text: `overwrites ${title} whole (Replace=true): what others wrote into it is lost` }];
+}
+
+function removedVersions(base: JsonObject, head: JsonObject): readonly string[] {
+  const left = new Set(versionNames(head));
+  return versionNames(base).filter((name) => !left.has(name));
+}
+
+function versionNames({ spec }: JsonObject): readonly string[] {
+  const versions = isJsonObject(spec) && Array.isArray(spec.versions) ? (spec.versions as readonly Json[]) : [];
+  return versions.flatMap((version) =>
+    isJsonObject(version) && typeof version.name === "string" ? [version.name] : [],
+  );
+}
+
+function hookCaution(title: string, base: JsonObject | undefined, head: JsonObject): readonly Caution[] {
+  const types = syncHookTypes(head);
+  if (types.length === 0) return [];
+  const deletePolicy = annotationOf(head, "argocd.argoproj.io/hook-delete-policy");
+  const after = deletePolicy === undefined ? "" : `, delete policy ${deletePolicy}`;
+  return [
+    {
+      rank: RANK.hook,
+      text: `runs the ${base === undefined ? "new" : "changed"} hook ${title} (${types.join(", ")}${after})`,
+    },
+  ];
+}

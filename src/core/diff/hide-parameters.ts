@@ -1,0 +1,72 @@
+import { parse, stringify } from "yaml";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../json.js";
+import type { ManifestIdentity } from "./manifest-key.js";
+import { isList, mapMembers } from "./members.js";
+
+/** Names of parameters whose values people keep secret; of a dotted name the last part counts. */
+const SENSITIVE = /(?:pass|secret|token|credential|key)[^.]*$/i;
+/** Parsing a longer one would take too long. */
+const MAX_TEXT = 256 * 1024;
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+
+/** Applications and sets carry parameters of other programs in clear (Helm values, environments of plugins). */
+export function carriesParameters({ group, kind }: ManifestIdentity): boolean {
+  return group === "argoproj.io" && (kind === "Application" || kind === "ApplicationSet");
+}
+
+/**
+ * Both sides with a number in place of each value that looks secret: equal values have equal numbers, so that a change
+ * stays visible and its values do not.
+ */
+export function hideParameters(
+  base: JsonObject | undefined,
+  head: JsonObject | undefined,
+): { readonly base: JsonObject | undefined; readonly head: JsonObject | undefined } {
+  const numbers = new Map<string, number>();
+  const mark = (value: Json): string => {
+    const text = canonicalJson(value);
+    const number = numbers.get(text) ?? numbers.size + 1;
+    numbers.set(text, number);
+    return `(hidden, value ${number})`;
+  };
+  return { base: base && hidden(base, mark), head: head && hidden(head, mark) };
+}
+
+type Mark = (value: Json) => string;
+
+function hidden(manifest: JsonObject, mark: Mark): JsonObject {
+  return mapMembers(manifest, (member, name) => hiddenMember(member, name, mark));
+}
+
+function hiddenMember(value: Json, name: string, mark: Mark): Json {
+  if (name === LAST_APPLIED || SENSITIVE.test(name)) return allHidden(value, mark);
+  if (name === "values" && typeof value === "string") return hiddenText(value, mark);
+  return hiddenValue(value, mark);
+}
+
+function hiddenValue(value: Json, mark: Mark): Json {
+  if (isList(value)) return value.map((item) => hiddenValue(item, mark));
+  if (!isJsonObject(value)) return value;
+  // A parameter or a variable of an environment: its name stands beside its value.
+  const named = typeof value.name === "string" && SENSITIVE.test(value.name);
+  return mapMembers(value, (member, name) =>
+    named && /^(?:value|string|array|map)$/.test(name) ? allHidden(member, mark) : hiddenMember(member, name, mark),
+  );
+}
+
+/** Helm values as one text of YAML; one that cannot be read, or is a template, is hidden whole. */
+function hiddenText(text: string, mark: Mark): Json {
+  if (!/pass|secret|token|credential|key/i.test(text)) return text;
+  if (text.length > MAX_TEXT) return mark(text);
+  try {
+    const value: unknown = parse(text);
+    return isJsonObject(value) ? stringify(hidden(value, mark), { lineWidth: 0 }) : mark(text);
+  } catch {
+    return mark(text);
+  }
+}
+
+function allHidden(value: Json, mark: Mark): Json {
+  if (isList(value)) return value.map((item) => allHidden(item, mark));
+  return isJsonObject(value) ? mapMembers(value, (member) => allHidden(member, mark)) : mark(value);
+}

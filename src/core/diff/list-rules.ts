@@ -1,0 +1,97 @@
+import { isJsonObject, type Json } from "../json.js";
+import type { ManifestIdentity } from "./manifest-key.js";
+
+/** Where a value stands in its object: names of members, and `[]` for "in each element". */
+export type ValuePath = readonly string[];
+
+/** How Kubernetes tells the elements of a list apart. */
+export interface ListRule {
+  /** Members that together name an element; empty where elements have no name. */
+  readonly keys: readonly string[];
+  /** False only where the order is known to have no effect at all. */
+  readonly ordered: boolean;
+}
+
+/** Where the Pod's own members begin, by group and kind; `metadata` and `spec` are right below. */
+const POD_AT: ReadonlyMap<string, string> = new Map([
+  ["/Pod", ""],
+  ["/PodTemplate", "template."],
+  ["/ReplicationController", "spec.template."],
+  ["apps/DaemonSet", "spec.template."],
+  ["apps/Deployment", "spec.template."],
+  ["apps/ReplicaSet", "spec.template."],
+  ["apps/StatefulSet", "spec.template."],
+  ["batch/CronJob", "spec.jobTemplate.spec.template."],
+  ["batch/Job", "spec.template."],
+]);
+
+const POD_LISTS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["spec.volumes", ["name"]],
+  ["spec.containers", ["name"]],
+  ["spec.initContainers", ["name"]],
+  ["spec.ephemeralContainers", ["name"]],
+  ["spec.imagePullSecrets", ["name"]],
+  ["spec.hostAliases", ["ip"]],
+  ["spec.topologySpreadConstraints", ["topologyKey", "whenUnsatisfiable"]],
+]);
+
+const CONTAINER_LISTS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["env", ["name"]],
+  ["ports", ["containerPort", "protocol"]],
+  ["volumeMounts", ["mountPath"]],
+  ["volumeDevices", ["devicePath"]],
+]);
+const IN_CONTAINER = /^spec\.(?:containers|initContainers|ephemeralContainers)\.\[\]\.(\w+)$/;
+
+/** Other lists: those of a webhook configuration are called in their order. */
+const OTHER_LISTS: ReadonlyMap<string, ListRule> = new Map([
+  ["/Service spec.ports", { keys: ["port", "protocol"], ordered: false }],
+  ["/ServiceAccount secrets", { keys: ["name"], ordered: false }],
+  ["/ServiceAccount imagePullSecrets", { keys: ["name"], ordered: false }],
+  ["rbac.authorization.k8s.io/Role rules", { keys: [], ordered: false }],
+  ["rbac.authorization.k8s.io/ClusterRole rules", { keys: [], ordered: false }],
+  ["rbac.authorization.k8s.io/RoleBinding subjects", { keys: [], ordered: false }],
+  ["rbac.authorization.k8s.io/ClusterRoleBinding subjects", { keys: [], ordered: false }],
+  ["admissionregistration.k8s.io/MutatingWebhookConfiguration webhooks", { keys: ["name"], ordered: true }],
+  ["admissionregistration.k8s.io/ValidatingWebhookConfiguration webhooks", { keys: ["name"], ordered: true }],
+]);
+
+/**
+ * The rule of a list of Kubernetes itself; undefined for every other list, which is compared by position.
+ *
+ * The keys are the "patch merge key" and "list map keys" of the Kubernetes API reference (strategic merge patch,
+ * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/). Order has no effect in a
+ * Service's ports, in a ServiceAccount's lists, and in RBAC rules and subjects, which only ever add up
+ * (https://kubernetes.io/docs/reference/access-authn-authz/rbac/). Inside a Pod template every order counts: init
+ * containers run in it, `env` refers backwards, and any difference gives the template another hash, which rolls the Pods.
+ */
+export function listRule(identity: ManifestIdentity, path: ValuePath): ListRule | undefined {
+  const type = `${identity.group}/${identity.kind}`;
+  const text = path.join(".");
+  const podAt = POD_AT.get(type);
+  if (podAt === undefined || !text.startsWith(podAt)) return OTHER_LISTS.get(`${type} ${text}`);
+  const inPod = text.slice(podAt.length);
+  const keys = POD_LISTS.get(inPod) ?? CONTAINER_LISTS.get(IN_CONTAINER.exec(inPod)?.[1] ?? "");
+  return keys && { keys, ordered: true };
+}
+
+/** Whether a difference below this path replaces the running Pods of a workload. */
+export function rollsPods({ group, kind }: ManifestIdentity, path: ValuePath): boolean {
+  return group === "apps" && kind !== "ReplicaSet" && POD_AT.has(`apps/${kind}`) && path[1] === "template";
+}
+
+/** What Kubernetes fills in where a key is left out. */
+const KEY_DEFAULTS: Readonly<Record<string, Json>> = { protocol: "TCP", whenUnsatisfiable: "DoNotSchedule" };
+
+/** The elements by their key, in order; undefined where one has no key or two have the same: then only position tells them apart. */
+export function keyed(rule: ListRule, list: readonly Json[]): ReadonlyMap<string, Json> | undefined {
+  if (rule.keys.length === 0) return undefined;
+  const found = new Map<string, Json>();
+  for (const element of list) {
+    if (!isJsonObject(element)) return undefined;
+    const values = rule.keys.map((key) => element[key] ?? KEY_DEFAULTS[key]);
+    if (values.some((value) => value === undefined || typeof value === "object")) return undefined;
+    found.set(JSON.stringify(values), element);
+  }
+  return found.size === list.length ? found : undefined;
+}

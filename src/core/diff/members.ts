@@ -1,0 +1,19 @@
+import type { Json, JsonObject } from "../json.js";
+
+/** A member by a name from outside: `constructor` and the like are members only where somebody wrote them. */
+export function ownMember(object: JsonObject, name: string): Json | undefined {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+export function isList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** A copy of an object with each of its members changed. */
+export function mapMembers(object: JsonObject, change: (member: Json, name: string) => Json): JsonObject {
+  return Object.fromEntries(
+    Object.entries(object).flatMap(([name, member]) =>
+      member === undefined ? [] : [[name, change(member, name)] as const],
+    ),
+  );
+}

@@ -1,0 +1,43 @@
+import type { Json } from "../json.js";
+
+/** Factors of a thousandth of a thousandth of a thousandth, so that `n` is 1. */
+const SUFFIXES: ReadonlyMap<string, bigint> = new Map([
+  ["n", 1n],
+  ["u", 10n ** 3n],
+  ["m", 10n ** 6n],
+  ["", 10n ** 9n],
+  ["k", 10n ** 12n],
+  ["M", 10n ** 15n],
+  ["G", 10n ** 18n],
+  ["T", 10n ** 21n],
+  ["P", 10n ** 24n],
+  ["E", 10n ** 27n],
+  ["Ki", 10n ** 9n * 2n ** 10n],
+  ["Mi", 10n ** 9n * 2n ** 20n],
+  ["Gi", 10n ** 9n * 2n ** 30n],
+  ["Ti", 10n ** 9n * 2n ** 40n],
+  ["Pi", 10n ** 9n * 2n ** 50n],
+  ["Ei", 10n ** 9n * 2n ** 60n],
+]);
+
+const FORM = /^([+-]?)(\d{1,30})(?:\.(\d{0,30}))?([numkMGTPE]|[KMGTPE]i)?$/;
+
+/**
+ * Compares two Kubernetes quantities (`1` and `1000m`, `1Gi` and `1024Mi`): negative, zero or positive; undefined when one
+ * is none, or written with an exponent. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+ */
+export function compareQuantities(left: Json | undefined, right: Json | undefined): number | undefined {
+  const [one, other] = [read(left), read(right)];
+  if (one === undefined || other === undefined) return undefined;
+  const difference = one.value * other.divisor - other.value * one.divisor;
+  return difference === 0n ? 0 : difference < 0n ? -1 : 1;
+}
+
+function read(value: Json | undefined): { readonly value: bigint; readonly divisor: bigint } | undefined {
+  const found = typeof value === "string" || typeof value === "number" ? FORM.exec(String(value)) : null;
+  const [, sign, whole = "", part = "", suffix = ""] = found ?? [];
+  const factor = SUFFIXES.get(suffix);
+  if (found === null || factor === undefined) return undefined;
+  const digits = BigInt(whole + part) * factor;
+  return { value: sign === "-" ? -digits : digits, divisor: 10n ** BigInt(part.length) };
+}

@@ -1,0 +1,123 @@
+import { jsonEqual, type JsonObject } from "../json.js";
+import type { DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../plan.js";
+import { alignLists, withoutIdleOrder } from "./align-lists.js";
+import { cautionsOf, isDangerous, type TwoSides } from "./cautions.js";
+import { carriesParameters, hideParameters } from "./hide-parameters.js";
+import { hideValues, isSecret } from "./hide-secret.js";
+import { hunksOf, newDiffBudget, type DiffBudget } from "./hunks.js";
+import { rollsPods } from "./list-rules.js";
+import { titleOf, type ManifestIdentity } from "./manifest-key.js";
+
+/** One object before and after, and whether it is a hook on both sides. */
+export interface Sides extends TwoSides {
+  readonly hook: boolean;
+}
+type Changed = Sides & { readonly action: ResourceChange["action"]; readonly dangerous: boolean };
+
+/** How the sides came about. */
+export interface Origin {
+  /** The application's own sync options. */
+  readonly syncOptions: readonly string[];
+  readonly basis: DiffBasis;
+}
+
+/** Whether the two sides mean the same: as JSON, but for the order of lists whose order has no effect. */
+export function meanTheSame({ identity, base, head }: TwoSides): boolean {
+  if (base === undefined || head === undefined) return base === head;
+  return jsonEqual(withoutIdleOrder(identity, base), withoutIdleOrder(identity, head));
+}
+
+/**
+ * Counts and shows what differs, the dangerous ones first and hooks last. Values of Secrets, and what looks secret in the
+ * parameters of Applications, are not in the result.
+ */
+export function summarise(changes: readonly Sides[], { syncOptions, basis }: Origin): ManifestDiff {
+  const budget = newDiffBudget();
+  const sorted = changes
+    .filter(differs)
+    .map((change) => ({ ...change, ...hiddenSides(change) }))
+    .map((one) => ({ ...one, action: actionOf(one), dangerous: isDangerous(one, syncOptions) }))
+    .sort(inOrder);
+  const resources = sorted.map((one) => toResource(one, budget));
+  const count = (action: ResourceChange["action"]) =>
+    resources.filter((one) => !one.hook && one.action === action).length;
+  return {
+    created: count("create"),
+    updated: count("update"),
+    deleted: count("delete"),
+    hooksChanged: resources.filter(({ hook }) => hook).length,
+    resources,
+    hiddenSecrets: changes.some(({ identity }) => isSecret(identity)),
+    cautions: cautionsOf(sorted, syncOptions),
+    children: namesOf(sorted, "Application"),
+    sets: namesOf(sorted, "ApplicationSet"),
+    basis,
+  };
+}
+
+/** Of Secrets only what may be told counts: a mask against a value is no difference. */
+function differs(change: Sides): boolean {
+  return !meanTheSame(isSecret(change.identity) ? { ...change, ...hiddenSides(change) } : change);
+}
+
+function hiddenSides({ identity, base, head }: TwoSides): Pick<TwoSides, "base" | "head"> {
+  if (isSecret(identity)) return hideValues(base, head);
+  return carriesParameters(identity) ? hideParameters(base, head) : { base, head };
+}
+
+function actionOf({ base, head }: TwoSides): ResourceChange["action"] {
+  if (base === undefined) return "create";
+  return head === undefined ? "delete" : "update";
+}
+
+function toResource({ identity, base, head, hook, action }: Changed, budget: DiffBudget): ResourceChange {
+  return { action, title: titleOf(identity), kind: identity.kind, diff: diffText(identity, base, head, budget), hook };
+}
+
+/** Hunks over aligned lists, and what the alignment takes out of sight in a line of its own. */
+function diffText(
+  identity: ManifestIdentity,
+  base: JsonObject | undefined,
+  head: JsonObject | undefined,
+  budget: DiffBudget,
+): string {
+  if (base === undefined || head === undefined) return hunksOf(base, head, budget);
+  const { base: aligned, moved } = alignLists(identity, base, head);
+  const onlyOrder = jsonEqual(aligned, head);
+  const hunks = hunksOf(onlyOrder ? base : aligned, head, budget);
+  if (hunks === "") return "# Only text that is not shown here changes.";
+  if (moved.length === 0) return hunks;
+  const lists = moved.map((path) => path.join(".").replaceAll(".[]", "[]")).join(", ");
+  const effect = moved.some((path) => rollsPods(identity, path)) ? ": the Pods are rolled for it" : "";
+  return `# ${onlyOrder ? "Only the order" : "The order, too,"} of ${lists} changes${effect}.\n${hunks}`;
+}
+
+/** The Applications or ApplicationSets (app of apps) that the manifests create, change and delete, by name. */
+function namesOf(changes: readonly Changed[], kind: string): NameChanges {
+  const named = (action: ResourceChange["action"]) =>
+    changes
+      .filter(({ identity, hook }) => identity.group === "argoproj.io" && identity.kind === kind && !hook)
+      .filter((one) => one.action === action)
+      .map(({ identity }) => identity.name);
+  return { created: named("create"), changed: named("update"), deleted: named("delete") };
+}
+
+/** Kinds that other objects or data depend on. */
+const DANGEROUS_KINDS = new Set(["CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"]);
+const ACTION_ORDER = { delete: 0, update: 1, create: 2 } as const;
+
+function inOrder(left: Changed, right: Changed): number {
+  const [one, other] = [rank(left), rank(right)];
+  const differing = one.findIndex((part, index) => part !== other[index]);
+  if (differing === -1) return compareTexts(titleOf(left.identity), titleOf(right.identity));
+  return (one[differing] ?? 0) - (other[differing] ?? 0);
+}
+
+function compareTexts(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function rank({ identity, action, hook, dangerous }: Changed): readonly number[] {
+  const first = dangerous || DANGEROUS_KINDS.has(identity.kind);
+  return [hook ? 1 : 0, action === "delete" ? 0 : 1, first ? 0 : 1, ACTION_ORDER[action]];
+}

@@ -1,0 +1,123 @@
+import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../json.js";
+import { keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js";
+import type { ManifestIdentity } from "./manifest-key.js";
+import { isList, ownMember } from "./members.js";
+import { meansTheSame } from "./same-value.js";
+
+/**
+ * What a live object becomes when the head is applied to it, as `kubectl apply` does it: members of the head are set,
+ * members that something applied before (`previous`) had and the head has not are taken away, and everything else of the
+ * live object stays: defaults, and what other controllers wrote. Lists with a merge key are merged element by element;
+ * of any other list the elements are the head's, each with the defaults of the live element that it stands for.
+ * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#merge-patch-calculation
+ */
+export function threeWayMerge(
+  identity: ManifestIdentity,
+  previous: readonly (JsonObject | undefined)[],
+  head: JsonObject,
+  live: JsonObject,
+): JsonObject {
+  return mergeObjects({ identity, path: [] }, previous, head, live);
+}
+
+interface Place {
+  readonly identity: ManifestIdentity;
+  readonly path: ValuePath;
+}
+type Maybe = Json | undefined;
+type List = readonly Json[];
+
+function inside({ identity, path }: Place, step: string): Place {
+  return { identity, path: [...path, step] };
+}
+
+function mergeObjects(place: Place, previous: readonly Maybe[], head: JsonObject, live: JsonObject): JsonObject {
+  const before = previous.filter(isJsonObject);
+  const members = [...new Set([...Object.keys(live), ...Object.keys(head)])];
+  return Object.fromEntries(
+    members.flatMap((key) => {
+      const values = before.map((side) => ownMember(side, key));
+      const value = mergeMember(inside(place, key), values, ownMember(head, key), ownMember(live, key));
+      return value === undefined ? [] : [[key, value] as const];
+    }),
+  );
+}
+
+function mergeMember(place: Place, previous: readonly Maybe[], head: Maybe, live: Maybe): Maybe {
+  if (head === undefined) return previous.some((value) => value !== undefined) ? undefined : live;
+  if (live !== undefined) return mergeValue(place, previous, head, live);
+  // Kubernetes does not store what says nothing; written in the head for the first time it is shown all the same.
+  const known = isZero(head) && previous.some((value) => jsonEqual(value, head));
+  return known ? undefined : head;
+}
+
+function mergeValue(place: Place, previous: readonly Maybe[], head: Json, live: Json): Json {
+  if (isJsonObject(head) && isJsonObject(live)) return mergeObjects(place, previous, head, live);
+  if (isList(head) && isList(live)) {
+    const lists = previous.filter(isList);
+    const rule = listRule(place.identity, place.path);
+    const element = inside(place, "[]");
+    return (rule && mergeByKey(rule, element, lists, head, live)) ?? mergeByPlace(element, lists, head, live);
+  }
+  return meansTheSame(place.identity, place.path, head, live) ? live : head;
+}
+
+/** In the live order while the head's own elements stand in the same one, and else in the head's. */
+function mergeByKey(
+  rule: ListRule,
+  element: Place,
+  previous: readonly List[],
+  head: List,
+  live: List,
+): List | undefined {
+  const [heads, lives] = [keyed(rule, head), keyed(rule, live)];
+  if (heads === undefined || lives === undefined) return undefined;
+  const before = previous.map((list) => keyed(rule, list) ?? new Map<string, Json>());
+  const kept = [...lives.keys()].filter((key) => heads.has(key) || !before.some((side) => side.has(key)));
+  const common = kept.filter((key) => heads.has(key));
+  const wanted = [...heads.keys()].filter((key) => lives.has(key));
+  const order = common.join() === wanted.join() ? kept : [...wanted, ...kept.filter((key) => !heads.has(key))];
+  return withNew(order, [...heads.keys()]).flatMap((key) => {
+    const value = mergeMember(
+      element,
+      before.map((side) => side.get(key)),
+      heads.get(key),
+      lives.get(key),
+    );
+    return value === undefined ? [] : [value];
+  });
+}
+
+/** New keys come right behind the one that stands before them in the head. */
+function withNew(order: readonly string[], heads: readonly string[]): readonly string[] {
+  const placed = [...order];
+  heads.forEach((key, at) => {
+    if (placed.includes(key)) return;
+    const before = heads[at - 1];
+    placed.splice(before === undefined ? 0 : placed.indexOf(before) + 1, 0, key);
+  });
+  return placed;
+}
+
+/**
+ * A head element stands for the live one whose render it equals, or else for the one at its own place. What the live list
+ * was rendered from is the first of `previous` with the same length.
+ */
+function mergeByPlace(element: Place, previous: readonly List[], head: List, live: List): List {
+  const origin = previous.find((list) => list.length === live.length) ?? [];
+  const texts = origin.map((item) => canonicalJson(item));
+  const places = new Map(texts.map((text, at) => [text, at]));
+  return head.map((wanted, at) => {
+    const text = canonicalJson(wanted);
+    const same = texts[at] === text ? at : places.get(text);
+    const found = same ?? (head.length === live.length ? at : -1);
+    const present = live[found];
+    return present === undefined ? wanted : mergeValue(element, [origin[found]], wanted, present);
+  });
+}
+
+function isZero(value: Json): boolean {
+  if (isList(value)) return value.length === 0;
+  if (isJsonObject(value)) return Object.values(value).every((member) => member === undefined || isZero(member));
+  return value === false || value === 0 || value === "" || value === null;
+}

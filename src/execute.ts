@@ -1,0 +1,80 @@
+import { auditClose } from "./audit-run.js";
+import type { Settings } from "./config/settings.js";
+import type { ChangeRequest } from "./core/change-request.js";
+import { close } from "./core/commands/close.js";
+import type { CommandContext } from "./core/commands/context.js";
+import { runCommand } from "./core/commands/index.js";
+import type { TellProgress } from "./core/progress.js";
+import type { CommandResult } from "./core/result.js";
+import type { Settled } from "./core/settle-records.js";
+import { openChange } from "./open-change.js";
+import { mayNot, plansByItself } from "./permitted.js";
+import type { Asked, Run } from "./run.js";
+import { settleEarlier } from "./settle-earlier.js";
+import { wasWrittenBeforePlan } from "./written-before-plan.js";
+
+/** What became of what was asked for. */
+export interface Executed {
+  readonly result: CommandResult;
+  /** Undefined where the command came to its end before the settings were read. */
+  readonly settings: Settings | undefined;
+  /** Earlier syncs whose end was looked up before. */
+  readonly settled: readonly Settled[];
+}
+
+/** Why nothing was run and nothing is to be said: an event that plans nothing by itself, or a person who was told before. */
+export type Silence = "not-planned" | "told-before" | "closed-meanwhile";
+
+/** Asks whether the command is allowed, reads the settings and runs it. */
+export async function execute(
+  { command, by, commentId }: Asked,
+  change: ChangeRequest,
+  run: Run,
+  progress: TellProgress,
+): Promise<Executed | Silence> {
+  if (command === "not-a-command") return refusedBefore({ reason: "not-a-command" });
+  if (by === undefined && !plansByItself(change, run.config)) return "not-planned";
+  const refusal = by === undefined ? undefined : await mayNot(command, by, change, run);
+  if (refusal === "told-before") return "told-before";
+  if (refusal !== undefined) return refusedBefore(refusal);
+  if (command.name === "help") return { result: { kind: "help" }, settings: undefined, settled: [] };
+  await run.locks.ping();
+  const settled = await settleEarlier(change, run);
+  const reload = (fresh: ChangeRequest) => openChange(fresh, run);
+  const { settings, problems, snapshot } = await reload(change);
+  if (by === undefined && !settings.autoplan) return "not-planned";
+  if (problems.length > 0 && (command.name === "plan" || command.name === "sync")) {
+    return { result: { kind: "refused", refusal: { reason: "repository-file", problems } }, settings, settled };
+  }
+  if (command.name === "sync" && (await wasWrittenBeforePlan(commentId, change, run.host))) {
+    return { result: { kind: "refused", refusal: { reason: "plan-unseen" } }, settings, settled };
+  }
+  const user = by ?? change.author ?? { id: "", login: "ghost", bot: false };
+  const automatic = by === undefined;
+  const context: CommandContext = { ...run, change, settings, snapshot, reload, user, automatic, progress };
+  const result = await runCommand(command, context);
+  const ended = await endIfClosed(change, run);
+  if (ended === undefined || result.kind !== "planned") return { result, settings, settled };
+  return by === undefined ? "closed-meanwhile" : refusedBefore({ reason: "closed", state: ended });
+}
+
+function refusedBefore(refusal: Extract<CommandResult, { kind: "refused" }>["refusal"]): Executed {
+  return { result: { kind: "refused", refusal }, settings: undefined, settled: [] };
+}
+
+/**
+ * A change request may be closed while a command takes locks, and its event may be handled elsewhere before the last of
+ * them is taken: whoever took locks looks once more, and a closed one keeps none.
+ */
+async function endIfClosed(change: ChangeRequest, run: Run): Promise<"closed" | "merged" | undefined> {
+  try {
+    const { state } = await run.host.getChangeRequest(change);
+    if (state === "open") return undefined;
+    const merged = state === "merged";
+    await auditClose(await close(change, merged, run), { ...change, merged }, run);
+    return state;
+  } catch (error) {
+    run.log.warn({ err: error }, "could not look whether the change request was closed meanwhile");
+    return undefined;
+  }
+}

@@ -1,0 +1,137 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { once } from "node:events";
+import { localEnvironment } from "./environment.js";
+import { GitFailure } from "./git-failure.js";
+import { signalGroup, STDERR_LIMIT } from "./git-process.js";
+import { ObjectStream, type GitObject } from "./object-stream.js";
+
+/** What one question may take. */
+export interface QuestionLimits {
+  /** Milliseconds. */
+  readonly timeoutMs: number;
+  /** Bytes of the answer. */
+  readonly maxOutput: number;
+  readonly signal: AbortSignal;
+}
+
+interface Running {
+  readonly child: ChildProcessWithoutNullStreams;
+  stderr: string;
+  /** Ends the process and the question that waits for it. */
+  stop: (reason: unknown) => void;
+}
+
+/**
+ * Asks one long-lived `git cat-file --batch-command` (git-cat-file(1)) for objects, since to start a process takes
+ * longer the more memory this one has. It looks for new packs whenever it lacks an object, so a fetch need not end it.
+ * It is ended after a time without questions, and by everything that goes wrong. One question at a time.
+ */
+export class ObjectReader {
+  #running: Running | undefined;
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly folder: string,
+    private readonly idleMs: number,
+  ) {}
+
+  /**
+   * Ids and sizes, or contents too, of objects by id or ref, in the order of the names; undefined for what is missing.
+   * @throws {GitFailure}
+   * @throws the signal's reason when it is aborted.
+   */
+  async ask(
+    question: "info" | "contents",
+    names: readonly string[],
+    limits: QuestionLimits,
+  ): Promise<readonly (GitObject | undefined)[]> {
+    limits.signal.throwIfAborted();
+    if (names.length === 0) return [];
+    clearTimeout(this.#idle);
+    const running = (this.#running ??= this.#start());
+    try {
+      return await answerOf(running, question, names, limits);
+    } catch (error) {
+      await this.close();
+      throw error;
+    } finally {
+      this.#idle = setTimeout(() => void this.close(), this.idleMs);
+      this.#idle.unref();
+    }
+  }
+
+  /** Ends the process; the next question starts another. */
+  async close(): Promise<void> {
+    clearTimeout(this.#idle);
+    const running = this.#running;
+    if (running === undefined) return;
+    this.#running = undefined;
+    const { child } = running;
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, "exit");
+    // It writes nothing, so nothing has to be cleaned up.
+    signalGroup(child, "SIGKILL");
+    await ended;
+  }
+
+  #start(): Running {
+    const child = spawn("git", ["cat-file", "--batch-command", "--buffer"], {
+      env: localEnvironment(this.folder),
+      detached: true,
+    });
+    const running: Running = { child, stderr: "", stop: () => undefined };
+    child.stderr.on("data", (chunk: Buffer) => {
+      running.stderr = (running.stderr + chunk.toString("utf8")).slice(-STDERR_LIMIT);
+    });
+    // A process that is gone is told by its end.
+    child.stdin.on("error", () => undefined);
+    child.once("error", (cause) => {
+      this.#forget(running);
+      running.stop(new GitFailure("not-started", "", { cause }));
+    });
+    child.once("close", () => {
+      this.#forget(running);
+      running.stop(new GitFailure("exit", running.stderr));
+    });
+    return running;
+  }
+
+  #forget(running: Running): void {
+    if (this.#running === running) this.#running = undefined;
+  }
+}
+
+async function answerOf(
+  running: Running,
+  question: "info" | "contents",
+  names: readonly string[],
+  { timeoutMs, maxOutput, signal }: QuestionLimits,
+): Promise<readonly (GitObject | undefined)[]> {
+  const { child } = running;
+  const stream = new ObjectStream(question === "contents", names.length);
+  let received = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const aborted = () => running.stop(signal.reason);
+  try {
+    return await new Promise((resolve, reject) => {
+      running.stop = reject;
+      timer = setTimeout(() => reject(new GitFailure("timeout", running.stderr)), timeoutMs);
+      signal.addEventListener("abort", aborted, { once: true });
+      child.stdout.on("data", (chunk: Buffer) => {
+        received += chunk.length;
+        try {
+          if (received > maxOutput) throw new GitFailure("too-much-output", running.stderr);
+          if (stream.push(chunk)) resolve(stream.objects);
+        } catch (error) {
+          running.stop(error);
+        }
+      });
+      child.stdin.write(names.map((name) => `${question} ${name}\n`).join("") + "flush\n");
+    });
+  } finally {
+    running.stop = () => undefined;
+    clearTimeout(timer);
+    signal.removeEventListener("abort", aborted);
+    child.stdout.removeAllListeners("data");
+  }
+}

@@ -1,0 +1,81 @@
+import { GitFailure } from "./git-failure.js";
+
+export interface GitObject {
+  readonly id: string;
+  readonly type: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Empty when only the size was asked for. */
+  readonly content: Buffer;
+}
+
+const NEWLINE = 0x0a;
+const NOTHING = Buffer.alloc(0);
+
+/** Takes the output of `git cat-file --batch-command` apart: `<id> <type> <size>`, or `<name> missing`, and contents. */
+export class ObjectStream {
+  readonly objects: (GitObject | undefined)[] = [];
+  #chunks: Buffer[] = [];
+  #received = 0;
+  /** Bytes without which there is no use in looking again. */
+  #needed = 1;
+
+  constructor(
+    private readonly withContents: boolean,
+    private readonly expected: number,
+  ) {}
+
+  /** True once all answers are here. @throws {GitFailure} when an answer is not understood. */
+  push(chunk: Buffer): boolean {
+    this.#chunks.push(chunk);
+    this.#received += chunk.length;
+    if (this.#received < this.#needed) return false;
+    const output = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#received);
+    const rest = output.subarray(this.#take(output));
+    this.#chunks = [rest];
+    this.#received = rest.length;
+    if (this.objects.length < this.expected) return false;
+    if (this.objects.length === this.expected && rest.length === 0) return true;
+    throw notUnderstood();
+  }
+
+  /** Takes all whole answers; returns where the first that is not whole begins. */
+  #take(output: Buffer): number {
+    let position = 0;
+    while (this.objects.length < this.expected) {
+      const lineEnd = output.indexOf(NEWLINE, position);
+      this.#needed = 1;
+      if (lineEnd < 0) {
+        // No header is longer than a name.
+        if (output.length - position > 1024) throw notUnderstood();
+        return position;
+      }
+      const object = headerOf(output.toString("latin1", position, lineEnd));
+      if (object === undefined || !this.withContents) {
+        this.objects.push(object);
+        position = lineEnd + 1;
+        continue;
+      }
+      const end = lineEnd + 1 + object.size;
+      if (end >= output.length) {
+        this.#needed = end + 1 - position;
+        return position;
+      }
+      if (output[end] !== NEWLINE) throw notUnderstood();
+      this.objects.push({ ...object, content: output.subarray(lineEnd + 1, end) });
+      position = end + 1;
+    }
+    return position;
+  }
+}
+
+function headerOf(line: string): GitObject | undefined {
+  if (line.endsWith(" missing")) return undefined;
+  const [id = "", type = "", size = "", more] = line.split(" ");
+  if (!/^[0-9a-f]+$/.test(id) || !/^\d+$/.test(size) || more !== undefined) throw notUnderstood();
+  return { id, type, size: Number(size), content: NOTHING };
+}
+
+function notUnderstood(): GitFailure {
+  return new GitFailure("unexpected-answer", "the answer of git is not understood");
+}

@@ -1,0 +1,53 @@
+import { revision } from "../core/brand.js";
+import type { CommitSummary } from "../core/ports.js";
+import { GitFailure } from "./git-failure.js";
+
+/** What `git log` is asked for: an empty field, id, seconds and message, then paths, all ended by zero bytes. */
+export const LOG_FORMAT = "%x00%H%x00%ct%x00%B";
+
+export interface LoggedCommit extends CommitSummary {
+  /** When it was committed, in seconds since 1970. */
+  readonly time: number;
+}
+
+const MAX_SUBJECT = 100;
+
+/** Commits of `git log -z --name-only` with `LOG_FORMAT`, in the order of the output. */
+export function parseLog(output: Buffer): readonly LoggedCommit[] {
+  const fields = fieldsOf(output);
+  const commits: LoggedCommit[] = [];
+  let at = 0;
+  while (at < fields.length) {
+    const [start, id = "", seconds = "", message = ""] = fields.slice(at, at + 4);
+    if (start !== "" || !/^[0-9a-f]{40,64}$/.test(id) || !/^-?\d+$/.test(seconds)) {
+      throw new GitFailure("unexpected-answer", "the answer of git is not understood");
+    }
+    at += 4;
+    const end = fields.indexOf("", at);
+    const paths = fields.slice(at, end < 0 ? undefined : end);
+    at += paths.length;
+    // Only the first path of a commit has a line end before it.
+    const named = paths.map((path, index) => (index === 0 ? path.replace(/^\n/, "") : path));
+    commits.push({
+      id: revision(id),
+      time: Number(seconds),
+      subject: subjectOf(message),
+      paths: [...new Set(named)].sort(),
+    });
+  }
+  return commits;
+}
+
+/** Control characters, and those that turn the direction of writing, could make a line look like another. */
+function subjectOf(message: string): string {
+  const [line = ""] = message.trimStart().split(/[\r\n]/, 1);
+  const plain = line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "").trim();
+  return Array.from(plain).slice(0, MAX_SUBJECT).join("");
+}
+
+/** Bytes that are no UTF-8 become U+FFFD. */
+function fieldsOf(output: Buffer): string[] {
+  const fields = output.toString("utf8").split("\0");
+  if (fields.pop() !== "") throw new GitFailure("unexpected-answer", "the answer of git is cut off");
+  return fields;
+}

@@ -1,0 +1,25 @@
+import type { ChangeRequest } from "../../core/change-request.js";
+import type { CommitStatus } from "../../core/ports.js";
+import { STATUS_NAME } from "../../names.js";
+import { oneLine } from "../host-refusal.js";
+import { ownerAndRepo, type GitHubClient } from "./client.js";
+
+/** GitHub refuses longer descriptions: https://docs.github.com/rest/commits/statuses */
+const DESCRIPTION_LIMIT = 140;
+
+/** On the base repository with the head's commit, which is right for forks as well. */
+export async function setStatus(client: GitHubClient, change: ChangeRequest, status: CommitStatus): Promise<void> {
+  await client.inRepository(
+    change.repository,
+    `set the commit status of ${change.repository}#${change.number}`,
+    (octokit) =>
+      octokit.rest.repos.createCommitStatus({
+        ...ownerAndRepo(change.repository),
+        sha: change.headRevision,
+        context: STATUS_NAME,
+        state: status.state,
+        description: oneLine(status.description, DESCRIPTION_LIMIT - 1),
+        ...(status.url === undefined ? {} : { target_url: status.url }),
+      }),
+  );
+}

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import type { ChangeRequestRef } from "../../core/change-request.js";
+import { HostFailure } from "../../core/errors.js";
+import type { User } from "../../core/user.js";
+import { HostRefusal } from "../host-refusal.js";
+import { decodeAnswer } from "../json-answer.js";
+import type { GitHubClient } from "./client.js";
+import { GITHUB } from "./words.js";
+
+const membershipSchema = z.object({ state: z.string() });
+
+/**
+ * Whether the person is an active member of one of these teams or of a team below one. Names are compared by GitHub,
+ * which ignores case. A team that does not exist, or that the App may not see, has no members.
+ * @throws {HostFailure} `forbidden` when the App lacks Organization members: read; `rejected` for a name that is none.
+ */
+export async function belongsToAnyTeam(
+  client: GitHubClient,
+  change: ChangeRequestRef,
+  user: User,
+  teams: readonly string[],
+): Promise<boolean> {
+  for (const team of teams) {
+    if (await isMember(client, change, user, team)) return true;
+  }
+  return false;
+}
+
+async function isMember(client: GitHubClient, change: ChangeRequestRef, user: User, team: string): Promise<boolean> {
+  const [, org, slug] = /^([A-Za-z0-9-]+)\/([A-Za-z0-9_-]+)$/.exec(team) ?? [];
+  if (org === undefined || slug === undefined) {
+    throw new HostFailure("rejected", `GitHub has no team of the name "${team}": write <organization>/<team-slug>.`);
+  }
+  const asked = `look for ${user.login} in the team ${org}/${slug}`;
+  try {
+    const data = await client.inRepository(change.repository, asked, (octokit) =>
+      octokit.rest.teams.getMembershipForUserInOrg({ org, team_slug: slug, username: user.login }),
+    );
+    return decodeAnswer(membershipSchema, data, GITHUB, asked).state === "active";
+  } catch (error) {
+    if (!(error instanceof HostRefusal)) throw error;
+    if (error.status === 404) return false;
+    if (error.reason !== "forbidden") throw error;
+    throw new HostFailure(
+      "forbidden",
+      `GitHub does not allow us to ${asked} (403): the App needs the permission "Organization members: read" (see app.yml), and its installation on ${org} has to accept it.`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,70 @@
+import { z } from "zod";
+import type { ChangeRequest } from "../../core/change-request.js";
+import type { Log } from "../../core/log.js";
+import type { CommitStatus } from "../../core/ports.js";
+import { STATUS_NAME } from "../../names.js";
+import { HostRefusal, oneLine } from "../host-refusal.js";
+import { decodeAnswer } from "../json-answer.js";
+import { getMergeRequest, type MergeRequest } from "./change-request.js";
+import type { GitLabClient } from "./client.js";
+import { GITLAB } from "./words.js";
+
+/** https://docs.gitlab.com/api/commits/#set-commit-pipeline-status */
+const DESCRIPTION_LIMIT = 255;
+
+const STATES = { pending: "pending", success: "success", failure: "failed" } as const;
+
+const statusesSchema = z.array(z.object({ name: z.string(), status: z.string(), pipeline_id: z.number().nullish() }));
+
+/**
+ * Puts the status into the pipeline that the merge request has at its head. Without one GitLab would make a pipeline of
+ * its own for it, which could turn a failed merge request green: then nothing is set.
+ */
+export async function setStatus(
+  client: GitLabClient,
+  change: ChangeRequest,
+  status: CommitStatus,
+  log: Log,
+): Promise<void> {
+  const { repository, number } = change;
+  const pipeline = pipelineOfHead(await getMergeRequest(client, change), change);
+  if (pipeline === undefined) {
+    log.info({ repository, number }, "commit status not set: the merge request has no pipeline at its head");
+    return;
+  }
+  const asked = `set the commit status of ${repository}!${number}`;
+  const state = STATES[status.state];
+  try {
+    await client.ask(asked, (api) =>
+      api.Commits.editStatus(repository, pipeline.sha, state, {
+        name: STATUS_NAME,
+        ref: pipeline.ref,
+        pipelineId: pipeline.id,
+        description: oneLine(status.description, DESCRIPTION_LIMIT - 1),
+        ...(status.url === undefined ? {} : { targetUrl: status.url }),
+      }),
+    );
+  } catch (error) {
+    // "Cannot transition status": it is pending already.
+    if (!(error instanceof HostRefusal && error.status === 400)) throw error;
+    const data = await client.ask(asked, (api) =>
+      api.Commits.allStatuses(repository, pipeline.sha, { name: STATUS_NAME, ref: pipeline.ref }),
+    );
+    const set = decodeAnswer(statusesSchema, data, GITLAB, asked).filter(
+      (one) => one.name === STATUS_NAME && (one.pipeline_id ?? pipeline.id) === pipeline.id,
+    );
+    if (!set.some(({ status: known }) => known === state)) throw error;
+  }
+}
+
+/** Of a merged-results pipeline the commit is the trial merge, not the head. A fork's own pipeline is out of reach. */
+function pipelineOfHead(
+  merge: MergeRequest,
+  change: ChangeRequest,
+): NonNullable<MergeRequest["head_pipeline"]> | undefined {
+  const pipeline = merge.head_pipeline;
+  if (!pipeline || merge.sha !== change.headRevision) return undefined;
+  if (pipeline.project_id && pipeline.project_id !== merge.target_project_id) return undefined;
+  const merged = pipeline.ref === `refs/merge-requests/${change.number}/merge`;
+  return merged || pipeline.sha === change.headRevision ? pipeline : undefined;
+}

@@ -1,0 +1,121 @@
+import { createHmac, randomUUID } from "node:crypto";
+import { describe, expect, jest, test } from "@jest/globals";
+import type { HostId } from "../../src/names.js";
+import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
+import { changeOf } from "../scenarios/resources.js";
+import { refOn, SECRETS, startTwoHosts, type TwoHosts } from "./two-hosts.js";
+
+jest.setTimeout(60_000);
+
+const OTHER: Readonly<Record<HostId, HostId>> = { hosta: "hostb", hostb: "hosta" };
+
+/** The owner's change request holds `web`; one of the same repository name and number is opened on the other host. */
+async function startTheft(
+  owner: HostId,
+): Promise<{ readonly both: TwoHosts; readonly thief: HostId; readonly number: number }> {
+  const both = await startTwoHosts(owner);
+  const thief = OTHER[owner];
+  const number = await both.forges[owner].open({ repository: REPOSITORY, by: "ana", changes: changeOf(["web"]) });
+  await both.idle();
+  const same = await both.forges[thief].open({
+    repository: REPOSITORY,
+    by: "bo",
+    changes: changeOf(["web"], "stolen"),
+  });
+  await both.idle();
+  expect(same).toBe(number);
+  expect(await both.locked(refOn(owner, number))).toEqual(["web"]);
+  return { both, thief, number };
+}
+
+async function say(both: TwoHosts, host: HostId, number: number, body: string): Promise<void> {
+  await both.forges[host].comment(REPOSITORY, number, "bo", body);
+  await both.idle();
+}
+
+describe.each(HOSTS)(
+  "an application of %s, and a repository of the same name and number on the other host",
+  (owner) => {
+    test("no command there deploys it, takes its lock or releases it", async () => {
+      const { both, thief, number } = await startTheft(owner);
+      for (const command of ["plan -a web", "sync", "unlock", "unlock -a web", "rollback -a web"]) {
+        await say(both, thief, number, `svc ${command}`);
+        expect([command, await both.locked(refOn(owner, number))]).toEqual([command, ["web"]]);
+        expect([command, await both.locked(refOn(thief, number))]).toEqual([command, []]);
+      }
+      expect(both.changes()).toEqual([]);
+      expect(JSON.stringify(both.forges[thief].changeRequest(REPOSITORY, number))).not.toContain("succeeded");
+    });
+
+    test("its close and its merge there release nothing here, and end no record", async () => {
+      const { both, thief, number } = await startTheft(owner);
+      await both.forges[owner].comment(REPOSITORY, number, "ana", "svc sync");
+      await both.idle();
+      await both.forges[owner].comment(REPOSITORY, number, "ana", "svc plan");
+      await both.idle();
+      expect(both.changes()).toEqual(["sync web"]);
+      await both.forges[thief].mergeByHand(REPOSITORY, number, "bo");
+      await both.idle();
+      const second = await both.forges[thief].open({
+        repository: REPOSITORY,
+        by: "bo",
+        changes: { "README.md": "2\n" },
+      });
+      await both.forges[thief].close(REPOSITORY, second);
+      await both.idle();
+      expect(await both.locked(refOn(owner, number))).toEqual(["web"]);
+      const records = await both.stores.deployments.ofChange(refOn(owner, number));
+      expect(records.map(({ application }) => application)).toEqual(["web"]);
+      expect(both.forges[owner].changeRequest(REPOSITORY, number).state).toBe("open");
+    });
+
+    test("its approval there is none here", async () => {
+      const { both, thief, number } = await startTheft(owner);
+      const policy = { ".svc.yaml": "require_approval: true\n" };
+      await both.forges[owner].pushToBranch(REPOSITORY, "main", policy);
+      await both.forges[thief].review(REPOSITORY, number, "ana", "approve");
+      await both.idle();
+      await both.forges[owner].comment(REPOSITORY, number, "bo", "svc sync");
+      await both.idle();
+      expect(both.lastComment(owner, number)).toContain("PR must be approved before sync");
+      expect(both.changes()).toEqual([]);
+    });
+
+    test("its webhook secret opens no door here", async () => {
+      const { both, thief, number } = await startTheft(owner);
+      const before = both.forges[owner].changeRequest(REPOSITORY, number).comments.length;
+      expect(await knock(both, owner, number, SECRETS[thief])).toBe(401);
+      expect(await knock(both, owner, 999, SECRETS[owner])).toBe(200);
+      await both.idle();
+      expect(both.forges[owner].changeRequest(REPOSITORY, number).comments).toHaveLength(before);
+      expect(await both.locked(refOn(owner, number))).toEqual(["web"]);
+      expect(both.changes()).toEqual([]);
+    });
+  },
+);
+
+/** Sends a merge of the change request to the host's route with every header that either host uses. */
+async function knock(both: TwoHosts, host: HostId, number: number, secret: string): Promise<number> {
+  const body = JSON.stringify({
+    action: "closed",
+    object_kind: "merge_request",
+    repository: { full_name: REPOSITORY },
+    pull_request: { number, merged: true },
+    project: { path_with_namespace: REPOSITORY },
+    object_attributes: { iid: number, action: "merge" },
+  });
+  const response = await fetch(`${both.service.url}/webhook/${host}`, {
+    method: "POST",
+    body,
+    headers: {
+      "content-type": "application/json",
+      "x-github-event": "pull_request",
+      "x-github-delivery": randomUUID(),
+      "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`,
+      "x-gitlab-event": "Merge Request Hook",
+      "x-gitlab-token": secret,
+      "idempotency-key": randomUUID(),
+    },
+  });
+  return response.status;
+}

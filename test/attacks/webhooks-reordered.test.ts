@@ -1,0 +1,94 @@
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
+import { changeOf } from "../scenarios/resources.js";
+import { interpose, stopRelays } from "./relay.js";
+
+jest.setTimeout(60_000);
+
+afterEach(stopRelays);
+
+describe.each(HOSTS)("webhooks that arrive late and in another order on %s", (host) => {
+  test("a sync that overtakes the push before it deploys neither the old commit nor the new one", async () => {
+    const bot = await startBot({ host });
+    const relay = await interpose(bot);
+    const one = await bot.open(changeOf(["web"]));
+    relay.hold();
+    await bot.forge.push(REPOSITORY, one, changeOf(["web"], "3"));
+    await bot.forge.comment(REPOSITORY, one, "ana", "svc sync");
+    await bot.forge.idle();
+    await relay.release([1]);
+    expect(bot.lastComment(one)).toContain("Plan for web is stale.");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("a sync that the push behind it overtakes does not deploy what its author has not seen", async () => {
+    const bot = await startBot({ host });
+    const relay = await interpose(bot);
+    const one = await bot.open(changeOf(["web"]));
+    relay.hold();
+    await bot.forge.comment(REPOSITORY, one, "ana", "svc sync");
+    await bot.forge.push(REPOSITORY, one, changeOf(["web"], "3"));
+    await bot.forge.idle();
+    await relay.release([1, 0]);
+    expect(bot.lastComment(one)).toContain("written before the plan of the present head commit");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("a close that arrives behind the reopening releases nothing", async () => {
+    const bot = await startBot({ host });
+    const relay = await interpose(bot);
+    const one = await bot.open(changeOf(["web"]));
+    relay.hold();
+    await bot.forge.close(REPOSITORY, one);
+    await bot.forge.reopen(REPOSITORY, one);
+    await bot.forge.idle();
+    await relay.release([1, 0]);
+    expect(bot.seen(one).state).toBe("open");
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
+  test("an opening that arrives behind the close, and a push behind the merge, take no lock", async () => {
+    const bot = await startBot({ host });
+    const relay = await interpose(bot);
+    relay.hold();
+    const one = await bot.forge.open({ repository: REPOSITORY, by: "ana", changes: changeOf(["web"]) });
+    await bot.forge.close(REPOSITORY, one);
+    await bot.forge.idle();
+    await relay.release([1, 0]);
+    const two = await bot.open(changeOf(["api"]));
+    relay.hold();
+    await bot.forge.push(REPOSITORY, two, changeOf(["api"], "3"));
+    await bot.forge.mergeByHand(REPOSITORY, two, "bo");
+    await bot.forge.idle();
+    await relay.release();
+    expect(await bot.stores.locks.list()).toEqual([]);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("an unlock that overtakes the plan before it leaves the lock to this PR, and to no other", async () => {
+    const bot = await startBot({ host });
+    const relay = await interpose(bot);
+    const one = await bot.open(changeOf(["web"]));
+    await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    relay.hold();
+    await bot.forge.comment(REPOSITORY, one, "ana", "svc plan");
+    await bot.forge.comment(REPOSITORY, one, "ana", "svc unlock");
+    await bot.forge.idle();
+    await relay.release([1, 0]);
+    expect((await bot.stores.locks.list()).map(({ holder }) => holder.number)).toEqual([one]);
+  });
+
+  test("an approval whose event never arrives, and its withdrawal, count as the host has them", async () => {
+    const bot = await startBot({ host, config: { defaults: { require_approval: true } } });
+    const relay = await interpose(bot);
+    const one = await bot.open(changeOf(["web"]));
+    await bot.approve(one);
+    relay.hold();
+    await bot.forge.review(REPOSITORY, one, "bo", "request-changes");
+    await bot.forge.idle();
+    await relay.release([]);
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("PR must be approved before sync");
+    expect(bot.changes()).toEqual([]);
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "@jest/globals";
+import { markerLine } from "../../src/comments/marker.js";
+import { postOnce } from "../../src/comments/post-once.js";
+import { repositoryName } from "../../src/core/brand.js";
+import { HostFailure, type HostFailureReason } from "../../src/core/errors.js";
+import type { CodeHost, OwnComment } from "../../src/core/ports.js";
+
+const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;
+const BODY = `${markerLine({ kind: "result", part: 1, run: "r1" })}\nhello`;
+
+type Answer = "ok" | "lost" | "not-done" | HostFailureReason;
+
+/** A host that answers the posts as told; `lost` was carried out, `not-done` may have been and was not. */
+function hostThat(...answers: readonly Answer[]) {
+  const comments: OwnComment[] = [{ id: "0", body: `${markerLine({ kind: "plan", part: 1, run: "r1" })}\nplan` }];
+  let posts = 0;
+  const host: Pick<CodeHost, "postComment" | "listOwnComments"> = {
+    listOwnComments: () => Promise.resolve(comments),
+    postComment: (_, body) => {
+      const answer = answers[posts] ?? "ok";
+      posts += 1;
+      if (answer === "ok" || answer === "lost") comments.push({ id: String(comments.length), body });
+      if (answer === "ok") return Promise.resolve(String(comments.length - 1));
+      const maybeDone = answer === "lost" || answer === "not-done";
+      return Promise.reject(new HostFailure(maybeDone ? "unreachable" : answer, "it broke", { maybeDone }));
+    },
+  };
+  return { host, comments, posts: () => posts };
+}
+
+describe("posting a comment", () => {
+  test.each<[string, readonly Answer[], number]>([
+    ["an answer that was lost: found, not posted again", ["lost"], 1],
+    ["an unknown outcome of a comment that is not there: posted once more", ["not-done"], 2],
+    ["surely not posted: tried once more", ["unreachable"], 2],
+    ["the host broke down: tried once more", ["failed"], 2],
+    ["the second answer was lost as well", ["not-done", "lost"], 2],
+  ])("%s", async (_, answers, posts) => {
+    const world = hostThat(...answers);
+    expect(await postOnce(world.host, change, BODY)).toBe("1");
+    expect(world.comments.filter(({ body }) => body === BODY)).toHaveLength(1);
+    expect(world.posts()).toBe(posts);
+  });
+
+  test.each<[string, readonly Answer[], number]>([
+    ["refused for good: not tried again", ["rejected"], 1],
+    ["a permission is missing: not tried again", ["forbidden"], 1],
+    ["the client waited for the rate limit already", ["rate-limited"], 1],
+    ["twice surely not posted", ["unreachable", "unreachable"], 2],
+    ["twice unknown and not there", ["not-done", "not-done"], 2],
+  ])("it gives up: %s", async (_, answers, posts) => {
+    const world = hostThat(...answers);
+    await expect(postOnce(world.host, change, BODY)).rejects.toThrow("it broke");
+    expect(world.comments).toHaveLength(1);
+    expect(world.posts()).toBe(posts);
+  });
+});

@@ -1,0 +1,27 @@
+import { expect, test } from "@jest/globals";
+import { remark } from "../../src/comments/marker.js";
+import { renderProgress } from "../../src/comments/progress.js";
+import { endProgress } from "../../src/comments/settled.js";
+import { API, CommandWorld, config, WEB } from "../core/commands/command-world.js";
+
+test("the progress comment of a run that was cut off says how it ended; those of other runs stay as they are", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const change = world.host.facts(number);
+  const running = renderProgress("sync", new Map([["web", { kind: "waiting" }]]), change);
+  const bodies = ["cut", "other"].map((run) => remark(running, { run }));
+  for (const body of bodies) await world.host.postComment(change, body);
+  await endProgress(world.host, change, [
+    { application: WEB, run: "cut", outcome: "succeeded" },
+    { application: API, run: "cut", outcome: "failed" },
+  ]);
+  const [ended, other] = world.host.commentsOf(number);
+  expect(ended).toMatch(/^<!-- svc:result [^\n]*run=cut -->\n## svc Sync \(cut off\)\n/);
+  expect(ended).toContain("- `web`: ✅ it succeeded, and its lock was released");
+  expect(ended).toContain("- `api`: ❌ it failed, and its lock is kept");
+  expect(ended).not.toContain("running");
+  expect(other).toBe(bodies[1]);
+  const before = world.host.commentsOf(number);
+  await endProgress(world.host, change, [{ application: WEB, run: "cut", outcome: "succeeded" }]);
+  expect(world.host.commentsOf(number)).toEqual(before);
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { AUDIT_CAPACITY, type AuditEntry, type AuditFilter, type AuditLog } from "../../src/core/audit.js";
+import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
+import type { ChangeRequestRef } from "../../src/core/change-request.js";
+import type { StoresUnderTest } from "./stores-under-test.js";
+
+const change: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 };
+const web = applicationName("web");
+
+const synced: AuditEntry = {
+  at: "2026-03-02T10:00:00.000Z",
+  run: "run-1",
+  delivery: "hosta-1",
+  who: { host: "hosta", id: "11", login: "Ana" },
+  change,
+  head: revision("a".repeat(40)),
+  action: "synced",
+  command: "sync",
+  applications: [{ application: web, outcome: "succeeded", detail: 'a "quoted" ü\n' }],
+  reason: "dry run",
+};
+const planned: AuditEntry = { ...synced, run: "run-2", who: "svc", action: "planned", command: "plan" };
+const failed: AuditEntry = {
+  ...synced,
+  run: "run-3",
+  change: { ...change, number: 8 },
+  head: undefined,
+  action: "failed",
+  command: undefined,
+  applications: [],
+  reason: undefined,
+};
+
+/** What every `AuditLog` must do. */
+export function auditLogContract(name: string, start: () => Promise<StoresUnderTest>): void {
+  describe(`audit log: ${name}`, () => {
+    let under: StoresUnderTest;
+    let audit: AuditLog;
+    beforeAll(async () => {
+      under = await start();
+    });
+    afterAll(() => under.stop());
+    beforeEach(async () => {
+      await under.clear();
+      audit = under.stores.audit;
+    });
+
+    const runs = async (query: Parameters<AuditLog["list"]>[0]) => (await audit.list(query)).map(({ run }) => run);
+
+    test("entries come back as they were written, the newest first", async () => {
+      for (const entry of [synced, planned, failed]) await audit.record(entry);
+      const records = await audit.list({ limit: 10 });
+      expect(records).toEqual([failed, planned, synced].map((entry) => ({ ...entry, id: expect.any(String) })));
+      expect(new Set(records.map(({ id }) => id)).size).toBe(3);
+    });
+
+    test("nothing was recorded yet", async () => {
+      expect(await audit.list({ limit: 10 })).toEqual([]);
+    });
+
+    test("page after page, none twice and none left out, while new ones come", async () => {
+      for (let index = 1; index <= 5; index += 1) await audit.record({ ...synced, run: `run-${index}` });
+      const first = await audit.list({ limit: 2 });
+      await audit.record({ ...synced, run: "later" });
+      const second = await audit.list({ limit: 2, before: first.at(-1)?.id ?? "" });
+      const third = await audit.list({ limit: 2, before: second.at(-1)?.id ?? "" });
+      expect([first, second, third].map((page) => page.map(({ run }) => run))).toEqual([
+        ["run-5", "run-4"],
+        ["run-3", "run-2"],
+        ["run-1"],
+      ]);
+    });
+
+    test.each<[string, AuditFilter, readonly string[]]>([
+      ["a change request", { change }, ["run-2", "run-1"]],
+      ["another host's of the same name", { change: { ...change, host: "hostb" } }, []],
+      ["an application", { application: "web" }, ["run-2", "run-1"]],
+      ["a login in any case", { login: "aNA" }, ["run-3", "run-1"]],
+      ["an action", { action: "planned" }, ["run-2"]],
+      ["several at once", { login: "ana", action: "synced", application: "web", change }, ["run-1"]],
+    ])("looked for by %s", async (_by, filter, expected) => {
+      for (const entry of [synced, planned, failed]) await audit.record(entry);
+      expect(await runs({ limit: 10, filter })).toEqual(expected);
+    });
+
+    test("the limit counts what is found, however much lies between", async () => {
+      await audit.record(planned);
+      await Promise.all(Array.from({ length: 1200 }, () => audit.record(synced)));
+      await audit.record({ ...planned, run: "newest" });
+      expect(await runs({ limit: 2, filter: { action: "planned" } })).toEqual(["newest", "run-2"]);
+      expect(await runs({ limit: 1, filter: { action: "planned" } })).toEqual(["newest"]);
+    });
+
+    test("the oldest go when it is full", async () => {
+      await audit.record({ ...synced, run: "oldest" });
+      for (let written = 0; written < AUDIT_CAPACITY + 500; written += 500) {
+        await Promise.all(Array.from({ length: 500 }, () => audit.record(planned)));
+      }
+      const all = await runs({ limit: 2 * AUDIT_CAPACITY });
+      expect(all.length).toBeGreaterThanOrEqual(AUDIT_CAPACITY);
+      expect(all.length).toBeLessThan(AUDIT_CAPACITY + 500);
+      expect(all).not.toContain("oldest");
+    });
+
+    test("it does not expire", async () => {
+      await audit.record(synced);
+      await under.expireAll();
+      expect(await runs({ limit: 1 })).toEqual(["run-1"]);
+    });
+  });
+}

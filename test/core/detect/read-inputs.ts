@@ -1,0 +1,49 @@
+import type { Application } from "../../../src/core/application.js";
+import { applicationName } from "../../../src/core/brand.js";
+import { touchedPaths, type InputSet } from "../../../src/core/detect/input-set.js";
+import { inputsOf } from "../../../src/core/detect/inputs.js";
+import type { JsonObject } from "../../../src/core/json.js";
+import { HEAD, memorySnapshot, OWN_URL, type Files } from "./memory-snapshot.js";
+
+/** An Application `web` of Argo CD's own namespace. */
+export function application(spec: JsonObject, more: Partial<Application> = {}): Application {
+  return {
+    name: applicationName("web"),
+    resourceName: "web",
+    namespace: undefined,
+    project: "default",
+    labels: {},
+    annotations: {},
+    spec,
+    ...more,
+  };
+}
+
+/** With one source in the change request's repository. */
+export function single(path: string, more: JsonObject = {}): Application {
+  return application({ source: { repoURL: OWN_URL, path, ...more } });
+}
+
+/** What it reads of these files at a commit. */
+export async function inputs(files: Files, of: Application, positions: readonly number[] = [1]): Promise<InputSet> {
+  return inputsOf(of, positions, memorySnapshot(files), HEAD);
+}
+
+/** Which of these paths are inputs. */
+export async function touched(
+  files: Files,
+  of: Application,
+  paths: readonly string[],
+  positions: readonly number[] = [1],
+): Promise<readonly string[]> {
+  return touchedPaths(await inputs(files, of, positions), paths);
+}
+
+/** Why the whole repository counts; undefined when it does not. */
+export async function wholeReason(
+  files: Files,
+  of: Application,
+  positions: readonly number[] = [1],
+): Promise<string | undefined> {
+  return (await inputs(files, of, positions)).find(({ whole }) => whole !== undefined)?.whole;
+}

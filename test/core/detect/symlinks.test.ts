@@ -1,0 +1,53 @@
+import { expect, test } from "@jest/globals";
+import { followLinks } from "../../../src/core/detect/symlinks.js";
+
+const TARGETS = new Map([
+  ["link", "real"],
+  ["deep/up", "../real/sub"],
+  ["chain", "link"],
+  ["through", "deep/up/x"],
+  ["self", "self"],
+  ["ping", "pong"],
+  ["pong", "./ping"],
+  ["out", "../../etc"],
+  ["deep/out", "../../x"],
+  ["absolute", "/etc/passwd"],
+  ["root", "."],
+  ["empty", ""],
+  ["real/back", "../real"],
+  ["slashes", "real//sub/"],
+]);
+
+function follow(path: string) {
+  return followLinks(
+    path,
+    (one) => (TARGETS.has(one) || one === "secret" ? { kind: "symlink" } : { kind: "file" }),
+    TARGETS,
+  );
+}
+
+test.each<[string, string | undefined, readonly string[]]>([
+  ["", "", []],
+  ["real/sub", "real/sub", []],
+  ["link", "real", ["link"]],
+  ["link/a/b", "real/a/b", ["link"]],
+  ["deep/up/x", "real/sub/x", ["deep/up"]],
+  ["chain/x", "real/x", ["chain", "link"]],
+  ["through", "real/sub/x", ["through", "deep/up"]],
+  ["real/back/back/x", "real/x", ["real/back", "real/back"]],
+  ["root/real", "real", ["root"]],
+  ["slashes/x", "real/sub/x", ["slashes"]],
+  ["out", undefined, ["out"]],
+  ["deep/out", undefined, ["deep/out"]],
+  ["absolute", undefined, ["absolute"]],
+])("%s leads to %s", (path, real, links) => {
+  expect(follow(path)).toEqual({ path: real, links, unreadable: undefined });
+});
+
+test.each(["self", "ping/x"])("%s goes in a circle and leads nowhere", (path) => {
+  expect(follow(path)).toMatchObject({ path: undefined, unreadable: undefined });
+});
+
+test("a link without a target that can be read is named", () => {
+  expect(follow("secret/x")).toEqual({ path: undefined, links: ["secret"], unreadable: "secret" });
+});

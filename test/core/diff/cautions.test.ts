@@ -1,0 +1,289 @@
+import { describe, expect, test } from "@jest/globals";
+import type { Manifest } from "../../../src/core/application.js";
+import { diff, object, withOption } from "./resource.js";
+
+const CURE = "the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)";
+const CRD = "apiextensions.k8s.io/v1/CustomResourceDefinition";
+const crd = (spec: Manifest) => object(CRD, "things.example.com", { spec });
+const claim = (spec: Manifest) => object("v1/PersistentVolumeClaim", "data", { spec });
+const job = (spec: Manifest, annotations: Manifest = {}) =>
+  object("batch/v1/Job", "migrate", { spec }, Object.keys(annotations).length === 0 ? {} : { annotations });
+
+describe("changes that Kubernetes refuses", () => {
+  test.each<[string, Manifest, Manifest, string]>([
+    [
+      "the selector of a Deployment",
+      object("apps/v1/Deployment", "web", { spec: { selector: { matchLabels: { a: "1" } } } }),
+      object("apps/v1/Deployment", "web", { spec: { selector: { matchLabels: { a: "2" } } } }),
+      "spec.selector of apps/Deployment guestbook/web",
+    ],
+    [
+      "claims and service name of a StatefulSet",
+      object("apps/v1/StatefulSet", "db", { spec: { serviceName: "a", volumeClaimTemplates: [] } }),
+      object("apps/v1/StatefulSet", "db", { spec: { serviceName: "b", volumeClaimTemplates: [{}] } }),
+      "spec.serviceName, spec.volumeClaimTemplates of apps/StatefulSet guestbook/db",
+    ],
+    [
+      "the template of a Job",
+      job({ template: { a: 1 } }),
+      job({ template: { a: 2 } }),
+      "spec.template of batch/Job guestbook/migrate",
+    ],
+    [
+      "the address of a Service",
+      object("v1/Service", "web", { spec: {} }),
+      object("v1/Service", "web", { spec: { clusterIP: "None" } }),
+      "spec.clusterIP of Service guestbook/web",
+    ],
+    [
+      "the class of a claim",
+      claim({ storageClassName: "slow" }),
+      claim({ storageClassName: "fast" }),
+      "spec.storageClassName of PersistentVolumeClaim guestbook/data",
+    ],
+    [
+      "a smaller claim",
+      claim({ resources: { requests: { storage: "2Gi" } } }),
+      claim({ resources: { requests: { storage: "1500Mi" } } }),
+      "spec.resources.requests.storage to a smaller size of PersistentVolumeClaim guestbook/data",
+    ],
+    [
+      "data of an immutable ConfigMap",
+      object("v1/ConfigMap", "c", { immutable: true, data: { a: "1" } }),
+      object("v1/ConfigMap", "c", { immutable: true, data: { a: "2" } }),
+      "data of ConfigMap guestbook/c",
+    ],
+    [
+      "the type of a Secret",
+      object("v1/Secret", "s", { type: "Opaque" }),
+      object("v1/Secret", "s", { type: "kubernetes.io/tls" }),
+      "type of Secret guestbook/s",
+    ],
+    [
+      "the provisioner of a StorageClass",
+      object("storage.k8s.io/v1/StorageClass", "fast", { provisioner: "a" }),
+      object("storage.k8s.io/v1/StorageClass", "fast", { provisioner: "b" }),
+      "provisioner of storage.k8s.io/StorageClass fast",
+    ],
+    [
+      "the role of a binding",
+      object("rbac.authorization.k8s.io/v1/RoleBinding", "b", { roleRef: { name: "a" } }),
+      object("rbac.authorization.k8s.io/v1/RoleBinding", "b", { roleRef: { name: "b" } }),
+      "roleRef of rbac.authorization.k8s.io/RoleBinding guestbook/b",
+    ],
+    [
+      "the scope of a definition",
+      crd({ scope: "Namespaced" }),
+      crd({ scope: "Cluster" }),
+      "spec.scope of apiextensions.k8s.io/CustomResourceDefinition things.example.com",
+    ],
+  ])("%s", (_, base, head, what) => {
+    expect(diff([base], [head]).cautions).toEqual([`Kubernetes refuses to change ${what}: ${CURE}`]);
+  });
+
+  test.each<[string, Manifest, Manifest]>([
+    [
+      "replicas",
+      object("apps/v1/Deployment", "a", { spec: { replicas: 1 } }),
+      object("apps/v1/Deployment", "a", { spec: { replicas: 2 } }),
+    ],
+    [
+      "a default that is written out",
+      object("apps/v1/StatefulSet", "a", { spec: {} }),
+      object("apps/v1/StatefulSet", "a", { spec: { podManagementPolicy: "OrderedReady" } }),
+    ],
+    [
+      "data of a ConfigMap that may change",
+      object("v1/ConfigMap", "a", { data: { a: "1" } }),
+      object("v1/ConfigMap", "a", { data: { a: "2" } }),
+    ],
+    [
+      "the same name in another group",
+      object("x.example.com/v1/Job", "a", { spec: { template: 1 } }),
+      object("x.example.com/v1/Job", "a", { spec: { template: 2 } }),
+    ],
+    [
+      "an address that is left out",
+      object("v1/Service", "a", { spec: { clusterIP: "10.0.0.1" } }),
+      object("v1/Service", "a", { spec: {} }),
+    ],
+    [
+      "parallelism of an indexed Job",
+      job({ completionMode: "Indexed", completions: 1 }),
+      job({ completionMode: "Indexed", completions: 2 }),
+    ],
+  ])("%s is none of them", (_, base, head) => {
+    expect(diff([base], [head])).toMatchObject({ updated: 1, cautions: [] });
+  });
+
+  test("a larger claim is only called out", () => {
+    const grown = diff(
+      [claim({ resources: { requests: { storage: "1Gi" } } })],
+      [claim({ resources: { requests: { storage: "2Gi" } } })],
+    );
+    expect(grown.cautions).toEqual(["changes PersistentVolumeClaim guestbook/data"]);
+  });
+
+  test("a hook of that kind is deleted and created by Argo CD and is no such change", () => {
+    const hook = { "argocd.argoproj.io/hook": "PreSync", "argocd.argoproj.io/hook-delete-policy": "HookSucceeded" };
+    expect(diff([job({ template: 1 }, hook)], [job({ template: 2 }, hook)]).cautions).toEqual([
+      "runs the changed hook batch/Job guestbook/migrate (PreSync, delete policy HookSucceeded)",
+    ]);
+  });
+});
+
+describe("replacements", () => {
+  const [old, young] = [job({ template: 1 }), job({ template: 2 })];
+  test.each<[string, Manifest, readonly string[], string]>([
+    [
+      "Force and Replace",
+      withOption(young, "Force=true,Replace=true"),
+      [],
+      "deletes batch/Job guestbook/migrate and creates it anew (Force=true) since Kubernetes refuses to change spec.template",
+    ],
+    [
+      "Replace alone does not help",
+      withOption(young, "Replace=true"),
+      [],
+      `Kubernetes refuses to change spec.template of batch/Job guestbook/migrate: ${CURE}`,
+    ],
+    [
+      "Force from the application",
+      young,
+      ["Force=true"],
+      "deletes batch/Job guestbook/migrate and creates it anew (Force=true) since Kubernetes refuses to change spec.template",
+    ],
+    [
+      "the object beats the application",
+      withOption(young, "Force=false"),
+      ["Force=true"],
+      `Kubernetes refuses to change spec.template of batch/Job guestbook/migrate: ${CURE}`,
+    ],
+  ])("%s", (_, head, options, caution) => {
+    expect(diff([old], [head], options).cautions).toEqual([caution]);
+  });
+
+  test("Replace alone overwrites what others wrote", () => {
+    const head = withOption(object("v1/ConfigMap", "a", { data: { a: "2" } }), "Replace=true");
+    expect(diff([object("v1/ConfigMap", "a", { data: { a: "1" } })], [head]).cautions).toEqual([
+      "overwrites ConfigMap guestbook/a whole (Replace=true): what others wrote into it is lost",
+    ]);
+  });
+});
+
+describe("deletes", () => {
+  const FINALIZED = { finalizers: ["resources-finalizer.argocd.argoproj.io"] };
+  test.each<[string, Manifest, readonly string[], readonly string[]]>([
+    ["a ConfigMap is counted and no more", object("v1/ConfigMap", "a"), [], []],
+    [
+      "a namespace",
+      object("v1/Namespace", "a"),
+      [],
+      ["pruning Namespace a: it deletes everything in it, also what other applications have there"],
+    ],
+    [
+      "a claim",
+      claim({}),
+      [],
+      ["pruning PersistentVolumeClaim guestbook/data: its data is lost unless the volume's reclaim policy is Retain"],
+    ],
+    [
+      "a volume",
+      object("v1/PersistentVolume", "disk"),
+      [],
+      ["pruning PersistentVolume disk: its data may be lost, as its reclaim policy says"],
+    ],
+    [
+      "a definition",
+      crd({}),
+      [],
+      [
+        "pruning apiextensions.k8s.io/CustomResourceDefinition things.example.com: it deletes every object of that kind in the whole cluster",
+      ],
+    ],
+    [
+      "a child with the finalizer",
+      object("argoproj.io/v1alpha1/Application", "shop", {}, FINALIZED),
+      [],
+      ["pruning argoproj.io/Application guestbook/shop: it deletes everything that this Application deployed"],
+    ],
+    ["a child without it", object("argoproj.io/v1alpha1/Application", "shop"), [], []],
+    [
+      "Prune=false",
+      withOption(claim({}), "Prune=false"),
+      [],
+      [
+        "keeps PersistentVolumeClaim guestbook/data in the cluster even with --prune, because of Prune=false: delete it by hand if it is to go",
+      ],
+    ],
+    [
+      "Prune=false of the application",
+      object("v1/ConfigMap", "a"),
+      ["Prune=false"],
+      [
+        "keeps ConfigMap guestbook/a in the cluster even with --prune, because of Prune=false: delete it by hand if it is to go",
+      ],
+    ],
+    [
+      "Prune=confirm",
+      withOption(object("v1/ConfigMap", "a"), "Prune=confirm"),
+      [],
+      ["pruning ConfigMap guestbook/a; the sync waits until somebody confirms it in Argo CD (Prune=confirm)"],
+    ],
+    [
+      "Delete=false",
+      withOption(object("v1/ConfigMap", "a"), "Delete=false"),
+      [],
+      [
+        "pruning ConfigMap guestbook/a; Delete=false does not prevent it, since it only holds when the whole application is deleted",
+      ],
+    ],
+  ])("%s", (_, base, options, cautions) => {
+    expect(diff([base], [], options)).toMatchObject({ deleted: 1, cautions });
+  });
+});
+
+test("a version that a definition loses", () => {
+  const versions = (...names: string[]) => crd({ versions: names.map((name) => ({ name })) });
+  expect(diff([versions("v1alpha1", "v1")], [versions("v1", "v2")]).cautions).toEqual([
+    "takes the version v1alpha1 away from apiextensions.k8s.io/CustomResourceDefinition things.example.com: " +
+      "Kubernetes refuses that while objects are stored in it, and whoever uses it breaks",
+  ]);
+  expect(diff([versions("v1")], [versions("v1", "v2")]).cautions).toEqual([
+    "changes apiextensions.k8s.io/CustomResourceDefinition things.example.com",
+  ]);
+});
+
+test("the most dangerous comes first", () => {
+  const annotations = { "helm.sh/hook": "pre-install,pre-upgrade,test" };
+  const base = [
+    object("v1/Namespace", "old"),
+    object("apps/v1/Deployment", "web", { spec: { selector: 1 } }),
+    object("v1/PersistentVolume", "disk", { spec: 1 }),
+  ];
+  const head = [
+    object("v1/Namespace", "new"),
+    job({}, annotations),
+    object("apps/v1/Deployment", "web", { spec: { selector: 2 } }),
+    object("v1/PersistentVolume", "disk", { spec: 2 }),
+    object("v1/Pod", "smoke", {}, { annotations: { "helm.sh/hook": "test" } }),
+  ];
+  expect(diff(base, head).cautions.map((text) => text.split(":")[0])).toEqual([
+    "pruning Namespace old",
+    "Kubernetes refuses to change spec.selector of apps/Deployment guestbook/web",
+    "changes PersistentVolume disk",
+    "creates Namespace new",
+    "runs the new hook batch/Job guestbook/migrate (PreSync)",
+  ]);
+});
+
+test("children of an app of apps are named, sets apart", () => {
+  const child = (name: string, members: Manifest = {}) => object("argoproj.io/v1alpha1/Application", name, members);
+  const set = object("argoproj.io/v1alpha1/ApplicationSet", "shops");
+  const found = diff(
+    [child("a", { spec: 1 }), child("gone"), child("same"), object("example.com/v1/Application", "other")],
+    [child("a", { spec: 2 }), child("new"), child("same"), set],
+  );
+  expect(found.children).toEqual({ created: ["new"], changed: ["a"], deleted: ["gone"] });
+  expect(found.sets).toEqual({ created: ["shops"], changed: [], deleted: [] });
+});

@@ -1,0 +1,74 @@
+import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import type { Manifest } from "../../../src/core/application.js";
+import { diff, object } from "./resource.js";
+
+const application = (helm: Manifest) =>
+  object("argoproj.io/v1alpha1/Application", "shop", { spec: { source: { helm } } });
+const shown = (base: Manifest, head: Manifest) =>
+  diff([application(base)], [application(head)]).resources[0]?.diff ?? "";
+
+describe("what looks secret in an Application is hidden, and its change stays visible", () => {
+  test.each<[string, Manifest, Manifest]>([
+    [
+      "a parameter",
+      { parameters: [{ name: "db.password", value: "S3CR3T-1" }] },
+      { parameters: [{ name: "db.password", value: "S3CR3T-2" }] },
+    ],
+    ["a value", { valuesObject: { db: { apiKey: "S3CR3T-1" } } }, { valuesObject: { db: { apiKey: "S3CR3T-2" } } }],
+    [
+      "everything below such a name",
+      { valuesObject: { secrets: { list: ["S3CR3T-1"], deep: { x: 1 } } } },
+      { valuesObject: { secrets: { list: ["S3CR3T-2"], deep: { x: 1 } } } },
+    ],
+    [
+      "a text of values",
+      { values: "auth:\n  token: |\n    S3CR3T-1\n" },
+      { values: "auth:\n  token: |\n    S3CR3T-2\n" },
+    ],
+    ["a text that cannot be read", { values: "password: [S3CR3T-1" }, { values: "password: [S3CR3T-2" }],
+    ["a long text", { values: `password: S3CR3T-1 #${"x".repeat(300_000)}` }, { values: "password: S3CR3T-2" }],
+  ])("%s", (_, base, head) => {
+    const text = shown(base, head);
+    expect(text).toMatch(/^-.*\(hidden, value \d\)/m);
+    expect(text).toMatch(/^\+.*\(hidden, value \d\)/m);
+    expect(text).not.toContain("S3CR3T");
+  });
+
+  test("a comment in such a text is a change that is counted", () => {
+    expect(shown({ values: "password: x # one" }, { values: "password: x # two" })).toBe(
+      "# Only text that is not shown here changes.",
+    );
+  });
+
+  test("other parameters are shown, and equal sides are no change", () => {
+    const helm = {
+      parameters: [{ name: "keycloak.image.tag", value: "1" }],
+      valuesObject: { replicas: 2, token: "a" },
+    };
+    expect(diff([application(helm)], [application(helm)]).resources).toEqual([]);
+    const text = shown(helm, { ...helm, parameters: [{ name: "keycloak.image.tag", value: "2" }] });
+    expect(text).toMatch(/^-.*value: "1"\n\+.*value: "2"/m);
+  });
+
+  test("kinds of other groups are left alone", () => {
+    const other = object("example.com/v1/Application", "a", { spec: { password: "open" } });
+    expect(diff([], [other]).resources[0]?.diff).toContain("password: open");
+  });
+});
+
+test("no value under such a name is in any result", () => {
+  const value = fc.stringMatching(/^[a-z0-9]{3,9}$/).map((text) => `S3CR3T${text}`);
+  const name = fc.constantFrom("password", "dbPassword", "auth-token", "apiKey", "api.secret", "credentials");
+  const helm = fc.oneof(
+    fc.record({ parameters: fc.array(fc.record({ name, value })) }),
+    fc.record({ valuesObject: fc.dictionary(name, fc.oneof(value, fc.array(value), fc.dictionary(name, value))) }),
+    fc.record({ values: fc.tuple(name, value).map(([key, text]) => `${key}: ${text}\nother: 1\n`) }),
+    fc.record({ values: fc.tuple(name, value).map(([key, text]) => `{{ ${key}: ${text}`) }),
+  );
+  fc.assert(
+    fc.property(helm, helm, (one, other) => {
+      expect(JSON.stringify(diff([application(one)], [application(other)]))).not.toContain("S3CR3T");
+    }),
+  );
+});

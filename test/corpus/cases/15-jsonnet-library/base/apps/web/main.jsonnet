@@ -1,0 +1,2 @@
+local colors = import 'colors.libsonnet';
+colors.web()

@@ -1,0 +1,123 @@
+import { DELETED_TEXT, NEW_TEXT, UNCHANGED_TEXT } from "../scenarios/plan-comment.js";
+import type { ExpectedPlan } from "./case-schema.js";
+
+type Verdict = ExpectedPlan["applications"][string]["verdict"];
+
+/** What a reader learns of one application from a plan comment. */
+export interface ApplicationFacts {
+  readonly verdict: Verdict;
+  readonly create: readonly string[];
+  readonly update: readonly string[];
+  readonly delete: readonly string[];
+  /** Action and title. */
+  readonly hooks: readonly string[];
+  /** The lines of updates that begin with `+` or `-`, trimmed behind the sign. */
+  readonly lines: readonly string[];
+  /** The counts on top, as numbers to create, update, delete and of hooks. */
+  readonly counts: readonly [number, number, number, number];
+  /** The whole section. */
+  readonly text: string;
+}
+
+export interface SetFacts {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+  readonly text: string;
+}
+
+export interface PlanFacts {
+  readonly applications: Readonly<Record<string, ApplicationFacts>>;
+  /** Reason by application. */
+  readonly notDeployed: Readonly<Record<string, string>>;
+  readonly sets: Readonly<Record<string, SetFacts>>;
+  readonly notes: readonly string[];
+}
+
+/** Reads a plan comment as a person would; nothing of it is taken from anywhere else. */
+export function planFacts(comment: string): PlanFacts {
+  const parts = comment.split(/\n(?=### |---\n|Not deployed by this PR:|No longer affected|Affected, but|Notes:)/);
+  const sections = (title: string): readonly (readonly [string, string])[] =>
+    parts.flatMap((part) => {
+      const name = new RegExp(`^### ${title}: \`([^\`]+)\``).exec(part)?.[1];
+      return name === undefined ? [] : [[name, part] as const];
+    });
+  const list = (title: string) => linesOf(parts.find((part) => part.startsWith(title)) ?? "");
+  return {
+    applications: Object.fromEntries(sections("Application").map(([name, text]) => [name, applicationFacts(text)])),
+    sets: Object.fromEntries(sections("ApplicationSet").map(([name, text]) => [name, setFacts(text)])),
+    notDeployed: Object.fromEntries(
+      list("Not deployed by this PR:").flatMap((line) => {
+        const [, name, reason] = /^- `([^`]+)`: (.*)$/.exec(line) ?? [];
+        return name === undefined ? [] : [[name, reason ?? ""]];
+      }),
+    ),
+    notes: list("Notes:").filter((line) => line.startsWith("- ")),
+  };
+}
+
+function applicationFacts(text: string): ApplicationFacts {
+  const resources = resourcesIn(text);
+  const titles = (action: string) =>
+    resources.filter((one) => !one.hook && one.action === action).map(({ title }) => title);
+  return {
+    verdict: verdictOf(text),
+    create: titles("create"),
+    update: titles("update"),
+    delete: titles("delete"),
+    hooks: resources.filter(({ hook }) => hook).map(({ action, title }) => `${action} ${title}`),
+    lines: resources.filter(({ action }) => action === "update").flatMap(({ lines }) => lines),
+    counts: [
+      numberIn(text, /^\*\*Changes:\*\* (\d+) to create/m),
+      numberIn(text, /^\*\*Changes:\*\* \d+ to create, (\d+) to update/m),
+      numberIn(text, /^\*\*Deletes:\*\* (\d+) to delete/m),
+      numberIn(text, /^\*\*Hooks:\*\* (\d+) changed/m),
+    ],
+    text,
+  };
+}
+
+function verdictOf(text: string): Verdict {
+  if (text.includes(NEW_TEXT)) return "new";
+  if (text.includes(DELETED_TEXT)) return "deleted";
+  if (text.includes("**Changes:** could not be evaluated")) return "unevaluated";
+  if (text.includes(UNCHANGED_TEXT)) return "unchanged";
+  return text.includes("No visible changes.") ? "unknown" : "changed";
+}
+
+interface ResourceFacts {
+  readonly action: string;
+  readonly hook: boolean;
+  readonly title: string;
+  readonly lines: readonly string[];
+}
+
+/** The resources of the fenced diffs: a line `# update (hook): <title>` and hunks below it. */
+function resourcesIn(text: string): readonly ResourceFacts[] {
+  const diffs = [...text.matchAll(/^(`{3,})diff\n(.*?)\n\1$/gms)].map(([, , diff]) => diff ?? "");
+  return diffs.flatMap((diff) =>
+    diff.split(/^(?=# (?:create|update|delete)\b)/m).flatMap((part) => {
+      const [, action, hook, title] = /^# (create|update|delete)( \(hook\))?: (.*)$/m.exec(part) ?? [];
+      if (action === undefined || title === undefined) return [];
+      const changed = linesOf(part).filter((line) => /^[+-]/.test(line));
+      const lines = changed.map((line) => `${line.charAt(0)} ${line.slice(1).trim()}`);
+      return [{ action, hook: hook !== undefined, title, lines }];
+    }),
+  );
+}
+
+function setFacts(text: string): SetFacts {
+  const names = (verb: string) =>
+    [...(new RegExp(`^- ${verb} (.*)$`, "m").exec(text)?.[1] ?? "").matchAll(/`([^`]+)`/g)].map(
+      ([, name]) => name ?? "",
+    );
+  return { added: names("adds"), removed: names("removes"), changed: names("changes"), text };
+}
+
+function numberIn(text: string, pattern: RegExp): number {
+  return Number(pattern.exec(text)?.[1] ?? 0);
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split("\n");
+}

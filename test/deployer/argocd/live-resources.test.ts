@@ -1,0 +1,152 @@
+import { describe, expect, test } from "@jest/globals";
+import { applicationName } from "../../../src/core/brand.js";
+import { fixture } from "./fixture.js";
+import { argocd, withNock } from "./nock-lifecycle.js";
+import { failureOf, live, underTest } from "./under-test.js";
+
+withNock();
+
+const PLAIN = "/api/v1/applications/plain";
+
+function refresh(path = PLAIN, query: Record<string, string> = { project: "default" }) {
+  return argocd()
+    .get(path)
+    .query({ ...query, refresh: "normal" });
+}
+function managed(answer: unknown, path = PLAIN, query: Record<string, string> = { project: "default" }) {
+  return argocd()
+    .get(`${path}/managed-resources`)
+    .query(query)
+    .reply(200, answer as object);
+}
+
+test("Argo CD compares anew, and then tells what the cluster has", async () => {
+  refresh().reply(200, {});
+  managed(fixture("managed-resources"));
+  const { resources, stale } = await underTest().deployer.liveResources(live());
+  expect(stale).toBeUndefined();
+  expect(resources).toHaveLength(1);
+  expect(resources[0]).toMatchObject({
+    group: "",
+    kind: "Secret",
+    namespace: "guestbook",
+    name: "plain-secret",
+    hook: false,
+    live: { kind: "Secret", data: { password: "++++++++++++", user: "++++++++" } },
+    lastApplied: { kind: "Secret", data: { password: "++++++++++++", user: "++++++++" } },
+  });
+});
+
+test("an application outside of Argo CD's own namespace is asked for by both", async () => {
+  const path = "/api/v1/applications/outer";
+  const query = { project: "apps", appNamespace: "team-a" };
+  refresh(path, query).reply(200, {});
+  managed({}, path, query);
+  const outer = { name: applicationName("team-a/outer"), resourceName: "outer", namespace: "team-a", project: "apps" };
+  expect(await underTest().deployer.liveResources(live(outer))).toEqual({ resources: [], stale: undefined });
+});
+
+test("what is not in the cluster has no live object, and without the normalised one the plain one counts", async () => {
+  refresh().reply(200, {});
+  const config = '{"kind":"ConfigMap"}';
+  managed({
+    items: [
+      {
+        group: "apps",
+        kind: "Deployment",
+        name: "new",
+        liveState: "null",
+        normalizedLiveState: "null",
+        targetState: "{}",
+      },
+      { kind: "ConfigMap", name: "old", namespace: "a", liveState: config },
+      { kind: "Job", name: "hook", liveState: config, normalizedLiveState: '{"kind":"Job"}', hook: true },
+    ],
+  });
+  const { resources } = await underTest().deployer.liveResources(live());
+  expect(resources).toEqual([
+    {
+      group: "apps",
+      kind: "Deployment",
+      namespace: "",
+      name: "new",
+      live: undefined,
+      lastApplied: undefined,
+      hook: false,
+    },
+    {
+      group: "",
+      kind: "ConfigMap",
+      namespace: "a",
+      name: "old",
+      live: { kind: "ConfigMap" },
+      lastApplied: undefined,
+      hook: false,
+    },
+    { group: "", kind: "Job", namespace: "", name: "hook", live: { kind: "Job" }, lastApplied: undefined, hook: true },
+  ]);
+});
+
+test("when Argo CD does not compare anew, its last comparison is used and called old", async () => {
+  refresh().reply(403, { code: 7, message: "permission denied", error: "permission denied" });
+  managed({ items: null });
+  const { deployer, lines } = underTest();
+  expect(await deployer.liveResources(live())).toEqual({
+    resources: [],
+    stale: "Argo CD did not compare the application anew, so the live state may be old",
+  });
+  expect(JSON.stringify(lines)).toContain("Argo CD did not compare an application anew");
+});
+
+test("an abort is no stale state", async () => {
+  const stop = new AbortController();
+  const reason = new Error("pushed");
+  stop.abort(reason);
+  await expect(underTest().deployer.liveResources(live(), stop.signal)).rejects.toBe(reason);
+});
+
+describe("what cannot be read is no empty cluster", () => {
+  test.each<[string, unknown, string]>([
+    [
+      "no JSON",
+      { items: [{ liveState: "{", normalizedLiveState: "{" }] },
+      "Argo CD told of a live object that is no JSON",
+    ],
+    [
+      "a list",
+      { items: [{ liveState: "[]", normalizedLiveState: "[]" }] },
+      "Argo CD told of a live object that is no object",
+    ],
+    [
+      "another answer",
+      { items: "x" },
+      "Argo CD's answer about the live resources of plain is not as expected (items): is deployer.server_url right?",
+    ],
+  ])("%s", async (_, answer, message) => {
+    refresh().reply(200, {});
+    managed(answer);
+    expect((await failureOf(underTest().deployer.liveResources(live()))).message).toBe(message);
+  });
+
+  test("an error", async () => {
+    refresh().reply(200, {});
+    const text = "error getting cached app managed resources: ComparisonError: boom";
+    argocd().get(`${PLAIN}/managed-resources`).query(true).reply(500, { code: 2, message: text, error: text });
+    expect((await failureOf(underTest().deployer.liveResources(live()))).message).toBe(text);
+  });
+});
+
+test("an annotation that cannot be read is as good as none", async () => {
+  refresh().reply(200, {});
+  const note = (text: string) =>
+    JSON.stringify({ metadata: { annotations: { "kubectl.kubernetes.io/last-applied-configuration": text } } });
+  managed({
+    items: [
+      { kind: "A", liveState: note("{") },
+      { kind: "B", liveState: note("[]") },
+      { kind: "C", liveState: note('{"a":1}') },
+    ],
+  });
+  const { resources } = await underTest().deployer.liveResources(live());
+  expect(resources.map(({ lastApplied }) => lastApplied)).toEqual([undefined, undefined, { a: 1 }]);
+});

@@ -1,0 +1,104 @@
+import { expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { parseComment } from "../../src/core/parse-command.js";
+import { fuzz } from "./fuzz.js";
+import { hostileText } from "./hostile-text.js";
+
+const word = fc.constantFrom(
+  ...[
+    "svc",
+    "SVC",
+    "Svc",
+    "svc\u200b",
+    "sync",
+    "plan",
+    "rollback",
+    "unlock",
+    "help",
+    "deploy",
+    "-a",
+    "--app",
+    "--app=web",
+  ],
+  ...[
+    "-a=argocd/web",
+    "--dry-run",
+    "--prune",
+    "--prune=yes",
+    "web",
+    "api",
+    "../x",
+    "web;rm",
+    "*",
+    "",
+    "=",
+    "--",
+    "&&",
+    "\u202e",
+  ],
+);
+const gap = fc.constantFrom(" ", "  ", "\t", "\n", "\r\n", "\u00a0");
+const commandLike = fc
+  .array(fc.tuple(word, gap), { maxLength: 10 })
+  .map((words) => words.map(([text, after]) => text + after).join(""));
+const before = fc.constantFrom(
+  "",
+  "\n",
+  "> ",
+  "    ",
+  "  \t",
+  "\t",
+  "```\n",
+  "~~~sh\n",
+  "-- \n",
+  "On Monday bo wrote:\n",
+  "<!-- ",
+  "/",
+);
+const after = fc.constantFrom("", "\n", "\n```", "\n~~~", "\n> svc sync", " -->", "\n-- \nsvc sync");
+const comment = fc.oneof(
+  fc.tuple(before, commandLike, after).map((parts) => parts.join("")),
+  fc.tuple(hostileText(), before, commandLike, after).map((parts) => parts.join("")),
+  hostileText(),
+);
+
+test("a command is only what a person wrote on the first line of their own, and holds nothing but names", () => {
+  fuzz("comment-parser", comment, (body) => {
+    const parsed = parseComment(body);
+    if (parsed === undefined) return;
+    // Whatever stands in front of it is blank, quoted, indented or in a fence: nothing that a person says.
+    const [first = ""] = body.split(/\r\n|\r|\n/).filter((line) => line.trim() !== "" && !isTakenOut(line));
+    const own =
+      body.split(/\r\n|\r|\n/).find((line) => !isTakenOut(line) && /^svc(?:[ \t]|$)/i.test(line.trim())) ?? "";
+    expect(own).not.toBe("");
+    if (first !== own) expect(body).toMatch(/^ {0,3}(?:`{3}|~{3})/m);
+    if (parsed.kind === "not-a-command") return;
+    const { command } = parsed;
+    expect(own.trim().replaceAll("\t", " ")).not.toMatch(/[\p{Cf}\p{Cc}]/u);
+    expect(own.toLowerCase()).toMatch(new RegExp(`^\\s*svc[ \\t]+${command.name}`));
+    if (command.name === "help") return;
+    expect(command.applications.length).toBeLessThanOrEqual(100);
+    for (const name of command.applications) {
+      expect(name).toMatch(/^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$/);
+      expect(own).toContain(name);
+    }
+    if (command.name === "sync" || command.name === "rollback") {
+      expect(own.toLowerCase().includes("--prune")).toBe(command.prune);
+      expect(own.toLowerCase().includes("--dry-run")).toBe(command.dryRun);
+    }
+    expect(parseComment(`> ${body.split(/\r\n|\r|\n/).join("\n> ")}`)).toBeUndefined();
+    expect(parseComment(`~~~~~~~~~~\n${body.replaceAll("~", "")}\n~~~~~~~~~~`)).toBeUndefined();
+  });
+});
+
+test.each([" \tsvc sync", "  \tsvc sync", "   \tsvc plan -a web"])(
+  "%j is shown as code, so it is no command",
+  (body) => {
+    expect(parseComment(body)).toBeUndefined();
+  },
+);
+
+/** Quoted, or indented so far that it is code: a tab reaches the next of every fourth column. */
+function isTakenOut(line: string): boolean {
+  return /^(?: {4}| {0,3}\t| {0,3}>)/.test(line);
+}

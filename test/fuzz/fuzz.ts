@@ -1,0 +1,53 @@
+import { jest } from "@jest/globals";
+import fc from "fast-check";
+
+/** What is fuzzed, one test file each. A time limit for all is shared out among them. */
+export const TARGETS = [
+  "comment-parser",
+  "webhook-decoders",
+  "repository-file",
+  "repository-url",
+  "plan-comment",
+  "answer-comment",
+] as const;
+export type Target = (typeof TARGETS)[number];
+
+const FEW_RUNS = 300;
+/** A plain test run tries the same inputs each time: it must not fail for a change that has nothing to do with it. */
+const USUAL_SEED = 20260302;
+const HOUR_MS = 60 * 60 * 1000;
+
+/**
+ * Tries a property with many generated inputs. `SVC_FUZZ_RUNS` says how many (300), and makes each run try others;
+ * `SVC_FUZZ_SECONDS` is a limit for all targets together. A failure names seed and path: with `SVC_SEED` and `SVC_PATH`
+ * it is told again.
+ */
+export function fuzz<T>(target: Target, inputs: fc.Arbitrary<T>, holds: (input: T) => void): void {
+  const { SVC_FUZZ_RUNS: runs, SVC_FUZZ_SECONDS: seconds, SVC_SEED: given, SVC_PATH: path } = process.env;
+  const usual = runs === undefined ? USUAL_SEED : Math.floor(Math.random() * 2 ** 31);
+  const seed = given === undefined ? usual : Number(given);
+  const limited = seconds === undefined ? undefined : (Number(seconds) * 1000) / TARGETS.length;
+  jest.setTimeout(HOUR_MS);
+  const details = fc.check(
+    fc.property(inputs, (input) => holds(input)),
+    {
+      seed,
+      numRuns: Number(runs ?? FEW_RUNS),
+      ...(path === undefined ? {} : { path }),
+      ...(limited === undefined ? {} : { interruptAfterTimeLimit: limited }),
+    },
+  );
+  if (runs !== undefined || path !== undefined) {
+    process.stdout.write(`fuzz ${target}: ${details.numRuns} inputs tried, seed ${seed}\n`);
+  }
+  if (!details.failed) return;
+  const again = `SVC_SEED=${seed} SVC_PATH=${details.counterexamplePath ?? ""} npm test -- test/fuzz/${target}`;
+  throw new Error(`${fc.defaultReportMessage(details) ?? ""}\n\nTo see it again: ${again}`, {
+    cause: details.errorInstance,
+  });
+}
+
+/** For what is looked at a hundred times per input, where an `expect` would cost more than what it looks at. */
+export function must(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Error(otherwise);
+}

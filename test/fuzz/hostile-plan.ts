@@ -1,0 +1,108 @@
+import fc from "fast-check";
+import { applicationName } from "../../src/core/brand.js";
+import type { ApplicationPlan, ApplicationSetPreview, DiffBasis, NameChanges, Plan } from "../../src/core/plan.js";
+import { evaluated, resource, sampleApplication, sampleLock, samplePlan } from "../comments/samples.js";
+import { hostileName, hostileText } from "./hostile-text.js";
+
+const names = fc.oneof(
+  { weight: 12, arbitrary: fc.array(hostileName(), { maxLength: 2 }) },
+  { weight: 1, arbitrary: fc.array(hostileName(), { minLength: 21, maxLength: 22 }) },
+);
+const applications = names.map((list) => list.map((name) => applicationName(name)));
+const nameChanges: fc.Arbitrary<NameChanges> = fc.record({ created: names, changed: names, deleted: names });
+
+const basis: fc.Arbitrary<DiffBasis> = fc.oneof(
+  fc.constant<DiffBasis>({ kind: "branch" }),
+  fc.record({ kind: fc.constant("live-failed" as const), reason: hostileText() }),
+  fc.record({
+    kind: fc.constant("live" as const),
+    approximate: fc.array(hostileText(), { maxLength: 4 }),
+    drifted: names,
+    alreadyThere: names,
+  }),
+);
+
+/** Unified hunks whose lines hold anything: each line of hostile text begins as a line of a diff does. */
+const hunks = fc
+  .tuple(
+    hostileText(20),
+    fc.constantFrom("+", "-", " "),
+    fc.oneof({ weight: 20, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.integer({ min: 2, max: 400 }) }),
+  )
+  .map(([text, sign, times]) => {
+    const lines = text.split(/\r\n|\r|\n/).map((line) => `${sign}${line}\n`);
+    return `@@ -1 +1 @@\n${lines.join("").repeat(times)}`;
+  });
+const changed = fc
+  .tuple(hostileName(), fc.constantFrom("create", "update", "delete"), hunks, fc.boolean())
+  .map(([name, action, diff, hook]) => resource(`ConfigMap ns/${name}`, action, diff, hook));
+
+const evaluatedPlan = fc
+  .record({
+    resources: fc.array(changed, { maxLength: 4 }),
+    cautions: fc.array(
+      hostileText().map((text) => `pruning ${text}`),
+      { maxLength: 3 },
+    ),
+    hiddenSecrets: fc.boolean(),
+    children: nameChanges,
+    sets: nameChanges,
+    basis,
+    verdict: fc.constantFrom("changed", "unchanged", "unknown"),
+    writesDefinition: fc.boolean(),
+  })
+  .map(({ resources, verdict, writesDefinition, ...diff }) => ({
+    ...evaluated(resources, diff),
+    verdict,
+    writesDefinition,
+  }));
+const otherPlan = fc.oneof(
+  fc.record({ kind: fc.constant("unevaluated" as const), reason: hostileText() }),
+  fc.record({ kind: fc.constantFrom("new" as const, "deleted" as const) }),
+  fc.constant({ kind: "unplanned" as const }),
+);
+const lock: fc.Arbitrary<ApplicationPlan["lock"]> = fc.oneof(
+  fc.constant({ kind: "ours" as const }),
+  fc.constant({ kind: "not-needed" as const }),
+  fc
+    .tuple(hostileName(), hostileName())
+    .map(([name, user]) => ({ kind: "held" as const, by: sampleLock(name, 3, user) })),
+);
+const application: fc.Arbitrary<ApplicationPlan> = fc
+  .record({
+    name: hostileName(),
+    what: fc.oneof({ weight: 2, arbitrary: evaluatedPlan }, { weight: 1, arbitrary: otherPlan }),
+    lock,
+    sourceFile: fc.option(hostileName(), { nil: undefined }),
+    atMerge: fc.option(hostileText(), { nil: undefined }),
+    warnings: fc.array(hostileText(), { maxLength: 4 }),
+  })
+  .map(({ name, what, ...more }) => sampleApplication(name, { ...what, ...more }));
+
+const applicationSet: fc.Arbitrary<ApplicationSetPreview> = fc.record({
+  name: hostileName(),
+  sourceFile: hostileName(),
+  added: applications,
+  removed: applications,
+  changed: applications,
+  notes: fc.array(hostileText(), { maxLength: 3 }),
+  problem: fc.option(hostileText(), { nil: undefined }),
+  owned: applications,
+});
+
+/** Applications with a reason each, as plans and answers list them. */
+export const hostileReasons = fc.array(
+  fc.tuple(hostileName(), hostileText()).map(([name, reason]) => ({ application: applicationName(name), reason })),
+  { maxLength: 4 },
+);
+
+/** A plan in which every text that comes from outside was written by somebody who wants to break out of it. */
+export const hostilePlan: fc.Arbitrary<Plan> = fc
+  .record({
+    applications: fc.array(application, { maxLength: 3 }),
+    applicationSets: fc.array(applicationSet, { maxLength: 1 }),
+    notDeployed: hostileReasons,
+    released: applications,
+    notes: fc.array(hostileText(), { maxLength: 3 }),
+  })
+  .map(({ applications: planned, ...more }) => samplePlan(planned, more));

@@ -1,0 +1,121 @@
+import fc from "fast-check";
+import { applicationName } from "../../src/core/brand.js";
+import type { ApplicationSync, CommandResult, Refusal } from "../../src/core/result.js";
+import { sampleLock } from "../comments/samples.js";
+import { hostileReasons } from "./hostile-plan.js";
+import { hostileName, hostileText } from "./hostile-text.js";
+
+const application = hostileName().map((name) => applicationName(name));
+const applications = fc.array(application, { maxLength: 4 });
+const others = applications;
+const lock = fc.tuple(hostileName(), hostileName()).map(([name, user]) => sampleLock(name, 3, user));
+const command = fc.constantFrom("sync", "rollback", "plan", "unlock");
+
+const resource = fc.record({
+  title: hostileName(),
+  status: fc.constantFrom("Synced", "SyncFailed", "Pruned", "PruneSkipped", ""),
+  message: hostileText(),
+});
+const resources = fc.array(resource, { maxLength: 4 });
+const outcome = fc.oneof(
+  fc.record({
+    kind: fc.constant("succeeded" as const),
+    message: hostileText(),
+    resources,
+    pruneSkipped: fc.nat(3),
+    health: hostileName(),
+    unhealthy: resources,
+  }),
+  fc.record({ kind: fc.constant("failed" as const), message: hostileText(), resources }),
+  fc.record({
+    kind: fc.constantFrom("running" as const, "unknown" as const, "rejected" as const),
+    message: hostileText(),
+  }),
+);
+const sync: fc.Arbitrary<ApplicationSync> = fc
+  .tuple(outcome, application, fc.array(hostileText(), { maxLength: 3 }))
+  .map(([what, name, warnings]) => ({ ...what, application: name, warnings }));
+const syncs = fc.array(sync, { minLength: 1, maxLength: 3 });
+
+/** A sentence that an adapter writes around what comes from outside. */
+const sentence = hostileText().map((text) => `It needs the approval of ${text}`);
+const optionalText = fc.option(hostileText(), { nil: undefined });
+const named = fc.array(application, { minLength: 1, maxLength: 4 });
+
+const refusal: fc.Arbitrary<Refusal> = fc.oneof(
+  fc.constantFrom<Refusal[]>(
+    { reason: "not-a-command" },
+    { reason: "nothing-locked" },
+    { reason: "conflicts" },
+    { reason: "mergeability-unknown" },
+    { reason: "head-moved" },
+    { reason: "store-unavailable" },
+    { reason: "fork" },
+    { reason: "closed", state: "merged" },
+    { reason: "superseded", by: "pushed" },
+  ),
+  fc.record({ reason: fc.constantFrom("not-locked" as const, "unknown-applications" as const), applications: named }),
+  fc.record({ reason: fc.constant("not-approved" as const), applications: named, missing: sentence, others, command }),
+  fc.record({
+    reason: fc.constant("stale" as const),
+    applications: fc.array(fc.record({ application, planFailure: optionalText }), { minLength: 1, maxLength: 3 }),
+    others,
+  }),
+  fc.record({ reason: fc.constant("auto-sync" as const), applications: named, others, command }),
+  fc.record({ reason: fc.constant("not-deployable" as const), applications: hostileReasons, others }),
+  fc.record({
+    reason: fc.constant("locked-by-other" as const),
+    locks: fc.array(lock, { minLength: 1, maxLength: 4 }),
+  }),
+  fc.record({ reason: fc.constant("no-write-access" as const), login: hostileName() }),
+  fc.record({
+    reason: fc.constant("not-allowed" as const),
+    command,
+    login: hostileName(),
+    applications: fc.array(
+      fc.record({
+        application,
+        allowed: fc.record({
+          users: fc.array(hostileName(), { maxLength: 5 }),
+          teams: fc.array(hostileName(), { maxLength: 5 }),
+        }),
+        problem: optionalText,
+      }),
+      { minLength: 1, maxLength: 3 },
+    ),
+    others,
+  }),
+  fc.record({ reason: fc.constant("repository-file" as const), problems: fc.array(hostileText(), { maxLength: 6 }) }),
+  fc.record({ reason: fc.constant("failure" as const), message: hostileText() }),
+);
+
+/** What became of a command, with every text that comes from outside written by somebody who wants to break out. */
+export const hostileResult: fc.Arbitrary<CommandResult> = fc.oneof(
+  { weight: 4, arbitrary: refusal.map((one): CommandResult => ({ kind: "refused", refusal: one })) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("synced" as const),
+      dryRun: fc.boolean(),
+      applications: syncs,
+      announced: fc.constant([]),
+      skipped: applications,
+      merge: fc.constant(undefined),
+      notMerged: hostileReasons,
+      replaced: fc.constant([]),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("rolled-back" as const), dryRun: fc.boolean(), applications: syncs }),
+  },
+  fc.record({
+    kind: fc.constant("unlocked" as const),
+    released: applications,
+    notHeld: fc.array(fc.record({ application: hostileName(), lock: fc.option(lock, { nil: undefined }) }), {
+      maxLength: 4,
+    }),
+  }),
+  fc.record({ kind: fc.constant("closed" as const), released: applications, stillDeployed: applications }),
+  fc.constant<CommandResult>({ kind: "help" }),
+);

@@ -1,0 +1,32 @@
+import { expect, test } from "@jest/globals";
+import { COMMENT_LIMITS } from "../../src/comments/parts.js";
+import { renderResult } from "../../src/comments/render.js";
+import { applicationName } from "../../src/core/brand.js";
+import type { CommandResult } from "../../src/core/result.js";
+import { sampleChange, samplePlan } from "../comments/samples.js";
+
+const MANY = Array.from({ length: 100 }, (_, index) => applicationName(`team-${index}/application-${index}`));
+const REASON = "the source https://git.example.com/acme/charts follows <another> branch & is 'not' ours. ".repeat(10);
+const named = MANY.map((application) => ({ application, reason: REASON }));
+
+test.each<[string, CommandResult]>([
+  ["a plan that plans none of them", { kind: "planned", pruning: false, plan: samplePlan([], { notDeployed: named }) }],
+  [
+    "a refusal with the reason of each failed plan",
+    {
+      kind: "refused",
+      refusal: {
+        reason: "stale",
+        applications: MANY.map((application) => ({ application, planFailure: REASON.repeat(4) })),
+        others: [],
+      },
+    },
+  ],
+  [
+    "a refusal with a reason for each",
+    { kind: "refused", refusal: { reason: "not-deployable", applications: named, others: [] } },
+  ],
+])("%s, for a hundred applications, fits a comment on GitHub", (_, result) => {
+  const parts = renderResult(result, sampleChange("hosta"));
+  for (const part of parts) expect(part.length).toBeLessThanOrEqual(COMMENT_LIMITS.hosta);
+});

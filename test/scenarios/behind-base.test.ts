@@ -1,0 +1,38 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { section } from "./plan-comment.js";
+import { changeOf, configMap } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+const more = (value: number) => ({ "apps/web/more.yaml": configMap("more", { a: String(value) }) });
+
+describe.each(HOSTS)("a branch behind its base on %s", (host) => {
+  test("the commits are named that a sync would take back, newest first, and no others", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const tips: string[] = [];
+    for (let value = 1; value <= 7; value += 1) {
+      tips.unshift(await bot.forge.pushToBranch(REPOSITORY, "main", more(value)));
+    }
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "docs/guide.md": "hello" });
+    await bot.comment(one, "svc plan");
+    const named = tips.slice(0, 5).map((tip) => `${tip.slice(0, 8)} "Change apps/web/more.yaml"`);
+    expect(section(bot.lastComment(one), "web")).toContain(
+      "⚠️ Main changed apps/web/more.yaml since this branch left it: a sync would revert these commits: " +
+        `${named.join(", ")} and 2 more. Bring the branch up to date first.`,
+    );
+    expect(bot.lastComment(one)).not.toContain("guide");
+  });
+
+  test("a branch that has the same content takes nothing back", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.forge.pushToBranch(REPOSITORY, "main", more(1));
+    await bot.push(one, more(1));
+    expect(section(bot.lastComment(one), "web")).toContain("**Changes:**");
+    expect(bot.lastComment(one)).not.toContain("would revert");
+    await bot.push(one, more(2));
+    expect(section(bot.lastComment(one), "web")).toContain("a sync would revert this commit");
+  });
+});

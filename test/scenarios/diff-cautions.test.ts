@@ -1,0 +1,137 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { stringify } from "yaml";
+import { HOSTS, startBot } from "./bot.js";
+import { section } from "./plan-comment.js";
+import { asYaml, configMap } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+function resource(apiVersion: string, kind: string, name: string, more: object = {}, metadata: object = {}): string {
+  return stringify({ apiVersion, kind, metadata: { name, ...metadata }, ...more });
+}
+
+function deployment(app: string, env: readonly string[], options?: string): string {
+  const annotations = options === undefined ? {} : { annotations: { "argocd.argoproj.io/sync-options": options } };
+  const containers = [{ name: "web", image: "web:1", env: env.map((name) => ({ name, value: "1" })) }];
+  const spec = {
+    selector: { matchLabels: { app } },
+    template: { metadata: { labels: { app } }, spec: { containers } },
+  };
+  return resource("apps/v1", "Deployment", "web", { spec }, annotations);
+}
+
+const DATA = resource("v1", "PersistentVolumeClaim", "data", { spec: { storageClassName: "fast" } });
+
+describe.each(HOSTS)("what a plan calls out on %s", (host) => {
+  test("deletes of volumes and refused changes stand right under the counts, the worst first", async () => {
+    const bot = await startBot({
+      host,
+      files: () => ({
+        "apps/web/claim.yaml": DATA,
+        "apps/web/deployment.yaml": deployment("web", ["A"]),
+        "apps/web/kept.yaml": resource(
+          "v1",
+          "ConfigMap",
+          "kept",
+          {},
+          {
+            annotations: { "argocd.argoproj.io/sync-options": "Prune=false" },
+          },
+        ),
+      }),
+    });
+    const one = await bot.open({
+      "apps/web/claim.yaml": null,
+      "apps/web/kept.yaml": null,
+      "apps/web/deployment.yaml": deployment("shop", ["A"]),
+      "apps/web/namespace.yaml": resource("v1", "Namespace", "shop"),
+      "apps/web/migrate.yaml": resource(
+        "batch/v1",
+        "Job",
+        "migrate",
+        {},
+        {
+          annotations: { "argocd.argoproj.io/hook": "PreSync" },
+        },
+      ),
+    });
+    expect(section(bot.lastComment(one), "web")).toContain(
+      [
+        "**Changes:** 1 to create, 1 to update",
+        "**Deletes:** 2 to delete (kept in the cluster without --prune)",
+        "**Hooks:** 1 changed",
+        [
+          "**Caution:**",
+          "- Pruning PersistentVolumeClaim guestbook/data: its data is lost unless the volume's reclaim policy is Retain.",
+          "- Kubernetes refuses to change spec.selector of apps/Deployment guestbook/web: the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true).",
+          "- Keeps ConfigMap guestbook/kept in the cluster even with --prune, because of Prune=false: delete it by hand if it is to go.",
+          "- Creates Namespace shop.",
+          "- Runs the new hook batch/Job guestbook/migrate (PreSync).",
+        ].join("\n"),
+        "<details>",
+      ].join("\n\n"),
+    );
+  });
+
+  test("with the option that replaces the object, the plan says that it is deleted and created anew", async () => {
+    const bot = await startBot({ host, files: () => ({ "apps/web/deployment.yaml": deployment("web", ["A"]) }) });
+    const one = await bot.open({ "apps/web/deployment.yaml": deployment("shop", ["A"], "Replace=true,Force=true") });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("- Deletes apps/Deployment guestbook/web and creates it anew (Force=true)");
+    expect(web).not.toContain("the sync will fail");
+  });
+
+  test("another order in a Pod template is a change and is shown as one of order, in a Service it is none", async () => {
+    const service = (...numbers: number[]) =>
+      resource("v1", "Service", "web", { spec: { ports: numbers.map((port) => ({ port, name: `p${port}` })) } });
+    const bot = await startBot({
+      host,
+      files: () => ({
+        "apps/web/deployment.yaml": deployment("web", ["A", "B"]),
+        "apps/web/service.yaml": service(80, 81),
+      }),
+    });
+    const one = await bot.open({ "apps/web/service.yaml": service(81, 80) });
+    expect(section(bot.lastComment(one), "web")).toContain("No changes: both sides render the same.");
+    await bot.push(one, { "apps/web/deployment.yaml": deployment("web", ["B", "A"]) });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("**Changes:** 0 to create, 1 to update");
+    expect(web).toContain(
+      "# Only the order of spec.template.spec.containers[].env changes: the Pods are rolled for it.",
+    );
+  });
+
+  test("the Applications that a parent would create, change and delete are named", async () => {
+    const child = (bot: { resourceOf(name: string, more: object): object }, name: string, path: string) =>
+      asYaml(bot.resourceOf(name, { path, namespace: "argocd" }));
+    const bot = await startBot({
+      host,
+      applications: ["parent"],
+      files: (cloneUrl) => {
+        const described = (name: string) => ({
+          apiVersion: "argoproj.io/v1alpha1",
+          kind: "Application",
+          metadata: { name, namespace: "argocd" },
+          spec: {
+            project: "default",
+            source: { repoURL: cloneUrl, path: "shop", targetRevision: "main" },
+            destination: { server: "https://kubernetes.default.svc", namespace: "guestbook" },
+          },
+        });
+        return {
+          "shop/configmap.yaml": configMap("shop", { value: "1" }),
+          "apps/parent/gone.yaml": asYaml(described("gone")),
+          "apps/parent/moved.yaml": asYaml(described("moved")),
+        };
+      },
+    });
+    const one = await bot.open({
+      "apps/parent/gone.yaml": null,
+      "apps/parent/moved.yaml": child(bot, "moved", "shop/other"),
+      "apps/parent/fresh.yaml": child(bot, "fresh", "shop"),
+    });
+    expect(section(bot.lastComment(one), "parent")).toContain(
+      "Applications it would create: `fresh`; change: `moved`; delete: `gone`",
+    );
+  });
+});

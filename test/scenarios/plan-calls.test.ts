@@ -1,0 +1,211 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { planned, section, UNCHANGED_TEXT } from "./plan-comment.js";
+import { changeOf } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+/** What was asked of Argo CD. Listing and settings are also asked for at the start, and answered from memory for a while. */
+interface Calls {
+  readonly lists: number;
+  readonly settings: number;
+  readonly gets: number;
+  /** What was rendered, in the order of asking; `temporary` is a copy with another definition. */
+  readonly renders: readonly ("head" | "base" | "temporary")[];
+  readonly writes: readonly string[];
+}
+
+/** The calls to Argo CD that `act` leads to, on a change request whose number it tells. */
+async function callsOf(bot: Bot, act: () => Promise<number>): Promise<Calls> {
+  const from = bot.argocd.requests.length;
+  const { headRevision } = bot.seen(await act());
+  // The sweep at the start asks for temporary Applications with a selector.
+  const seen = bot.argocd.requests.slice(from).filter(({ query }) => query.selector === undefined);
+  const gets = (pattern: RegExp) => seen.filter(({ method, path }) => method === "GET" && pattern.test(path));
+  return {
+    lists: gets(/\/applications$/).length,
+    settings: gets(/\/settings$/).length,
+    gets: gets(/\/applications\/[^/]+$/).length,
+    renders: gets(/\/manifests$/).map(({ query }) => {
+      if (query.revision === undefined) return "temporary";
+      return query.revision[0] === headRevision ? "head" : "base";
+    }),
+    writes: seen.filter(({ method }) => method !== "GET").map(({ method }) => method),
+  };
+}
+
+const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
+const namesOf = (count: number) => Array.from({ length: count }, (_, index) => `app-${index + 1}`);
+const NOTHING = { lists: 0, settings: 0, gets: 0, renders: [], writes: [] };
+
+describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
+  test.each([1, 20])(
+    "%i applications: one list, one settings call, one GET and two renders each, all heads before the first base",
+    async (count) => {
+      const applications = namesOf(count);
+      const bot = await startBot({ host, applications });
+      const calls = await callsOf(bot, () => bot.open(changeOf(applications)));
+      expect(calls.lists).toBeLessThanOrEqual(1);
+      expect(calls.settings).toBeLessThanOrEqual(1);
+      expect(calls.gets).toBe(count);
+      expect(calls.renders).toEqual([...times(count, "head"), ...times(count, "base")]);
+      expect(calls.writes).toEqual([]);
+      expect(bot.argocd.requests.filter(({ path }) => path.endsWith("/settings"))).toHaveLength(1);
+    },
+  );
+
+  test.each([1, 20])(
+    "%i changed definitions: a temporary Application costs a create, a look before its delete, and the delete besides",
+    async (count) => {
+      const applications = namesOf(count);
+      const bot = await startBot({ host, applications });
+      const moves = Object.assign({}, ...applications.map((name) => bot.moved(name, `apps/next-${name}`))) as object;
+      const calls = await callsOf(bot, () => bot.open({ ...moves }));
+      expect(calls.gets).toBe(2 * count);
+      expect(calls.renders.toSorted()).toEqual([...times(count, "base"), ...times(count, "temporary")]);
+      expect(calls.writes.toSorted()).toEqual([...times(count, "DELETE"), ...times(count, "POST")]);
+    },
+  );
+
+  test("the next push renders the heads only, and shows the same base", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["api", "web"]));
+    const calls = await callsOf(bot, async () => {
+      await bot.push(one, changeOf(["web"], "3"));
+      return one;
+    });
+    expect(calls).toEqual({ ...NOTHING, gets: 2, renders: ["head", "head"] });
+    expect(section(bot.lastComment(one), "web")).toMatch(/-  value: "1"\n\+  value: "3"/);
+    expect(section(bot.lastComment(one), "api")).toMatch(/-  value: "1"\n\+  value: "2"/);
+  });
+
+  test("a plan that a person asks for renders both sides, and the one after it has a base again", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const asked = await callsOf(bot, async () => {
+      await bot.comment(one, "svc plan");
+      return one;
+    });
+    expect(asked.renders).toEqual(["head", "base"]);
+    const pushed = await callsOf(bot, async () => {
+      await bot.push(one, changeOf(["web"], "3"));
+      return one;
+    });
+    expect(pushed.renders).toEqual(["head"]);
+  });
+
+  test("a base branch that changed what the application reads is rendered anew, one that changed something else is not", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "README.md": "hello" });
+    const other = await callsOf(bot, async () => {
+      await bot.push(one, changeOf(["web"], "3"));
+      return one;
+    });
+    expect(other.renders).toEqual(["head"]);
+    await bot.forge.pushToBranch(REPOSITORY, "main", changeOf(["web"], "7"));
+    const calls = await callsOf(bot, async () => {
+      await bot.push(one, changeOf(["web"], "8"));
+      return one;
+    });
+    expect(calls.renders).toEqual(["head", "base"]);
+    expect(section(bot.lastComment(one), "web")).toMatch(/-  value: "7"\n\+  value: "8"/);
+  });
+
+  test("after a merge the base is what was rendered as a head before", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    const calls = await callsOf(bot, () => bot.open(changeOf(["web"], "3")));
+    expect(calls.renders).toEqual(["head"]);
+    expect(section(bot.lastComment(2), "web")).toMatch(/-  value: "2"\n\+  value: "3"/);
+  });
+
+  test("a kept render is an hour old at most", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.clock.advance(60 * 60_000);
+    const calls = await callsOf(bot, async () => {
+      await bot.push(one, changeOf(["web"], "3"));
+      return one;
+    });
+    expect(calls.renders).toEqual(["head", "base"]);
+  });
+
+  test("a failed render is asked for again", async () => {
+    const bot = await startBot({ host });
+    bot.argocd.faults.add({ path: /\/manifests$/, times: 2, fault: { kind: "status", status: 400, body: "{}" } });
+    const one = await bot.open(changeOf(["web"]));
+    expect(section(bot.lastComment(one), "web")).toContain("could not be evaluated");
+    const calls = await callsOf(bot, async () => {
+      await bot.push(one, changeOf(["web"], "3"));
+      return one;
+    });
+    expect(calls.renders).toEqual(["head", "base"]);
+  });
+
+  test("where a PR is deployed and not merged both sides are rendered", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    const calls = await callsOf(bot, () => bot.open(changeOf(["web"], "3"), { by: "bo" }));
+    expect(calls.renders).toEqual(["head", "base"]);
+  });
+});
+
+describe.each(HOSTS)("an application that reads the same at both commits, on %s", (host) => {
+  /** The branch and its base make the same change of `web`; only `api` differs. */
+  async function cherryPicked(bot: Bot): Promise<Calls> {
+    const one = await bot.open({ ...changeOf(["api", "web"]) });
+    await bot.forge.pushToBranch(REPOSITORY, "main", changeOf(["web"]));
+    return callsOf(bot, async () => {
+      await bot.comment(one, "svc plan");
+      return one;
+    });
+  }
+
+  test("is not rendered and shown as unchanged, the others as ever", async () => {
+    const bot = await startBot({ host });
+    const calls = await cherryPicked(bot);
+    expect(calls.renders).toEqual(["head", "base"]);
+    expect(planned(bot.lastComment(1))).toEqual(["api", "web"]);
+    expect(section(bot.lastComment(1), "web")).toContain(UNCHANGED_TEXT);
+    expect(section(bot.lastComment(1), "api")).toContain('+  value: "2"');
+  });
+
+  test("is proven unchanged although it renders a Secret: skip_no_changes drops it", async () => {
+    const secret = {
+      "apps/web/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  a: b\n",
+    };
+    const bot = await startBot({ host, files: () => secret, config: { defaults: { skip_no_changes: true } } });
+    await cherryPicked(bot);
+    expect(section(bot.lastComment(1), "web")).toContain(UNCHANGED_TEXT);
+    bot.expectChanges("sync api");
+    await bot.comment(1, "svc sync");
+    expect(await bot.locked(1)).toEqual([]);
+  });
+
+  test("is rendered, and synced all the same, when this PR deployed an earlier commit of it", async () => {
+    const bot = await startBot({ host, config: { defaults: { skip_no_changes: true } } });
+    const one = await bot.open(changeOf(["web"], "2"));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("web")).toBe("2");
+    const calls = await callsOf(bot, async () => {
+      await bot.push(one, changeOf(["web"], "1"));
+      return one;
+    });
+    expect(calls.renders).toEqual(["head", "base"]);
+    await bot.comment(one, "svc sync");
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
+  test("is rendered when the repository file maps a file to it that differs", async () => {
+    const mapping = 'applications:\n  - name: web\n    paths: ["tools/**"]\n';
+    const bot = await startBot({ host, files: () => ({ ".svc.yaml": mapping, "tools/version": "1" }) });
+    const calls = await callsOf(bot, () => bot.open({ "tools/version": "2" }));
+    expect(calls.renders).toEqual(["head", "base"]);
+  });
+});
