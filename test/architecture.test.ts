@@ -13,7 +13,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["core"],
   ["comments"],
   ["queue", "git", "deployer", "store", "hosts"],
-  ["system-clock", "log", "run", "audit-run", "load-settings", "open-change", "start-checks"],
+  ["system-clock", "log", "run", "audit-run", "load-settings", "open-change", "start-checks", "written-before-plan"],
   ["permitted"],
   ["broken-run", "show-status"],
   ["settle-earlier"],

@@ -1,4 +1,3 @@
-import { pino } from "pino";
 import type { FileChanges, Forge } from "../../sandbox/forge.js";
 import { GitStore } from "../../sandbox/git/git-store.js";
 import type { MergeMethod } from "../../sandbox/git/git-store.js";
@@ -13,7 +12,7 @@ import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { JumpClock } from "../jump-clock.js";
-import { recordingLog } from "../recording-log.js";
+import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 
 export type TestedForge = Forge & { protectBranch(repository: string, branch: string): void };
 
@@ -113,7 +112,7 @@ export async function startGitHubUnderTest({ approvalsRequired = 0 }: StartOptio
         aliases: [ALIAS],
         requestTimeoutMs,
       },
-      { clock, log: pino({ level: "silent" }) },
+      { clock, log: keptLogger(privateKey) },
     );
   return underTest(forge, store, client, () => [], {
     title: "GitHub",
@@ -159,7 +158,7 @@ export async function startGitLabUnderTest(options: StartOptions = {}): Promise<
         aliases: [ALIAS],
         requestTimeoutMs,
       },
-      { clock, log: recordingLog() },
+      { clock, log: keptLogger(GITLAB_TOKEN) },
     );
   return underTest(forge, store, client, () => forge.quickActions, {
     title: "GitLab",

@@ -33,13 +33,10 @@ export const updated = (number: number, reason: "opened" | "pushed" | "retargete
   reason,
 });
 export const closed = (number: number): HostEvent => ({ ...origin(number), kind: "closed", merged: false });
-export const commented = (number: number): HostEvent => ({
-  ...origin(number),
-  kind: "commented",
-  commentId: "1",
-  body: "svc plan",
-  author: user,
-});
+export const commented = (number: number): HostEvent => {
+  const from = origin(number);
+  return { ...from, kind: "commented", commentId: from.delivery, body: "svc plan", author: user };
+};
 const reviewed = (number: number): HostEvent => ({ ...origin(number), kind: "reviewed" });
 
 /** Runs that end when the test says so. */
@@ -112,6 +109,17 @@ export function eventQueueContract(name: string, start: StartQueue): void {
       await runs.endAll();
       expect(await queue.push(event)).toBe(false);
       expect(runs.started).toEqual([event]);
+    });
+
+    test("the same comment runs once, under whatever delivery it comes", async () => {
+      const ran: string[] = [];
+      const { queue } = start(2, async (event) => void ran.push(event.delivery));
+      const first = commented(1);
+      expect(await queue.push(first)).toBe(true);
+      expect(await queue.push({ ...first, delivery: "hosta-again" })).toBe(false);
+      expect(await queue.push({ ...first, ...updated(2), delivery: "hosta-other" })).toBe(true);
+      await queue.idle();
+      expect(ran).toEqual([first.delivery, "hosta-other"]);
     });
 
     test("of several updates that wait only the newest runs, behind the comments before it", async () => {

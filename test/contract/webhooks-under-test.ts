@@ -1,6 +1,5 @@
 import { createHmac, randomUUID } from "node:crypto";
 import { Router } from "express";
-import { pino } from "pino";
 import { GitStore } from "../../sandbox/git/git-store.js";
 import type { GitHubForge } from "../../sandbox/github/github-forge.js";
 import { startGitHub } from "../../sandbox/github/start-github.js";
@@ -21,6 +20,7 @@ import { commentOnPullRequest, example, OPENED } from "../hosts/github-samples.j
 import { sample } from "../hosts/gitlab-samples.js";
 import { JumpClock } from "../jump-clock.js";
 import { recordingLog, type LogLine } from "../recording-log.js";
+import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 
 export const HOSTS: readonly HostId[] = ["hosta", "hostb"];
 export const SECRET = "the-secret-of-the-webhooks";
@@ -61,7 +61,7 @@ export async function startWebhooks(configured: readonly HostId[] = HOSTS): Prom
   const hostb = await startGitLab({ store: gitlabStore, token: GITLAB_TOKEN });
   const github = createGitHubHost(
     { appId: GITHUB_APP.id, privateKey: appKeys().privateKey, apiUrl: hosta.apiUrl, webUrl: hosta.url, aliases: [] },
-    { clock, log: pino({ level: "silent" }) },
+    { clock, log: keptLogger(appKeys().privateKey, GITLAB_TOKEN, SECRET) },
   );
   const gitlab = createGitLabHost({ url: hostb.url, token: GITLAB_TOKEN, aliases: [] }, { clock, log });
   const routes = {

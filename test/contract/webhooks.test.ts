@@ -147,9 +147,19 @@ describe.each(HOSTS)("/webhook/%s", (host) => {
       expect(under.events).toHaveLength(1);
     });
 
+    test("of a comment that was delivered before is ignored, whatever its id", async () => {
+      const payload = JSON.parse(sender.command()) as Record<string, { id: number }>;
+      const { comment: written = payload.object_attributes } = payload;
+      if (written !== undefined) written.id = 77_001;
+      const comment = JSON.stringify(payload);
+      const id = (last: string) => ({ [sender.deliveryHeader]: `0a1b2c3d-2222-4000-8000-00000000000${last}` });
+      expect(await send(comment, id("1"))).toEqual(accepted);
+      expect(await send(comment, id("2"))).toEqual(ignored);
+    });
+
     test("without an id is known by its bytes", async () => {
       const without = { [sender.deliveryHeader]: undefined };
-      const body = sender.command().replace("{", `{ "at": "${host}",`);
+      const body = sender.opened().replace("{", `{ "at": "${host}",`);
       expect(await send(body, without)).toEqual(accepted);
       expect(await send(body, without)).toEqual(ignored);
       expect(await send(`${body}\n`, without)).toEqual(accepted);
@@ -158,8 +168,8 @@ describe.each(HOSTS)("/webhook/%s", (host) => {
     test("of the same id from the other host is another one", async () => {
       const other = SENDERS[host === "hosta" ? "hostb" : "hosta"];
       const id = `0a1b2c3d-1111-4000-8000-0000000000${host === "hosta" ? "0a" : "0b"}`;
-      expect(await send(sender.command(), { [sender.deliveryHeader]: id })).toEqual(accepted);
-      const elsewhere = await deliver(under.url, other, other.command(), { [other.deliveryHeader]: id });
+      expect(await send(sender.opened(), { [sender.deliveryHeader]: id })).toEqual(accepted);
+      const elsewhere = await deliver(under.url, other, other.opened(), { [other.deliveryHeader]: id });
       expect(elsewhere).toEqual(accepted);
     });
   });

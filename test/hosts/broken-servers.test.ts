@@ -2,13 +2,12 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { pino } from "pino";
 import { repositoryName } from "../../src/core/brand.js";
 import type { CodeHost } from "../../src/core/ports.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
 import { rsaKey } from "../config/rsa-key.js";
-import { recordingLog } from "../recording-log.js";
+import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 import { skippingClock } from "./skipping-clock.js";
 
 const servers: Server[] = [];
@@ -43,7 +42,7 @@ const hosts = [
     (url: string): CodeHost =>
       createGitHubHost(
         { appId: 1, privateKey, apiUrl: url, aliases: [], requestTimeoutMs },
-        { clock: skippingClock(), log: pino({ level: "silent" }) },
+        { clock: skippingClock(), log: keptLogger(privateKey) },
       ),
   ],
   [
@@ -52,7 +51,7 @@ const hosts = [
     (url: string): CodeHost =>
       createGitLabHost(
         { url, token: "glpat-secret", aliases: [], requestTimeoutMs },
-        { clock: skippingClock(), log: recordingLog() },
+        { clock: skippingClock(), log: keptLogger("glpat-secret") },
       ),
   ],
 ] as const;

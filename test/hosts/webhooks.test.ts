@@ -4,13 +4,13 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import express from "express";
-import { pino } from "pino";
 import type { HostEvent } from "../../src/core/event.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { githubWebhook } from "../../src/hosts/github/webhook.js";
 import { gitlabWebhook } from "../../src/hosts/gitlab/webhook.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { recordingLog } from "../recording-log.js";
+import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 import { OPENED, commentOnPullRequest, example } from "./github-samples.js";
 import { sample } from "./gitlab-samples.js";
 import { skippingClock } from "./skipping-clock.js";
@@ -27,7 +27,7 @@ const unsigned = { signingToken: undefined, clock: skippingClock(), log: recordi
 const probot = () =>
   createGitHubHost(
     { appId: 1, privateKey: rsaKey(), aliases: [] },
-    { clock: skippingClock(), log: pino({ level: "silent" }) },
+    { clock: skippingClock(), log: keptLogger(GITHUB_SECRET) },
   ).probot;
 
 beforeAll(async () => {

@@ -157,10 +157,13 @@ class World {
 
   /** Resolves when no webhook is on its way and both cores are idle. */
   async rest(): Promise<void> {
+    let sent: number;
     do {
+      // A core that is at rest already may be given the webhook of a merge while the other one is waited for.
+      sent = this.#sent;
       await Promise.all(this.#deliveries);
       await Promise.all(this.#queues.map((queue) => queue.idle()));
-    } while (this.#deliveries.size > 0);
+    } while (sent !== this.#sent || this.#deliveries.size > 0);
   }
 
   async judge(locks: LockStore): Promise<Outcome> {

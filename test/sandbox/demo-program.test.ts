@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
+import { keepLog } from "../secrets-in-logs/kept-logs.js";
 
 /** A cold start compiles everything, on machines that may be busy. */
 jest.setTimeout(90_000);
@@ -32,8 +33,12 @@ function start(environment: NodeJS.ProcessEnv = {}): { readonly started: ChildPr
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";
-  started.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
-  started.stderr.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const keep = (chunk: Buffer) => {
+    text += chunk.toString();
+    keepLog(chunk.toString());
+  };
+  started.stdout.on("data", keep);
+  started.stderr.on("data", keep);
   child = started;
   return { started, output: () => text };
 }

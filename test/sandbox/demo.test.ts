@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
-import { pino } from "pino";
 import { startDemo, type Demo } from "../../sandbox/demo/demo.js";
 import { listenNear } from "../../sandbox/demo/listen-near.js";
 import type { SeenHost, Snapshot } from "../../sandbox/demo/snapshot.js";
 import { HOST_IDS, type HostId } from "../../src/names.js";
+import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 
 /** Everything here runs in real time, on machines that may be busy. */
 jest.setTimeout(90_000);
 
-const log = pino({ level: "silent" });
+const log = keptLogger();
 let demo: Demo;
 
 beforeAll(async () => {

@@ -1,9 +1,10 @@
 import nock from "nock";
-import { pino } from "pino";
 import { repositoryName, revision } from "../../../src/core/brand.js";
 import type { ChangeRequest } from "../../../src/core/change-request.js";
 import { createGitHubHost } from "../../../src/hosts/github/host.js";
 import { rsaKey } from "../../config/rsa-key.js";
+import { keptLogger } from "../../secrets-in-logs/kept-logger.js";
+import { registerSecret } from "../../secrets-in-logs/kept-logs.js";
 import { skippingClock } from "../skipping-clock.js";
 
 export const HEAD = revision("1".repeat(40));
@@ -37,7 +38,7 @@ export function githubUnderTest({ installed = true, key = privateKey } = {}) {
   const clock = skippingClock();
   const host = createGitHubHost(
     { appId: 12, privateKey: key, aliases: ["git.example.com"] },
-    { clock, log: pino({ level: "silent" }) },
+    { clock, log: keptLogger(key) },
   );
   const api = nock("https://api.github.com");
   const id = (installations += 1);
@@ -49,6 +50,7 @@ export function githubUnderTest({ installed = true, key = privateKey } = {}) {
 }
 
 export function mintToken(installation: number, token = "ghs_secret"): void {
+  registerSecret("an installation token", token);
   nock("https://api.github.com")
     .post(`/app/installations/${installation}/access_tokens`)
     .reply(201, { token, expires_at: "2099-01-01T00:00:00Z", permissions: { contents: "read" } });
