@@ -18,7 +18,7 @@ export type Fault =
   /** Status 200 and a JSON that ends in the middle. */
   | { readonly kind: "half-json" }
   /** Something else happens first; then the request is carried out. */
-  | { readonly kind: "meanwhile"; readonly act: () => Promise<void> | void };
+  | { readonly kind: "meanwhile"; readonly act: (path: string) => Promise<void> | void };
 
 export interface FaultRule {
   readonly method?: string;
@@ -90,7 +90,7 @@ export class FaultSwitch {
         response.redirect(302, fault.to);
         return;
       case "meanwhile":
-        await fault.act();
+        await fault.act(decodeURIComponent(response.req.path));
         next();
         return;
       case "half-json":

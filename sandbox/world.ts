@@ -7,22 +7,22 @@ import { startGitHub } from "./github/start-github.js";
 import type { GitLabForge } from "./gitlab/gitlab-forge.js";
 import { startGitLab } from "./gitlab/gitlab.js";
 import type { InstanceOptions } from "./gitlab/model/instance.js";
+import { perProcess } from "./per-process.js";
 
 export const GITLAB_TOKEN = "glpat-sandbox-token";
 export const GITHUB_APP = { id: 424242, slug: "svc-sandbox" };
 /** The account of the service at Argo CD. */
 export const ARGOCD_ACCOUNT = "svc";
 
-/** The App's key pair, PEM; made once per process because it takes a while. */
-let keys: { readonly publicKey: string; readonly privateKey: string } | undefined;
-
+/** The App's key pair, PEM. */
 export function appKeys(): { readonly publicKey: string; readonly privateKey: string } {
-  keys ??= generateKeyPairSync("rsa", {
-    modulusLength: 2048,
-    publicKeyEncoding: { type: "spki", format: "pem" },
-    privateKeyEncoding: { type: "pkcs8", format: "pem" },
-  });
-  return keys;
+  return perProcess("app keys", () =>
+    generateKeyPairSync("rsa", {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: "spki", format: "pem" },
+      privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    }),
+  );
 }
 
 export interface WorldOptions {

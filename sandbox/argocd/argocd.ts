@@ -83,6 +83,7 @@ export class ArgoCd {
     this.#operations.stop();
     this.faults.clear();
     await this.#server?.stop();
+    this.#world.repositories.close();
   }
 
   /** Every request received, also those that a fault took. */

@@ -1,5 +1,5 @@
-import { spawn } from "node:child_process";
-import { gitEnvironment, runGit } from "../git/run-git.js";
+import { ObjectReader } from "../git/object-reader.js";
+import { runGit } from "../git/run-git.js";
 import { ApiError, codes, unknown } from "./api-error.js";
 
 const sha = /^[0-9a-f]{40}$/;
@@ -16,7 +16,15 @@ export class Repository {
   readonly #contents = new Map<string, string>();
   readonly #changed = new Map<string, Promise<string[]>>();
 
-  constructor(readonly folder: string) {}
+  readonly #objects: ObjectReader;
+
+  constructor(readonly folder: string) {
+    this.#objects = new ObjectReader(folder);
+  }
+
+  close(): void {
+    this.#objects.close();
+  }
 
   /**
    * A branch, tag, full ref, abbreviated or full commit id; empty or `HEAD` is the default branch.
@@ -29,10 +37,8 @@ export class Repository {
     const refs = name === "HEAD" || name.startsWith("refs/") ? [name] : [`refs/heads/${name}`, `refs/tags/${name}`];
     if (/^[0-9a-f]{7,39}$/.test(name)) refs.push(name);
     for (const ref of refs) {
-      const args = ["rev-parse", "--quiet", "--verify", "--end-of-options", `${ref}^{commit}`];
-      const { status, stdout } = await runGit(this.folder, args, { expected: [1, 128] });
-      const found = stdout.trim().split("\n").at(-1) ?? "";
-      if (status === 0 && sha.test(found)) return found;
+      const commit = await this.#objects.read(`${ref}^{commit}`);
+      if (commit !== undefined) return commit.id;
     }
     throw unknown(`unable to resolve '${name}' to a commit SHA`);
   }
@@ -76,47 +82,49 @@ export class Repository {
   }
 
   async #readTree(revision: string): Promise<Tree> {
-    const args = ["ls-tree", "-r", "-z", "--full-tree", "--end-of-options", revision];
-    const { status, stdout } = await runGit(this.folder, args, { expected: [128] });
-    if (status !== 0) {
+    const root = await this.#objects.read(`${revision}^{tree}`);
+    if (root === undefined) {
       const fetch = `\`git fetch origin ${revision} --tags --force --prune\` failed exit status 128`;
       const reason = `${fetch}: fatal: remote error: upload-pack: not our ref ${revision}`;
       throw unknown(
         `failed to initialize repository resources: rpc error: code = Internal desc = Failed to checkout revision ${revision}: ${reason}`,
       );
     }
-    const files = new Map<string, string>();
-    for (const entry of stdout.split("\0")) {
-      const [, mode = "", blob = "", path = ""] = /^(\d+) blob ([0-9a-f]+)\t(.*)$/s.exec(entry) ?? [];
-      if (mode.startsWith("100")) files.set(path, blob);
-    }
-    return files;
+    return new Map(await this.#filesOf(root.content, ""));
+  }
+
+  async #filesOf(tree: Buffer, folder: string): Promise<[path: string, blob: string][]> {
+    const found = [...entriesOf(tree)].map(async ({ mode, name, id }): Promise<[string, string][]> => {
+      if (mode.startsWith("100")) return [[folder + name, id]];
+      if (mode !== "40000") return [];
+      const below = await this.#objects.read(id);
+      return below === undefined ? [] : this.#filesOf(below.content, `${folder}${name}/`);
+    });
+    return (await Promise.all(found)).flat();
   }
 
   async #readBlobs(blobs: readonly string[]): Promise<void> {
-    const output = await catFile(this.folder, blobs);
-    let at = 0;
-    for (const blob of blobs) {
-      const end = output.indexOf(10, at);
-      const size = Number(output.subarray(at, end).toString().split(" ")[2]);
-      this.#contents.set(blob, output.subarray(end + 1, end + 1 + size).toString());
-      at = end + 1 + size + 1;
-    }
+    await Promise.all(
+      blobs.map(async (blob) => {
+        const object = await this.#objects.read(blob);
+        if (object !== undefined) this.#contents.set(blob, object.content.toString());
+      }),
+    );
   }
 }
 
-async function catFile(folder: string, blobs: readonly string[]): Promise<Buffer> {
-  const child = spawn("git", ["cat-file", "--batch"], { cwd: folder, env: gitEnvironment(), timeout: 15_000 });
-  const chunks: Buffer[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-  child.stdin.on("error", () => undefined);
-  child.stdin.end(`${blobs.join("\n")}\n`);
-  const status = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", resolve);
-  });
-  if (status !== 0) throw new Error(`git cat-file in ${folder} ended with ${String(status)}`);
-  return Buffer.concat(chunks);
+/** A tree object: `<mode> <name>\0<20 bytes of id>` for each entry. */
+function* entriesOf(tree: Buffer): Generator<{ readonly mode: string; readonly name: string; readonly id: string }> {
+  for (let at = 0; at < tree.length;) {
+    const space = tree.indexOf(0x20, at);
+    const nameEnd = tree.indexOf(0, space);
+    yield {
+      mode: tree.toString("latin1", at, space),
+      name: tree.toString("utf8", space + 1, nameEnd),
+      id: tree.toString("hex", nameEnd + 1, nameEnd + 21),
+    };
+    at = nameEnd + 21;
+  }
 }
 
 /** The repositories that sources name, opened once each. */
@@ -135,5 +143,9 @@ export class Repositories {
       this.#open.set(folder, repository);
     }
     return repository;
+  }
+
+  close(): void {
+    for (const repository of this.#open.values()) repository.close();
   }
 }

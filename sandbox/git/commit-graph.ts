@@ -26,11 +26,11 @@ export class CommitGraph {
     return this.#history(of)?.has(ancestor);
   }
 
-  /** How many commits `to` has that `from` lacks. */
-  count(from: string, to: string): number | undefined {
+  /** The commits that `to` has and `from` lacks, in no order. */
+  between(from: string, to: string): readonly string[] | undefined {
     const [known, wanted] = [this.#history(from), this.#history(to)];
     if (known === undefined || wanted === undefined) return undefined;
-    return [...wanted].filter((id) => !known.has(id)).length;
+    return [...wanted].filter((id) => !known.has(id));
   }
 
   /** The one best common ancestor; undefined too when there are none or several. */

@@ -1,4 +1,4 @@
-import { runGit } from "./run-git.js";
+import type { ObjectReader } from "./object-reader.js";
 
 export interface CommitFacts {
   readonly id: string;
@@ -11,26 +11,21 @@ export interface CommitFacts {
   readonly message: string;
 }
 
-const format = "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%B%x01";
-
-/** The commits of a range (`a..b`), oldest first, or one commit alone. */
-export async function readCommits(folder: string, range: string, limit = 250): Promise<CommitFacts[]> {
-  const walk = range.includes("..") ? ["--reverse"] : ["--no-walk"];
-  const { stdout } = await runGit(folder, ["log", ...walk, format, "--end-of-options", range]);
-  const entries = stdout.split("\x01").map((entry) => entry.trimStart().split("\0"));
-  return entries.slice(0, limit).flatMap(([id, tree, parents, author, email, seconds, message]) =>
-    id === undefined || tree === undefined || message === undefined
-      ? []
-      : [
-          {
-            id,
-            tree,
-            parents: parents?.split(" ").filter((parent) => parent !== "") ?? [],
-            author: author ?? "",
-            email: email ?? "",
-            date: new Date(Number(seconds) * 1000).toISOString().replace(".000Z", "Z"),
-            message: message.trimEnd(),
-          },
-        ],
-  );
+/** One commit by its full id (gitformat-signature(5) shows the format; other headers are passed over). */
+export async function readCommit(objects: ObjectReader, id: string): Promise<CommitFacts> {
+  const found = await objects.read(id);
+  if (found?.type !== "commit") throw new Error(`${id} is no commit`);
+  const text = found.content.toString();
+  const end = text.indexOf("\n\n");
+  const header = text.slice(0, end);
+  const [, author = "", email = "", seconds = "0"] = /^author (.*?) ?<(.*)> (\d+) [+-]\d{4}$/m.exec(header) ?? [];
+  return {
+    id,
+    tree: /^tree ([0-9a-f]+)$/m.exec(header)?.[1] ?? "",
+    parents: [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, parent = ""]) => parent),
+    author,
+    email,
+    date: new Date(Number(seconds) * 1000).toISOString().replace(".000Z", "Z"),
+    message: text.slice(end + 2).trimEnd(),
+  };
 }

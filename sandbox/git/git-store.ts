@@ -2,13 +2,15 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { FileChanges } from "../forge.js";
+import { AnswerCache } from "./answer-cache.js";
 import { createBareRepository } from "./bare-repository.js";
 import { readChangedPaths, type ChangedPath } from "./changed-paths.js";
 import { CommitGraph } from "./commit-graph.js";
-import { readCommits, type CommitFacts } from "./commit-log.js";
+import { readCommit, type CommitFacts } from "./commit-log.js";
 import { fastImport, type NewCommit } from "./fast-import.js";
+import { ObjectReader } from "./object-reader.js";
 import { mergedTree, replay } from "./replay.js";
-import { runGit } from "./run-git.js";
+import { runGit, type GitRun } from "./run-git.js";
 
 export type MergeMethod = "merge" | "squash" | "rebase";
 
@@ -24,9 +26,9 @@ export class GitStore {
   readonly #root: string;
   readonly #directories = new Map<string, string>();
   readonly #graphs = new Map<string, CommitGraph>();
+  readonly #readers = new Map<string, ObjectReader>();
   readonly #writing = new Map<string, Promise<unknown>>();
-  /** Answers that follow from commit ids alone, so they never change. */
-  readonly #remembered = new Map<string, Promise<unknown>>();
+  readonly #answers = new AnswerCache();
   #lastTime = 0;
 
   private constructor(root: string) {
@@ -158,8 +160,7 @@ export class GitStore {
 
   async branches(name: string): Promise<string[]> {
     const args = ["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/"];
-    const { stdout } = await runGit(this.directory(name), args);
-    return stdout.split("\n").filter((line) => line !== "");
+    return linesOf(await runGit(this.directory(name), args));
   }
 
   async changedPaths(name: string, from: string, to: string): Promise<ChangedPath[]> {
@@ -177,23 +178,32 @@ export class GitStore {
 
   /** How many commits `to` has that `from` lacks. */
   async countCommits(name: string, from: string, to: string): Promise<number> {
-    const known = this.#graph(name).count(from, to);
-    if (known !== undefined) return known;
-    return this.#of(name, "count", from, to, async (directory) =>
-      Number((await runGit(directory, ["rev-list", "--count", `${from}..${to}`])).stdout),
-    );
+    return (await this.#between(name, from, to)).length;
   }
 
   /** The commits that `to` has and `from` lacks, oldest first, at most 250; `to` alone when `from` is the same. */
   async commits(name: string, from: string, to: string): Promise<CommitFacts[]> {
-    return this.#of(name, "commits", from, to, (directory) =>
-      readCommits(directory, from === to ? to : `${from}..${to}`),
-    );
+    return this.#of(name, "commits", from, to, async () => {
+      const ids = from === to ? [to] : await this.#between(name, from, to);
+      const reader = this.#readers.get(name) ?? new ObjectReader(this.directory(name));
+      this.#readers.set(name, reader);
+      const commits = await Promise.all(ids.map((id) => readCommit(reader, id)));
+      // No two commits of a store have the same second.
+      return commits.sort((a, b) => a.date.localeCompare(b.date)).slice(0, 250);
+    });
   }
 
   async remove(): Promise<void> {
+    for (const reader of this.#readers.values()) reader.close();
     await Promise.allSettled(this.#writing.values());
     await rm(this.#root, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  async #between(name: string, from: string, to: string): Promise<readonly string[]> {
+    const known = this.#graph(name).between(from, to);
+    if (known !== undefined) return known;
+    const args = ["rev-list", "--end-of-options", `${from}..${to}`];
+    return this.#of(name, "between", from, to, async (directory) => linesOf(await runGit(directory, args)));
   }
 
   async #rebase(name: string, branch: string, tip: string, head: string): Promise<string> {
@@ -231,14 +241,10 @@ export class GitStore {
   }
 
   #of<T>(name: string, question: string, a: string, b: string, ask: (directory: string) => Promise<T>): Promise<T> {
-    const directory = this.directory(name);
-    if (![a, b].every((id) => /^[0-9a-f]{40}$/.test(id))) return ask(directory);
-    const key = [name, question, a, b].join(" ");
-    const known = this.#remembered.get(key) as Promise<T> | undefined;
-    if (known !== undefined) return known;
-    const answer = ask(directory);
-    this.#remembered.set(key, answer);
-    answer.catch(() => this.#remembered.delete(key));
-    return answer;
+    return this.#answers.get(name, question, [a, b], () => ask(this.directory(name)));
   }
+}
+
+function linesOf({ stdout }: GitRun): string[] {
+  return stdout.split("\n").filter((line) => line !== "");
 }

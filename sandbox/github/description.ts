@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Ajv, type ValidateFunction } from "ajv";
 import formats from "ajv-formats";
+import { perProcess } from "../per-process.js";
 import { isObject, type JsonObject } from "./examples.js";
 
 /** What GitHub's own description of its REST API says about one call. */
@@ -21,12 +22,21 @@ interface Description {
   readonly components: Readonly<Record<"schemas" | "parameters" | "responses", Readonly<Record<string, JsonObject>>>>;
 }
 
-let loaded: Description | undefined;
 const operations = new Map<string, Operation | undefined>();
-const compiled = new Map<string, ValidateFunction>();
-const registered = new Set<string>();
-const ajv = new Ajv({ strict: false, validateSchema: false, coerceTypes: false, logger: false });
-formats.default(ajv);
+const compiled = perProcess("compiled descriptions", () => new Map<string, ValidateFunction>());
+const registered = perProcess("registered descriptions", () => new Set<string>());
+// A schema is used a few times and made anew by each process: optimised code would cost more than it saves.
+const ajv = perProcess("description compiler", () => {
+  const made = new Ajv({
+    strict: false,
+    validateSchema: false,
+    coerceTypes: false,
+    logger: false,
+    code: { optimize: false },
+  });
+  formats.default(made);
+  return made;
+});
 
 /** The operation of a method and a path template as the description spells it; undefined when there is none. */
 export function describeOperation(method: string, template: string): Operation | undefined {
@@ -43,12 +53,11 @@ export function wrongInWebhook(event: string, body: JsonObject): string[] {
 }
 
 function description(): Description {
-  if (loaded === undefined) {
+  return perProcess("github description", () => {
     const root = dirname(createRequire(import.meta.url).resolve("@octokit/openapi/package.json"));
     // The package's index loads every edition and takes seconds; this one file takes a tenth of one.
-    loaded = JSON.parse(readFileSync(join(root, "generated/api.github.com.json"), "utf8")) as Description;
-  }
-  return loaded;
+    return JSON.parse(readFileSync(join(root, "generated/api.github.com.json"), "utf8")) as Description;
+  });
 }
 
 function readOperation(key: string, operation: JsonObject | undefined): Operation | undefined {
