@@ -85,7 +85,7 @@ function oneLine(text: string): string {
 }
 
 /** Takes out what makes a text look different from what it is; line breaks and tabs stay. */
-function withoutDeceivers(text: string): string {
+export function withoutDeceivers(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(CONTROLS, (character) => (/[\n\t]/.test(character) ? character : ""));
 }
 
@@ -95,5 +95,7 @@ function fenced(content: string, language: string): string {
 }
 
 function longestRun(text: string): number {
-  return Math.max(0, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
+  let longest = 0;
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
+  return longest;
 }

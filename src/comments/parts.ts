@@ -30,7 +30,7 @@ function cut(text: string, limit: number): string {
   return [...lines, `- and ${text.split("\n").length - lines.length} more lines`].join("\n");
 }
 
-/** Packs blocks into as few comments as fit; no block is ever cut. */
+/** Packs blocks into as few comments as fit; no block is ever cut, so none may be longer than the limit. */
 export function pack(blocks: readonly Block[], limit: number): readonly string[] {
   const parts: string[] = [];
   let current = "";
@@ -41,8 +41,9 @@ export function pack(blocks: readonly Block[], limit: number): readonly string[]
       current = joined;
     } else {
       parts.push(current);
-      const continues = block.section !== undefined && block.section === section;
-      current = continues ? `${block.section} (continued)\n\n${block.text}` : block.text;
+      const continued = `${block.section ?? ""} (continued)\n\n${block.text}`;
+      const continues = block.section !== undefined && block.section === section && continued.length <= limit;
+      current = continues ? continued : block.text;
     }
     section = block.section;
   }

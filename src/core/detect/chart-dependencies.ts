@@ -33,8 +33,10 @@ export async function addChartDependencies(
         return;
       }
       if (dependencies.remote) into.addRemote();
-      found.push(...dependencies.local);
-      for (const path of dependencies.local) into.addPath(path);
+      for (const path of dependencies.local) {
+        found.push(path);
+        into.addPath(path);
+      }
     }
     for (const one of found.filter((path) => !seen.has(path))) {
       seen.add(one);

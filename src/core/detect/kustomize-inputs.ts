@@ -89,7 +89,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
     const documents = plugin.includes("\n") ? inline(plugin) : tree.hasFile(path) ? await tree.readYaml(path) : [];
     if (documents === undefined) return undefined;
     remote ||= documents.some(namesUrl);
-    texts.push(...documents.flatMap(textsOf));
+    for (const text of documents.flatMap(textsOf)) texts.push(text);
   }
   const named = texts.filter((text) => !text.includes("\n") && !text.includes("://"));
   if (named.some((text) => text.includes("{{"))) return undefined;

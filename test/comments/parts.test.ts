@@ -1,0 +1,37 @@
+import { expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { pack } from "../../src/comments/parts.js";
+
+const LIMIT = 100;
+const section = fc.constantFrom("### Application: `web`", "### Application: `api`", undefined);
+const blocks = fc.array(fc.record({ text: fc.string({ minLength: 1, maxLength: LIMIT }), section }), { maxLength: 12 });
+
+test("a block that fills a comment alone is not pushed over the limit by the heading of its section", () => {
+  const heading = "### Application: `web`";
+  const long = "x".repeat(LIMIT - 5);
+  expect(
+    pack(
+      [
+        { text: heading, section: heading },
+        { text: long, section: heading },
+        { text: "short", section: heading },
+      ],
+      LIMIT,
+    ),
+  ).toEqual([heading, long, `${heading} (continued)\n\nshort`]);
+});
+
+test("no part is longer than the limit, and no block is lost or cut", () => {
+  fc.assert(
+    fc.property(blocks, (given) => {
+      const parts = pack(given, LIMIT);
+      expect(Math.max(0, ...parts.map(({ length }) => length))).toBeLessThanOrEqual(LIMIT);
+      let rest = parts.join("\n\n");
+      for (const { text } of given) {
+        const at = rest.indexOf(text);
+        expect(at).toBeGreaterThanOrEqual(0);
+        rest = rest.slice(at + text.length);
+      }
+    }),
+  );
+});
