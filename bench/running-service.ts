@@ -1,4 +1,5 @@
 import { fork } from "node:child_process";
+import { subscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
@@ -10,11 +11,28 @@ import type { Order, SeenCall, Started } from "./sandbox-process.js";
 
 const SECRET = "bench-webhook-secret";
 
+/** When, by `performance.now()`, webhooks came in, and when the host answered comments, in this process. */
+const webhooks: number[] = [];
+const comments: number[] = [];
+subscribe("http.server.request.start", () => webhooks.push(performance.now()));
+subscribe("undici:request:trailers", (message) => {
+  if (isComment(message)) comments.push(performance.now());
+});
+
+/** Whether the request whose answer has just ended posted a comment (undici's documentation, DiagnosticsChannel). */
+function isComment(message: unknown): boolean {
+  const { request } = message as { readonly request: { readonly method: string; readonly path: string } };
+  return request.method === "POST" && /\/issues\/\d+\/comments$/.test(request.path);
+}
+
 /** The service with default settings, and beside it a process that plays GitHub and Argo CD. */
 export interface RunningService {
   readonly argocdUrl: string;
   readonly argocdToken: string;
-  /** Lets something happen on the code host; the milliseconds that the service took for the event that follows from it. */
+  /**
+   * Lets something happen on the code host and waits until the service has nothing more to do; the milliseconds from the
+   * arrival of the webhook until the host had taken the comment.
+   */
   timed(order: Extract<Order, { readonly name: "open" | "push" }>): Promise<number>;
   /** The calls to Argo CD since it was asked last. */
   calls(): Promise<readonly SeenCall[]>;
@@ -25,8 +43,7 @@ export interface RunningService {
 export async function startRunningService(applications: readonly string[], renderMs: number): Promise<RunningService> {
   const sandbox = startSandboxProcess();
   const started = (await sandbox.ask({ name: "start", applications, renderMs })) as Started;
-  const handled: number[] = [];
-  const log = pino({ level: "info" }, { write: (line: string) => noteDuration(line, handled) });
+  const log = pino({ level: "error" }, process.stderr);
   const service = await startService(configOf(started), log);
   await sandbox.ask({ name: "connect", url: `${service.url}/webhook/hosta`, secret: SECRET });
   const { argocdUrl, argocdToken } = started;
@@ -34,11 +51,11 @@ export async function startRunningService(applications: readonly string[], rende
     argocdUrl,
     argocdToken,
     async timed(order) {
-      handled.length = 0;
+      webhooks.length = comments.length = 0;
       await sandbox.ask(order);
       await service.idle();
-      if (handled.length === 0) throw new Error("the service did nothing");
-      return Math.max(...handled);
+      if (comments.length === 0) throw new Error("the service posted no comment");
+      return Math.max(...comments) - Math.min(...webhooks);
     },
     calls: async () => (await sandbox.ask({ name: "calls" })) as readonly SeenCall[],
     async stop() {
@@ -91,11 +108,4 @@ function configOf({ argocdUrl, argocdToken, githubUrl, githubApiUrl, githubKey }
   const loaded = loadServerConfig([{ name: "svc.yaml", text }], {});
   if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
   return loaded.config;
-}
-
-/** The service says itself how long each event took, from its beginning to the posted comment. */
-function noteDuration(line: string, into: number[]): void {
-  const entry = JSON.parse(line) as { readonly msg?: unknown; readonly ms?: unknown; readonly level?: unknown };
-  if (entry.msg === "event handled" && typeof entry.ms === "number") into.push(entry.ms);
-  if (typeof entry.level === "number" && entry.level >= 50) process.stderr.write(line);
 }

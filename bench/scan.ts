@@ -1,6 +1,6 @@
 /**
  * How long it takes to find out what a push changes in a monorepo, beside a plain `git fetch` and `git diff` of the
- * same push: `tsx bench/scan.ts`.
+ * same push in a bare partial clone: `tsx bench/scan.ts`.
  */
 import { execFile, type ChildProcess } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
@@ -115,7 +115,7 @@ async function scan(change: ChangeRequest): Promise<number> {
 }
 
 const clone = join(work, "clone.git");
-await run("git", ["clone", "--quiet", "--bare", url, clone]);
+await run("git", ["clone", "--quiet", "--bare", "--filter=blob:none", url, clone]);
 
 let known = base;
 /** The same push with the git program, as one would by hand. */

@@ -25,30 +25,48 @@ export interface RenderOrder {
   readonly locked: boolean;
 }
 
+/** Renders both sides of the applications of one plan. */
+export interface RenderLine {
+  /**
+   * Sends the render of the head on its way; the applications are looked at one after the other.
+   * @throws the signal's reason when it is aborted before that.
+   */
+  begin(order: RenderOrder): Promise<void>;
+  /**
+   * Begins the base sides of all that were begun. The promises in the answer never reject; after an abort they are worth
+   * nothing.
+   */
+  finish(): ReadonlyMap<LiveSubject, Promise<RenderedSides>>;
+}
+
 /**
- * Renders both sides of many applications. The answer comes when all renders are on their way, all heads before the
- * first base: Argo CD's repo-server lets renders of one revision run side by side and makes those of another wait. The
- * promises in it never reject; after an abort they are worth nothing. What an earlier plan rendered from the same
- * content stands for the base side, unless a person asked for this plan.
- * @throws the signal's reason when it is aborted before that.
+ * All heads are asked for before the first base: Argo CD's repo-server lets renders of one revision run side by side and
+ * makes those of another wait. What an earlier plan rendered from the same content stands for the base side, unless a
+ * person asked for this plan.
  */
-export async function renderSides(
-  orders: readonly RenderOrder[],
-  context: CommandContext,
-): Promise<ReadonlyMap<LiveSubject, Promise<RenderedSides>>> {
-  if (orders.length === 0) return new Map();
-  const settings = await context.deployer.renderingSettings();
+export function createRenderLine(context: CommandContext): RenderLine {
   const begun: { readonly subject: LiveSubject; readonly sides: Begun }[] = [];
-  for (const [index, order] of orders.entries()) {
-    const prepared = await prepare(order, settings, context);
+  let last: Promise<void> = Promise.resolve();
+
+  async function beginNext(order: RenderOrder): Promise<void> {
+    context.signal.throwIfAborted();
+    const prepared = await prepare(order, await context.deployer.renderingSettings(), context);
     const sides: Begun =
       prepared.kind === "ready" ? { ...prepared, kind: "begun", head: run(prepared.head, context) } : prepared;
     begun.push({ subject: order.subject, sides });
     // The first renders go out while hundreds of other applications are still looked at.
-    if (index % 10 === 0) await setImmediate();
+    if (begun.length % 10 === 1) await setImmediate();
     context.signal.throwIfAborted();
   }
-  return new Map(begun.map(({ subject, sides }) => [subject, finish(sides, context)]));
+
+  return {
+    begin(order) {
+      const mine = last.then(() => beginNext(order));
+      last = mine.catch(() => undefined);
+      return mine;
+    },
+    finish: () => new Map(begun.map(({ subject, sides }) => [subject, finish(sides, context)])),
+  };
 }
 
 interface Task {

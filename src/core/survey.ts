@@ -66,8 +66,14 @@ export interface Side {
   readonly positions: readonly number[];
 }
 
-/** Finds the affected applications and what each would be deployed from. One failing application hides no other. */
-export async function survey(context: CommandContext): Promise<Survey> {
+/**
+ * Finds the affected applications and what each would be deployed from. One failing application hides no other.
+ * `onSubject` is told of each subject as soon as it was looked at, while Argo CD is still asked for the others.
+ */
+export async function survey(
+  context: CommandContext,
+  onSubject: (subject: Subject, detection: Detection) => void = () => undefined,
+): Promise<Survey> {
   const { change, settings, snapshot, deployer, deployments, scanner, signal } = context;
   const [everyApplication, nameOf, records] = await Promise.all([
     deployer.listApplications(signal),
@@ -77,7 +83,13 @@ export async function survey(context: CommandContext): Promise<Survey> {
   const detection = await detect({ change, settings, snapshot, live: everyApplication, nameOf, scanner });
   const affected = withDeployed(detection.applications, records, context);
   const baseTip = await baseTipApplications(affected, records, nameOf, context);
-  const looked = await Promise.all(affected.map((one) => lookAt(one, { everyApplication, records, baseTip, context })));
+  const looked = await Promise.all(
+    affected.map(async (one) => {
+      const subject = await lookAt(one, { everyApplication, records, baseTip, context });
+      if (!("reason" in subject)) onSubject(subject, detection);
+      return subject;
+    }),
+  );
   signal.throwIfAborted();
   return {
     detection,

@@ -9,6 +9,8 @@ const ALWAYS: readonly (readonly [string, string])[] = [
   ["core.hooksPath", "/dev/null"],
   ["gc.auto", "0"],
   ["maintenance.auto", "false"],
+  // Everything here can be fetched again, and a mirror that a power cut damaged is cloned anew: nothing waits for the disk.
+  ["core.fsync", "none"],
 ];
 
 /** Environment for commands that only read the mirror: a missing object is an answer, never fetched. */

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Revision } from "../core/brand.js";
 import type { CloneSource } from "../core/ports.js";
 import { localEnvironment, REMOTE, remoteEnvironment } from "./environment.js";
 import { GitFailure } from "./git-failure.js";
 import { runGitProcess } from "./git-process.js";
+import { MirrorScale, type MirrorSize } from "./mirror-size.js";
 import { ObjectReader } from "./object-reader.js";
 import type { GitObject } from "./object-stream.js";
 import { LOG_FORMAT, parseLog, type LoggedCommit } from "./parse-log.js";
@@ -45,12 +46,14 @@ export class MirrorRepository {
   generation = 0;
 
   readonly #objects: ObjectReader;
+  readonly #scale: MirrorScale;
 
   constructor(
     readonly path: string,
     private readonly limits: MirrorLimits,
   ) {
     this.#objects = new ObjectReader(path, limits.idleMs);
+    this.#scale = new MirrorScale(path);
   }
 
   /** Makes the repository unless it exists; the length of an id tells the kind of its hash. */
@@ -76,22 +79,8 @@ export class MirrorRepository {
     await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
 
-  /** Bytes and number of packs. */
-  async size(): Promise<{ readonly bytes: number; readonly packs: number }> {
-    const folder = join(this.path, "objects", "pack");
-    const names = await readdir(folder).catch(() => []);
-    const sizes = await Promise.all(
-      names.map((name) =>
-        stat(join(folder, name)).then(
-          (file) => file.size,
-          () => 0,
-        ),
-      ),
-    );
-    return {
-      bytes: sizes.reduce((sum, size) => sum + size, 0),
-      packs: names.filter((name) => name.endsWith(".pack")).length,
-    };
+  size(): Promise<MirrorSize> {
+    return this.#scale.weigh();
   }
 
   async hasCommits(ids: readonly Revision[], signal: AbortSignal): Promise<boolean> {

@@ -5,30 +5,26 @@ import type { ApplicationPlan, PlanLock } from "../plan.js";
 import type { Subject } from "../survey.js";
 import type { CommandContext } from "./context.js";
 
-/** Locks the applications for a plan, without its revision. What is not deployed from here is not locked. */
-export async function acquireAll(
-  subjects: readonly Subject[],
+/** Locks an application for a plan, without its revision. What is not deployed from here is not locked. */
+export async function acquireOne(
+  subject: Subject,
   into: Map<ApplicationName, LockAttempt>,
   { locks, change, user, clock }: CommandContext,
 ): Promise<void> {
-  await Promise.all(
-    subjects.map(async (subject) => {
-      const { name, sourceFile } = subject;
-      if (subject.kind === "live" && subject.notDriven !== undefined) {
-        // An earlier head may have left the definition alone and been locked for it.
-        await locks.release(name, change);
-        return;
-      }
-      const request = {
-        application: name,
-        holder: changeRequestRef(change),
-        user: user.login,
-        planRevision: undefined,
-        sourceFile,
-      };
-      into.set(name, await locks.acquire(request, clock.now()));
-    }),
-  );
+  const { name, sourceFile } = subject;
+  if (subject.kind === "live" && subject.notDriven !== undefined) {
+    // An earlier head may have left the definition alone and been locked for it.
+    await locks.release(name, change);
+    return;
+  }
+  const request = {
+    application: name,
+    holder: changeRequestRef(change),
+    user: user.login,
+    planRevision: undefined,
+    sourceFile,
+  };
+  into.set(name, await locks.acquire(request, clock.now()));
 }
 
 /** An aborted plan gives back the locks that it took; those from before it stay. */

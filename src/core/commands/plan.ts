@@ -9,13 +9,14 @@ import { compareRenders, movesCluster } from "../live-diff-mode.js";
 import type { LockAttempt } from "../lock.js";
 import { NO_DIFFERENCE } from "../manifest-diff.js";
 import type { ApplicationPlan, Evaluated, Plan, Unevaluated } from "../plan.js";
-import { renderSides, type RenderedSides } from "../render.js";
+import type { RenderedSides } from "../render.js";
 import type { CommandResult } from "../result.js";
 import { specEqual } from "../spec-equality.js";
 import { survey, type LiveSubject, type Subject } from "../survey.js";
 import { withApplicationSets } from "./application-sets.js";
 import type { CommandContext } from "./context.js";
-import { acquireAll, giveBack, lockOf, releaseOthers, settleLocks } from "./plan-locks.js";
+import { giveBack, lockOf, releaseOthers, settleLocks } from "./plan-locks.js";
+import { createPlanStart } from "./plan-start.js";
 
 type PlanCommand = Extract<Command, { readonly name: "plan" }>;
 
@@ -25,20 +26,25 @@ type PlanCommand = Extract<Command, { readonly name: "plan" }>;
  */
 export async function plan(command: PlanCommand, context: CommandContext): Promise<CommandResult> {
   const { change, settings } = context;
-  const { found, applicationSets } = await withApplicationSets(await survey(context), context);
-  const names = new Set<string>(found.subjects.map(({ name }) => name));
-  const unknown = command.applications.filter((name) => !names.has(name));
-  if (unknown.length > 0) {
-    return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown } };
-  }
   const everything = command.applications.length === 0;
-  const selected = found.subjects.filter(({ name }) => everything || command.applications.includes(name));
-  const refusal = context.automatic ? undefined : await checkLists("plan", namesOf(selected), context);
-  if (refusal !== undefined) return { kind: "refused", refusal };
   const locks = new Map<ApplicationName, LockAttempt>();
+  const start = createPlanStart(locks, context);
   try {
-    await acquireAll(selected, locks, context);
-    const applications = await evaluate(selected, locks, context);
+    const surveyed = await survey(context, (subject, { applicationSets: changedSets }) => {
+      // What may still be refused, or be told otherwise by a set, is begun when that is known.
+      if (context.automatic && everything && changedSets.length === 0) start.begin(subject);
+    });
+    const { found, applicationSets } = await withApplicationSets(surveyed, context);
+    const names = new Set<string>(found.subjects.map(({ name }) => name));
+    const unknown = command.applications.filter((name) => !names.has(name));
+    if (unknown.length > 0) {
+      return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown } };
+    }
+    const selected = found.subjects.filter(({ name }) => everything || command.applications.includes(name));
+    const refusal = context.automatic ? undefined : await checkLists("plan", namesOf(selected), context);
+    if (refusal !== undefined) return { kind: "refused", refusal };
+    for (const subject of selected) start.begin(subject);
+    const applications = await evaluate(selected, { locks, rendered: await start.rendered(), context });
     context.signal.throwIfAborted();
     const settled = await settleLocks(applications, locks, context);
     const left = found.subjects.filter((subject) => !selected.includes(subject)).map(unplanned);
@@ -56,6 +62,8 @@ export async function plan(command: PlanCommand, context: CommandContext): Promi
     context.signal.throwIfAborted();
     return { kind: "planned", plan: result, pruning: settings.prune };
   } catch (error) {
+    // No lock is taken after the answer, and one that is still being taken is given back as well.
+    await start.ended();
     if (context.signal.aborted) await giveBack(locks, context);
     throw error;
   }
@@ -69,15 +77,16 @@ function byName(left: ApplicationPlan, right: ApplicationPlan): number {
   return left.application < right.application ? -1 : left.application > right.application ? 1 : 0;
 }
 
+interface Evaluation {
+  readonly locks: ReadonlyMap<ApplicationName, LockAttempt>;
+  readonly rendered: ReadonlyMap<LiveSubject, Promise<RenderedSides>>;
+  readonly context: CommandContext;
+}
+
 async function evaluate(
   subjects: readonly Subject[],
-  locks: ReadonlyMap<ApplicationName, LockAttempt>,
-  context: CommandContext,
+  { locks, rendered, context }: Evaluation,
 ): Promise<readonly ApplicationPlan[]> {
-  const orders = subjects
-    .filter((subject) => subject.kind === "live")
-    .map((subject) => ({ subject, locked: locks.get(subject.name)?.kind === "acquired" }));
-  const rendered = await renderSides(orders, context);
   return Promise.all(
     subjects.map(async (subject) => {
       const lock = lockOf(locks.get(subject.name));

@@ -8,6 +8,7 @@ import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
 import { addHelmFiles, type HelmReader } from "./helm-inputs.js";
 import { collectInputs, type InputCollector, type InputPart, type InputSet } from "./input-set.js";
 import { addJsonnetInputs } from "./jsonnet-inputs.js";
+import { knownInputs } from "./known-inputs.js";
 import { addKustomizeInputs, hasKustomization } from "./kustomize-inputs.js";
 import { namesUrl } from "./kustomize-remotes.js";
 import { addLinkedInputs, addSubmoduleInputs } from "./linked-inputs.js";
@@ -36,9 +37,11 @@ export async function inputsOf(
   if (positions.length === 0) return [];
   const tree = await openTree(snapshot, revision);
   const sources = sourcesOf(application.spec);
-  return Promise.all(
-    sources.map((source) =>
-      readBy({ source, sources, positions, environment: buildEnvironment(application, source.path) }),
+  return knownInputs(tree.entriesIn(""), application, [sourceTypesOf(application), positions], () =>
+    Promise.all(
+      sources.map((source) =>
+        readBy({ source, sources, positions, environment: buildEnvironment(application, source.path) }),
+      ),
     ),
   );
 
@@ -100,9 +103,11 @@ export async function inputsOf(
 
 /** Argo CD can find out by itself that a plugin renders a source; only the live object tells. */
 function discoveredAsPlugin(application: Application, position: number): boolean {
-  if (!("sourceTypes" in application) || !Array.isArray(application.sourceTypes)) return false;
-  const type: unknown = application.sourceTypes[position - 1];
-  return type === "Plugin";
+  return sourceTypesOf(application)[position - 1] === "Plugin";
+}
+
+function sourceTypesOf(application: Application): readonly unknown[] {
+  return "sourceTypes" in application && Array.isArray(application.sourceTypes) ? application.sourceTypes : [];
 }
 
 const PLUGIN = "a plugin renders it and may read any file";

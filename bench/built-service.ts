@@ -1,0 +1,64 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { stringify } from "yaml";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** A program of its own, and what it printed first that matches. */
+export interface Program {
+  readonly child: ChildProcess;
+  readonly url: string;
+  /** SIGTERM, and what it left is taken away. */
+  stop(): Promise<void>;
+}
+
+/** The built service (`npm run build`) as people start it. */
+export async function startBuiltService(sections: object): Promise<Program> {
+  const folder = await mkdtemp(join(tmpdir(), "svc-bench-"));
+  const file = join(folder, "svc.yaml");
+  await writeFile(file, stringify(sections));
+  const started = await startProgram(["dist/main.js", "-c", file], /"url":"(http[^"]+)"/);
+  return {
+    ...started,
+    async stop() {
+      await started.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts a Node program; `printed` finds its address in what it prints. */
+export async function startProgram(args: readonly string[], printed: RegExp): Promise<Program> {
+  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] });
+  let output = "";
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once("exit", (code) => reject(new Error(`${args.join(" ")} ended with ${String(code)}: ${output}`)));
+    child.stdout.on("data", (chunk: Buffer) => {
+      if (output.length > 100_000) return;
+      output += chunk.toString();
+      const found = printed.exec(output)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+  });
+  return {
+    child,
+    url,
+    async stop() {
+      const ended = once(child, "exit");
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+/** Memory of a process in MiB: now (`VmRSS`) and at its highest (`VmHWM`). proc_pid_status(5) */
+export async function memoryOf(pid: number): Promise<{ readonly now: number; readonly highest: number }> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  const value = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1] ?? Number.NaN);
+  return { now: value("VmRSS") / 1024, highest: value("VmHWM") / 1024 };
+}
