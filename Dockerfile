@@ -1,7 +1,12 @@
 # syntax=docker/dockerfile:1
 
+# The image carries: Node 24 on Debian 12, git (it reads the repositories), CA certificates, tini (it is process 1: hands
+# SIGTERM on and collects what git leaves behind), the built service with its pages, and its production dependencies.
+# It runs as user 1000 and writes to server.data_dir and /tmp alone, so its root can be read-only.
+ARG NODE_IMAGE=node:24-bookworm-slim
+
 # Builds with the development dependencies, which do not reach the image.
-FROM node:20-bookworm-slim AS build
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
@@ -9,29 +14,30 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 RUN npm run build
 
-# Only what runs.
-FROM node:20-bookworm-slim AS dependencies
+FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
+RUN npm ci --omit=dev --no-audit --no-fund
 
-FROM node:20-bookworm-slim
-# git reads the repositories; ca-certificates lets it and Node trust the hosts.
+FROM ${NODE_IMAGE}
+LABEL org.opencontainers.image.title="svc" \
+  org.opencontainers.image.description="Gates Argo CD deployments through GitHub pull requests and GitLab merge requests" \
+  org.opencontainers.image.licenses="Apache-2.0"
 RUN apt-get update \
-  && apt-get install -y --no-install-recommends git ca-certificates \
+  && apt-get install -y --no-install-recommends git ca-certificates tini \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
-COPY package.json ./
+COPY package.json openapi.yaml LICENSE ./
 COPY views ./views
-# Clones live here; mount a volume to keep them over restarts and set server.data_dir to it.
-RUN mkdir -p /data && chown node:node /data
+# For clones; set server.data_dir to it. They can be fetched again, so a volume that goes with the container will do.
+RUN mkdir -p /data && chown 1000:1000 /data
 ENV NODE_ENV=production
-USER node
+# `node` in the base image, as a number: Kubernetes cannot tell by a name that it is not root.
+USER 1000:1000
 EXPOSE 4141
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:4141/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# SIGTERM reaches node itself: it finishes what runs before it ends.
-ENTRYPOINT ["node", "dist/main.js"]
+ENTRYPOINT ["tini", "--", "node", "dist/main.js"]
 CMD ["-c", "/etc/svc/svc.yaml"]

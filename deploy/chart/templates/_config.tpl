@@ -1,0 +1,87 @@
+{{/* svc.yaml as the pods get it: `config` with what the chart decides. */}}
+{{- define "svc.config" -}}
+{{- $config := deepCopy .Values.config -}}
+{{- $server := $config.server | default dict -}}
+{{- if not (hasKey $server "data_dir") -}}
+{{- $_ := set $server "data_dir" "/data" -}}
+{{- end -}}
+{{- if .Values.ingress.enabled -}}
+{{- if not (hasKey $server "base_url") -}}
+{{- $_ := set $server "base_url" (printf "%s://%s" (ternary "https" "http" .Values.ingress.tls) .Values.ingress.host) -}}
+{{- end -}}
+{{- if not (hasKey $server "trust_proxy") -}}
+{{- $_ := set $server "trust_proxy" true -}}
+{{- end -}}
+{{- end -}}
+{{- $_ := set $config "server" $server -}}
+{{- toYaml $config -}}
+{{- end }}
+
+{{- define "svc.port" -}}
+{{- (.Values.config.server | default dict).port | default 4141 | int -}}
+{{- end }}
+
+{{/* Empty when metrics are off. */}}
+{{- define "svc.metricsPort" -}}
+{{- with (.Values.config.server | default dict).metrics_port }}{{ int . }}{{ end -}}
+{{- end }}
+
+{{/* "true" when the processes have a common store. */}}
+{{- define "svc.shared" -}}
+{{- with .Values.config.kvstore }}{{ if or .address .sentinel .cluster }}true{{ end }}{{ end -}}
+{{- end }}
+
+{{- define "svc.replicas" -}}
+{{- $shared := eq (include "svc.shared" .) "true" -}}
+{{- $replicas := ternary 2 1 $shared -}}
+{{- if not (kindIs "invalid" .Values.replicas) -}}
+{{- $replicas = int .Values.replicas -}}
+{{- end -}}
+{{- if and (gt $replicas 1) (not $shared) -}}
+{{- fail (printf "replicas: %d processes need a common store, or two of them deploy over each other; set config.kvstore.address (Redis), or replicas to 1" $replicas) -}}
+{{- end -}}
+{{- $replicas -}}
+{{- end }}
+
+{{/* server.shutdown_grace in whole seconds. */}}
+{{- define "svc.shutdownSeconds" -}}
+{{- $grace := (.Values.config.server | default dict).shutdown_grace | default "25s" -}}
+{{- if not (regexMatch "^([0-9]+(ms|s|m|h))+$" $grace) -}}
+{{- fail "config.server.shutdown_grace: write the duration here, such as 25s or 1m30s; the pod's own grace time follows it" -}}
+{{- end -}}
+{{- $units := dict "ms" 1 "s" 1000 "m" 60000 "h" 3600000 -}}
+{{- $total := 0 -}}
+{{- range regexFindAll "[0-9]+(ms|s|m|h)" $grace -1 -}}
+{{- $total = add $total (mul (regexFind "[0-9]+" .) (get $units (regexFind "[a-z]+" .))) -}}
+{{- end -}}
+{{- div (add $total 999) 1000 -}}
+{{- end }}
+
+{{/* The ports behind all addresses of `config`, as a list in JSON. */}}
+{{- define "svc.urlPorts" -}}
+{{- $config := .Values.config -}}
+{{- $auth := $config.auth | default dict -}}
+{{- $hosta := $config.hosta | default dict -}}
+{{- $hostb := $config.hostb | default dict -}}
+{{- $urls := list $config.deployer.server_url $hosta.api_url $hosta.web_url $hostb.url -}}
+{{- $urls = concat $urls (list ($auth.hostb | default dict).url ($auth.oidc | default dict).issuer_url) -}}
+{{- $ports := list 443 -}}
+{{- range compact $urls -}}
+{{- $url := urlParse . -}}
+{{- $port := regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) -}}
+{{- $ports = append $ports (int ($port | default (ternary "80" "443" (eq $url.scheme "http")))) -}}
+{{- end -}}
+{{- uniq $ports | toJson -}}
+{{- end }}
+
+{{/* The ports behind all addresses of Redis, as a list in JSON. Sentinels name a master whose port only they know. */}}
+{{- define "svc.storePorts" -}}
+{{- $store := .Values.config.kvstore | default dict -}}
+{{- $ports := list -}}
+{{- if $store.sentinel }}{{ $ports = append $ports 6379 }}{{ end -}}
+{{- $addresses := concat (list $store.address) (($store.sentinel | default dict).addresses | default list) (($store.cluster | default dict).addresses | default list) -}}
+{{- range compact $addresses -}}
+{{- $ports = append $ports (int (regexFind "[0-9]+$" (regexFind ":[0-9]+$" .) | default "6379")) -}}
+{{- end -}}
+{{- uniq $ports | toJson -}}
+{{- end }}

@@ -1,0 +1,171 @@
+/** Values of one rendering of the chart. */
+export type ChartValues = Readonly<Record<string, unknown>>;
+
+const image = { repository: "registry.example.org/svc" };
+const deployer = { server_url: "https://argocd.example.org", token: "${ARGOCD_TOKEN}" };
+const github = {
+  app_id: 1_234_567,
+  private_key: "${GITHUB_APP_PRIVATE_KEY}",
+  webhook_secret: "${GITHUB_WEBHOOK_SECRET}",
+};
+const gitlab = { url: "https://gitlab.example.org:8443", token: "${GITLAB_TOKEN}", webhook_secret: "${GITLAB_SECRET}" };
+const redis = { address: "redis.example.org:6380", password: "${REDIS_PASSWORD}" };
+
+/** The least that can be installed: one process, no Redis, no ingress. */
+export const SINGLE: ChartValues = { image, existingSecret: "svc", config: { deployer, hosta: github } };
+
+/** Two processes with Redis behind an ingress, as the installation guide has it. */
+export const WITH_REDIS: ChartValues = {
+  ...SINGLE,
+  config: { deployer, kvstore: redis, hosta: github },
+  ingress: { enabled: true, className: "nginx", host: "svc.example.org", tlsSecret: "svc-tls" },
+};
+
+/** Every value set, every optional object made. */
+export const EVERYTHING: ChartValues = {
+  image: {
+    ...image,
+    digest: `sha256:${"0123456789abcdef".repeat(4)}`,
+    pullPolicy: "Always",
+    pullSecrets: ["registry"],
+  },
+  fullnameOverride: "gate",
+  replicas: 3,
+  config: {
+    server: { port: 8080, metrics_port: 9090, shutdown_grace: "1m30s", log_level: "warn" },
+    kvstore: {
+      address: "redis.example.org:6380",
+      password: "${REDIS_PASSWORD}",
+      tls: true,
+      ca_file: "/etc/svc-files/ca",
+    },
+    deployer,
+    hosta: { ...github, private_key: "/etc/svc-files/key" },
+    hostb: gitlab,
+    defaults: { require_approval: true, allowed_repos: ["acme/*"] },
+    auth: {
+      enabled: false,
+      session_secret: "${SESSION_SECRET}",
+      oidc: {
+        name: "Login",
+        issuer_url: "http://id.example.org:8180/realms/acme",
+        client_id: "svc",
+        client_secret: "${OIDC_SECRET}",
+      },
+      basic: { users: [{ username: "ana", password: "${ANA_PASSWORD}", role: "admin" }] },
+    },
+    application_repositories: [{ application: "shop-*", repositories: ["acme/shop"] }],
+  },
+  existingSecret: "svc-secrets",
+  filesSecret: "svc-files",
+  trustedCertificates: { configMap: "company-ca", key: "bundle.pem", git: true },
+  env: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://otel.example.org:4318" },
+  secretEnv: ["OTEL_EXPORTER_OTLP_HEADERS"],
+  service: { type: "NodePort", port: 8080, annotations: { "example.org/a": "b" } },
+  ingress: {
+    enabled: true,
+    className: "nginx",
+    host: "svc.example.org",
+    paths: ["/webhook/"],
+    annotations: { "nginx.ingress.kubernetes.io/proxy-body-size": "25m" },
+    tlsSecret: "svc-tls",
+  },
+  resources: { requests: { cpu: "250m", memory: "512Mi" }, limits: { cpu: 2, memory: "2Gi" } },
+  serviceAccount: { create: true, name: "gatekeeper" },
+  podAnnotations: { "example.org/a": "b" },
+  podLabels: { "example.org/team": "platform" },
+  nodeSelector: { "kubernetes.io/os": "linux" },
+  tolerations: [{ key: "spot", operator: "Exists", effect: "NoSchedule" }],
+  affinity: { nodeAffinity: {} },
+  priorityClassName: "high",
+  podDisruptionBudget: { maxUnavailable: "50%" },
+  networkPolicy: { enabled: true, extraEgress: [{ ports: [{ port: 4318, protocol: "TCP" }] }] },
+  serviceMonitor: { enabled: true, labels: { release: "prometheus" } },
+  prometheusRule: { enabled: true, labels: { release: "prometheus" } },
+};
+
+/** Renderings that have to come out right, by what they show. */
+export const GOOD_VALUES: readonly (readonly [string, ChartValues])[] = [
+  ["one process without Redis", SINGLE],
+  ["Redis and an ingress", WITH_REDIS],
+  ["everything on", EVERYTHING],
+  ["no ingress", { ...WITH_REDIS, ingress: { enabled: false } }],
+  ["an ingress without TLS", { ...WITH_REDIS, ingress: { enabled: true, host: "svc.example.org", tls: false } }],
+  ["a Secret that the chart makes", { ...SINGLE, existingSecret: "", secret: secretsOf(SINGLE) }],
+  ["Redis with one process", { ...WITH_REDIS, replicas: 1 }],
+  ["switched off", { ...WITH_REDIS, replicas: 0 }],
+  ["GitLab alone", { ...SINGLE, config: { deployer, hostb: gitlab } }],
+  [
+    "everything optional off",
+    {
+      ...WITH_REDIS,
+      serviceAccount: { create: false },
+      topologySpread: { enabled: false },
+      podDisruptionBudget: { enabled: false },
+    },
+  ],
+  ["a network policy that names no namespace", { ...WITH_REDIS, networkPolicy: openPolicy() }],
+];
+
+/** Values that have to be refused, and a part of the sentence that says why. */
+export const BAD_VALUES: readonly (readonly [string, ChartValues, RegExp])[] = [
+  ["an unknown key", { ...SINGLE, replicaCount: 2 }, /replicaCount/],
+  ["an unknown key further in", { ...SINGLE, ingress: { hostname: "a" } }, /hostname/],
+  ["an unknown section of svc.yaml", { ...SINGLE, config: { deployer, hosta: github, kvstroe: redis } }, /kvstroe/],
+  ["a wrong type", { ...SINGLE, networkPolicy: { enabled: "yes" } }, /networkPolicy\/enabled/],
+  ["no image", { ...SINGLE, image: {} }, /image\.repository: name the registry/],
+  ["no host", { ...SINGLE, config: { deployer } }, /hosta/],
+  ["no Argo CD", { ...SINGLE, config: { hosta: github } }, /deployer/],
+  ["a port that is none", { ...SINGLE, config: { server: { port: 70_000 }, deployer, hosta: github } }, /server\/port/],
+  [
+    "a folder that cannot be written",
+    { ...SINGLE, config: { server: { data_dir: "/var/lib/svc" }, deployer, hosta: github } },
+    /data_dir/,
+  ],
+  ["two processes without Redis", { ...SINGLE, replicas: 2 }, /replicas: 2 processes need a common store/],
+  [
+    "a secret in config",
+    { ...SINGLE, config: { deployer: { ...deployer, token: "plain-secret" }, hosta: github } },
+    /config\.deployer\.token: write \$\{NAME\} here/,
+  ],
+  [
+    "a private key in config",
+    { ...SINGLE, config: { deployer, hosta: { ...github, private_key: "-----BEGIN plain-secret" } } },
+    /config\.hosta\.private_key: write/,
+  ],
+  [
+    "a user's password in config",
+    {
+      ...SINGLE,
+      config: { deployer, hosta: github, auth: { basic: { users: [{ username: "a", password: "plain-secret" }] } } },
+    },
+    /config\.auth\.basic\.users\[0\]\.password: write/,
+  ],
+  ["no Secret", { ...SINGLE, existingSecret: "" }, /secret\.ARGOCD_TOKEN: config uses \$\{ARGOCD_TOKEN\}/],
+  ["two Secrets", { ...SINGLE, secret: secretsOf(SINGLE) }, /secret: existingSecret is set as well/],
+  ["an ingress without a name", { ...SINGLE, ingress: { enabled: true } }, /ingress\.host/],
+  [
+    "a ServiceMonitor without metrics",
+    { ...SINGLE, serviceMonitor: { enabled: true } },
+    /set config\.server\.metrics_port/,
+  ],
+  ["rules without metrics", { ...SINGLE, prometheusRule: { enabled: true } }, /set config\.server\.metrics_port/],
+  [
+    "a label that the selectors need",
+    { ...SINGLE, podLabels: { "app.kubernetes.io/name": "a" } },
+    /podLabels|propertyName/,
+  ],
+  ["a variable that is none", { ...SINGLE, env: { "A-B": "1" } }, /invalid propertyName 'A-B'/],
+];
+
+/** A value for every `${NAME}` that the values name. */
+export function secretsOf(values: ChartValues): Readonly<Record<string, string>> {
+  const names = [...JSON.stringify(values).matchAll(/\$\{(\w+)\}/g)].map(([, name = ""]) => name);
+  return Object.fromEntries(names.map((name) => [name, `the value of ${name} `.repeat(3).trim()]));
+}
+
+function openPolicy(): ChartValues {
+  // Helm merges maps, so that a default label goes away only by null.
+  const none = { "kubernetes.io/metadata.name": null };
+  return { enabled: true, ingressNamespace: none, monitoringNamespace: none, argocdNamespace: none };
+}
