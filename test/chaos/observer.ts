@@ -1,0 +1,158 @@
+import { Redis } from "ioredis";
+import type { Exchange } from "../../sandbox/argocd/exchanges.js";
+import type { Forge } from "../../sandbox/forge.js";
+import type { SandboxWorld } from "../../sandbox/world.js";
+import { LOCK_KEY_PREFIX, SYNC_INFO_CHANGE_REQUEST, SYNC_INFO_RUN, type HostId } from "../../src/names.js";
+
+export const REPOSITORY = "acme/deploy";
+
+/** A change request of the story. */
+export interface Place {
+  readonly host: HostId;
+  readonly number: number;
+}
+
+export function placeKey({ host, number }: Place): string {
+  return `${host}/${REPOSITORY}/${number}`;
+}
+
+/** What the service was told of a change request, at the moment when it asked. */
+interface Read {
+  readonly at: number;
+  readonly head: string;
+  readonly approved: boolean;
+}
+
+/** A sync that Argo CD took. */
+export interface SeenSync {
+  readonly at: number;
+  readonly application: string;
+  readonly run: string;
+  /** Key of the change request for which it was asked. */
+  readonly change: string;
+  /** Empty: the target revision, as a rollback does. */
+  readonly revision: string;
+  /** Key of the change request that held the lock when the sync came; undefined: nobody; "unknown": Redis was away. */
+  readonly holder: string | undefined;
+  /** What was read last of the change request before. */
+  readonly read: Read | undefined;
+  /** Calls that wrote to the application between that reading and the sync. */
+  readonly between: readonly string[];
+}
+
+/** Looks at everything that reaches the outside world, in the order in which it does. */
+export class Observer {
+  readonly syncs: SeenSync[] = [];
+  /** Heads that were approved, by change request and commit. */
+  readonly #approved = new Set<string>();
+  readonly #reads = new Map<string, Read>();
+  readonly #writes: { readonly at: number; readonly application: string; readonly call: string }[] = [];
+  readonly #holders = new Map<string, string | undefined>();
+  readonly #redis: Redis;
+  #clock = 0;
+
+  constructor({ github, gitlab, argocd }: SandboxWorld, redisPort: number) {
+    this.#redis = new Redis({
+      host: "127.0.0.1",
+      port: redisPort,
+      maxRetriesPerRequest: 0,
+      enableOfflineQueue: false,
+      retryStrategy: () => 50,
+    });
+    this.#redis.on("error", () => undefined);
+    this.#watch("hosta", github);
+    this.#watch("hostb", gitlab);
+    argocd.faults.add({
+      method: "POST",
+      path: /\/applications\/[^/]+\/sync$/,
+      fault: { kind: "meanwhile", act: (path) => this.#noteHolder(path.split("/").at(-2) ?? "") },
+    });
+    argocd.onExchange((exchange) => this.#noteExchange(exchange));
+  }
+
+  approved(place: Place, head: string): void {
+    this.#approved.add(`${placeKey(place)} ${head}`);
+  }
+
+  isApproved(place: Place, head: string): boolean {
+    return this.#approved.has(`${placeKey(place)} ${head}`);
+  }
+
+  /** Locks in Redis: application and key of its holder. */
+  async locks(): Promise<ReadonlyMap<string, string>> {
+    const keys = await this.#redis.keys(`${LOCK_KEY_PREFIX}*`);
+    const entries = await Promise.all(keys.map(async (key) => [key, holderOf(await this.#redis.get(key))] as const));
+    return new Map(entries.map(([key, holder]) => [key.slice(LOCK_KEY_PREFIX.length), holder ?? ""]));
+  }
+
+  /** Straight to the server, past every proxy. */
+  get redis(): Redis {
+    return this.#redis;
+  }
+
+  stop(): void {
+    this.#redis.disconnect();
+  }
+
+  #watch(host: HostId, forge: Forge | undefined): void {
+    forge?.faults.add({
+      method: "GET",
+      path: /\/(?:pulls|merge_requests)\/\d+$/,
+      fault: {
+        kind: "meanwhile",
+        act: (path) => {
+          const place = { host, number: Number(path.split("/").at(-1)) };
+          const head = forge.changeRequest(REPOSITORY, place.number).headRevision;
+          const approved = this.isApproved(place, head);
+          this.#reads.set(placeKey(place), { at: this.#tick(), head, approved });
+        },
+      },
+    });
+  }
+
+  async #noteHolder(application: string): Promise<void> {
+    const record = await this.#redis.get(LOCK_KEY_PREFIX + application).catch(() => "unknown" as const);
+    this.#holders.set(application, record === "unknown" ? record : holderOf(record));
+  }
+
+  #noteExchange({ method, path, requestBody, status }: Exchange): void {
+    const at = this.#tick();
+    const application = /^\/api\/v1\/applications\/([^/]+)/.exec(path)?.[1];
+    if (application === undefined || method === "GET") return;
+    if (!path.endsWith("/sync")) {
+      this.#writes.push({ at, application, call: `${method} ${path}` });
+      return;
+    }
+    if (status !== 200) return;
+    const body = JSON.parse(requestBody) as {
+      readonly revision?: string;
+      readonly infos: readonly { readonly name: string; readonly value: string }[];
+    };
+    const info = (wanted: string): string => body.infos.find(({ name }) => name === wanted)?.value ?? "";
+    const change = info(SYNC_INFO_CHANGE_REQUEST);
+    const read = this.#reads.get(change);
+    this.syncs.push({
+      at,
+      application,
+      run: info(SYNC_INFO_RUN),
+      change,
+      revision: body.revision ?? "",
+      holder: this.#holders.get(application),
+      read,
+      between: this.#writes
+        .filter((write) => write.application === application && write.at > (read?.at ?? 0))
+        .map(({ call }) => call),
+    });
+  }
+
+  #tick(): number {
+    this.#clock += 1;
+    return this.#clock;
+  }
+}
+
+function holderOf(record: string | null): string | undefined {
+  if (record === null) return undefined;
+  const { host, repository, pr_number } = JSON.parse(record) as Readonly<Record<string, string | number>>;
+  return `${String(host)}/${String(repository)}/${String(pr_number)}`;
+}

@@ -1,0 +1,87 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+
+/** What happens to the bytes between two sides. */
+export interface Weather {
+  /** Milliseconds that each piece waits on its way. */
+  readonly delayMs: number;
+  /** New connections are refused. */
+  readonly closed: boolean;
+}
+
+const FAIR: Weather = { delayMs: 0, closed: false };
+
+/** A TCP proxy on loopback that can be slow, cut, reset, and that forgets what a dead client had on the way. */
+export class TcpProxy {
+  weather: Weather = FAIR;
+  readonly #pairs = new Set<readonly [Socket, Socket]>();
+  readonly #server: Server;
+
+  private constructor(private readonly targetPort: number) {
+    this.#server = createServer((client) => this.#join(client));
+  }
+
+  static async start(targetPort: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(targetPort);
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Ends every connection at once; what is on its way is lost. `reset`: with RST instead of FIN. */
+  cut(reset = false): void {
+    for (const pair of this.#pairs) {
+      for (const socket of pair) {
+        if (reset) socket.resetAndDestroy();
+        else socket.destroy();
+      }
+    }
+  }
+
+  clear(): void {
+    this.weather = FAIR;
+  }
+
+  async stop(): Promise<void> {
+    this.cut();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+
+  #join(client: Socket): void {
+    if (this.weather.closed) {
+      client.resetAndDestroy();
+      return;
+    }
+    const target = connect(this.targetPort, "127.0.0.1");
+    const pair = [client, target] as const;
+    this.#pairs.add(pair);
+    for (const [from, to] of [pair, [target, client] as const]) {
+      from.setNoDelay(true);
+      from.on("data", (chunk: Buffer) => this.#pass(chunk, to));
+      from.once("end", () => this.#later(() => to.end()));
+      from.on("error", () => undefined); // its close tells
+      from.once("close", () => {
+        // A client that is gone takes with it what it sent and what has not arrived.
+        to.destroy();
+        this.#pairs.delete(pair);
+      });
+    }
+  }
+
+  #pass(chunk: Buffer, to: Socket): void {
+    this.#later(() => {
+      if (!to.destroyed) to.write(chunk);
+    });
+  }
+
+  /** In order: timers of one length fire in the order in which they were set. */
+  #later(act: () => void): void {
+    if (this.weather.delayMs === 0) act();
+    else setTimeout(act, this.weather.delayMs);
+  }
+}
