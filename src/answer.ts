@@ -3,6 +3,7 @@ import { publish, publishPlan } from "./comments/publish.js";
 import { renderMergeRefusal, renderResult } from "./comments/render.js";
 import { settledText } from "./comments/settled.js";
 import { auditFactsOfMerge } from "./core/audit-facts.js";
+import { changePagePath } from "./core/change-page.js";
 import type { ChangeRequest } from "./core/change-request.js";
 import { safeMessage } from "./core/errors.js";
 import type { MergeOutcome } from "./core/ports.js";
@@ -20,7 +21,7 @@ export async function answer(
   /** The progress comment that the answer takes the place of. */
   into?: string,
 ): Promise<void> {
-  const rendered = renderResult(result, change);
+  const rendered = renderResult(result, change, changePageUrl(change, run.config));
   const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled));
   switch (result.kind) {
     case "planned": {
@@ -60,6 +61,11 @@ export async function answer(
   }
 }
 
+/** Where people read the whole plan; without a login the page shows no diff, and without a base URL it has no address. */
+function changePageUrl(change: ChangeRequest, { server, auth }: Run["config"]): string | undefined {
+  return server.baseUrl === undefined || !auth.enabled ? undefined : server.baseUrl + changePagePath(change);
+}
+
 /** The limit of a comment leaves room for it. */
 function withNote(parts: readonly string[], note: string): readonly string[] {
   return parts.map((part, index) => (index === parts.length - 1 ? `${part}\n\n${note}` : part));
@@ -73,6 +79,8 @@ function shortReason({ reason }: Refusal): string {
 
 async function merge(asked: Asked, { merge: intent }: SyncedResult, change: ChangeRequest, run: Run): Promise<void> {
   if (intent === undefined) return;
+  // By the attempt of this run that was cut off.
+  if (run.ticket.again && change.state === "merged") return;
   const merged = await run.host.merge(change, intent).catch((error: unknown): MergeOutcome => {
     run.log.error({ err: error }, "the merge broke");
     return { kind: "refused", reason: safeMessage(error) };

@@ -1,6 +1,6 @@
 import type { ChangeRequest } from "./core/change-request.js";
-import { HeadMoved, safeMessage, StoreUnavailable } from "./core/errors.js";
-import type { StopReason } from "./core/ports.js";
+import { HeadMoved, LeaseLost, safeMessage, StoreUnavailable } from "./core/errors.js";
+import type { StopReason } from "./core/event-queue.js";
 import type { Refusal } from "./core/result.js";
 import { Stopped } from "./core/stop.js";
 import { loadSettings } from "./load-settings.js";
@@ -15,6 +15,7 @@ export async function refusalFor(
   run: Run,
 ): Promise<Refusal | undefined> {
   const { signal, log } = run;
+  if (error instanceof LeaseLost) return undefined;
   if (signal.aborted && signal.reason instanceof Stopped) {
     log.info({ reason: signal.reason.reason }, "command stopped");
     return refusalForStop(signal.reason.reason, asked, change, run);
@@ -34,7 +35,7 @@ async function refusalForStop(
   change: ChangeRequest | undefined,
   run: Run,
 ): Promise<Refusal | undefined> {
-  if (asked.by === undefined) return undefined;
+  if (asked.by === undefined || reason === "handed-back") return undefined;
   if (reason === "shutdown") return { reason: "failure", message: "svc was restarted before the command had begun" };
   if (asked.command !== "not-a-command" && asked.command.name === "sync") {
     return reason === "pushed" ? { reason: "head-moved" } : { reason: "closed", state: "closed" };

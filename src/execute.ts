@@ -1,14 +1,15 @@
 import { auditClose } from "./audit-run.js";
+import { commandContext } from "./command-context.js";
 import type { Settings } from "./config/settings.js";
 import type { ChangeRequest } from "./core/change-request.js";
 import { close } from "./core/commands/close.js";
-import type { CommandContext } from "./core/commands/context.js";
 import { runCommand } from "./core/commands/index.js";
 import type { TellProgress } from "./core/progress.js";
 import type { CommandResult } from "./core/result.js";
 import type { Settled } from "./core/settle-records.js";
 import { openChange } from "./open-change.js";
 import { mayNot, plansByItself } from "./permitted.js";
+import { resumeRun } from "./resume-run.js";
 import type { Asked, Run } from "./run.js";
 import { settleEarlier } from "./settle-earlier.js";
 import { wasWrittenBeforePlan } from "./written-before-plan.js";
@@ -20,18 +21,29 @@ export interface Executed {
   readonly settings: Settings | undefined;
   /** Earlier syncs whose end was looked up before. */
   readonly settled: readonly Settled[];
+  /** An earlier attempt of the run wrote it down, before it was cut off. */
+  readonly noted?: boolean;
 }
 
-/** Why nothing was run and nothing is to be said: an event that plans nothing by itself, or a person who was told before. */
-export type Silence = "not-planned" | "told-before" | "closed-meanwhile";
+/**
+ * Why nothing was run and nothing is to be said: an event that plans nothing by itself, a person who was told before, or
+ * a run that had told its end before it was cut off.
+ */
+export type Silence = "not-planned" | "told-before" | "closed-meanwhile" | "answered-before";
 
 /** Asks whether the command is allowed, reads the settings and runs it. */
 export async function execute(
-  { command, by, commentId }: Asked,
+  asked: Asked,
   change: ChangeRequest,
   run: Run,
   progress: TellProgress,
 ): Promise<Executed | Silence> {
+  const { command, by, commentId } = asked;
+  if (run.ticket.again) {
+    const resumed = await resumeRun(asked, change, run, progress);
+    if (resumed === "answered-before") return resumed;
+    if (resumed !== undefined) return { ...resumed, settled: [] };
+  }
   if (command === "not-a-command") return refusedBefore({ reason: "not-a-command" });
   if (by === undefined && !plansByItself(change, run.config)) return "not-planned";
   const refusal = by === undefined ? undefined : await mayNot(command, by, change, run);
@@ -40,8 +52,7 @@ export async function execute(
   if (command.name === "help") return { result: { kind: "help" }, settings: undefined, settled: [] };
   await run.locks.ping();
   const settled = await settleEarlier(change, run);
-  const reload = (fresh: ChangeRequest) => openChange(fresh, run);
-  const { settings, problems, snapshot } = await reload(change);
+  const { settings, problems, snapshot } = await openChange(change, run);
   if (by === undefined && !settings.autoplan) return "not-planned";
   if (problems.length > 0 && (command.name === "plan" || command.name === "sync")) {
     return { result: { kind: "refused", refusal: { reason: "repository-file", problems } }, settings, settled };
@@ -49,10 +60,7 @@ export async function execute(
   if (command.name === "sync" && (await wasWrittenBeforePlan(commentId, change, run.host))) {
     return { result: { kind: "refused", refusal: { reason: "plan-unseen" } }, settings, settled };
   }
-  const user = by ?? change.author ?? { id: "", login: "ghost", bot: false };
-  const automatic = by === undefined;
-  const context: CommandContext = { ...run, change, settings, snapshot, reload, user, automatic, progress };
-  const result = await runCommand(command, context);
+  const result = await runCommand(command, commandContext(by, change, { settings, snapshot }, { run, progress }));
   const ended = await endIfClosed(change, run);
   if (ended === undefined || result.kind !== "planned") return { result, settings, settled };
   return by === undefined ? "closed-meanwhile" : refusedBefore({ reason: "closed", state: ended });

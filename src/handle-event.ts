@@ -10,31 +10,40 @@ import type { ServerConfig } from "./config/server-config.js";
 import { auditFactsOf, type AuditFacts } from "./core/audit-facts.js";
 import { changeRequestKey, type ChangeRequest } from "./core/change-request.js";
 import { close } from "./core/commands/close.js";
-import { HeadMoved } from "./core/errors.js";
+import { HeadMoved, StoreUnavailable } from "./core/errors.js";
+import type { RunEnd, RunTicket } from "./core/event-queue.js";
 import type { HostEvent } from "./core/event.js";
 import { parseComment } from "./core/parse-command.js";
+import type { TellProgress } from "./core/progress.js";
 import type { CommandResult } from "./core/result.js";
+import type { RunNotes } from "./core/run-notes.js";
+import { tellLive, type LiveTeller } from "./core/tell-live.js";
 import { execute, type Executed, type Silence } from "./execute.js";
+import { fenced } from "./fenced-ports.js";
 import { plansByItself } from "./permitted.js";
+import { NotResumed } from "./resume-run.js";
 import type { Asked, Dependencies, Run } from "./run.js";
 import { lookAgain } from "./settle-earlier.js";
 import { showDetected } from "./show-detected.js";
 import { showStatus } from "./show-status.js";
 
 /** The only place that runs commands, comments and merges. Never throws: what went wrong is answered and logged. */
-export async function handleEvent(event: HostEvent, deps: Dependencies, signal: AbortSignal): Promise<void> {
+export async function handleEvent(event: HostEvent, deps: Dependencies, ticket: RunTicket): Promise<RunEnd> {
   const host = deps.hosts[event.change.host];
-  if (host === undefined || !isAllowed(event, deps.config)) return;
+  if (host === undefined || !isAllowed(event, deps.config)) return "done";
   const started = deps.clock.now().getTime();
-  const run = deps.newRun();
+  const run = deps.newRun(event.delivery);
   const log = deps.log.child({ delivery: event.delivery, change: changeRequestKey(event.change), run });
   try {
-    const outcome = await handle(event, { ...deps, host, signal, run, log, delivery: event.delivery });
+    const given = { ...deps, host, ticket, signal: ticket.signal, run, log, delivery: event.delivery };
+    const outcome = await handle(event, fenced(given));
     if (outcome !== undefined) {
       log.info({ event: event.kind, outcome, ms: deps.clock.now().getTime() - started }, "event handled");
     }
+    return outcome === STOPPED ? "stopped" : "done";
   } catch (error) {
     log.error({ event: event.kind, err: error, ms: deps.clock.now().getTime() - started }, "event failed");
+    return "failed";
   }
 }
 
@@ -130,6 +139,7 @@ async function obey(
   const began = run.clock.now();
   let change: ChangeRequest | undefined;
   let progress: ReturnType<typeof progressOf>;
+  let live: LiveTeller | undefined;
   let ended: CommandResult | undefined;
   try {
     change = await run.host.getChangeRequest(event.change, run.signal);
@@ -137,7 +147,11 @@ async function obey(
       await showStatus(change, { kind: "planning", host: change.host }, run);
     }
     progress = progressOf(asked, change, began, run);
-    const tell = progress?.tell ?? (() => undefined);
+    live = liveOf(asked, change, began, run);
+    const tell: TellProgress = (application, phase) => {
+      progress?.tell(application, phase);
+      live?.tell(application, phase);
+    };
     const executed = await execute(asked, change, run, tell).catch(
       async (error: unknown): Promise<Executed | Silence> => {
         if (!(error instanceof HeadMoved)) throw error;
@@ -147,6 +161,7 @@ async function obey(
     );
     if (typeof executed === "string") {
       if (executed === "not-planned") await showDetected(change, run);
+      if (executed === "answered-before" && asked.by === undefined) await showStatus(change, ANSWERED_BEFORE, run);
       if (executed === "told-before") await auditRun(TOLD_BEFORE, { change, asked }, run);
       return undefined;
     }
@@ -154,13 +169,14 @@ async function obey(
     if (result.kind === "planned") throwIfStopped(run.signal);
     onResult(result);
     ended = result;
-    await auditRun(auditFactsOf(result), { change, asked }, run);
+    if (result.kind !== "planned" && executed.noted !== true) await note(result, run);
+    if (executed.noted !== true) await auditRun(auditFactsOf(result), { change, asked }, run);
     await answer(asked, executed, change, run, await progress?.end());
     return outcomeOf(result);
   } catch (error) {
     const into = await progress?.end();
     // It was deployed: that the answer could not be posted is no failure of the command, and saying so would be wrong.
-    if (ended?.kind === "synced" || ended?.kind === "rolled-back") throw error;
+    if (ended?.kind === "synced" || ended?.kind === "rolled-back" || error instanceof NotResumed) throw error;
     const refusal = await refusalFor(error, asked, change, run);
     if (refusal === undefined) return STOPPED;
     const result = { kind: "refused", refusal } as const;
@@ -174,6 +190,21 @@ async function obey(
       into,
     );
     return refusal.reason;
+  } finally {
+    live?.end();
+  }
+}
+
+/** Only a refusal is told without a plan. */
+const ANSWERED_BEFORE = { kind: "plan-failed", reason: "see the comment" } as const;
+
+/** For the run that goes on if this one is cut off before it has answered. */
+async function note(result: NonNullable<RunNotes["result"]>, { ticket, log }: Run): Promise<void> {
+  try {
+    await ticket.journal.write({ result });
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    log.warn({ err: error }, "the result could not be written down before its answer");
   }
 }
 
@@ -185,6 +216,12 @@ function progressOf({ command, by }: Asked, change: ChangeRequest, began: Date, 
   if (by === undefined || command === "not-a-command") return undefined;
   if (command.name !== "sync" && command.name !== "rollback") return undefined;
   return createProgressComment({ ...run, change, command: command.name, began });
+}
+
+/** For the change request's page: plans too, which tell it only that they run. */
+function liveOf({ command }: Asked, change: ChangeRequest, began: Date, run: Run): LiveTeller | undefined {
+  if (command === "not-a-command" || command.name === "help" || command.name === "unlock") return undefined;
+  return tellLive({ change, run: run.run, command: command.name, began }, run.live);
 }
 
 /** A push or a close stops a plan, and a sync that has not begun to deploy; everything else runs to its end. */

@@ -1,14 +1,15 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { checkFiles } from "./config/check.js";
 import { parseCommandLine, USAGE } from "./config/command-line.js";
 import { loadServerFiles } from "./config/files.js";
 import { describeProblem } from "./config/problem.js";
 import { loadServerConfig } from "./config/server.js";
-import { unavailableSettings } from "./config/unavailable.js";
+import { readVersion } from "./config/version.js";
+import type { Log } from "./core/log.js";
 import { createLogger } from "./log.js";
 import { SERVICE } from "./names.js";
+import type { Tracing } from "./tracing/start-tracing.js";
 
 /** Runs the program; resolves with the exit code, or with undefined while the service runs. */
 async function main(argv: readonly string[]): Promise<number | undefined> {
@@ -18,7 +19,7 @@ async function main(argv: readonly string[]): Promise<number | undefined> {
       print(USAGE);
       return 0;
     case "version":
-      print(`${SERVICE} ${version()}`);
+      print(`${SERVICE} ${readVersion()}`);
       return 0;
     case "invalid":
       complain([commandLine.message, "", USAGE]);
@@ -44,23 +45,20 @@ async function run(files: Parameters<typeof loadServerConfig>[0]): Promise<numbe
     complain(["the configuration is not valid:", ...loaded.problems.map(describeProblem)]);
     return 1;
   }
-  const unavailable = unavailableSettings(loaded.config);
-  if (unavailable.length > 0) {
-    complain(unavailable);
-    return 1;
-  }
   // Loaded here, so that checking files does not wait for everything that the service is made of.
   const { startService } = await import("./service.js");
   const log = createLogger(loaded.config.server.logLevel, { terminal: process.stdout.isTTY });
   for (const warning of loaded.warnings) log.warn({}, warning);
-  const service = await startService(loaded.config, log);
-  log.info({ url: service.url, version: version() }, "listening");
+  const tracing = await startTraces(log);
+  const service = await startService(loaded.config, log, tracing === undefined ? {} : { tracer: tracing.tracer });
+  log.info({ url: service.url, version: readVersion() }, "listening");
   let closing = false;
   const stop = (signal: string) => {
     if (closing) return;
     closing = true;
     log.info({ signal }, "stopping: finishing what runs");
-    void service.close().then(
+    const stopped = service.close().finally(() => tracing?.close());
+    void stopped.then(
       () => process.exit(0),
       (error: unknown) => {
         log.error({ err: error }, "stopping failed");
@@ -73,10 +71,12 @@ async function run(files: Parameters<typeof loadServerConfig>[0]): Promise<numbe
   return undefined;
 }
 
-function version(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
-  const found = typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : "";
-  return typeof found === "string" ? found : "";
+/** Loads OpenTelemetry only where traces are to go somewhere. */
+async function startTraces(log: Log): Promise<Tracing | undefined> {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: all, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = process.env;
+  if ((all ?? "") === "" && (traces ?? "") === "") return undefined;
+  const { startTracing } = await import("./tracing/start-tracing.js");
+  return startTracing(readVersion(), log);
 }
 
 function print(text: string | readonly string[]): void {

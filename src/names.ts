@@ -34,6 +34,16 @@ export const STORE_PREFIX = `${SERVICE}:`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
 export const DEPLOYMENT_KEY_PREFIX = `${SERVICE}:deployment:`;
+/** People who logged in to the pages. */
+export const USER_KEY_PREFIX = `${SERVICE}:user:`;
+export const SESSION_KEY_PREFIX = `${SERVICE}:session:`;
+/** How often an address tried to log in. */
+export const LOGIN_ATTEMPT_KEY_PREFIX = `${SERVICE}:login-attempts:`;
+/** The queue of events; the braces keep all its keys in one slot of a Redis Cluster, for its scripts. */
+export const QUEUE_KEY_PREFIX = `${SERVICE}:{queue}`;
+/** How far the running command of a change request is, and the channel that tells of it. */
+export const LIVE_KEY_PREFIX = `${SERVICE}:live:`;
+export const LIVE_CHANNEL = `${SERVICE}:live`;
 /** The audit trail, a stream. */
 export const AUDIT_KEY = `${SERVICE}:audit`;
 

@@ -1,8 +1,9 @@
 import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "./core/change-request.js";
 import type { Clock } from "./core/clock.js";
 import type { Deployment } from "./core/deployment.js";
+import type { EventQueue } from "./core/event-queue.js";
 import type { Log } from "./core/log.js";
-import type { CodeHost, DeploymentStore, EventQueue, LockStore } from "./core/ports.js";
+import type { CodeHost, DeploymentStore, LockStore } from "./core/ports.js";
 import { isUnsettled } from "./core/settle-records.js";
 import type { HostId } from "./names.js";
 

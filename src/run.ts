@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import type { ServerConfig } from "./config/server-config.js";
 import type { AuditLog } from "./core/audit.js";
 import type { Command } from "./core/command.js";
 import type { CommandPorts } from "./core/commands/context.js";
-import type { CodeHost, Repositories } from "./core/ports.js";
+import type { RunTicket } from "./core/event-queue.js";
+import type { CodeHost, LiveFeed, Repositories } from "./core/ports.js";
 import type { User } from "./core/user.js";
 import type { HostId } from "./names.js";
 
@@ -12,8 +14,10 @@ export interface Dependencies extends CommandPorts {
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
   readonly repositories: Repositories;
   readonly audit: AuditLog;
-  /** A new id per run. */
-  readonly newRun: () => string;
+  /** Tells the open pages how far a command is. */
+  readonly live: LiveFeed;
+  /** The id of a run, the same for every run of one delivery. */
+  readonly newRun: (delivery: string) => string;
 }
 
 /** A command that somebody, or an event, asked for. */
@@ -29,7 +33,20 @@ export interface Asked {
 export interface Run extends Dependencies {
   readonly host: CodeHost;
   readonly signal: AbortSignal;
+  readonly ticket: RunTicket;
   readonly run: string;
   /** The host's delivery that began it. */
   readonly delivery: string;
+}
+
+/** The id of every run of one delivery: a run that begins anew after a crash finds by it what the first one did. */
+export function runIdOf(delivery: string): string {
+  const digits = createHash("sha256").update(delivery).digest("hex");
+  return [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    digits.slice(12, 16),
+    digits.slice(16, 20),
+    digits.slice(20, 32),
+  ].join("-");
 }

@@ -5,30 +5,35 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Tracer } from "@opentelemetry/api";
 import type { Logger } from "pino";
 import type { ServerConfig } from "./config/server-config.js";
 import type { Clock } from "./core/clock.js";
 import { createManifestScanner } from "./core/detect/manifests.js";
-import type { CodeHost, EventQueue } from "./core/ports.js";
+import type { CodeHost } from "./core/ports.js";
 import { createRenderCache } from "./core/render-cache.js";
+import { createQueue } from "./create-queue.js";
 import { createArgoCd } from "./deployer/argocd/create-argocd.js";
 import { createGitMirror } from "./git/mirror.js";
-import { handleEvent } from "./handle-event.js";
 import { createGitHubHost } from "./hosts/github/host.js";
 import { githubWebhook } from "./hosts/github/webhook.js";
 import { createGitLabHost } from "./hosts/gitlab/host.js";
 import { gitlabWebhook } from "./hosts/gitlab/webhook.js";
 import { SERVICE, type HostId } from "./names.js";
-import { createInProcessQueue } from "./queue/in-process.js";
+import type { QueueTiming } from "./queue/queue-timing.js";
+import { takesTurn } from "./queue/turn.js";
 import { reconcile } from "./reconcile.js";
-import type { Dependencies } from "./run.js";
+import { runIdOf, type Dependencies } from "./run.js";
 import { checkAtStart } from "./start-checks.js";
 import { createMemoryStores } from "./store/memory/memory-stores.js";
+import { redisConfigOf } from "./store/redis/redis-config.js";
 import { createRedisStores } from "./store/redis/redis-stores.js";
 import type { Stores } from "./store/stores.js";
 import { systemClock } from "./system-clock.js";
-import { pagesRouter } from "./web/pages.js";
+import { createTelemetry } from "./telemetry.js";
+import { createAuth } from "./web/auth/create-auth.js";
 import { createWebServer } from "./web/server.js";
+import { createSite } from "./web/site.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
 const SWEEP_EVERY_MS = 10 * 60_000;
@@ -37,6 +42,10 @@ const SWEEP_EVERY_MS = 10 * 60_000;
 export interface Overrides {
   readonly clock?: Clock;
   readonly stores?: Stores;
+  /** Set while traces are exported. */
+  readonly tracer?: Tracer;
+  /** Shorter waits of the queue in Redis. */
+  readonly queueTiming?: Partial<QueueTiming>;
 }
 
 /** The running service. */
@@ -56,18 +65,20 @@ export interface Service {
 /** Wires the service and starts to listen; outside systems that are away do not hinder the start. */
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
   const clock = overrides.clock ?? systemClock;
-  const stores = overrides.stores ?? createStores(config, clock, log);
+  const telemetry = createTelemetry({ config, tracer: overrides.tracer, log });
+  const stores = telemetry.stores(overrides.stores ?? createStores(config, clock, log));
   const dataDir = config.server.dataDir ?? (await mkdtemp(join(tmpdir(), `${SERVICE}-`)));
-  const repositories = createGitMirror({ dataDir, log });
-  const deployer = createArgoCd(deployerConfig(config), { clock, log });
+  const mirror = createGitMirror({ dataDir, log });
+  const deployer = telemetry.deployer(createArgoCd(deployerConfig(config), { clock, log }));
   const { hosta, hostb } = config;
-  const github = hosta === undefined ? undefined : createGitHubHost(hosta, { clock, log });
-  const gitlab = hostb === undefined ? undefined : createGitLabHost(hostb, { clock, log });
+  const github = hosta === undefined ? undefined : telemetry.host(createGitHubHost(hosta, { clock, log }));
+  const gitlab = hostb === undefined ? undefined : telemetry.host(createGitLabHost(hostb, { clock, log }));
   const hosts: Partial<Record<HostId, CodeHost>> = { hosta: github, hostb: gitlab };
+  const { live } = stores;
   const dependencies: Dependencies = {
     config,
     hosts,
-    repositories,
+    repositories: telemetry.repositories(mirror),
     deployer,
     locks: stores.locks,
     plans: stores.plans,
@@ -75,21 +86,37 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     audit: stores.audit,
     scanner: createManifestScanner(),
     renders: createRenderCache(clock),
+    live,
     clock,
     log,
     temporaryApps: config.deployer.temporaryApps,
     diffMode: config.deployer.diffMode,
-    newRun: randomUUID,
+    newRun: runIdOf,
   };
-  const queue = createInProcessQueue({
-    concurrency: config.server.concurrency,
-    run: (event, signal) => handleEvent(event, dependencies, signal),
-    log,
-    clock,
+  const { connection } = stores;
+  const queue = createQueue({
+    dependencies,
+    connection,
+    observe: (event, run) => telemetry.run(event, run),
+    timing: overrides.queueTiming,
   });
-  const push = (event: Parameters<EventQueue["push"]>[0]) => queue.push(event);
+  const push = telemetry.push((event) => queue.push(event));
+  const auth = createAuth({ config, stores, clock, log });
+  const site = createSite({
+    config,
+    stores,
+    hosts: [github, gitlab].filter((host) => host !== undefined),
+    deployer,
+    live,
+    push,
+    backlog: () => queue.backlog(),
+    newRun: randomUUID,
+    clock,
+    log,
+  });
   const app = createWebServer({
     webhooks: [
+      ...telemetry.webhooks,
       ...(github === undefined || hosta === undefined
         ? []
         : [githubWebhook({ secret: hosta.webhookSecret, probot: github.probot, push, log })]),
@@ -97,10 +124,19 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
         ? []
         : [gitlabWebhook({ secret: hostb.webhookSecret, signingToken: hostb.signingToken, clock, push, log })]),
     ],
-    pages: pagesRouter({ locks: stores.locks, clock }),
+    assets: site.assets,
+    identify: auth.identify,
+    auth: auth.routes,
+    api: site.api,
+    pages: site.pages,
+    baseUrl: config.server.baseUrl,
     ping: () => stores.ping(),
     trustProxy: config.server.trustProxy,
     log,
+  });
+  await telemetry.listen({
+    locks: async () => (await stores.locks.list()).length,
+    queue: () => queue.backlog(),
   });
   const server = createServer(app);
   server.listen(config.server.port, config.server.host);
@@ -113,9 +149,14 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     const deleted = await deployer.sweep(clock.now());
     if (deleted > 0) log.info({ deleted }, "deleted expired temporary Applications");
   };
+  // Once per interval, however many replicas there are.
+  const onTurn = (name: string, intervalMs: number, work: () => Promise<void>) => async () => {
+    if (await takesTurn(connection, name, intervalMs)) await work();
+  };
+  const reconcileOnTurn = onTurn("reconcile", RECONCILE_EVERY_MS, runReconcile);
   const timers = [
-    every(RECONCILE_EVERY_MS, runReconcile, "reconciling failed", log),
-    every(SWEEP_EVERY_MS, runSweep, "sweeping temporary Applications failed", log),
+    every(RECONCILE_EVERY_MS, reconcileOnTurn, "reconciling failed", log),
+    every(SWEEP_EVERY_MS, onTurn("sweep", SWEEP_EVERY_MS, runSweep), "sweeping temporary Applications failed", log),
   ];
   const atStart = checkAtStart({
     config,
@@ -123,7 +164,10 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     deployer,
     ping: () => stores.ping(),
     log,
-  }).then(() => attempt(runSweep, "sweeping temporary Applications failed", log));
+  })
+    .then(() => attempt(runSweep, "sweeping temporary Applications failed", log))
+    // Webhooks may have been lost while nothing ran.
+    .then(() => attempt(reconcileOnTurn, "reconciling failed", log));
 
   return {
     url: `http://${config.server.host.includes(":") ? `[${config.server.host}]` : config.server.host}:${port}`,
@@ -133,24 +177,22 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     async close() {
       for (const timer of timers) clearInterval(timer);
       const closed = once(server, "close");
+      site.close();
       server.close();
       await queue.close(config.server.shutdownGrace);
       server.closeAllConnections();
       await Promise.all([closed, atStart]);
-      await Promise.all([deployer.close(), repositories.close(), stores.close()]);
+      await Promise.all([deployer.close(), mirror.close(), stores.close(), telemetry.close()]);
       if (config.server.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
     },
   };
 }
 
 function createStores({ kvstore }: ServerConfig, clock: Clock, log: Logger): Stores {
-  const { address } = kvstore;
-  if (address === undefined) {
-    log.warn({}, "kvstore.address is not set: locks live in this process and are lost when it ends");
-    return createMemoryStores(clock);
-  }
-  const host = address.host.includes(":") ? `[${address.host}]` : address.host;
-  return createRedisStores({ ...kvstore, address: `${host}:${address.port}`, ca: kvstore.caFile }, { log });
+  const redis = redisConfigOf(kvstore);
+  if (redis !== undefined) return createRedisStores(redis, { log });
+  log.warn({}, "kvstore.address is not set: locks live in this process and are lost when it ends");
+  return createMemoryStores(clock);
 }
 
 function deployerConfig({ deployer }: ServerConfig) {

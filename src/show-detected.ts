@@ -1,3 +1,4 @@
+import { commandContext } from "./command-context.js";
 import type { ChangeRequest } from "./core/change-request.js";
 import { needsApproval } from "./core/checks.js";
 import type { Detected } from "./core/commit-status.js";
@@ -13,13 +14,12 @@ import { showPlannedStatus, showsStatus, showStatus } from "./show-status.js";
 export async function showDetected(change: ChangeRequest, run: Run): Promise<void> {
   if (!showsStatus(run) || change.state !== "open") return;
   try {
-    const reload = (fresh: ChangeRequest) => openChange(fresh, run);
-    const { settings, problems, snapshot } = await reload(change);
+    const { settings, problems, snapshot } = await openChange(change, run);
     if (problems.length > 0) {
       await showStatus(change, { kind: "plan-failed", reason: "the repository's file cannot be used" }, run);
     } else if (!(await showPlannedStatus(change, { settings }, run))) {
-      const nobody = { automatic: true, user: NOBODY, progress: () => undefined };
-      const context = { ...run, ...nobody, change, settings, snapshot, reload };
+      const parts = { run, progress: () => undefined };
+      const context = { ...commandContext(undefined, change, { settings, snapshot }, parts), user: NOBODY };
       const { subjects, notDeployed, detection } = await survey(context);
       const found = [...subjects.map(({ name }) => name), ...detection.applicationSets.map(({ name }) => name)];
       const atMerge = notDeployed.map(({ application }) => application);

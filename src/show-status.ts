@@ -106,13 +106,14 @@ async function setText(
   await run.host.setStatus(change, { state, description, url });
 }
 
-async function quietly({ host, log }: Run, work: () => Promise<void>): Promise<void> {
+async function quietly({ host: { id }, hosts, log }: Run, work: () => Promise<void>): Promise<void> {
+  const host = hosts[id];
   try {
     await work();
   } catch (error) {
     const forbidden = error instanceof HostFailure && error.reason === "forbidden";
-    if (forbidden && forbiddenOn.has(host)) return;
-    if (forbidden) forbiddenOn.add(host);
+    if (forbidden && host !== undefined && forbiddenOn.has(host)) return;
+    if (forbidden && host !== undefined) forbiddenOn.add(host);
     log.warn({ err: error }, "the commit status could not be set");
   }
 }

@@ -1,10 +1,13 @@
 import { expect, test } from "@jest/globals";
 import { createManifestScanner } from "../src/core/detect/manifests.js";
 import { StoreUnavailable } from "../src/core/errors.js";
+import type { RunTicket } from "../src/core/event-queue.js";
 import type { HostEvent } from "../src/core/event.js";
 import { createRenderCache } from "../src/core/render-cache.js";
 import { handleEvent } from "../src/handle-event.js";
+import { MemoryJournal } from "../src/queue/memory-journal.js";
 import type { Dependencies } from "../src/run.js";
+import { MemoryLiveFeed } from "../src/store/memory/live-feed.js";
 import { ANA, CommandWorld, config } from "./core/commands/command-world.js";
 import { testConfig } from "./in-memory/test-config.js";
 
@@ -19,6 +22,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     renders: createRenderCache(world.clock),
     clock: world.clock,
     log: world.log,
+    live: new MemoryLiveFeed(),
     temporaryApps: "auto",
     diffMode: "branch",
     newRun: () => "run",
@@ -29,14 +33,19 @@ function comment(world: CommandWorld, number: number, body: string): HostEvent {
   return { kind: "commented", commentId: "1", body, author: ANA, delivery: "1", change: world.host.ref(number) };
 }
 
-const never = () => new AbortController().signal;
+const never = (): RunTicket => ({
+  signal: new AbortController().signal,
+  again: false,
+  confirm: () => Promise.resolve(),
+  journal: new MemoryJournal(),
+});
 
 test.each(["closed", "merged"] as const)(
   "a change request that is %s on another replica while it is planned keeps no lock",
   async (state) => {
     const world = new CommandWorld();
     const number = world.open(config("web", "2"));
-    const elsewhere: Promise<void>[] = [];
+    const elsewhere: Promise<unknown>[] = [];
     world.deployer.faults.render = ({ side }) => {
       if (side === "head" || !world.host.setState(number, state)) return;
       const event = {

@@ -97,11 +97,11 @@ describe("svc check", () => {
     expect(code).toBe(1);
   });
 
-  test("refuses a setting that this version understands and does not act on", async () => {
-    const server = await file("later.yaml", `${VALID}auth: { enabled: true, session_secret: "${"0".repeat(64)}" }\n`);
+  test("warns of a login at which nobody can log in", async () => {
+    const server = await file("login.yaml", `${VALID}auth: { enabled: true, session_secret: "${"0".repeat(64)}" }\n`);
     const { code, output } = await start(["check", server], { ARGOCD_TOKEN: "x" }).ended;
-    expect(output).toContain("not available in this version: auth.enabled");
-    expect(code).toBe(1);
+    expect(output).toContain("warning: auth.enabled: no provider is configured");
+    expect(code).toBe(0);
   });
 });
 

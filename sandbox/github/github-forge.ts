@@ -31,6 +31,7 @@ export class GitHubForge implements Forge {
   readonly violations: readonly string[];
   /** Every GraphQL document that was sent. */
   readonly graphqlDocuments: readonly string[];
+  readonly login: World["login"];
   readonly #world: World;
   readonly #discussion: Discussion;
   readonly #parts: GitHubForgeParts;
@@ -40,6 +41,7 @@ export class GitHubForge implements Forge {
     this.#world = parts.world;
     this.#discussion = new Discussion(parts.world, parts.webhooks);
     this.faults = parts.faults;
+    this.login = parts.world.login;
     this.requests = parts.requests;
     this.violations = parts.violations;
     this.graphqlDocuments = parts.graphqlDocuments;

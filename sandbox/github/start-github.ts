@@ -6,6 +6,9 @@ import { listenOnLoopback } from "../loopback.js";
 import { Deliveries } from "./deliveries.js";
 import { GitHubForge } from "./github-forge.js";
 import { graphqlEndpoint } from "./graphql/endpoint.js";
+import { accessToken } from "./oauth/access-token.js";
+import { authorizePages } from "./oauth/authorize.js";
+import { userApi } from "./oauth/user-api.js";
 import { commentPayload, pullPayload } from "./payloads.js";
 import { errorBody, restApi } from "./rest.js";
 import type { Announce } from "./routes/call.js";
@@ -61,6 +64,9 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
       (path) => /^\/([^/]+\/[^/]+?)(?:\.git)?$/.exec(path)?.[1],
     ),
   );
+  server.use(authorizePages(world));
+  server.post("/login/oauth/access_token", accessToken(world));
+  server.use("/api/v3", userApi(world, violated));
   server.use("/api", express.json({ type: () => true, limit: "10mb" }));
   server.use("/api/v3", restApi({ world, tokens, violated, announce: announcements(world, webhooks, violated) }));
   const seen = (document: string): void => void graphqlDocuments.push(document);

@@ -1,5 +1,6 @@
 import type { AccessLevel } from "../forge.js";
 import type { GitStore, MergeMethod } from "../git/git-store.js";
+import { LoginWorld } from "./oauth/login-world.js";
 
 export interface Person {
   readonly id: number;
@@ -113,6 +114,7 @@ export class World {
   readonly repositories = new Map<string, Repository>();
   /** Members by the team's `org/slug` in lower case. */
   readonly teams = new Map<string, ReadonlySet<Person>>();
+  readonly login = new LoginWorld();
   readonly #people = new Map<string, Person>();
   readonly #installations = new Map<string, number>();
   #lastId = 1_500_000_000;

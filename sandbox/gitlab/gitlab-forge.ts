@@ -7,30 +7,27 @@ import { addIssueNote, addNote, commentOf, editNote } from "./acts/notes.js";
 import { newProject, openMergeRequest } from "./acts/open.js";
 import { runPipeline } from "./acts/pipelines.js";
 import { giveReview, requestReview } from "./acts/reviews.js";
+import type { ForgeServer } from "./forge-server.js";
 import type { Delivery, Receiver } from "./hooks/hook-sender.js";
 import type { Instance, QuickActionSeen } from "./model/instance.js";
 import { draftTitle, isDraft, type MergeRequest } from "./model/merge-request.js";
 import { accessLevels } from "./model/project.js";
 import { seenMergeRequest, seenStatuses } from "./seen.js";
 
-/** What the server behind a forge keeps and offers. */
-export interface ForgeServer {
-  readonly faults: FaultSwitch;
-  readonly requests: Forge["requests"];
-  stop(): Promise<void>;
-}
-
 /** A GitLab that tests and the demo steer; see `Forge`. People without a say in a method are the author. */
 export class GitLabForge implements Forge {
   readonly title = "GitLab";
   readonly faults: FaultSwitch;
   readonly requests: Forge["requests"];
+  /** People who log in to applications with it. */
+  readonly login: Instance["login"];
   readonly #instance: Instance;
   readonly #server: ForgeServer;
 
   constructor(instance: Instance, server: ForgeServer) {
     this.#instance = instance;
     this.#server = server;
+    this.login = instance.login;
     this.faults = server.faults;
     this.requests = server.requests;
   }

@@ -5,6 +5,8 @@ import { listenOnLoopback } from "../loopback.js";
 import { apiRouter, mayFetch } from "./api/api.js";
 import { GitLabForge } from "./gitlab-forge.js";
 import { Instance, type InstanceOptions } from "./model/instance.js";
+import { oauthPages } from "./oauth/oauth-pages.js";
+import { userApi } from "./oauth/user-api.js";
 
 /**
  * Starts a GitLab in miniature on a free loopback port: the REST API under `/api/v4`, git over HTTP and webhooks.
@@ -24,6 +26,7 @@ export async function startGitLab(options: InstanceOptions): Promise<GitLabForge
     next();
   });
   app.use(faults.middleware());
+  app.use(oauthPages(instance), userApi(instance));
   app.use(apiRouter(instance));
   app.use(
     smartHttp(

@@ -1,55 +1,86 @@
 import type { ResourceChange } from "../core/plan.js";
-import { details, diffFence, fence, shortened } from "./markdown.js";
-import { pack } from "./parts.js";
+import { details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
+
+export interface DiffRoom {
+  /** Characters of one comment. */
+  readonly limit: number;
+  /** Characters that the whole plan has left for diffs. */
+  readonly budget: { left: number };
+  /** Where people can read what is left out. */
+  readonly page: string | undefined;
+}
 
 /** Resource diffs in collapsibles that each fit a comment; beyond the budget of the whole plan only their names. */
-export function diffBlocks(
-  resources: readonly ResourceChange[],
-  limit: number,
-  budget: { left: number },
-): readonly string[] {
+export function diffBlocks(resources: readonly ResourceChange[], { limit, budget, page }: DiffRoom): readonly string[] {
   if (resources.length === 0) return [];
-  const room = limit - 300;
+  const count = resources.length;
   const shown: string[] = [];
   const left: string[] = [];
   for (const resource of resources) {
-    const text = resourceText(resource, room);
+    const text = resourceText(resource, limit - blockOf("", { count, index: count, of: count }).length);
     if (text.length > budget.left) left.push(resource.title);
     else {
       budget.left -= text.length;
       shown.push(text);
     }
   }
-  const groups = grouped(shown, room);
-  const summary = `Diff (${resources.length} resources changed)`;
-  const blocks = groups.map((group, index) =>
-    details(groups.length === 1 ? summary : `${summary}, ${index + 1} of ${groups.length}`, diffFence(group)),
-  );
+  const groups = grouped(shown, (text) => blockOf(text, { count, index: count, of: count }).length <= limit);
+  const blocks = groups.map((group, index) => blockOf(group, { count, index: index + 1, of: groups.length }));
   if (left.length === 0) return blocks;
-  const names = shortened(left.join("\n"), Math.min(room, 8000));
-  return [...blocks, `${left.length} more changed resources are too long to show here:\n\n${fence(names)}`];
+  const names = shortened(left.join("\n"), Math.min(limit / 2, 8000));
+  const where = page === undefined ? "" : `; [their diff](<${page}>) can be read with a login`;
+  return [...blocks, `${left.length} more changed resources are too long to show here${where}:\n\n${fence(names)}`];
 }
 
+interface Place {
+  /** Resources of the whole diff. */
+  readonly count: number;
+  /** 1-based number of the block, of so many. */
+  readonly index: number;
+  readonly of: number;
+}
+
+function blockOf(text: string, { count, index, of }: Place): string {
+  const summary = `Diff (${count} resources changed)`;
+  return details(of === 1 ? summary : `${summary}, ${index} of ${of}`, diffFence(text));
+}
+
+/** The diff of one resource, cut to what fits into `room` together with a fence that is longer than what it holds. */
 function resourceText(resource: ResourceChange, room: number): string {
-  const title = `# ${resource.action}${resource.hook ? " (hook)" : ""}: ${resource.title}`;
-  const lines = resource.diff.trimEnd().split("\n");
+  // As it will stand in the fence, so that what is measured is what is shown.
+  const title = withoutDeceivers(`# ${resource.action}${resource.hook ? " (hook)" : ""}: ${resource.title}`);
+  const all = withoutDeceivers(resource.diff)
+    .trimEnd()
+    .split("\n")
+    .map((line) => shortened(line, MAX_LINE));
+  const whole = [title, ...all].join("\n");
+  const fenceLonger = diffFence(whole).length - whole.length;
   const kept: string[] = [];
-  let length = title.length + 100;
-  for (const line of lines) {
-    length += Math.min(line.length, MAX_LINE) + 1;
+  let length = title.length + fenceLonger + ROOM_FOR_CUT;
+  for (const line of all) {
+    length += line.length + 1;
     if (length > room) break;
-    kept.push(shortened(line, MAX_LINE));
+    kept.push(line);
   }
-  const cut = lines.length - kept.length;
+  const cut = all.length - kept.length;
   return [title, ...kept, ...(cut > 0 ? [`# … ${cut} more lines are not shown`] : [])].join("\n");
 }
 
+/** For the line that says how much was cut. */
+const ROOM_FOR_CUT = 60;
 /** A longer line is data, not something that people read in a diff. */
 const MAX_LINE = 2000;
 
-function grouped(texts: readonly string[], room: number): readonly string[] {
-  return pack(
-    texts.map((text) => ({ text, section: undefined })),
-    room,
-  );
+/** Joins texts as long as they fit; each fits alone. */
+function grouped(texts: readonly string[], fits: (text: string) => boolean): readonly string[] {
+  const groups: string[] = [];
+  let current: string | undefined;
+  for (const text of texts) {
+    const joined = current === undefined ? text : `${current}\n\n${text}`;
+    if (current !== undefined && !fits(joined)) {
+      groups.push(current);
+      current = text;
+    } else current = joined;
+  }
+  return current === undefined ? groups : [...groups, current];
 }

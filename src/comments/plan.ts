@@ -16,6 +16,8 @@ export interface PlanOptions {
   readonly host: HostId;
   /** Whether a sync prunes without being asked: decides what is said of deletions. */
   readonly pruning: boolean;
+  /** Address of the page that shows the whole plan; undefined where people cannot log in to one. */
+  readonly page?: string | undefined;
 }
 
 /** A plan as comments: one, or as many parts as the host's limit asks for. */
@@ -26,7 +28,7 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   const budget = { left: limit * (MAX_PARTS - 1) };
   const blocks = [
     ...shown.flatMap((one) => applicationBlocks(one, options, limit, budget)),
-    ...closingBlocks(plan, limit),
+    ...closingBlocks(plan, options.page, limit),
   ];
   const parts = pack(blocks, limit);
   return parts.map((part, index) => {
@@ -69,7 +71,10 @@ function applicationBlocks(
     case "evaluated": {
       const { diff } = plan;
       const summary = [heading, ...summaryLines(plan, options.pruning), ...warnings];
-      const changes = diffBlocks(diff.resources, limit, budget).map((block) => ({ text: block, section: heading }));
+      const changes = diffBlocks(diff.resources, { limit, budget, page: options.page }).map((block) => ({
+        text: block,
+        section: heading,
+      }));
       return [text(summary), ...changes, text([...verdictLines(plan), status])];
     }
   }
@@ -97,14 +102,15 @@ function announcement(plan: ApplicationPlan): string {
   return plan.sourceFile === undefined ? what : `${what}\n\n**Source file:** ${code(plan.sourceFile)}`;
 }
 
-function closingBlocks(plan: Plan, limit: number): readonly Block[] {
+function closingBlocks(plan: Plan, page: string | undefined, limit: number): readonly Block[] {
   const deployable = plan.applications.some(
     ({ kind, lock, atMerge }) => kind === "evaluated" && lock.kind === "ours" && atMerge === undefined,
   );
   const footer = deployable
     ? `---\nTo deploy commit ${code(plan.head.slice(0, 8))}, comment ${code(`${SERVICE} sync`)}, or ${code(`${SERVICE} sync -a <application>`)} for one application. To give the locks back, comment ${code(`${SERVICE} unlock`)}.`
     : `---\nThere is nothing to deploy with ${code(`${SERVICE} sync`)} here.`;
-  return [...cutBlocks(endBlocks(plan), limit), { text: footer, section: undefined }];
+  const link = page === undefined ? "" : `\n\n[The whole plan and its progress](<${page}>)`;
+  return [...cutBlocks(endBlocks(plan), limit), { text: `${footer}${link}`, section: undefined }];
 }
 
 function endBlocks(plan: Plan): readonly Block[] {

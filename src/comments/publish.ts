@@ -49,8 +49,9 @@ export interface PublishPlanOptions {
 }
 
 /**
- * Posts a plan after folding the earlier ones away, every part of them; returns the id of its first part. An automatic
- * plan that affects nothing edits its predecessor of the same kind instead of repeating it.
+ * Posts a plan after marking the earlier ones as outdated, every part of them, and folds those away when it stands; returns
+ * the id of its first part. An automatic plan that affects nothing edits its predecessor of the same kind instead of
+ * repeating it.
  */
 export async function publishPlan(
   host: CodeHost,
@@ -58,16 +59,22 @@ export async function publishPlan(
   parts: readonly string[],
   { run, automatic, log }: PublishPlanOptions,
 ): Promise<string | undefined> {
-  const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
+  const own = await host.listOwnComments(change);
+  const current = own.filter((comment) => isCurrentPlan(comment) && !isOfRun(comment, run, parts));
   const [only] = parts;
   const reused = automatic && parts.length === 1 && only !== undefined ? repeatable(only, current) : undefined;
+  const outdated: OwnComment[] = [];
   for (const comment of current) {
-    if (comment.id !== reused?.id) await retire(host, change, comment, log);
+    if (comment.id !== reused?.id && (await markOutdated(host, change, comment, log))) outdated.push(comment);
   }
-  if (reused === undefined || only === undefined) return publish(host, change, parts, { run });
-  const body = remark(only, { run, part: 1 });
-  if (remark(reused.body, { run }) !== body) await host.editComment(change, reused.id, body);
-  return reused.id;
+  const id = reused === undefined ? await publish(host, change, parts, { run }) : reused.id;
+  if (reused !== undefined && only !== undefined) {
+    const body = remark(only, { run, part: 1 });
+    if (remark(reused.body, { run }) !== body) await host.editComment(change, reused.id, body);
+  }
+  // Nobody waits for that: each says already that it is outdated.
+  for (const comment of outdated) await foldAway(host, change, comment, log);
+  return id;
 }
 
 /** The first part of the newest plan that no newer one has replaced. */
@@ -80,12 +87,32 @@ function isCurrentPlan({ body }: OwnComment): boolean {
   return markStale(body) !== undefined;
 }
 
-/** An old plan that stays as it was is no reason to hold back the new one. */
-async function retire(host: CodeHost, change: ChangeRequestRef, { id, body }: OwnComment, log: Log): Promise<void> {
+/** Posted by an earlier attempt of this run, which was cut off: the posting brings it up to date. */
+function isOfRun({ body }: OwnComment, run: string, parts: readonly string[]): boolean {
+  const own = readMarker(body);
+  return own?.run === run && own.head === readMarker(parts[0] ?? "")?.head && (own.part ?? 1) <= parts.length;
+}
+
+/** An old plan that stays as it was is no reason to hold back the new one; false then. */
+async function markOutdated(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  { id, body }: OwnComment,
+  log: Log,
+): Promise<boolean> {
   const marked = markStale(body);
-  if (marked === undefined) return;
+  if (marked === undefined) return false;
   try {
     await host.editComment(change, id, marked);
+    return true;
+  } catch (error) {
+    log.warn({ err: error, comment: id }, "an outdated plan could not be marked");
+    return false;
+  }
+}
+
+async function foldAway(host: CodeHost, change: ChangeRequestRef, { id }: OwnComment, log: Log): Promise<void> {
+  try {
     await host.minimise(change, id);
   } catch (error) {
     log.warn({ err: error, comment: id }, "an outdated plan could not be folded away");

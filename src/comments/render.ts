@@ -10,11 +10,14 @@ import { rollbackBlocks, syncBlocks } from "./sync-result.js";
 
 const OVERHEAD = 600;
 
-/** The answer to a command as comments; a closed change request with nothing to say gives none. */
-export function renderResult(result: CommandResult, change: ChangeRequest): readonly string[] {
+/**
+ * The answer to a command as comments; a closed change request with nothing to say gives none.
+ * @param page address of the change request's page here; undefined where people cannot log in to one.
+ */
+export function renderResult(result: CommandResult, change: ChangeRequest, page?: string): readonly string[] {
   switch (result.kind) {
     case "planned":
-      return renderPlan(result.plan, { host: change.host, pruning: result.pruning });
+      return renderPlan(result.plan, { host: change.host, pruning: result.pruning, page });
     case "synced":
       return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change), change);
     case "rolled-back":

@@ -6,7 +6,6 @@ import { parseRepositoryConfig } from "./repository.js";
 import type { ReadFile } from "./server-parts.js";
 import { loadServerConfig } from "./server.js";
 import type { ConfigFile } from "./server.js";
-import { unavailableSettings } from "./unavailable.js";
 
 export interface CheckResult {
   readonly lines: readonly string[];
@@ -36,8 +35,6 @@ function isRepositoryFile(path: string): boolean {
 function checkServer(files: readonly ConfigFile[], env: Environment, readFile?: ReadFile): CheckResult {
   const result = loadServerConfig(files, env, readFile);
   if (result.kind === "invalid") return { lines: result.problems.map(describeProblem), exitCode: 1 };
-  const unavailable = unavailableSettings(result.config);
-  if (unavailable.length > 0) return { lines: unavailable, exitCode: 1 };
   const names = files.map((file) => file.name).join(", ");
   return { lines: [...result.warnings.map((warning) => `warning: ${warning}`), `${names}: valid`], exitCode: 0 };
 }

@@ -1,56 +1,82 @@
-import { MERGE_METHODS } from "./merge-method.js";
-import { flag, leaf, listOf, oneOf, pattern, section, textLeaf, Wrong } from "./schema-parts.js";
+import { leaf, flag, listOf, oneOf, pattern, section, textLeaf, Wrong } from "./schema-parts.js";
+import { SHARED_SETTINGS } from "./shared-settings.js";
 import { ACCESS_COMMANDS } from "./sync-access.js";
 
 const MOST_PATTERNS_OF_AN_APPLICATION = 100;
 const MOST_USERS = 100;
 /** Each may cost a call to the host. */
 const MOST_TEAMS = 20;
+const LOGIN = /^[^\s@/]+$/;
+const TEAM = /^[^\s@/]+(?:\/[^\s@/]+)*$/;
 
 /** The whole of `.svc.yaml`. */
 export function repositorySchema() {
   return section({
-    version: leaf("1, the only version of this file", (input) => (input === 1 ? 1 : new Wrong())).optional(),
-    autoplan: flag().optional(),
-    skip_no_changes: flag().optional(),
-    auto_merge: flag().optional(),
-    merge_method: oneOf(MERGE_METHODS).optional(),
-    delete_source_branch: flag().optional(),
-    require_approval: flag().optional(),
-    require_up_to_date: flag().optional(),
-    applications: listOf(
-      section({
-        name: pattern(),
-        paths: listOf(pattern(), MOST_PATTERNS_OF_AN_APPLICATION).min(
-          1,
-          "at least one pattern is needed, such as <dir>/**",
-        ),
-      }),
-    ).default([]),
-    cr_paths: listOf(pattern()).optional(),
-    sync_requirements: syncRequirements().default([]),
+    version: leaf("1, the only version of this file", (input) => (input === 1 ? 1 : new Wrong()))
+      .meta({ title: "number", type: "integer", const: 1 })
+      .optional()
+      .describe("version of the file's format; 1 is the only one, and what a file without this key has"),
+    autoplan: SHARED_SETTINGS.autoplan.optional(),
+    skip_no_changes: SHARED_SETTINGS.skip_no_changes.optional(),
+    auto_merge: SHARED_SETTINGS.auto_merge.optional(),
+    merge_method: SHARED_SETTINGS.merge_method.optional(),
+    delete_source_branch: SHARED_SETTINGS.delete_source_branch.optional(),
+    require_approval: SHARED_SETTINGS.require_approval.optional(),
+    require_up_to_date: SHARED_SETTINGS.require_up_to_date.optional(),
+    applications: listOf(application())
+      .prefault([])
+      .describe("files beyond an application's own sources that affect it"),
+    cr_paths: listOf(pattern())
+      .optional()
+      .describe("where Application and ApplicationSet resources are looked for; left out or empty: all YAML files"),
+    sync_requirements: syncRequirements()
+      .prefault([])
+      .describe("exceptions for single applications; each entry gives at least one requirement"),
+  });
+}
+
+function application() {
+  return section({
+    name: pattern().describe("the application; `<namespace>/<name>` outside Argo CD's own namespace"),
+    paths: listOf(pattern(), MOST_PATTERNS_OF_AN_APPLICATION)
+      .min(1, "at least one pattern is needed, such as <dir>/**")
+      .describe("paths from the repository's root, such as `<dir>/**`"),
   });
 }
 
 function syncRequirements() {
   const requirement = section({
-    name: pattern(),
-    require_approval: flag().optional(),
-    require_up_to_date: flag().optional(),
-    allowed_users: listOf(login(), MOST_USERS).optional(),
-    allowed_teams: listOf(team(), MOST_TEAMS).optional(),
-    commands: listOf(oneOf(ACCESS_COMMANDS)).min(1, "at least one command is needed").optional(),
-  }).superRefine((entry, context) => {
-    const lists = entry.allowed_users !== undefined || entry.allowed_teams !== undefined;
-    if (!lists && entry.commands !== undefined) {
-      const message = "commands says what allowed_users and allowed_teams bind; give at least one of the two";
-      context.addIssue({ code: "custom", path: ["commands"], message });
-    } else if (!lists && entry.require_approval === undefined && entry.require_up_to_date === undefined) {
-      const message =
-        "the entry requires nothing: give require_approval, require_up_to_date, allowed_users or allowed_teams";
-      context.addIssue({ code: "custom", message });
-    }
-  });
+    name: pattern().describe("the application"),
+    require_approval: flag().optional().describe("as at the top of the file, for this application"),
+    require_up_to_date: flag().optional().describe("as at the top of the file, for this application"),
+    allowed_users: listOf(login(), MOST_USERS)
+      .optional()
+      .describe("who may command, beside having write access; in any case of letters, without `@`"),
+    allowed_teams: listOf(team(), MOST_TEAMS)
+      .optional()
+      .describe("whose members may command: `<org>/<team-slug>` on GitHub, a group's full path on GitLab"),
+    commands: listOf(oneOf(ACCESS_COMMANDS))
+      .min(1, "at least one command is needed")
+      .optional()
+      .describe("what the two lists bind; left out: `sync` and `rollback`"),
+  })
+    .superRefine((entry, context) => {
+      const lists = entry.allowed_users !== undefined || entry.allowed_teams !== undefined;
+      if (!lists && entry.commands !== undefined) {
+        const message = "commands says what allowed_users and allowed_teams bind; give at least one of the two";
+        context.addIssue({ code: "custom", path: ["commands"], message });
+      } else if (!lists && entry.require_approval === undefined && entry.require_up_to_date === undefined) {
+        const message =
+          "the entry requires nothing: give require_approval, require_up_to_date, allowed_users or allowed_teams";
+        context.addIssue({ code: "custom", message });
+      }
+    })
+    .meta({
+      anyOf: ["require_approval", "require_up_to_date", "allowed_users", "allowed_teams"].map((key) => ({
+        required: [key],
+      })),
+      dependencies: { commands: { anyOf: [{ required: ["allowed_users"] }, { required: ["allowed_teams"] }] } },
+    });
   return listOf(requirement).superRefine((entries, context) => {
     const seen = new Set<string>();
     entries.forEach(({ name }, index) => {
@@ -67,12 +93,16 @@ function syncRequirements() {
 }
 
 function login() {
-  return textLeaf("a login without `@`", (value) => (/^[^\s@/]+$/.test(value) ? value : new Wrong()));
+  return textLeaf("a login without `@`", (value) => (LOGIN.test(value) ? value : new Wrong())).meta({
+    title: "login",
+    type: "string",
+    pattern: LOGIN.source,
+  });
 }
 
 /** GitHub's teams have two parts, GitLab's groups one or more; which of the two is meant is the host's to say. */
 function team() {
   return textLeaf("a team as <org>/<team-slug>, or a group's full path, without `@`", (value) =>
-    /^[^\s@/]+(?:\/[^\s@/]+)*$/.test(value) ? value : new Wrong(),
-  );
+    TEAM.test(value) ? value : new Wrong(),
+  ).meta({ title: "team", type: "string", pattern: TEAM.source });
 }

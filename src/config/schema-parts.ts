@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { parseDuration } from "./duration.js";
 import { nearest } from "./nearest.js";
+import { PATTERN_FORM } from "./pattern-form.js";
 import { patternProblem } from "./pattern.js";
 
 /** A text that held `${NAME}`, after the variables' values were put in: it may stand for a number or for true and false. */
@@ -13,7 +14,10 @@ export class Wrong {
   constructor(readonly message?: string) {}
 }
 
-/** A value with one sentence of what is allowed. Messages never quote the value: it may be a secret. */
+/**
+ * A value with one sentence of what is allowed. Messages never quote the value: it may be a secret. What editors and the
+ * reference are to know of it is said with `.meta`, as the members of a JSON Schema; its `title` names the type for people.
+ */
 export function leaf<T>(allowed: string, read: (input: unknown) => T | Wrong) {
   return z.unknown().transform((input, context): T => {
     const value = read(input);
@@ -33,14 +37,16 @@ export function textLeaf<T>(allowed: string, read: (text: string) => T | Wrong) 
 }
 
 export function text() {
-  return textLeaf("text that is not empty (quote numbers)", (value) => (value.trim() === "" ? new Wrong() : value));
+  return textLeaf("text that is not empty (quote numbers)", (value) =>
+    value.trim() === "" ? new Wrong() : value,
+  ).meta({ title: "text", type: "string", pattern: "\\S" });
 }
 
 /** Spaces and line breaks at the ends are refused: they come from files and editors, and make every comparison fail. */
 export function secret() {
   return textLeaf("text that is not empty and has no space or line break at its ends (quote numbers)", (value) =>
     value.trim() === "" || value.trim() !== value ? new Wrong() : value,
-  );
+  ).meta({ title: "text", type: "string", pattern: "^\\S(?:[\\s\\S]*\\S)?$" });
 }
 
 export function flag() {
@@ -48,7 +54,7 @@ export function flag() {
     if (typeof input === "boolean") return input;
     if (input instanceof Expanded && input.text === "true") return true;
     return input instanceof Expanded && input.text === "false" ? false : new Wrong();
-  });
+  }).meta({ title: "true/false", type: "boolean" });
 }
 
 export function count(smallest: number, largest: number) {
@@ -57,7 +63,7 @@ export function count(smallest: number, largest: number) {
     const value = input instanceof Expanded && /^\d{1,15}$/.test(input.text) ? Number(input.text) : input;
     if (typeof value !== "number" || !Number.isInteger(value)) return new Wrong();
     return value >= smallest && value <= largest ? value : new Wrong();
-  });
+  }).meta({ title: "number", type: "integer", minimum: smallest, maximum: largest });
 }
 
 /** A duration in milliseconds; `longest` as people write it. */
@@ -66,32 +72,37 @@ export function duration(longest: string) {
   return textLeaf(`a duration such as 30s, 10m or 1h30m, ${longest} at most`, (value) => {
     const milliseconds = parseDuration(value);
     return milliseconds === undefined || milliseconds > most ? new Wrong() : milliseconds;
-  });
+  }).meta({ title: "duration", type: "string", pattern: "^(?=.*[1-9])(?:\\d+(?:ms|s|m|h|d|w))+$" });
 }
 
 export function oneOf<const T extends string>(values: readonly T[]) {
-  return textLeaf(`one of ${values.join(", ")}`, (value) => values.find((known) => known === value) ?? new Wrong());
+  return textLeaf(
+    `one of ${values.join(", ")}`,
+    (value) => values.find((known) => known === value) ?? new Wrong(),
+  ).meta({ title: "text", type: "string", enum: [...values] });
 }
+
+const WEB_ADDRESS = { title: "address", type: "string", pattern: "^[hH][tT][tT][pP][sS]?://[^\\s?#]+$" } as const;
 
 /** An http or https address without its trailing slashes. */
 export function url() {
   return textLeaf("an address that begins with http:// or https://, without user, query and fragment", (value) =>
     isWebAddress(value) ? value.replace(/\/+$/, "") : new Wrong(),
-  );
+  ).meta(WEB_ADDRESS);
 }
 
 /** An address that is compared as it stands: a trailing slash is part of it. */
 export function exactUrl() {
   return textLeaf("an address that begins with http:// or https://, without user, query and fragment", (value) =>
     isWebAddress(value) ? value : new Wrong(),
-  );
+  ).meta(WEB_ADDRESS);
 }
 
 export function pattern() {
   return textLeaf("an exact name, or a pattern with `*`", (value) => {
     const problem = patternProblem(value);
     return problem === undefined ? value : new Wrong(problem);
-  });
+  }).meta({ title: "pattern", ...PATTERN_FORM });
 }
 
 export function listOf<T extends z.ZodType>(item: T, most = 1000) {

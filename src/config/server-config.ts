@@ -123,6 +123,7 @@ export interface ServerDefaults {
 }
 
 export const ROLES = ["admin", "user"] as const;
+/** `user` reads the pages, `admin` may besides force-unlock applications and change roles. */
 export type Role = (typeof ROLES)[number];
 
 export interface AuthSection {

@@ -12,7 +12,7 @@ export function privateKey(readFile: ReadFile) {
     const pem = value.includes("-----BEGIN") ? value.replaceAll("\\n", "\n") : contentOf(value, readFile);
     if (pem instanceof Wrong) return pem;
     return isRsaKey(pem) ? pem : new Wrong("this is not a readable RSA private key (PEM, not encrypted)");
-  });
+  }).meta({ title: "text or path", type: "string", pattern: "\\S" });
 }
 
 /** Certificates as PEM text, read from the named file. */
@@ -21,7 +21,7 @@ export function certificateFile(readFile: ReadFile) {
     const pem = contentOf(value, readFile);
     if (pem instanceof Wrong) return pem;
     return isCertificate(pem) ? pem : new Wrong("the file holds no readable PEM certificate");
-  });
+  }).meta({ title: "path", type: "string", pattern: "\\S" });
 }
 
 export function storeAddress() {
@@ -29,14 +29,20 @@ export function storeAddress() {
     const [, bracketed, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:/@[\]]+)):(\d{1,5})$/.exec(value) ?? [];
     const [host, port] = [bracketed ?? plain, Number(digits)];
     return host === undefined || !(port >= 1 && port <= 65_535) ? new Wrong() : { host, port };
+  }).meta({
+    title: "host:port",
+    type: "string",
+    pattern: "^(?:\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]+):(?=\\d*[1-9])\\d{1,5}$",
   });
 }
+
+const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 
 /** A host's name without scheme, port and path, in lower case. */
 export function hostName() {
   return textLeaf("a host name such as git.example.org, without scheme and path", (value) =>
-    /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(value) ? value.toLowerCase() : new Wrong(),
-  );
+    HOST_NAME.test(value) ? value.toLowerCase() : new Wrong(),
+  ).meta({ title: "host name", type: "string", pattern: HOST_NAME.source });
 }
 
 /** A text of parts between slashes, such as `<org>/<team>`. */
@@ -44,7 +50,7 @@ export function slashed(allowed: string, fewest: number) {
   return textLeaf(allowed, (value) => {
     const parts = value.split("/");
     return parts.length < fewest || parts.some((part) => !/^\S+$/.test(part)) ? new Wrong() : value;
-  });
+  }).meta({ title: "text", type: "string", pattern: `^[^\\s/]+(?:/[^\\s/]+){${fewest - 1},}$` });
 }
 
 function contentOf(path: string, readFile: ReadFile): string | Wrong {

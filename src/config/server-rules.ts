@@ -32,6 +32,11 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
       problemAt(tree, ["kvstore", stores[1] ?? ""], `only one of ${STORE_KINDS.join(", ")} may be set`, true),
     );
   }
+  if (has("kvstore", "cluster") && has("kvstore", "db")) {
+    problems.push(
+      problemAt(tree, ["kvstore", "db"], "leave it out with kvstore.cluster: a cluster has only database 0", true),
+    );
+  }
   return problems;
 }
 

@@ -29,6 +29,8 @@ export interface LiveApplication extends Application {
   /** `status.sync.revision(s)`: what Argo CD compared last, one per source. */
   readonly comparedRevisions: readonly string[];
   readonly deleting: boolean;
+  /** When its last operation began, in Argo CD's words (`status.operationState.startedAt`): another one has another time. */
+  readonly lastOperation?: string | undefined;
 }
 
 /** One source of this application to be read at a given commit instead of its target revision. */

@@ -1,4 +1,5 @@
-import type { HostId, SERVICE } from "../names.js";
+import type { SERVICE } from "../names.js";
+import type { LoginProvider } from "./account.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "./change-request.js";
 import type { CommandName } from "./command.js";
@@ -26,7 +27,7 @@ export interface AuditEntry {
   readonly at: string;
   /** One id per run, the same as in log lines and in Argo CD's operation. */
   readonly run: string;
-  /** The host's delivery that began the run. */
+  /** The host's delivery that began the run; empty where a person began it on a page or through the API. */
   readonly delivery: string;
   /** A person, or the service itself: an automatic plan, a lost webhook. */
   readonly who: AuditPerson | typeof SERVICE;
@@ -42,8 +43,9 @@ export interface AuditEntry {
 }
 
 export interface AuditPerson {
-  readonly host: HostId;
-  /** The host's own id: logins can be renamed. */
+  /** Where the person is known: the code host of a comment, or where an admin logged in. */
+  readonly host: LoginProvider;
+  /** The id there: logins can be renamed. */
   readonly id: string;
   readonly login: string;
 }

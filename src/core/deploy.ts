@@ -1,7 +1,7 @@
 import { changeRequestRef, sameChangeRequest } from "./change-request.js";
 import type { CommandContext } from "./commands/context.js";
 import type { Deployment } from "./deployment.js";
-import { DeployerFailure, safeMessage, StoreUnavailable } from "./errors.js";
+import { LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "./errors.js";
 import { insist } from "./insist.js";
 import { BEGUN, endOf } from "./progress.js";
 import type { ApplicationSync, SyncOutcome } from "./result.js";
@@ -42,7 +42,11 @@ export async function deploySubject(subject: LiveSubject, options: DeployOptions
   const failed = outcome.kind === "failed" || outcome.kind === "rejected";
   const restored = failed && writesSpec ? await putBack(subject, context) : undefined;
   const untouched = outcome.kind === "rejected" && restored?.done !== false;
-  const kept = await settle(record, untouched ? { kind: "untouched", earlier: subject.ownRecord } : outcome, context);
+  const kept = await settleDeployed(
+    record,
+    untouched ? { kind: "untouched", earlier: subject.ownRecord } : outcome,
+    context,
+  );
   return {
     ...common,
     ...outcome,
@@ -70,8 +74,9 @@ async function attempt(subject: LiveSubject, writesSpec: boolean, options: Deplo
       onProgress: (told) => context.progress(subject.name, { kind: "running", ...told }),
     });
   } catch (error) {
+    if (error instanceof LeaseLost) throw error;
     context.log.warn({ application: subject.name, err: error }, "the sync could not be started");
-    const refused = error instanceof DeployerFailure && error.reason !== "unreachable";
+    const refused = neverStarted(error);
     return { kind: refused ? "rejected" : "unknown", message: safeMessage(error) };
   }
 }
@@ -122,7 +127,7 @@ interface Untouched {
 }
 
 /** Brings record and lock up to date; the sync has happened, so a store that is away is asked again for a while. */
-async function settle(
+export async function settleDeployed(
   record: Deployment,
   outcome: Attempted | Untouched,
   context: CommandContext,

@@ -8,6 +8,14 @@ export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
+/** Another replica works on this change request now: whatever this one was about to do is its business no more. */
+export class LeaseLost extends Error {
+  override readonly name = "LeaseLost";
+  constructor() {
+    super("another replica has taken over this change request");
+  }
+}
+
 /** A stored value has a version or a shape that this version of the service does not know. */
 export class StoredValueUnreadable extends Error {
   override readonly name = "StoredValueUnreadable";
@@ -33,6 +41,12 @@ export class DeployerFailure extends Error {
   ) {
     super(message, options);
   }
+}
+
+/** Whether an error of a call that deploys tells for sure that nothing was deployed; the store is asked before it is sent. */
+export function neverStarted(error: unknown): boolean {
+  if (error instanceof StoreUnavailable) return true;
+  return error instanceof DeployerFailure && error.reason !== "unreachable";
 }
 
 /** Why a code host did not do what it was asked. */
@@ -77,6 +91,7 @@ export class HeadMoved extends Error {
 export function safeMessage(error: unknown): string {
   if (
     error instanceof StoreUnavailable ||
+    error instanceof LeaseLost ||
     error instanceof StoredValueUnreadable ||
     error instanceof DeployerFailure ||
     error instanceof HostFailure ||

@@ -8,6 +8,8 @@ export interface EventOrigin {
   /** The host's delivery id, the same for a repeated delivery: `hosta-<guid>`. */
   readonly delivery: string;
   readonly change: ChangeRequestRef;
+  /** W3C trace context of the webhook, so that the run belongs to its trace; only while traces are exported. */
+  readonly traceparent?: string;
 }
 
 /** The change request is to be planned again. */

@@ -1,10 +1,11 @@
 import type { HostId } from "../names.js";
+import type { Account, Role } from "./account.js";
 import type { Application, ApplicationSet, ApplicationSpec, LiveApplication, Manifest, Pin } from "./application.js";
 import type { Approval } from "./approval.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "./change-request.js";
 import type { Deployment } from "./deployment.js";
-import type { HostEvent } from "./event.js";
+import type { LiveRun } from "./live-run.js";
 import type { LiveState } from "./live-state.js";
 import type { Lock, LockAttempt, LockRequest } from "./lock.js";
 import type { Plan } from "./plan.js";
@@ -17,6 +18,8 @@ export interface CodeHost {
   readonly id: HostId;
   /** Our own account, asked once and kept; also proves that the credentials work. */
   self(): Promise<User>;
+  /** One small call with our credentials, never answered from memory: proves that the host is there now. */
+  reach(): Promise<void>;
   /** Fresh facts from the API, never cached. */
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
   /** Polls for at most 20 seconds while the host still computes it, then `unknown`. */
@@ -156,6 +159,9 @@ export interface SyncRequest {
 /** Names one sync operation of ours. */
 export type SyncLookup = Pick<SyncRequest, "application" | "at" | "run">;
 
+/** A sync operation of ours that an earlier attempt of the run may have started. */
+export type FollowRequest = SyncLookup & Pick<SyncRequest, "onProgress">;
+
 /** Names an Application resource: `<name>`, or `<namespace>/<name>` outside Argo CD's own namespace. */
 export type Naming = (namespace: string | undefined, name: string) => ApplicationName;
 
@@ -188,6 +194,8 @@ export interface Deployer {
   updateSpec(application: Application, spec: ApplicationSpec): Promise<void>;
   /** Starts a sync once and follows it to its end or the time-out; throws when Argo CD refuses to start it. */
   sync(request: SyncRequest): Promise<SyncOutcome>;
+  /** Follows a sync that was started before to its end; undefined when Argo CD's present or last operation is another one. */
+  follow(request: FollowRequest): Promise<SyncOutcome | undefined>;
   /** How a sync ended that was started before; undefined while it runs, and when Argo CD remembers another operation. */
   findOutcome(lookup: SyncLookup): Promise<SyncOutcome | undefined>;
   /** Deletes temporary Applications that are past their expiry; returns how many. */
@@ -221,15 +229,22 @@ export interface DeploymentStore {
   list(): Promise<readonly Deployment[]>;
 }
 
-/** Why a run is stopped: the reason of its `AbortSignal`. */
-export type StopReason = "pushed" | "closed" | "shutdown";
+/** Carries the progress of running commands to the pages that show it. */
+export interface LiveFeed {
+  /** Returns at once and never throws; a run that nobody looks at is told to nobody. */
+  publish(change: ChangeRequestRef, run: LiveRun): void;
+  /** Tells of the run that is under way, if there is one, and of everything after; the answer ends it. */
+  subscribe(change: ChangeRequestRef, listener: (run: LiveRun) => void): () => void;
+}
 
-/** Runs events in order per change request, and those of different change requests in parallel. */
-export interface EventQueue {
-  /** False when this delivery was accepted before. */
-  push(event: HostEvent): Promise<boolean>;
-  /** Resolves when nothing waits and nothing runs. */
-  idle(): Promise<void>;
-  /** Takes no more events, waits for the running ones up to the grace time, then stops them. */
-  close(graceMs: number): Promise<void>;
+/** People who have logged in to the pages. Methods throw `StoreUnavailable`. */
+export interface UserStore {
+  /** Notes a login; answers the account with the role that counts: the one an admin set, or else the one of this login. */
+  signIn(account: Account): Promise<Account>;
+  /** The account with the role it has now; undefined when nobody with this id has logged in. */
+  find(id: string): Promise<Account | undefined>;
+  /** Those with a live session, sorted by username. */
+  list(): Promise<readonly Account[]>;
+  /** Sets a role that stays over later logins, until it is set again; undefined when there is no such account. */
+  setRole(id: string, role: Role, by: Account): Promise<Account | undefined>;
 }

@@ -1,4 +1,4 @@
-import type { StopReason } from "./ports.js";
+import type { StopReason } from "./event-queue.js";
 
 /** Thrown out of a run whose signal was aborted; carries why. */
 export class Stopped extends Error {

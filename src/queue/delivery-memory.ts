@@ -19,4 +19,14 @@ export class DeliveryMemory {
     for (const id of ids) this.#accepted.set(id, now.getTime());
     return true;
   }
+
+  /** When a delivery was accepted, in milliseconds since 1970. */
+  acceptedAt(id: string): number | undefined {
+    return this.#accepted.get(id);
+  }
+
+  /** The delivery failed: the same one is accepted again. */
+  forget(ids: readonly string[]): void {
+    for (const id of ids) this.#accepted.delete(id);
+  }
 }

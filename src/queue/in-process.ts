@@ -1,24 +1,17 @@
 import { changeRequestKey } from "../core/change-request.js";
-import type { Clock } from "../core/clock.js";
+import type { EventQueue, QueueBacklog, RunEnd } from "../core/event-queue.js";
 import type { HostEvent } from "../core/event.js";
-import type { Log } from "../core/log.js";
-import type { EventQueue } from "../core/ports.js";
 import { Stopped } from "../core/stop.js";
 import { DeliveryMemory } from "./delivery-memory.js";
 import { Lane } from "./lane.js";
+import { MemoryJournal } from "./memory-journal.js";
 import { QueueClosed } from "./queue-closed.js";
-
-export interface QueueOptions {
-  /** How many change requests are worked on at once. */
-  readonly concurrency: number;
-  /** Works on one event. The signal asks it to stop, with a `Stopped` as its reason; the run decides whether to heed it. */
-  readonly run: (event: HostEvent, signal: AbortSignal) => Promise<void>;
-  readonly log: Log;
-  readonly clock: Clock;
-}
+import { fieldsOf, idsOf, type QueueOptions } from "./queue-options.js";
 
 /** How long `close` waits for runs that were told to stop, in milliseconds. */
 const LAST_WAIT_MS = 1000;
+
+const JOURNALS_KEPT = 1000;
 
 /** A queue in this process's memory: what waits is lost when the process is killed. */
 export function createInProcessQueue(options: QueueOptions): EventQueue {
@@ -32,6 +25,8 @@ class InProcessQueue implements EventQueue {
   readonly #lanes = new Map<string, Lane>();
   /** Keys of lanes whose next event can start as soon as there is room, in order. */
   readonly #ready = new Set<string>();
+  /** Notes of runs that failed, by delivery, the oldest first. */
+  readonly #journals = new Map<string, MemoryJournal>();
   #running = 0;
   #whenIdle: (() => void)[] = [];
   #closed: Promise<void> | undefined;
@@ -45,9 +40,7 @@ class InProcessQueue implements EventQueue {
     const { log, clock } = this.#options;
     if (this.#closed !== undefined) return Promise.reject(new QueueClosed());
     const key = changeRequestKey(event.change);
-    // The delivery's id is not signed everywhere; the comment's is part of the body.
-    const ids = event.kind === "commented" ? [event.delivery, `${key} comment ${event.commentId}`] : [event.delivery];
-    if (!this.#deliveries.accept(ids, clock.now())) return Promise.resolve(false);
+    if (!this.#deliveries.accept(idsOf(event), clock.now())) return Promise.resolve(false);
     const lane = this.#lanes.get(key) ?? new Lane();
     this.#lanes.set(key, lane);
     for (const needless of lane.add(event)) log.debug(fieldsOf(needless), "superseded by a newer event");
@@ -59,6 +52,13 @@ class InProcessQueue implements EventQueue {
   idle(): Promise<void> {
     if (this.#lanes.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  backlog(): Promise<QueueBacklog> {
+    const waiting = [...this.#lanes.values()].flatMap((lane) => lane.waiting);
+    const now = this.#options.clock.now().getTime();
+    const ages = waiting.map(({ delivery }) => now - (this.#deliveries.acceptedAt(delivery) ?? now));
+    return Promise.resolve({ waiting: waiting.length, running: this.#running, oldestMs: Math.max(0, ...ages) });
   }
 
   close(graceMs: number): Promise<void> {
@@ -104,13 +104,19 @@ class InProcessQueue implements EventQueue {
   }
 
   async #run(key: string, lane: Lane, event: HostEvent, signal: AbortSignal): Promise<void> {
+    const journal = this.#journals.get(event.delivery) ?? new MemoryJournal();
+    const again = this.#journals.delete(event.delivery);
+    const confirm = () => Promise.resolve();
+    let end: RunEnd = "failed";
     try {
-      await this.#options.run(event, signal);
+      end = await this.#options.run(event, { signal, again, confirm, journal });
     } catch (error) {
       const log = this.#options.log.child(fieldsOf(event));
       if (error instanceof Stopped) log.info({ reason: error.reason }, "run stopped");
       else log.error({ err: error }, "run failed");
+      if (error instanceof Stopped) end = "stopped";
     }
+    if (end === "failed") this.#mayComeAgain(event, journal);
     lane.done();
     this.#running -= 1;
     if (lane.waiting.length > 0) this.#ready.add(key);
@@ -118,8 +124,14 @@ class InProcessQueue implements EventQueue {
     this.#startWaiting();
     if (this.#lanes.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
-}
 
-function fieldsOf(event: HostEvent): object {
-  return { delivery: event.delivery, kind: event.kind, change: changeRequestKey(event.change) };
+  /** A host sends what failed once more when somebody asks it to. */
+  #mayComeAgain(event: HostEvent, journal: MemoryJournal): void {
+    this.#deliveries.forget(idsOf(event));
+    this.#journals.set(event.delivery, journal);
+    for (const oldest of this.#journals.keys()) {
+      if (this.#journals.size <= JOURNALS_KEPT) break;
+      this.#journals.delete(oldest);
+    }
+  }
 }

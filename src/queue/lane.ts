@@ -1,5 +1,5 @@
+import type { StopReason } from "../core/event-queue.js";
 import type { HostEvent } from "../core/event.js";
-import type { StopReason } from "../core/ports.js";
 import { Stopped } from "../core/stop.js";
 
 /** The events of one change request: one runs, the others wait in order. */

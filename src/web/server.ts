@@ -1,28 +1,39 @@
-import express, { type ErrorRequestHandler, type Express, type Router } from "express";
-import helmet from "helmet";
+import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from "express";
+import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/errors.js";
 import type { Log } from "../core/log.js";
-import { VIEWS_FOLDER } from "./pages.js";
+import { SERVICE } from "../names.js";
+import { VIEWS_FOLDER } from "./pages/assets.js";
+import { prefersJson } from "./prefers-json.js";
+import { refuseOtherSites } from "./same-site.js";
+import { securityHeaders } from "./security-headers.js";
 
 export interface WebParts {
   /** Mounted before everything that reads bodies: webhooks are verified on raw bytes. */
   readonly webhooks: readonly Router[];
+  /** Style sheets and scripts: the same for everybody, so that no session is read for them. */
+  readonly assets: RequestHandler;
+  /** Notes for everything below who makes the request. */
+  readonly identify: readonly RequestHandler[];
+  /** `/login` and `/auth`; an empty router when authentication is off. */
+  readonly auth: Router;
+  readonly api: Router;
   readonly pages: Router;
+  /** Where people reach the service. */
+  readonly baseUrl: string | undefined;
   /** Resolves when the store answers; its error's message is safe to show. */
   readonly ping: () => Promise<void>;
   readonly trustProxy: boolean;
   readonly log: Log;
 }
 
-/** The HTTP surface: webhooks, health, pages. */
+/** The HTTP surface: webhooks, health, login, API, pages. */
 export function createWebServer(parts: WebParts): Express {
   const app = express();
   app.disable("x-powered-by");
   app.set("views", VIEWS_FOLDER);
   app.set("view engine", "ejs");
   app.set("trust proxy", parts.trustProxy ? 1 : false);
-  // Plain http is common behind an ingress; the ingress sends HSTS where it ends TLS.
-  const csp = { directives: { "upgrade-insecure-requests": null } };
-  app.use(helmet({ contentSecurityPolicy: csp, strictTransportSecurity: false }));
+  app.use(securityHeaders());
   for (const router of parts.webhooks) app.use(router);
   app.get("/health", (_request, response) => {
     response.json({ status: "ok" });
@@ -36,7 +47,9 @@ export function createWebServer(parts: WebParts): Express {
       response.status(503).json({ status: "unavailable", error: message });
     }
   });
-  app.use(parts.pages);
+  app.use("/assets", parts.assets);
+  app.use(refuseOtherSites(parts.baseUrl), ...parts.identify);
+  app.use(parts.auth, parts.api, parts.pages);
   app.use((_request, response) => {
     response.status(404).json({ error: "there is nothing at this address" });
   });
@@ -48,6 +61,14 @@ function errorHandler(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) {
       next(error);
+      return;
+    }
+    if (error instanceof StoreUnavailable || error instanceof StoredValueUnreadable) {
+      const message = safeMessage(error);
+      log.warn({ path: request.path, err: error }, "a request could not be answered from the store");
+      response.status(error instanceof StoreUnavailable ? 503 : 500).set("cache-control", "no-store");
+      if (prefersJson(request)) response.json({ error: message });
+      else response.render("error", { service: SERVICE, message });
       return;
     }
     const status = statusOf(error);

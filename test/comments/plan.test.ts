@@ -169,6 +169,14 @@ describe("the shapes of a plan comment", () => {
   ])("%s", (name, plan) => {
     expectGolden(`plan-${name}`, renderPlan(plan, github));
   });
+
+  test("with-page", () => {
+    const plan = samplePlan([
+      sampleApplication("web", evaluated([resource("ConfigMap a/b", "update", "@@ -1 +1 @@\n-a: 1\n+a: 2\n")])),
+    ]);
+    const page = "https://svc.example.com/changes/hosta/acme/deploy/7";
+    expectGolden("plan-with-page", renderPlan(plan, { ...github, page }));
+  });
 });
 
 test("with pruning on, nothing is said of objects that are kept", () => {
@@ -177,6 +185,15 @@ test("with pruning on, nothing is said of objects that are kept", () => {
   ]);
   const [comment] = renderPlan(plan, { host: "hosta", pruning: true });
   expect(comment).toContain("**Deletes:** 1 to delete\n");
+});
+
+test("where people can log in, a plan leads to its page, and so does a diff that is left out", () => {
+  const page = "https://svc.example.com/changes/hosta/acme/deploy/7";
+  const long = `@@ -0,0 +1,500 @@\n${`+  value: ${"x".repeat(90)}\n`.repeat(500)}`;
+  const many = Array.from({ length: 60 }, (_, index) => resource(`ConfigMap ns/c${index}`, "create", long));
+  const parts = renderPlan(samplePlan([sampleApplication("web", evaluated(many))]), { ...github, page });
+  expect(parts.join("\n")).toContain(`too long to show here; [their diff](<${page}>) can be read with a login:`);
+  expect(parts.at(-1)).toMatch(/\n\n\[The whole plan and its progress\]\(<https:[^>]*>\)$/);
 });
 
 test("long lists are cut with a visible count", () => {

@@ -25,10 +25,3 @@ test("the server's files are checked together", () => {
   const result = checkFiles([server, { name: "x.yaml", text: "server: {port: '${PORT}'}" }], {});
   expect(result).toEqual({ lines: ["x.yaml:1:16 server.port: the environment variable PORT is not set"], exitCode: 1 });
 });
-
-test("a setting that this version does not act on is refused", () => {
-  const auth = { name: "auth.yaml", text: `auth: {enabled: true, session_secret: ${"a".repeat(32)}}` };
-  const result = checkFiles([server, auth], {});
-  expect(result.lines).toEqual([expect.stringMatching(/^not available in this version: auth\.enabled/)]);
-  expect(result.exitCode).toBe(1);
-});

@@ -24,6 +24,7 @@ describe("what is required", () => {
     [`${SMALLEST}auth: {enabled: true}`, ["4:1 auth.session_secret: is required when auth.enabled is true"]],
     [`${SMALLEST}auth: {enabled: true, session_secret: ''}`, ["auth.session_secret: expected text"]],
     [`${SMALLEST}kvstore: {address: "h:1", cluster: {addresses: ["h:1"]}}`, ["kvstore.cluster: only one of address,"]],
+    [`${SMALLEST}kvstore: {cluster: {addresses: ["h:1"]}, db: 2}`, ["kvstore.db: leave it out with kvstore.cluster"]],
     [withKey("hosta.api_url", '"https://gh.example.org/api/v3"'), ["hosta.private_key", "hosta.web_url: is required"]],
     [withKey("hosta.web_url", '"https://gh.example.org"'), ["hosta.private_key", "hosta.api_url: is required"]],
   ])("%j", (text, expected) => {

@@ -31,6 +31,15 @@ const failed: AuditEntry = {
   reason: undefined,
 };
 
+const unlocked: AuditEntry = {
+  ...synced,
+  run: "run-4",
+  delivery: "",
+  who: { host: "oidc", id: "oidc:https://sso.example.com|11", login: "olga" },
+  action: "force-unlocked",
+  command: undefined,
+};
+
 /** What every `AuditLog` must do. */
 export function auditLogContract(name: string, start: () => Promise<StoresUnderTest>): void {
   describe(`audit log: ${name}`, () => {
@@ -48,10 +57,11 @@ export function auditLogContract(name: string, start: () => Promise<StoresUnderT
     const runs = async (query: Parameters<AuditLog["list"]>[0]) => (await audit.list(query)).map(({ run }) => run);
 
     test("entries come back as they were written, the newest first", async () => {
-      for (const entry of [synced, planned, failed]) await audit.record(entry);
+      for (const entry of [synced, planned, failed, unlocked]) await audit.record(entry);
       const records = await audit.list({ limit: 10 });
-      expect(records).toEqual([failed, planned, synced].map((entry) => ({ ...entry, id: expect.any(String) })));
-      expect(new Set(records.map(({ id }) => id)).size).toBe(3);
+      const newestFirst = [unlocked, failed, planned, synced];
+      expect(records).toEqual(newestFirst.map((entry) => ({ ...entry, id: expect.any(String) })));
+      expect(new Set(records.map(({ id }) => id)).size).toBe(4);
     });
 
     test("nothing was recorded yet", async () => {

@@ -16,6 +16,18 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     expect(under().forge.requests).toHaveLength(before);
   });
 
+  test("is reached by a call of its own each time, and is not while it does not answer", async () => {
+    const { host, forge } = under();
+    await host.reach();
+    const before = forge.requests.length;
+    await host.reach();
+    expect(forge.requests.length).toBeGreaterThan(before);
+    forge.faults.add({ fault: { kind: "status", status: 401 } });
+    await expect(host.reach()).rejects.toMatchObject({ name: "HostFailure", reason: "unauthenticated" });
+    forge.faults.clear();
+    await host.reach();
+  });
+
   test("an open one, with all its facts", async () => {
     const { host, repository, forge, title, sigil } = under();
     const change = await under().open({ "apps/web.yaml": "replicas: 2\n" }, { title: "Two", branch: "feature/two" });

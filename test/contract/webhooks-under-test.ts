@@ -50,7 +50,10 @@ export async function startWebhooks(configured: readonly HostId[] = HOSTS): Prom
   const events: HostEvent[] = [];
   const queue = createInProcessQueue({
     concurrency: 4,
-    run: async (event) => void events.push(event),
+    run: async (event) => {
+      events.push(event);
+      return "done";
+    },
     log,
     clock,
   });
@@ -72,7 +75,12 @@ export async function startWebhooks(configured: readonly HostId[] = HOSTS): Prom
   const server = await listenOnLoopback(
     createWebServer({
       webhooks: configured.map((id) => routes[id]()),
+      assets: Router(),
+      identify: [],
+      auth: Router(),
+      api: Router(),
       pages: Router(),
+      baseUrl: undefined,
       ping: () => ping(),
       trustProxy: false,
       log,

@@ -5,7 +5,15 @@ import { applicationName, type ApplicationName, type Revision } from "../../src/
 import { DeployerFailure } from "../../src/core/errors.js";
 import { isJsonObject } from "../../src/core/json.js";
 import type { LiveState } from "../../src/core/live-state.js";
-import type { Deployer, Naming, RenderRequest, SetId, SyncLookup, SyncRequest } from "../../src/core/ports.js";
+import type {
+  Deployer,
+  Naming,
+  RenderRequest,
+  SetId,
+  FollowRequest,
+  SyncLookup,
+  SyncRequest,
+} from "../../src/core/ports.js";
 import type { SyncOutcome } from "../../src/core/result.js";
 import type { Delay } from "./delay.js";
 import type { MemoryRepositories } from "./memory-repositories.js";
@@ -149,6 +157,10 @@ export class MemoryDeployer implements Deployer {
     } finally {
       this.#operations.delete(name);
     }
+  }
+
+  async follow(request: FollowRequest): Promise<SyncOutcome | undefined> {
+    return this.findOutcome(request);
   }
 
   async findOutcome({ application, run }: SyncLookup): Promise<SyncOutcome | undefined> {

@@ -129,6 +129,10 @@ export class MemoryHost implements CodeHost {
     return { id: "1000", login: "svc-bot", bot: true };
   }
 
+  async reach(): Promise<void> {
+    await this.#options.delay();
+  }
+
   async getChangeRequest({ number }: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest> {
     await this.#options.delay();
     signal?.throwIfAborted();

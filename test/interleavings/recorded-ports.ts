@@ -65,6 +65,7 @@ export class Recorder {
       applicationsOfSet: (set, signal) => deployer.applicationsOfSet(set, signal),
       updateSpec: (application, spec) => deployer.updateSpec(application, spec),
       sweep: (now) => deployer.sweep(now),
+      follow: (request) => deployer.follow(request),
       findOutcome: (lookup) => deployer.findOutcome(lookup),
       sync: async (request) => {
         const start = this.now();

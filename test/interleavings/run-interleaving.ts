@@ -2,13 +2,15 @@ import { repositoryName } from "../../src/core/brand.js";
 import { changeRequestKey, type ChangeRequestRef } from "../../src/core/change-request.js";
 import { createManifestScanner, type ManifestScanner } from "../../src/core/detect/manifests.js";
 import { StoreUnavailable } from "../../src/core/errors.js";
+import type { EventQueue } from "../../src/core/event-queue.js";
 import type { HostEvent } from "../../src/core/event.js";
-import type { EventQueue, LockStore } from "../../src/core/ports.js";
+import type { LockStore } from "../../src/core/ports.js";
 import { createRenderCache } from "../../src/core/render-cache.js";
 import { handleEvent } from "../../src/handle-event.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { reconcile } from "../../src/reconcile.js";
 import type { Dependencies } from "../../src/run.js";
+import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import type { Stores } from "../../src/store/stores.js";
 import { systemClock } from "../../src/system-clock.js";
 import { randomDelay, seededRandom, type Delay } from "../in-memory/delay.js";
@@ -103,6 +105,7 @@ class World {
       renders: createRenderCache(systemClock),
       clock: systemClock,
       log: this.#log,
+      live: new MemoryLiveFeed(),
       temporaryApps: "auto",
       diffMode: "branch",
       newRun: () => String((this.#sent += 1)),
@@ -110,7 +113,7 @@ class World {
     const queue = (dependencies: Dependencies) =>
       createInProcessQueue({
         concurrency: 10,
-        run: (event, signal) => handleEvent(event, dependencies, signal),
+        run: (event, ticket) => handleEvent(event, dependencies, ticket),
         log: this.#log,
         clock: systemClock,
       });

@@ -1,3 +1,4 @@
+import type { Tracer } from "@opentelemetry/api";
 import { pino } from "pino";
 import { stringify } from "yaml";
 import type { ArgoCdOptions } from "../../sandbox/argocd/argocd.js";
@@ -34,6 +35,8 @@ export interface BotOptions {
   readonly prepare?: (world: SandboxWorld, forge: Forge) => Promise<void> | void;
   /** Where the log goes; nowhere when absent. */
   readonly log?: (line: string) => void;
+  /** Traces what the service does. */
+  readonly tracer?: Tracer;
   /** False for scenarios that change real Applications on purpose by other means than the service. */
   readonly checkChanges?: boolean;
 }

@@ -1,5 +1,6 @@
 import type { GitStore } from "../../git/git-store.js";
 import { HookSender } from "../hooks/hook-sender.js";
+import { LoginInstance } from "../oauth/login-instance.js";
 import { CommitReader } from "./commit-reader.js";
 import type { MergeRequest } from "./merge-request.js";
 import { People, type Person } from "./people.js";
@@ -42,6 +43,7 @@ export class Instance {
   readonly projects = new Map<string, Project>();
   /** Members of groups by the full path in lower case. */
   readonly groups = new Map<string, ReadonlySet<Person>>();
+  readonly login = new LoginInstance();
   readonly mergeRequests: MergeRequest[] = [];
   readonly pipelines: Pipeline[] = [];
   readonly hooks: HookSender;

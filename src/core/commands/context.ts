@@ -6,6 +6,7 @@ import type { Log } from "../log.js";
 import type { CodeHost, Deployer, DeploymentStore, LockStore, PlanStore, RepositorySnapshot } from "../ports.js";
 import type { TellProgress } from "../progress.js";
 import type { RenderCache } from "../render-cache.js";
+import type { BegunApplication } from "../run-notes.js";
 import type { User } from "../user.js";
 
 /** What a command may look at and act on. */
@@ -25,6 +26,8 @@ export interface CommandContext extends CommandPorts {
   readonly signal: AbortSignal;
   /** Policy and repository once more, for facts of now: the target branch may have moved since the command began. */
   readonly reload: (change: ChangeRequest) => Promise<Reloaded>;
+  /** Writes down what is about to be deployed, for the run that goes on after a crash. @throws {StoreUnavailable} */
+  readonly begin: (applications: readonly BegunApplication[]) => Promise<void>;
   /** Told how far each application is while a command deploys. */
   readonly progress: TellProgress;
 }

@@ -6,11 +6,12 @@ import { changeRequestRef } from "../change-request.js";
 import { needsApproval } from "../checks.js";
 import type { Command } from "../command.js";
 import type { Deployment } from "../deployment.js";
-import { DeployerFailure, safeMessage, StoreUnavailable } from "../errors.js";
+import { LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../errors.js";
 import { insist } from "../insist.js";
 import type { LockAttempt } from "../lock.js";
 import { BEGUN, endOf } from "../progress.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../result.js";
+import { begunOf } from "../run-notes.js";
 import { specEqual } from "../spec-equality.js";
 import type { CommandContext } from "./context.js";
 import { select } from "./selection.js";
@@ -44,6 +45,9 @@ export async function rollback(command: RollbackCommand, context: RollbackContex
   if (refusal !== undefined) {
     await giveBack(attempts, context);
     return { kind: "refused", refusal };
+  }
+  if (!command.dryRun) {
+    await context.begin(live.flatMap(({ found }) => (found === undefined ? [] : [begunOf(found)])));
   }
   for (const { application } of live) context.progress(application, { kind: "waiting" });
   const applications = await Promise.all(
@@ -173,16 +177,22 @@ async function rollbackOne(
     });
     const ms = context.clock.now().getTime() - begin;
     context.log.info({ application, outcome: outcome.kind, dryRun: command.dryRun, ms }, "rollback ended");
-    const kept = outcome.kind === "succeeded" && !command.dryRun ? await finish(application, context) : undefined;
+    const kept =
+      outcome.kind === "succeeded" && !command.dryRun ? await finishRollback(application, context) : undefined;
     return { application, ...outcome, warnings: kept === undefined ? warnings : [...warnings, kept] };
   } catch (error) {
+    if (error instanceof LeaseLost) throw error;
     context.log.warn({ application, err: error }, "the rollback could not be started");
-    const refused = error instanceof DeployerFailure && error.reason !== "unreachable";
+    const refused = neverStarted(error);
     return { application, warnings, kind: refused ? "rejected" : "unknown", message: safeMessage(error) };
   }
 }
 
-async function finish(application: ApplicationName, context: RollbackContext): Promise<string | undefined> {
+/** Ends the record and releases the lock of an application that was rolled back; says what could not be written. */
+export async function finishRollback(
+  application: ApplicationName,
+  context: RollbackContext,
+): Promise<string | undefined> {
   const { deployments, locks, change, log } = context;
   try {
     await insist(context, () => deployments.remove(application, change));

@@ -10,6 +10,7 @@ import { insist } from "../insist.js";
 import type { Lock } from "../lock.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "../plan.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../result.js";
+import { begunOf } from "../run-notes.js";
 import { survey, type LiveSubject, type Subject } from "../survey.js";
 import { decideMerge } from "./auto-merge.js";
 import { confirmSync } from "./confirm-sync.js";
@@ -43,6 +44,7 @@ export async function sync(command: SyncCommand, context: CommandContext): Promi
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
   if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context);
   const approvers = prepared.approval?.approvers ?? [];
+  if (!command.dryRun) await context.begin(confirmed.subjects.map(({ live }) => begunOf(live)));
   for (const { name } of confirmed.subjects) context.progress(name, { kind: "waiting" });
   const deployed = await Promise.all(
     confirmed.subjects.map((subject) => deploySubject(subject, { command, approvers, context })),

@@ -54,6 +54,7 @@ const operationState = z.object({
   operation: z.object({ info }).nullish(),
   phase: z.string().nullish(),
   message: z.string().nullish(),
+  startedAt: z.string().nullish(),
   syncResult: z.object({ ...revisions, resources: z.array(resource).nullish() }).nullish(),
 });
 export type OperationState = z.infer<typeof operationState>;

@@ -68,6 +68,7 @@ export function createArgoCd(
     },
 
     sync: (request) => sync.run(request),
+    follow: (request) => sync.follow(request),
     findOutcome: (lookup) => sync.find(lookup),
     sweep: async (now) => sweep({ client, clock, log, settings: await serverSettings() }, now),
     close: () => client.close(),

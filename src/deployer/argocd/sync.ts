@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/clock.js";
 import type { Log } from "../../core/log.js";
-import type { SyncLookup, SyncRequest } from "../../core/ports.js";
+import type { FollowRequest, SyncLookup, SyncRequest } from "../../core/ports.js";
 import type { SyncOutcome } from "../../core/result.js";
 import { getApplication, postSync } from "./application-calls.js";
 import type { Target } from "./application-calls.js";
@@ -20,6 +20,7 @@ const POLL_GROWTH_LIMIT = 4;
 
 export interface Sync {
   readonly run: (request: SyncRequest) => Promise<SyncOutcome>;
+  readonly follow: (request: FollowRequest) => Promise<SyncOutcome | undefined>;
   readonly find: (lookup: SyncLookup) => Promise<SyncOutcome | undefined>;
 }
 
@@ -55,7 +56,7 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
     return { kind: "unknown", message };
   }
 
-  async function follow(request: SyncRequest): Promise<SyncOutcome> {
+  async function followStarted(request: FollowRequest): Promise<SyncOutcome> {
     const end = clock.now().getTime() + config.syncTimeoutMs;
     let pause = config.pollIntervalMs;
     let last = "waiting for Argo CD to begin";
@@ -89,7 +90,12 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
   return {
     async run(request) {
       const ended = await start(request);
-      return ended ?? (await follow(request));
+      return ended ?? (await followStarted(request));
+    },
+    async follow(request) {
+      const state = await look(request);
+      if (state.kind === "done") return state.outcome;
+      return state.kind === "ours" ? followStarted(request) : undefined;
     },
     async find(lookup) {
       const state = await look(lookup);

@@ -37,6 +37,7 @@ export function toLiveApplication(whole: WholeApplication, settings: ServerSetti
     parent: parentOf(whole, settings),
     sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
     comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
+    lastOperation: whole.status?.operationState?.startedAt ?? undefined,
     deleting: typeof whole.metadata.deletionTimestamp === "string",
   };
 }

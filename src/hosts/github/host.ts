@@ -17,7 +17,7 @@ import { setStatus } from "./commit-status.js";
 import { merge } from "./merge.js";
 import { minimise } from "./minimise.js";
 import { react } from "./reactions.js";
-import { findSelf } from "./self.js";
+import { findSelf, reachApp } from "./self.js";
 import { belongsToAnyTeam } from "./teams.js";
 import { GITHUB } from "./words.js";
 
@@ -66,6 +66,7 @@ export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): Code
     id: "hosta",
     probot: client.probot,
     self: ownAccount,
+    reach: () => reachApp(client),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, signal),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     approval: (change) => getApproval(client, change),

@@ -41,6 +41,13 @@ export async function findSelf(client: GitHubClient, apiUrl: string): Promise<Us
   return { id, login, bot: true };
 }
 
+/** Asks for the App with its own credentials; costs nothing of an installation's budget. */
+export async function reachApp(client: GitHubClient): Promise<void> {
+  const asked = "read the App";
+  const data = await client.asApp(asked, (octokit) => octokit.rest.apps.getAuthenticated());
+  decodeAnswer(appSchema, data, GITHUB, asked);
+}
+
 async function readAsAnybody(client: GitHubClient, url: string, asked: string): Promise<unknown> {
   const response = await client.fetch(url, {
     headers: { accept: "application/vnd.github+json", "user-agent": SERVICE },

@@ -53,6 +53,9 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
   return {
     id: "hostb",
     self: ownAccount,
+    reach: async () => {
+      await findSelf(client, log);
+    },
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     approval: async (change) => getApproval(client, change, (await ownAccount()).id, clock),

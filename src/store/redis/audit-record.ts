@@ -1,14 +1,17 @@
 import { z } from "zod";
 import { AUDIT_ACTIONS, type AuditEntry } from "../../core/audit.js";
-import { AUDIT_KEY, SERVICE } from "../../names.js";
-import { orUndefined, storedApplication, storedChange, storedHost, storedRevision, storedTime } from "./scalars.js";
+import { AUDIT_KEY, HOST_IDS, SERVICE } from "../../names.js";
+import { orUndefined, storedApplication, storedChange, storedRevision, storedTime } from "./scalars.js";
 import { readStored } from "./stored-value.js";
 
 const auditEntry: z.ZodType<AuditEntry> = z.object({
   at: storedTime,
   run: z.string(),
   delivery: z.string(),
-  who: z.union([z.literal(SERVICE), z.object({ host: storedHost, id: z.string(), login: z.string() })]),
+  who: z.union([
+    z.literal(SERVICE),
+    z.object({ host: z.enum([...HOST_IDS, "oidc", "basic"]), id: z.string(), login: z.string() }),
+  ]),
   change: storedChange,
   head: orUndefined(storedRevision),
   action: z.enum(AUDIT_ACTIONS),

@@ -1,31 +1,29 @@
-import { Redis, type RedisOptions } from "ioredis";
+import { once } from "node:events";
 import type { Log } from "../../core/log.js";
 import { STORE_TITLE } from "../../names.js";
 import type { StoreStatus } from "../stores.js";
+import { COMMAND_TIMEOUT_MS, createFastClient, createPatientClient, primariesOf, type RedisClient } from "./client.js";
+import { warnOfLosses } from "./durability.js";
 import { describeProblem, isSelect, refused, replyCode, unavailable, withoutArguments } from "./failure.js";
+import { placeOf, type RedisConfig } from "./redis-config.js";
 
-export interface RedisConfig {
-  /** `host:port`; an IPv6 host stands in brackets. Port 6379 when absent. */
-  readonly address: string;
-  readonly username?: string;
-  readonly password?: string;
-  /** Number of the database. */
-  readonly db: number;
-  readonly tls: boolean;
-  /** PEM text of certificates to trust instead of the system's. */
-  readonly ca?: string;
-}
-
-/** One command may take this long, and the first connection as well: together under a second. */
-const COMMAND_TIMEOUT_MS = 500;
+/** Together with one command under a second. */
 const FIRST_CONNECTION_MS = 400;
+const LAST_WAIT_MS = 1000;
 
 const TIMED_OUT = "timed out";
+/** What a failure means that carries no code. */
+const SILENCE = {
+  single: TIMED_OUT,
+  sentinel: "no sentinel names a primary that can be reached",
+  cluster: "no node of the cluster answers",
+} as const;
 const CONNECTION_CLOSED = "connection closed";
 
 /** One connection for commands; it reconnects by itself and fails fast while it is away. */
 export class RedisConnection {
-  readonly #redis: Redis;
+  readonly #config: RedisConfig;
+  readonly #redis: RedisClient;
   readonly #log: Log;
   /** Why the store cannot be used now; undefined while it can, or while nobody knows yet. */
   #problem: string | undefined;
@@ -33,16 +31,18 @@ export class RedisConnection {
   readonly #firstAttempt: Promise<void>;
 
   constructor(config: RedisConfig, log: Log) {
-    this.#log = log.child({ address: config.address });
-    const redis = new Redis(optionsFor(config));
+    this.#config = config;
+    this.#log = log.child({ address: placeOf(config) });
+    const redis = createFastClient(config);
     this.#redis = redis;
     redis.on("error", (error: unknown) => {
-      this.#away(describeProblem(error) ?? this.#problem ?? TIMED_OUT, error);
+      this.#away(describeProblem(error) ?? this.#problem ?? SILENCE[kindOf(config)], error);
       // Never work on another database than the configured one.
       if (isSelect(error)) redis.disconnect(true);
     });
     redis.on("close", () => this.#away(this.#problem ?? CONNECTION_CLOSED));
     redis.on("ready", () => this.#back());
+    redis.once("ready", () => void warnOfLosses(redis, this.#log));
     this.#firstAttempt = new Promise((resolve) => {
       const timer = setTimeout(resolve, FIRST_CONNECTION_MS);
       const end = () => {
@@ -57,7 +57,7 @@ export class RedisConnection {
    * Runs commands; every failure becomes an error class of ours within a second.
    * @throws {StoreUnavailable} a command that was cut off by a time-out may have been executed all the same.
    */
-  async run<T>(commands: (redis: Redis) => Promise<T>): Promise<T> {
+  async run<T>(commands: (redis: RedisClient) => Promise<T>): Promise<T> {
     if (!this.#ready()) await this.#firstAttempt;
     if (!this.#ready()) throw unavailable(this.#problem ?? TIMED_OUT);
     const begin = performance.now();
@@ -75,6 +75,19 @@ export class RedisConnection {
     }
   }
 
+  /** @throws {StoreUnavailable} unless every server that owns keys answers. */
+  async ping(): Promise<void> {
+    await this.run(async (redis) => Promise.all(primariesOf(redis).map((server) => server.ping())));
+  }
+
+  /**
+   * A connection of its own to the same Redis, for one who waits as long as it takes: commands are kept while Redis is
+   * away, and blocking ones have no end. Whoever asked for it listens to its errors and disconnects it.
+   */
+  patient(): RedisClient {
+    return createPatientClient(this.#config);
+  }
+
   status(): StoreStatus {
     if (this.#ready() && this.#problem === undefined) return { kind: "ready" };
     return { kind: "unavailable", problem: unavailable(this.#problem ?? "not connected yet").message };
@@ -85,9 +98,10 @@ export class RedisConnection {
     this.#closing = true;
     // Between two attempts to connect there is nothing to wait for, and ioredis tells no end.
     const connected = this.#redis.status !== "end" && this.#redis.status !== "reconnecting";
-    const ended = connected ? new Promise((resolve) => this.#redis.once("end", resolve)) : undefined;
+    const ended = connected ? once(this.#redis, "end", { signal: AbortSignal.timeout(LAST_WAIT_MS) }) : undefined;
     this.#redis.disconnect();
-    await ended;
+    // What is left of a connection that does not end holds nobody up.
+    await ended?.catch(() => undefined);
   }
 
   #ready(): boolean {
@@ -111,26 +125,7 @@ export class RedisConnection {
   }
 }
 
-function optionsFor(config: RedisConfig): RedisOptions {
-  const { hostname, port } = new URL(`redis://${config.address}`);
-  return {
-    host: hostname.replace(/^\[|\]$/g, ""),
-    port: port === "" ? 6379 : Number(port),
-    username: config.username,
-    password: config.password,
-    db: config.db,
-    tls: config.tls ? { ca: config.ca } : undefined,
-    commandTimeout: COMMAND_TIMEOUT_MS,
-    connectTimeout: 1000,
-    // A connection that lost its peer without a word is given up, instead of timing out command after command.
-    socketTimeout: 2000,
-    disconnectTimeout: 500,
-    enableOfflineQueue: false,
-    // A command that was cut off is never sent again: an acquire that its caller gave up would come back later.
-    maxRetriesPerRequest: 0,
-    autoResendUnfulfilledCommands: false,
-    retryStrategy: (attempt) => Math.min(attempt * 100, 800) + Math.random() * 200,
-    // After a failover the old primary answers READONLY.
-    reconnectOnError: (error) => replyCode(error) === "READONLY",
-  };
+function kindOf(config: RedisConfig): keyof typeof SILENCE {
+  if ("address" in config) return "single";
+  return "sentinel" in config ? "sentinel" : "cluster";
 }

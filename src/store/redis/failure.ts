@@ -12,6 +12,12 @@ const networkProblems: Readonly<Record<string, string>> = {
   ENETUNREACH: "network unreachable",
   ENOTFOUND: "host name not found",
   EAI_AGAIN: "host name not found",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate is not trusted: set kvstore.ca_file",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: "its certificate is not trusted: set kvstore.ca_file",
+  SELF_SIGNED_CERT_IN_CHAIN: "its certificate is not trusted: set kvstore.ca_file",
+  DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is not trusted: set kvstore.ca_file",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name",
 };
 
 /** The first word of an error reply is its code (https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors). */
@@ -24,6 +30,7 @@ const replyProblems: Readonly<Record<string, string>> = {
   OOM: "it is out of memory",
   MISCONF: "it cannot save its data",
   MASTERDOWN: "its primary is down",
+  CLUSTERDOWN: "a part of the cluster is down",
 };
 
 /** What ioredis tells of a failure; its errors also carry the arguments of the command, passwords included. */
@@ -38,9 +45,10 @@ interface Failure {
 function failureOf(error: unknown): Failure {
   const parsed = failure.safeParse(error);
   if (!parsed.success) return { name: "", message: "", code: undefined, command: undefined };
-  const { name, message, code, command, errors } = parsed.data;
-  // Node joins the failures of a host's several addresses in one AggregateError.
-  return errors?.[0] === undefined ? { name, message, code, command: command?.name } : failureOf(errors[0]);
+  const { name, message, code, command, errors, lastNodeError } = parsed.data;
+  // Node joins the failures of a host's several addresses in one AggregateError, ioredis those of a cluster's nodes.
+  const inner = errors?.[0] ?? lastNodeError;
+  return inner === undefined ? { name, message, code, command: command?.name } : failureOf(inner);
 }
 
 const failure = z.object({
@@ -49,6 +57,7 @@ const failure = z.object({
   code: z.string().optional().catch(undefined),
   command: z.object({ name: z.string() }).optional().catch(undefined),
   errors: z.array(z.unknown()).optional().catch(undefined),
+  lastNodeError: z.unknown().optional(),
 });
 
 /** Code of an error reply of Redis; undefined for every other error. */

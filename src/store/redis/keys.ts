@@ -1,23 +1,32 @@
 import type { Redis } from "ioredis";
+import { primariesOf, type RedisClient } from "./client.js";
 
-/** Every key with this prefix, once; a key that lives during the whole scan is never missed. */
-export async function scanKeys(redis: Redis, prefix: string): Promise<readonly string[]> {
-  const found = new Set<string>();
-  let cursor = "0";
-  do {
-    const [next, keys] = await redis.scan(cursor, "MATCH", `${prefix}*`, "COUNT", 1000);
-    for (const key of keys) found.add(key);
-    cursor = next;
-  } while (cursor !== "0");
-  return [...found];
+/** Every key with this prefix, once; a key that lives during the whole scan is never missed, unless it moves in a cluster. */
+export async function scanKeys(redis: RedisClient, prefix: string): Promise<readonly string[]> {
+  const found = await Promise.all(primariesOf(redis).map((server) => scanServer(server, prefix)));
+  return [...new Set(found.flat())];
 }
 
-/** Values of keys that still exist, a bounded number per command. */
-export async function readKeys(redis: Redis, keys: readonly string[]): Promise<readonly (readonly [string, string])[]> {
+async function scanServer(server: Redis, prefix: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  let cursor = "0";
+  do {
+    const [next, keys] = await server.scan(cursor, "MATCH", `${prefix}*`, "COUNT", 1000);
+    found.push(...keys);
+    cursor = next;
+  } while (cursor !== "0");
+  return found;
+}
+
+/** Values of keys that still exist. One GET each, a bounded number at a time: a cluster refuses MGET over several slots. */
+export async function readKeys(
+  redis: RedisClient,
+  keys: readonly string[],
+): Promise<readonly (readonly [string, string])[]> {
   const entries: (readonly [string, string])[] = [];
   for (let start = 0; start < keys.length; start += 500) {
     const part = keys.slice(start, start + 500);
-    const values = await redis.mget(...part);
+    const values = await Promise.all(part.map((key) => redis.get(key)));
     for (const [index, key] of part.entries()) {
       const value = values[index];
       if (typeof value === "string") entries.push([key, value]);

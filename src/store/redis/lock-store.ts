@@ -65,8 +65,8 @@ export class RedisLockStore implements LockStore {
       .sort(byApplication);
   }
 
-  async ping(): Promise<void> {
-    await this.connection.run((redis) => redis.ping());
+  ping(): Promise<void> {
+    return this.connection.ping();
   }
 }
 

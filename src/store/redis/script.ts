@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Redis } from "ioredis";
 import { z } from "zod";
+import type { RedisClient } from "./client.js";
 import { replyCode } from "./failure.js";
 
 const answer = z.tuple([z.string(), z.string()]);
@@ -14,7 +14,7 @@ export class LockScript {
   }
 
   /** Runs by hash; the text is sent only when Redis does not know it (any more). */
-  async run(redis: Redis, key: string, args: readonly (string | number)[]): Promise<readonly [string, string]> {
+  async run(redis: RedisClient, key: string, args: readonly (string | number)[]): Promise<readonly [string, string]> {
     try {
       return answer.parse(await redis.evalsha(this.#sha, 1, key, ...args));
     } catch (error) {

@@ -71,6 +71,7 @@ export class CommandWorld {
       }),
       signal: new AbortController().signal,
       progress: () => undefined,
+      begin: async () => undefined,
       deployer: this.deployer,
       scanner: createManifestScanner(),
       renders: this.renders,

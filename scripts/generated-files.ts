@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { repositoryJsonSchema, serverJsonSchema, withVariables } from "../src/config/json-schema.js";
+import { referenceTable } from "./reference-table.js";
+import type { Table } from "./reference-table.js";
+
+/** A file that follows from the configuration's schemas; the path is relative to the repository's root. */
+export interface GeneratedFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+export const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const REFERENCE = "docs/configuration.md";
+const COMMANDS = "docs/commands.md";
+/** What stands between the two comments is replaced. */
+const MARKED = /(<!-- (?:generated|sample): ([a-z_-]+) -->\n)[^]*?(<!-- end -->)/g;
+
+/** All of them, as they must be: the schemas, the tables of the reference, and the samples of comments. Throws when the reference has a table that nothing is known of, or lacks one. */
+export function generatedFiles(): readonly GeneratedFile[] {
+  const [server, repository] = [serverJsonSchema(), repositoryJsonSchema()];
+  const tables = tablesOf(server, repository);
+  const seen = new Set<string>();
+  const reference = readFileSync(`${ROOT}${REFERENCE}`, "utf8").replace(
+    MARKED,
+    (_, before: string, name: string, after: string) => {
+      const table = tables.get(name);
+      if (table === undefined) throw new Error(`${REFERENCE}: there is no section ${name}`);
+      seen.add(name);
+      return `${before}${referenceTable(table)}\n${after}`;
+    },
+  );
+  const missing = [...tables.keys()].filter((name) => !seen.has(name));
+  if (missing.length > 0) throw new Error(`${REFERENCE}: the tables of ${missing.join(", ")} are missing`);
+  return [
+    { path: "schemas/svc.schema.json", text: asText(withVariables(server)) },
+    { path: "schemas/repository.schema.json", text: asText(repository) },
+    { path: REFERENCE, text: reference },
+    { path: COMMANDS, text: withSamples(readFileSync(`${ROOT}${COMMANDS}`, "utf8")) },
+  ];
+}
+
+/** Comments as the tests expect them to be posted, without their hidden first line, as quotes. */
+function withSamples(page: string): string {
+  return page.replace(MARKED, (_, before: string, name: string, after: string) => {
+    const [, ...lines] = readFileSync(`${ROOT}test/comments/golden/${name}.md`, "utf8").trimEnd().split("\n");
+    return `${before}${lines.map((line) => `> ${line}`.trimEnd()).join("\n")}\n\n${after}`;
+  });
+}
+
+type Schema = Table["schema"];
+
+function tablesOf(server: Schema, repository: Schema): ReadonlyMap<string, Table> {
+  const keysOf = (schema: Schema | undefined) => Object.keys(schema?.properties ?? {});
+  const sections = keysOf(server).map((section): readonly [string, Table] => [section, { schema: server, section }]);
+  const defaults = keysOf(server.properties?.defaults);
+  return new Map<string, Table>([
+    ...sections,
+    ["defaults", { schema: server, section: "defaults", shared: { keys: keysOf(repository), as: "column" } }],
+    ["repository", { schema: repository, section: undefined, shared: { keys: defaults, as: "default" } }],
+  ]);
+}
+
+function asText(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}

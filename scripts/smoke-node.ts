@@ -1,0 +1,105 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox, type SandboxWorld } from "../sandbox/world.js";
+import { ROOT } from "./generated-files.js";
+import { installNode } from "./node-version.js";
+
+/** A run that takes longer is ended, and is a failure. */
+const MOST_MS = 60_000;
+
+/** Starts the built service on another version of Node.js, against the sandbox, asks how it is, and ends it. */
+async function smoke(version: string): Promise<void> {
+  const { node } = installNode(version);
+  const say = (line: string) => process.stdout.write(`Node.js ${version}: ${line}\n`);
+  const folder = await mkdtemp(join(tmpdir(), "svc-smoke-"));
+  const world = await startSandbox({ github: true, gitlab: true });
+  const started: ChildProcess[] = [];
+  const start = (...args: readonly string[]) => {
+    const child = new Program(node, args);
+    started.push(child.process);
+    return child;
+  };
+  try {
+    const file = join(folder, "svc.yaml");
+    await writeFile(file, stringify(settings(world)));
+    for (const args of [["--version"], ["check", file]]) {
+      const { code, output } = await start(...args).ended;
+      if (code !== 0) throw new Error(`${args.join(" ")} ended with ${String(code)}: ${output}`);
+      say(output.trim());
+    }
+    const service = start("-c", file);
+    const address = await service.printed(/"url":"(http:[^"]+)","version"/);
+    for (const path of ["/health", "/ready"]) {
+      const answer = await fetch(`${address}${path}`);
+      if (!answer.ok) throw new Error(`${path} answered ${answer.status}`);
+      say(`${path} ${await answer.text()}`);
+    }
+    service.process.kill("SIGTERM");
+    const { code, output } = await service.ended;
+    if (code !== 0) throw new Error(`the service ended with ${String(code)}: ${output}`);
+    say("ended when asked to");
+  } finally {
+    for (const child of started) child.kill("SIGKILL");
+    await world.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** A run of the built service. */
+class Program {
+  readonly process: ChildProcess;
+  readonly ended: Promise<{ readonly code: unknown; readonly output: string }>;
+  #output = "";
+  #waiting: (() => void) | undefined;
+
+  constructor(node: string, args: readonly string[]) {
+    const child = spawn(node, ["dist/main.js", ...args], {
+      cwd: ROOT,
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: MOST_MS,
+    });
+    this.process = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (chunk: Buffer) => {
+        this.#output += chunk.toString("utf8");
+        this.#waiting?.();
+      });
+    }
+    this.ended = once(child, "close").then(([code]: unknown[]) => ({ code, output: this.#output }));
+  }
+
+  /** The first group of the first match in what the program prints; throws when it ends without one. */
+  async printed(pattern: RegExp): Promise<string> {
+    for (;;) {
+      const found = pattern.exec(this.#output);
+      if (found?.[1] !== undefined) return found[1];
+      const more = new Promise<boolean>((resolve) => (this.#waiting = () => resolve(true)));
+      if (!(await Promise.race([more, this.ended.then(() => false)]))) {
+        throw new Error(`the service did not start: ${this.#output}`);
+      }
+    }
+  }
+}
+
+function settings({ github, gitlab, argocd, argocdToken }: SandboxWorld): object {
+  if (github === undefined || gitlab === undefined) throw new Error("the sandbox has no hosts");
+  return {
+    server: { host: "127.0.0.1", port: 0, shutdown_grace: "3s" },
+    deployer: { server_url: argocd.url, token: argocdToken },
+    hosta: {
+      app_id: GITHUB_APP.id,
+      private_key: appKeys().privateKey,
+      webhook_secret: "smoke-webhook-secret",
+      api_url: github.apiUrl,
+      web_url: github.url,
+    },
+    hostb: { url: gitlab.url, token: GITLAB_TOKEN, webhook_secret: "smoke-webhook-secret" },
+  };
+}
+
+const [version = "24"] = process.argv.slice(2);
+await smoke(version);

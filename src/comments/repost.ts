@@ -1,0 +1,55 @@
+import type { ChangeRequestRef } from "../core/change-request.js";
+import type { CodeHost } from "../core/ports.js";
+import { readMarker, type Marker } from "./marker.js";
+
+type Reposter = Pick<CodeHost, "postComment" | "editComment" | "listOwnComments">;
+
+/**
+ * Posts a comment of a run whose earlier attempt may have posted it before it was cut off: then that one is brought up to
+ * date instead. Returns its id.
+ */
+export async function repost(host: Reposter, change: ChangeRequestRef, body: string): Promise<string> {
+  const wanted = readMarker(body);
+  const own = wanted?.run === undefined ? [] : await host.listOwnComments(change);
+  const found = own.find((comment) => standsFor(readMarker(comment.body), wanted));
+  if (found === undefined) return host.postComment(change, body);
+  if (found.body !== body) await host.editComment(change, found.id, body);
+  return found.id;
+}
+
+/** Whether an earlier attempt of this run has told its end; plans are made anew instead. */
+export async function wasAnswered(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+  run: string,
+): Promise<boolean> {
+  const own = await host.listOwnComments(change);
+  return own.some(({ body }) => {
+    const marker = readMarker(body);
+    return marker?.run === run && (marker.kind === "result" || marker.kind === "refused");
+  });
+}
+
+/**
+ * A plan of another head is another plan: people may have answered to it. A progress comment becomes the answer, whatever
+ * that is.
+ */
+function standsFor(found: Marker | undefined, wanted: Marker | undefined): boolean {
+  if (found === undefined || wanted === undefined || found.run !== wanted.run) return false;
+  if (placeOf(found) !== placeOf(wanted) || (found.part ?? 1) !== (wanted.part ?? 1)) return false;
+  return placeOf(wanted) !== "plan" || found.head === wanted.head;
+}
+
+function placeOf({ kind }: Marker): "plan" | "answer" | "merge" {
+  switch (kind) {
+    case "plan":
+    case "no-applications":
+      return "plan";
+    case "progress":
+    case "result":
+    case "refused":
+      return "answer";
+    case "merge":
+      return "merge";
+  }
+}

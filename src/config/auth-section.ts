@@ -1,0 +1,90 @@
+import { HOST_IDS } from "../names.js";
+import { duration, exactUrl, flag, listOf, oneOf, secret, section, text, url } from "./schema-parts.js";
+import { ROLES } from "./server-config.js";
+import { hostName, slashed } from "./server-parts.js";
+
+/** `auth`: login for the web pages. */
+export function authSection() {
+  return section({
+    enabled: flag().prefault(false).describe("require login"),
+    session_secret: secret().optional().describe("secret that signs cookies; 32 random bytes as hex are advised"),
+    session_ttl: duration("365d").prefault("24h").describe("how long a session lives"),
+    cookie_domain: text()
+      .transform((domain) => (domain === "auto" ? undefined : domain))
+      .prefault("auto")
+      .describe("the cookie's domain; `auto`: the host that answers"),
+    cookie_secure: flag().prefault(true).describe("cookie over HTTPS only"),
+    default_role: oneOf(ROLES).prefault("user").describe("for people whom no assignment matches"),
+    role_assignments: roleAssignments(),
+    hosta: hostaLogin().optional().describe("login with GitHub"),
+    hostb: hostbLogin()
+      .optional()
+      .describe("login with GitLab; its application needs the scopes `read_user` and `read_api`"),
+    oidc: oidcLogin().optional().describe("login with any OpenID Connect provider"),
+    basic: basicLogin().optional().describe("users in this file, for local development only"),
+  }).meta({
+    if: { required: ["enabled"], properties: { enabled: { const: true } } },
+    then: { required: ["session_secret"] },
+  });
+}
+
+function roleAssignments() {
+  const assignment = section({
+    pattern: text().describe(
+      "`<email>`, `*@<domain>`, `@<org>/<team>` (provider `hosta`) or `<group>` (provider `oidc`); `*` stands for any text",
+    ),
+    provider: oneOf([...HOST_IDS, "oidc"])
+      .optional()
+      .describe("only for people who logged in this way; left out: for everybody"),
+    role: oneOf(ROLES).describe("what these people are"),
+  });
+  return listOf(assignment).prefault([]).describe("who gets which role; the first entry that matches wins");
+}
+
+function hostaLogin() {
+  return section({
+    client_id: text().describe("GitHub OAuth app's client id"),
+    client_secret: secret().describe("GitHub OAuth app's client secret"),
+    allowed_orgs: listOf(text()).prefault([]).describe("only members of these organizations"),
+    allowed_teams: listOf(slashed("a team as <org>/<team-slug>", 2))
+      .prefault([])
+      .describe("only members of these teams, as `<org>/<team-slug>`"),
+  });
+}
+
+function hostbLogin() {
+  return section({
+    url: url().prefault("https://gitlab.com").describe("the GitLab instance"),
+    client_id: text().describe("GitLab application's id"),
+    client_secret: secret().describe("GitLab application's secret"),
+    allowed_groups: listOf(slashed("a group's full path such as <group>/<subgroup>", 1))
+      .prefault([])
+      .describe("only members of these groups, as full path"),
+  });
+}
+
+function oidcLogin() {
+  return section({
+    name: text().describe("name on the login button"),
+    issuer_url: exactUrl().describe("the issuer, exactly as the provider writes it"),
+    client_id: text().describe("client id"),
+    client_secret: secret().describe("client secret"),
+    scopes: listOf(text()).prefault(["openid", "profile", "email"]).describe("requested scopes"),
+    username_claim: text().prefault("preferred_username").describe("claim with the user's name"),
+    email_claim: text().prefault("email").describe("claim with the e-mail address"),
+    groups_claim: text().optional().describe("claim with the groups, for role assignments"),
+    allowed_domains: listOf(hostName())
+      .prefault([])
+      .describe("only e-mail addresses of these domains, in any case of letters; empty: all"),
+    require_verified_email: flag().prefault(false).describe("refuse a login without the claim `email_verified: true`"),
+  });
+}
+
+function basicLogin() {
+  const user = section({
+    username: text().describe("name"),
+    password: secret().describe("password"),
+    role: oneOf(ROLES).describe("what this person is"),
+  });
+  return section({ users: listOf(user).describe("the users") });
+}

@@ -1,0 +1,50 @@
+import { PATTERN_FORM } from "./pattern-form.js";
+import { patternProblem } from "./pattern.js";
+import { flag, listOf, oneOf, pattern, section, text, textLeaf, Wrong } from "./schema-parts.js";
+import { SHARED_SETTINGS } from "./shared-settings.js";
+
+/** `defaults`: what a repository's file may overrule, and what it may not. */
+export function defaultsSection() {
+  return section({
+    autoplan: SHARED_SETTINGS.autoplan.prefault(true),
+    allowed_repos: listOf(repository()).prefault([]).describe("repositories that svc works for; empty: all"),
+    require_approval: SHARED_SETTINGS.require_approval.prefault(false),
+    require_up_to_date: SHARED_SETTINGS.require_up_to_date.prefault(false),
+    auto_merge: SHARED_SETTINGS.auto_merge.prefault(false),
+    merge_method: SHARED_SETTINGS.merge_method.prefault("squash"),
+    skip_no_changes: SHARED_SETTINGS.skip_no_changes.prefault(false),
+    delete_source_branch: SHARED_SETTINGS.delete_source_branch.prefault(false),
+    prune: flag().prefault(false).describe("delete what is no longer in the repository, as with `--prune`"),
+    plan_drafts: flag().prefault(false).describe("plan drafts automatically"),
+    allow_forks: flag()
+      .prefault(false)
+      .describe("let people with write access run commands on pull requests from forks"),
+    command_access: oneOf(["write", "anyone"])
+      .prefault("write")
+      .describe("who may give commands: those with `write` access, or `anyone` who may comment"),
+    allowed_bots: listOf(text()).prefault([]).describe("bots whose comments may be commands"),
+    protected_branches: listOf(text())
+      .prefault([])
+      .describe("branches never deleted, beside `main`, `master`, `develop` and `development`"),
+  });
+}
+
+/** `application_repositories`: which repositories may drive an application that does not point at them. */
+export function applicationRepositories() {
+  return listOf(
+    section({
+      application: pattern().describe("the application"),
+      repositories: listOf(repository()).describe("repositories that may drive it"),
+    }),
+  )
+    .prefault([])
+    .describe("which repositories may drive an application that does not point at them");
+}
+
+function repository() {
+  return textLeaf("a repository as <org>/<repo>, or a pattern such as <org>/*", (value) => {
+    const problem = patternProblem(value);
+    if (problem !== undefined) return new Wrong(problem);
+    return value.includes("/") || value === "*" ? value : new Wrong();
+  }).meta({ title: "<org>/<repo>", ...PATTERN_FORM, pattern: `^(?=\\*$|.*/)${PATTERN_FORM.pattern.slice(1)}` });
+}

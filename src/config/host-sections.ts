@@ -1,0 +1,52 @@
+import { count, flag, listOf, secret, section, textLeaf, url, Wrong } from "./schema-parts.js";
+import { hostName, privateKey } from "./server-parts.js";
+import type { ReadFile } from "./server-parts.js";
+
+const SIGNING_TOKEN = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
+
+/** `hosta`: GitHub. */
+export function hostaSection(readFile: ReadFile) {
+  return section({
+    app_id: count(1, Number.MAX_SAFE_INTEGER).describe("id of the GitHub App"),
+    private_key: privateKey(readFile).describe(
+      "the App's private key: PEM text (line breaks also as `\\n`), or the path of its file",
+    ),
+    webhook_secret: secret().describe("the webhook secret of the App's settings"),
+    api_url: url()
+      .prefault("https://api.github.com")
+      .describe("REST API of a self-hosted GitHub, such as `https://HOST/api/v3`"),
+    web_url: url().prefault("https://github.com").describe("pages of a self-hosted GitHub"),
+    commit_status: flag().prefault(true).describe("set the commit status `svc/sync`"),
+    aliases: aliases(),
+  }).meta({ dependencies: { api_url: ["web_url"], web_url: ["api_url"] } });
+}
+
+/** `hostb`: GitLab. */
+export function hostbSection() {
+  return section({
+    url: url().prefault("https://gitlab.com").describe("the instance"),
+    token: secret().describe("access token of svc's own account"),
+    webhook_secret: secret().describe("the webhook's secret token"),
+    signing_token: signingToken()
+      .optional()
+      .describe(
+        "the webhook's signing token (`whsec_…`, GitLab 19.1 and later); with it the secret token alone is no longer accepted: a request without a valid signature, or signed more than 5 minutes ago, is refused",
+      ),
+    commit_status: flag()
+      .prefault(false)
+      .describe("set the commit status `svc/sync`, in the pipeline that the merge request has"),
+    aliases: aliases(),
+  });
+}
+
+function aliases() {
+  return listOf(hostName()).prefault([]).describe("other host names of the same server in repository addresses");
+}
+
+/** https://docs.gitlab.com/user/project/integrations/webhooks/ : `whsec_` and the Base64 of the key. */
+function signingToken() {
+  return textLeaf("GitLab's signing token: whsec_ and at least 24 bytes as Base64", (value) => {
+    const key = SIGNING_TOKEN.exec(value)?.[1] ?? "";
+    return Buffer.from(key, "base64").length >= 24 ? value : new Wrong();
+  }).meta({ title: "text", type: "string", pattern: SIGNING_TOKEN.source });
+}

@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { REPOSITORY_FILE, SERVER_FILE } from "../names.js";
+import { repositorySchema } from "./repository-schema.js";
+import { serverSchema } from "./server-schema.js";
+
+/** The members of a JSON Schema (draft 7) that editors and the reference read; other members are rules between keys. */
+export interface JsonSchema {
+  /** What the value is, for people. */
+  readonly title?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly maxItems?: number;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly dependencies?: Readonly<Record<string, readonly string[] | JsonSchema>>;
+  readonly items?: JsonSchema;
+  readonly if?: JsonSchema;
+  readonly then?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly $ref?: string;
+  readonly definitions?: Readonly<Record<string, JsonSchema>>;
+}
+
+/** What the server's file may hold, once its variables are filled in. */
+export function serverJsonSchema(): JsonSchema {
+  return jsonSchemaOf(
+    serverSchema(() => ""),
+    `${SERVER_FILE}, the server's configuration`,
+  );
+}
+
+/** What a repository's file may hold. */
+export function repositoryJsonSchema(): JsonSchema {
+  return jsonSchemaOf(repositorySchema(), `${REPOSITORY_FILE}, the configuration of a repository`);
+}
+
+/** The same for a file as it is written: where a value cannot be text, or not any text, `${NAME}` may stand for it. */
+export function withVariables(schema: JsonSchema): JsonSchema {
+  const variable = {
+    type: "string",
+    pattern: "\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}",
+    description: "${NAME} is replaced by the environment variable NAME",
+  };
+  return { ...allowVariables(schema), definitions: { variable } };
+}
+
+function allowVariables(schema: JsonSchema): JsonSchema {
+  const { properties, items } = schema;
+  if (properties !== undefined) return { ...schema, properties: mapValues(properties, allowVariables) };
+  if (items !== undefined) return { ...schema, items: allowVariables(items) };
+  if (schema.enum === undefined && schema.pattern !== undefined && new RegExp(schema.pattern, "u").test("${NAME}")) {
+    return schema;
+  }
+  const { title, description, default: byDefault, ...form } = schema;
+  const said = Object.entries({ title, description, default: byDefault }).filter(([, value]) => value !== undefined);
+  return { ...Object.fromEntries(said), anyOf: [form, { $ref: "#/definitions/variable" }] };
+}
+
+function jsonSchemaOf(schema: z.ZodType, title: string): JsonSchema {
+  const json = z.toJSONSchema(schema, { io: "input", target: "draft-7" }) as JsonSchema;
+  return { ...allowNothing(json), title };
+}
+
+/** A section that is written down but empty counts as present, unless it has keys that must be there. */
+function allowNothing(schema: JsonSchema): JsonSchema {
+  const { properties, items, required = [] } = schema;
+  if (items !== undefined) return { ...schema, items: allowNothing(items) };
+  if (properties === undefined) return schema;
+  const type = required.length === 0 ? { type: ["object", "null"] } : {};
+  return { ...schema, ...type, properties: mapValues(properties, allowNothing) };
+}
+
+function mapValues<T>(values: Readonly<Record<string, T>>, change: (value: T) => T): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, change(value)]));
+}

@@ -1,0 +1,138 @@
+import type { ApplicationName } from "../brand.js";
+import { settleDeployed } from "../deploy.js";
+import type { Deployment } from "../deployment.js";
+import { movingPositions } from "../detect/moving-sources.js";
+import { safeMessage } from "../errors.js";
+import type { ApplicationSync, CommandResult, SyncOutcome } from "../result.js";
+import type { BegunApplication } from "../run-notes.js";
+import { specEqual } from "../spec-equality.js";
+import { decideMerge } from "./auto-merge.js";
+import type { CommandContext } from "./context.js";
+import { finishRollback, rollback, type RollbackCommand } from "./rollback.js";
+import { sync, type SyncCommand } from "./sync.js";
+
+type DeployingCommand = SyncCommand | RollbackCommand;
+
+/**
+ * Brings to its end what an earlier attempt of this run began to deploy. An operation of it that Argo CD has is followed,
+ * never repeated; one that surely never came is begun anew, after all checks. Undefined when none ever came.
+ */
+export async function resumeDeployment(
+  command: DeployingCommand,
+  begun: readonly BegunApplication[],
+  context: CommandContext,
+): Promise<CommandResult | undefined> {
+  const followed = await Promise.all(begun.map((one) => follow(one, command, context)));
+  const applications = followed.filter((one) => one !== undefined);
+  if (applications.length === 0) return undefined;
+  const missing = begun.map(({ application }) => application).filter((_, index) => followed[index] === undefined);
+  const anew = missing.length === 0 ? undefined : await beginMissing(command, missing, begun, context);
+  const all = [...applications, ...rest(anew, missing)];
+  if (command.name === "rollback") return { kind: "rolled-back", dryRun: false, applications: all };
+  const involved = begun.map(({ application }) => application);
+  const plan = await context.plans.find(context.change);
+  return {
+    kind: "synced",
+    dryRun: false,
+    applications: all,
+    announced: anew?.kind === "synced" ? anew.announced : [],
+    skipped: anew?.kind === "synced" ? anew.skipped : [],
+    replaced: anew?.kind === "synced" ? anew.replaced : [],
+    ...(await decideMerge({ dryRun: false, involved, deployed: all, plan }, context)),
+  };
+}
+
+/** Undefined when the operation never reached Argo CD. */
+async function follow(
+  { application, lastOperation }: BegunApplication,
+  command: DeployingCommand,
+  context: CommandContext,
+): Promise<ApplicationSync | undefined> {
+  const { deployer, deployments, change, run, progress } = context;
+  const records = await deployments.ofChange(change);
+  const record = records.find((one) => one.application === application);
+  const onProgress = (told: { done: number; total: number; message: string }) =>
+    progress(application, { kind: "running", ...told });
+  let outcome: SyncOutcome | undefined;
+  let warnings: readonly string[] = [];
+  try {
+    const live = await deployer.findApplication(application);
+    if (live === undefined) return unknown(application, "the application is not there any more");
+    const spec = command.name === "sync" ? (record?.specWritten ?? live.spec) : live.spec;
+    const pins = movingPositions(spec, change).map((position) => ({
+      position,
+      revision: record?.revision ?? change.headRevision,
+    }));
+    const at = command.name === "rollback" || pins.length === 0 ? "target" : pins;
+    outcome = await deployer.follow({ application: { ...live, spec }, at, run, onProgress });
+    outcome ??= writtenDown(record, command, run);
+    if (outcome === undefined) {
+      if (live.lastOperation === lastOperation) return undefined;
+      return unknown(application, "another operation took the place of this one, so its outcome is not known");
+    }
+    if (outcome.kind === "failed" && keepsWritten(record, live.spec)) warnings = [SPEC_LEFT];
+  } catch (error) {
+    context.log.warn({ application, err: error }, "an operation of before the restart could not be looked up");
+    return unknown(application, safeMessage(error));
+  }
+  const kept = await writeDown(application, outcome, record, command, context);
+  return { application, ...outcome, warnings: kept === undefined ? warnings : [...warnings, kept] };
+}
+
+/** Argo CD remembers only the last operation; the record knows how ours ended, if that was written down. */
+function writtenDown(record: Deployment | undefined, { name }: DeployingCommand, run: string): SyncOutcome | undefined {
+  if (name !== "sync" || record?.run !== run) return undefined;
+  const message = "another operation ran after it";
+  if (record.outcome === "failed") return { kind: "failed", message, resources: [] };
+  if (record.outcome !== "succeeded") return undefined;
+  return { kind: "succeeded", message, resources: [], pruneSkipped: 0, health: "Unknown", unhealthy: [] };
+}
+
+function keepsWritten(record: Deployment | undefined, live: Deployment["specBefore"]): boolean {
+  return record?.specWritten !== undefined && specEqual(record.specWritten, live);
+}
+
+const SPEC_LEFT =
+  "svc was restarted meanwhile, and its definition is still the one of this PR: run the rollback command to put it back";
+
+function unknown(application: ApplicationName, message: string): ApplicationSync {
+  return { application, warnings: [], kind: "unknown", message };
+}
+
+async function writeDown(
+  application: ApplicationName,
+  outcome: SyncOutcome,
+  record: Deployment | undefined,
+  { name }: DeployingCommand,
+  context: CommandContext,
+): Promise<string | undefined> {
+  if (name === "sync") return record?.run === context.run ? settleDeployed(record, outcome, context) : undefined;
+  return outcome.kind === "succeeded" ? finishRollback(application, context) : undefined;
+}
+
+/** The command once more for what it had not begun; notes of what it had are kept. */
+async function beginMissing(
+  command: DeployingCommand,
+  missing: readonly ApplicationName[],
+  begun: readonly BegunApplication[],
+  context: CommandContext,
+): Promise<CommandResult> {
+  const narrowed: CommandContext = {
+    ...context,
+    begin: (more) => {
+      const others = begun.filter(({ application }) => !more.some((one) => one.application === application));
+      return context.begin([...others, ...more]);
+    },
+  };
+  return command.name === "sync"
+    ? sync({ ...command, applications: missing }, narrowed)
+    : rollback({ ...command, applications: missing }, narrowed);
+}
+
+function rest(anew: CommandResult | undefined, missing: readonly ApplicationName[]): readonly ApplicationSync[] {
+  if (anew?.kind === "synced" || anew?.kind === "rolled-back") return anew.applications;
+  if (anew === undefined) return [];
+  const why = anew.kind === "refused" ? ` (${anew.refusal.reason})` : "";
+  const message = `svc was restarted before it was begun, and the checks do not let it begin now${why}: give the command again`;
+  return missing.map((application) => ({ application, warnings: [], kind: "rejected", message }));
+}

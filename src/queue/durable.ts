@@ -1,0 +1,215 @@
+import { changeRequestKey } from "../core/change-request.js";
+import { StoreUnavailable } from "../core/errors.js";
+import type { EventQueue, QueueBacklog } from "../core/event-queue.js";
+import type { HostEvent } from "../core/event.js";
+import { DrainJobs } from "./drain-jobs.js";
+import { EventRun } from "./event-run.js";
+import { createInProcessQueue } from "./in-process.js";
+import { LaneStore, type Attempt, type Pushed, type Taken } from "./lane-store.js";
+import type { QueueConnection } from "./queue-commands.js";
+import { fieldsOf, type QueueOptions } from "./queue-options.js";
+import { QUEUE_TIMING, type QueueTiming } from "./queue-timing.js";
+
+export interface DurableQueueOptions extends QueueOptions {
+  readonly connection: QueueConnection;
+  /** Answers an event that was not taken, because the store was away when it came. */
+  readonly refuse: QueueOptions["run"];
+  readonly timing?: Partial<QueueTiming>;
+}
+
+/** How long `close` waits for runs that were told to stop, in milliseconds. */
+const LAST_WAIT_MS = 1_000;
+const PUSHED_AGAIN_AFTER_MS = 150;
+const IDLE_LOOK_MS = 20;
+
+/**
+ * A queue in Redis, shared by all replicas: what was accepted outlives any of them. A run holds a lease of its change
+ * request; when its process is gone another one begins the event anew. Events that come while Redis is away are answered
+ * from this process's memory, and not run.
+ */
+export function createDurableQueue(options: DurableQueueOptions): EventQueue {
+  return new DurableQueue(options);
+}
+
+class DurableQueue implements EventQueue {
+  readonly #options: DurableQueueOptions;
+  readonly #timing: QueueTiming;
+  readonly #lanes: LaneStore;
+  readonly #jobs: DrainJobs;
+  readonly #refused: EventQueue;
+  /** By change request. */
+  readonly #runs = new Map<string, EventRun>();
+  readonly #timer: NodeJS.Timeout;
+  /** Records of another version that were reported. */
+  readonly #reported = new Set<string>();
+  #whenChanged: (() => void)[] = [];
+  #closed: Promise<void> | undefined;
+
+  constructor(options: DurableQueueOptions) {
+    const { connection, concurrency, log } = options;
+    this.#options = options;
+    this.#timing = { ...QUEUE_TIMING, ...options.timing };
+    const { leaseMs, lookEveryMs } = this.#timing;
+    this.#lanes = new LaneStore(connection);
+    this.#refused = createInProcessQueue({ ...options, run: options.refuse });
+    const work = (change: string) => this.#work(change);
+    this.#jobs = new DrainJobs({ connection, concurrency, lockMs: leaseMs, lookEveryMs, work, log });
+    this.#timer = setInterval(() => void this.#addLostJobs(), lookEveryMs);
+    this.#timer.unref();
+  }
+
+  /**
+   * Resolves when Redis has the event, or within a second when it is away. What comes while this replica is closing is
+   * for the others, or for the next start.
+   * @throws {QueueClosed} when Redis is away and this replica is closing.
+   */
+  async push(event: HostEvent): Promise<boolean> {
+    const { log } = this.#options;
+    const pushed = await this.#pushInTime(event);
+    if (pushed === undefined) {
+      log.error(fieldsOf(event), "the store was away when an event came: it is answered and not run");
+      return this.#refused.push(event);
+    }
+    if (pushed.kind === "known") return false;
+    for (const needless of pushed.superseded) log.debug(fieldsOf(needless), "superseded by a newer event");
+    const change = changeRequestKey(event.change);
+    if (pushed.generation !== undefined) void this.#jobs.add(change, pushed.generation);
+    // Another replica hears it with the next renewal of its lease.
+    if (event.kind === "updated") this.#runs.get(change)?.stop("pushed");
+    if (event.kind === "closed") this.#runs.get(change)?.stop("closed");
+    return true;
+  }
+
+  async idle(): Promise<void> {
+    do {
+      await Promise.all([this.#until(() => this.#isQuiet()), this.#refused.idle()]);
+      await new Promise((resolve) => setTimeout(resolve, IDLE_LOOK_MS));
+    } while (this.#closed === undefined && (!this.#isQuiet() || (await this.#waiting())));
+  }
+
+  backlog(): Promise<QueueBacklog> {
+    return this.#lanes.backlog();
+  }
+
+  close(graceMs: number): Promise<void> {
+    this.#closed ??= this.#drain(graceMs);
+    return this.#closed;
+  }
+
+  async #drain(graceMs: number): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#jobs.pause();
+    await Promise.all([this.#refused.close(graceMs), this.#emptyWithin(graceMs)]);
+    for (const run of this.#runs.values()) run.stop("handed-back");
+    await this.#emptyWithin(LAST_WAIT_MS);
+    await Promise.all([...this.#runs].map(([change, run]) => this.#abandon(change, run)));
+    await this.#jobs.close();
+  }
+
+  async #abandon(change: string, run: EventRun): Promise<void> {
+    const { log } = this.#options;
+    log.warn(fieldsOf(run.taken.event), "handed back by the shutdown: another replica goes on with it");
+    try {
+      const left = await run.abandon();
+      if (left.kind === "more") await this.#jobs.add(change, left.generation);
+    } catch (error) {
+      log.warn({ change, err: error }, "could not be handed back: it goes on when the lease has run out");
+    }
+  }
+
+  /** Undefined when the store is away. A call that was cut off is repeated once, to hear whether it was done. */
+  async #pushInTime(event: HostEvent): Promise<Pushed | undefined> {
+    const began = performance.now();
+    const attempt = () =>
+      this.#lanes.push(event).catch((error: unknown) => {
+        if (error instanceof StoreUnavailable) return undefined;
+        throw error;
+      });
+    const pushed = await attempt();
+    if (pushed !== undefined || performance.now() - began > PUSHED_AGAIN_AFTER_MS) return pushed;
+    await new Promise((resolve) => setTimeout(resolve, PUSHED_AGAIN_AFTER_MS));
+    const again = await attempt();
+    // Whichever call it was: Redis has the event.
+    return again?.kind === "known" ? { kind: "accepted", generation: undefined, superseded: [] } : again;
+  }
+
+  /** Runs the next event of a change request, if nobody else does. */
+  async #work(change: string): Promise<void> {
+    const { log } = this.#options;
+    try {
+      if (this.#closed !== undefined) return;
+      const takenAt = performance.now();
+      const attempt = await this.#lanes.take(change, this.#timing.leaseMs);
+      switch (attempt.kind) {
+        case "held":
+        case "empty":
+          break;
+        case "unreadable":
+          await this.#leave(change, attempt);
+          break;
+        case "taken":
+          await this.#run(attempt, takenAt);
+      }
+    } catch (error) {
+      log.warn({ change, err: error }, "an event could not be begun, or its end not be written down");
+    }
+  }
+
+  async #leave(change: string, { text, fence }: Extract<Attempt, { kind: "unreadable" }>): Promise<void> {
+    if (!this.#reported.has(text)) {
+      const advice = "an event of another version of this service waits: run one version everywhere";
+      this.#options.log.error({ change }, advice);
+    }
+    this.#reported.add(text);
+    await this.#lanes.leave(change, fence);
+  }
+
+  async #run(taken: Taken, takenAt: number): Promise<void> {
+    const { change } = taken;
+    const parts = { ...this.#options, lanes: this.#lanes, timing: this.#timing };
+    const run = new EventRun(taken, parts, takenAt);
+    this.#runs.set(change, run);
+    try {
+      const followed = await run.work(() => this.#tellChange());
+      if (followed?.kind === "more") await this.#jobs.add(change, followed.generation, followed.delayMs);
+    } finally {
+      this.#runs.delete(change);
+      this.#tellChange();
+    }
+  }
+
+  /** Whoever added a job may have been killed before; and one that met a dead replica's lease is gone. */
+  async #addLostJobs(): Promise<void> {
+    try {
+      for (const { change, generation } of await this.#lanes.free(this.#timing.lookEveryMs)) {
+        if (this.#closed === undefined) await this.#jobs.add(change, generation);
+      }
+    } catch (error) {
+      this.#options.log.debug({ err: error }, "could not look for events whose job was lost");
+    }
+  }
+
+  async #waiting(): Promise<boolean> {
+    return (await this.#lanes.count().catch(() => 0)) > 0;
+  }
+
+  /** While the store is away a run that has come to its end cannot be taken off the list. */
+  #isQuiet(): boolean {
+    return [...this.#runs.values()].every(({ over }) => over);
+  }
+
+  async #until(condition: () => boolean): Promise<void> {
+    while (!condition()) await new Promise<void>((resolve) => this.#whenChanged.push(resolve));
+  }
+
+  #tellChange(): void {
+    for (const resolve of this.#whenChanged.splice(0)) resolve();
+  }
+
+  async #emptyWithin(ms: number): Promise<void> {
+    const timer = new AbortController();
+    const late = this.#options.clock.sleep(ms, timer.signal).catch(() => undefined);
+    await Promise.race([this.#until(() => this.#runs.size === 0), late]);
+    timer.abort();
+  }
+}

@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { repositoryName } from "../core/brand.js";
+import type { HostEvent } from "../core/event.js";
+import { HOST_IDS } from "../names.js";
+
+/** An event as it waits in Redis. */
+export interface EventRecord {
+  readonly event: HostEvent;
+  /** The delivery failed before and came once more. */
+  readonly again: boolean;
+  /** When it was accepted, in milliseconds since 1970 by the clock of the replica that took it. */
+  readonly at: number;
+}
+
+const origin = {
+  delivery: z.string(),
+  traceparent: z.string().exactOptional(),
+  change: z.object({
+    host: z.enum(HOST_IDS),
+    repository: z.string().transform(repositoryName),
+    number: z.int().positive(),
+  }),
+};
+
+const event = z.discriminatedUnion("kind", [
+  z.object({
+    ...origin,
+    kind: z.literal("updated"),
+    reason: z.enum(["opened", "reopened", "pushed", "ready", "retargeted"]),
+  }),
+  z.object({ ...origin, kind: z.literal("closed"), merged: z.boolean() }),
+  z.object({
+    ...origin,
+    kind: z.literal("commented"),
+    commentId: z.string(),
+    body: z.string(),
+    author: z.object({ id: z.string(), login: z.string(), bot: z.boolean() }),
+  }),
+  z.object({ ...origin, kind: z.literal("reviewed") }),
+]);
+
+const record = z.object({ v: z.literal(1), again: z.boolean(), at: z.number(), event });
+
+export function eventRecordOf(value: EventRecord): string {
+  return JSON.stringify({ v: 1, again: value.again, at: value.at, event: value.event });
+}
+
+/** Undefined for a record of another version and for a damaged one. */
+export function readEventRecord(text: string): EventRecord | undefined {
+  try {
+    return record.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { applicationName } from "../core/brand.js";
+import { StoredValueUnreadable } from "../core/errors.js";
+import type { RunJournal } from "../core/event-queue.js";
+import { isJsonObject } from "../core/json.js";
+import type { RunNotes } from "../core/run-notes.js";
+import { STORE_TITLE } from "../names.js";
+import { NAMES_KEPT_MS } from "./lane-store.js";
+import type { QueueConnection } from "./queue-commands.js";
+import { journalKey } from "./queue-keys.js";
+
+const RESULT_KINDS: readonly unknown[] = ["synced", "rolled-back", "unlocked", "closed", "help", "refused"];
+
+const begun = z
+  .object({ application: z.string().min(1).transform(applicationName), lastOperation: z.string().optional() })
+  .transform(({ application, lastOperation }) => ({ application, lastOperation }));
+
+const notes = z.object({
+  v: z.literal(1),
+  begun: z.array(begun).optional(),
+  // Written by this service alone: the version stands for the shape.
+  result: z
+    .custom<NonNullable<RunNotes["result"]>>((value) => isJsonObject(value) && RESULT_KINDS.includes(value.kind))
+    .optional(),
+});
+
+/** A run's notes in Redis, one value per delivery. */
+export class RedisJournal implements RunJournal {
+  readonly #key: string;
+
+  constructor(
+    private readonly connection: QueueConnection,
+    delivery: string,
+  ) {
+    this.#key = journalKey(delivery);
+  }
+
+  async read(): Promise<RunNotes> {
+    const text = await this.connection.run((redis) => redis.get(this.#key));
+    if (text === null) return {};
+    const parsed = notes.safeParse(parseJson(text));
+    if (!parsed.success) {
+      throw new StoredValueUnreadable(
+        `the notes of a run in ${STORE_TITLE} are damaged or were written by another version of this service. ` +
+          `Run one version everywhere, or delete the key ${this.#key}.`,
+        { cause: parsed.error },
+      );
+    }
+    const { data } = parsed;
+    return { ...(data.begun && { begun: data.begun }), ...(data.result && { result: data.result }) };
+  }
+
+  async write(value: RunNotes): Promise<void> {
+    const text = JSON.stringify({ v: 1, ...value });
+    await this.connection.run((redis) => redis.set(this.#key, text, "PX", NAMES_KEPT_MS));
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

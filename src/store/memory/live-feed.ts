@@ -1,0 +1,32 @@
+import { changeRequestKey, type ChangeRequestRef } from "../../core/change-request.js";
+import type { LiveRun } from "../../core/live-run.js";
+import type { LiveFeed } from "../../core/ports.js";
+
+type Listener = (run: LiveRun) => void;
+
+/** Runs of this process, for pages that this process serves. */
+export class MemoryLiveFeed implements LiveFeed {
+  /** The runs that are not over, by change request. */
+  readonly #running = new Map<string, LiveRun>();
+  readonly #listeners = new Map<string, Set<Listener>>();
+
+  publish(change: ChangeRequestRef, run: LiveRun): void {
+    const key = changeRequestKey(change);
+    if (run.ended) this.#running.delete(key);
+    else this.#running.set(key, run);
+    for (const listener of this.#listeners.get(key) ?? []) listener(run);
+  }
+
+  subscribe(change: ChangeRequestRef, listener: Listener): () => void {
+    const key = changeRequestKey(change);
+    const listeners = this.#listeners.get(key) ?? new Set();
+    this.#listeners.set(key, listeners);
+    listeners.add(listener);
+    const running = this.#running.get(key);
+    if (running !== undefined) listener(running);
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(key) === listeners) this.#listeners.delete(key);
+    };
+  }
+}

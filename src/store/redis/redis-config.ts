@@ -1,0 +1,63 @@
+import type { KvstoreSection, StoreAddress } from "../../config/server-config.js";
+
+/** Where Redis is, and as whom we speak to it. Addresses are `host:port`; an IPv6 host stands in brackets. */
+export type RedisConfig = RedisAccess & (SingleRedis | SentinelRedis | ClusterRedis);
+
+interface RedisAccess {
+  readonly username?: string;
+  readonly password?: string;
+  /** Number of the database; a cluster has only 0. */
+  readonly db: number;
+  /** For Redis and, with Sentinel, for the sentinels too. */
+  readonly tls: boolean;
+  /** PEM text of certificates to trust instead of the system's. */
+  readonly ca?: string;
+}
+
+interface SingleRedis {
+  /** Port 6379 when absent. */
+  readonly address: string;
+}
+
+interface SentinelRedis {
+  readonly sentinel: {
+    /** The name under which the sentinels know the primary. */
+    readonly master: string;
+    readonly addresses: readonly string[];
+    /** Of the sentinels themselves. */
+    readonly password?: string;
+  };
+}
+
+interface ClusterRedis {
+  /** Some of the nodes; the others are learned from them. */
+  readonly cluster: { readonly addresses: readonly string[] };
+}
+
+/** The section `kvstore`; undefined when no Redis is configured. */
+export function redisConfigOf(kvstore: KvstoreSection): RedisConfig | undefined {
+  const { address, sentinel, cluster, username, password, db, tls, caFile } = kvstore;
+  const access: RedisAccess = {
+    db,
+    tls,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(caFile === undefined ? {} : { ca: caFile }),
+  };
+  if (address !== undefined) return { ...access, address: textOf(address) };
+  if (sentinel !== undefined) {
+    return { ...access, sentinel: { ...sentinel, addresses: sentinel.addresses.map(textOf) } };
+  }
+  return cluster === undefined ? undefined : { ...access, cluster: { addresses: cluster.addresses.map(textOf) } };
+}
+
+function textOf({ host, port }: StoreAddress): string {
+  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** For log lines. */
+export function placeOf(config: RedisConfig): string {
+  if ("address" in config) return config.address;
+  if ("sentinel" in config) return `${config.sentinel.master} by Sentinel ${config.sentinel.addresses.join(", ")}`;
+  return `cluster ${config.cluster.addresses.join(", ")}`;
+}

@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { AUDIT_ACTIONS, type AuditQuery } from "../core/audit.js";
+import type { ChangeRequestRef } from "../core/change-request.js";
+import { readChangeAddress } from "./change-address.js";
+
+const MOST = 200;
+
+const name = z.string().max(300, "is longer than 300 characters");
+
+/** The query of `/api/v1/activity` and, with empty fields left out, of the page. */
+export const activityQuery = z.strictObject({
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/, `must be a number from 1 to ${MOST}`)
+    .transform(Number)
+    .refine((value) => value >= 1 && value <= MOST, `must be a number from 1 to ${MOST}`)
+    .optional(),
+  before: z
+    .string()
+    .regex(/^\d{1,20}(?:-\d{1,20})?$/, "must be the id of an entry")
+    .optional(),
+  action: z.enum(AUDIT_ACTIONS, { error: `must be one of ${AUDIT_ACTIONS.join(", ")}` }).optional(),
+  application: name.optional(),
+  login: name.optional(),
+  change: name
+    .transform((text, context): ChangeRequestRef => {
+      const change = readChangeKey(text);
+      if (change !== undefined) return change;
+      context.addIssue({
+        code: "custom",
+        message: "must be <host>/<owner>/<repo>/<number>, such as hosta/acme/deploy/7",
+      });
+      return z.NEVER;
+    })
+    .optional(),
+});
+
+export type ActivityQuery = z.infer<typeof activityQuery>;
+
+/** What to ask of the trail for a query. */
+export function auditQueryOf({ limit, before, ...filter }: ActivityQuery, defaultLimit: number): AuditQuery {
+  return { limit: limit ?? defaultLimit, ...(before === undefined ? {} : { before }), filter };
+}
+
+/** The text of `changeRequestKey`. */
+function readChangeKey(text: string): ChangeRequestRef | undefined {
+  const parts = text.split("/");
+  return readChangeAddress({
+    host: parts[0],
+    owner: parts.slice(1, -2).join("/"),
+    repo: parts.at(-2),
+    number: parts.at(-1),
+  });
+}

@@ -1,0 +1,53 @@
+import type { Request, RequestHandler } from "express";
+import { z } from "zod";
+import { send, type ApiAnswer } from "./respond.js";
+
+/** What was sent, checked; or the answer that names the field that is wrong. */
+export type Input<T> =
+  { readonly kind: "read"; readonly value: T } | { readonly kind: "wrong"; readonly answer: ApiAnswer };
+
+/** The query of a request; a parameter that is not known, or is there twice, is refused by its name. */
+export function readQuery<T>(request: Request, schema: z.ZodType<T>): Input<T> {
+  return read(request.query, schema, "query parameter");
+}
+
+/** For routes that take no query. */
+export const withoutQuery: RequestHandler = (request, response, next) => {
+  const query = readQuery(request, noQuery);
+  if (query.kind === "wrong") send(response, query.answer);
+  else next();
+};
+
+const noQuery = z.strictObject({});
+
+/** The JSON object of a request's body. */
+export function readBody<T>(request: Request, schema: z.ZodType<T>): Input<T> {
+  if (request.is("application/json") === false || request.get("content-type") === undefined) {
+    return { kind: "wrong", answer: { status: 415, error: "send the body as application/json" } };
+  }
+  return read(request.body, schema, "field");
+}
+
+function read<T>(value: unknown, schema: z.ZodType<T>, what: string): Input<T> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return { kind: "read", value: parsed.data };
+  const [issue] = parsed.error.issues;
+  return { kind: "wrong", answer: { status: 400, error: sentenceOf(issue, what) } };
+}
+
+function sentenceOf(issue: z.core.$ZodIssue | undefined, what: string): string {
+  if (issue?.code === "unrecognized_keys") return `unknown ${what} ${shown(issue.keys[0])}`;
+  if (issue === undefined || issue.path.length === 0) return "the body is no JSON object";
+  return `${what} ${shown(issue.path[0])}: ${issue.message}`;
+}
+
+/** A name from outside: short, and without what a terminal or a log could misread. */
+function shown(name: PropertyKey | undefined): string {
+  return JSON.stringify(String(name).slice(0, 60));
+}
+
+/** One part of the request's address, decoded; never empty where the route names it. */
+export function pathPart({ params }: Request, name: string): string {
+  const part = params[name];
+  return typeof part === "string" ? part : "";
+}

@@ -1,0 +1,104 @@
+import type { RoleAssignment } from "../../config/server-config.js";
+import type { LoginProvider, Role } from "../../core/account.js";
+import type { LoginFacts } from "./login-provider.js";
+
+/** What an assignment's pattern means. */
+export type PatternMeaning =
+  | { readonly kind: "everyone" }
+  | { readonly kind: "email" }
+  /** `name` as the provider spells teams and groups: `<org>/<team-slug>`, a full path, or OIDC's own word. */
+  | { readonly kind: "group"; readonly provider: Exclude<LoginProvider, "basic">; readonly name: string }
+  /** A group that no provider is named for: matches nobody, and a warning says so. */
+  | { readonly kind: "nothing" };
+
+/** The role, or the pattern that stands before any decision and that the provider could not say yes or no to. */
+export type AssignedRole =
+  | { readonly kind: "role"; readonly role: Role }
+  | { readonly kind: "unproven"; readonly pattern: string; readonly hint: string };
+
+/** The first assignment that matches wins; with none it is the default role. Only verified e-mail addresses count. */
+export function assignRole(
+  assignments: readonly RoleAssignment[],
+  defaultRole: Role,
+  facts: Pick<LoginFacts, "provider" | "email" | "groups" | "unproven">,
+): AssignedRole {
+  for (const { pattern, provider, role } of assignments) {
+    if (provider !== undefined && provider !== facts.provider) continue;
+    if (matches(meaningOf({ pattern, provider }), pattern, facts)) return { kind: "role", role };
+    const hint = facts.unproven.get(pattern);
+    if (hint !== undefined) return { kind: "unproven", pattern, hint };
+  }
+  return { kind: "role", role: defaultRole };
+}
+
+/**
+ * `*` alone is everyone, `@<org>/<team>` a team on GitHub, anything else with an `@` in it an e-mail address. What remains
+ * is a group of the provider that the assignment names.
+ */
+export function meaningOf({ pattern, provider }: Pick<RoleAssignment, "pattern" | "provider">): PatternMeaning {
+  if (pattern === "*") return { kind: "everyone" };
+  if (pattern.startsWith("@") && provider !== "oidc") {
+    return { kind: "group", provider: provider ?? "hosta", name: pattern.slice(1) };
+  }
+  if (pattern.includes("@") && !pattern.startsWith("@")) return { kind: "email" };
+  return provider === undefined ? { kind: "nothing" } : { kind: "group", provider, name: pattern };
+}
+
+/** The teams or groups of one provider that the assignments ask for, by the pattern that does. */
+export function groupsAskedFor(
+  assignments: readonly RoleAssignment[],
+  provider: LoginProvider,
+): readonly { readonly pattern: string; readonly name: string }[] {
+  return assignments.flatMap((assignment) => {
+    const meaning = meaningOf(assignment);
+    return meaning.kind === "group" && meaning.provider === provider
+      ? [{ pattern: assignment.pattern, name: meaning.name }]
+      : [];
+  });
+}
+
+/** Whether a name meets a pattern in which `*` stands for any run of characters. Takes linear time per star. */
+export function matchesWildcard(pattern: string, name: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return pattern === name;
+  if (!name.startsWith(first)) return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return name.length - last.length >= at && name.endsWith(last);
+}
+
+function matches(
+  meaning: PatternMeaning,
+  pattern: string,
+  { provider, email, groups }: Pick<LoginFacts, "provider" | "email" | "groups">,
+): boolean {
+  switch (meaning.kind) {
+    case "everyone":
+      return true;
+    case "email":
+      return email !== undefined && matchesEmail(pattern.toLowerCase(), email.toLowerCase());
+    case "group": {
+      if (meaning.provider !== provider) return false;
+      // Names of teams and groups are case-insensitive on both hosts; what OIDC sends is an exact word.
+      const spelled = (name: string) => (provider === "oidc" ? name : name.toLowerCase());
+      return groups.some((group) => matchesWildcard(spelled(meaning.name), spelled(group)));
+    }
+    case "nothing":
+      return false;
+  }
+}
+
+/** The domain is what follows the last `@`; a star never reaches from one side of it to the other. */
+function matchesEmail(pattern: string, email: string): boolean {
+  const [patternAt, at] = [pattern.lastIndexOf("@"), email.lastIndexOf("@")];
+  if (at <= 0) return false;
+  return (
+    matchesWildcard(pattern.slice(0, patternAt), email.slice(0, at)) &&
+    matchesWildcard(pattern.slice(patternAt + 1), email.slice(at + 1))
+  );
+}

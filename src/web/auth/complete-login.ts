@@ -1,0 +1,24 @@
+import type { Request } from "express";
+import type { Account } from "../../core/account.js";
+import type { Log } from "../../core/log.js";
+import type { UserStore } from "../../core/ports.js";
+import type { WebSessions } from "./session.js";
+
+export interface CompletionParts {
+  readonly sessions: WebSessions;
+  readonly users: UserStore;
+  readonly log: Log;
+}
+
+/** Notes the person and opens the session; answers the account with the role that counts. */
+export async function completeLogin(
+  request: Request,
+  proven: Account,
+  { sessions, users, log }: CompletionParts,
+): Promise<Account> {
+  const account = await users.signIn(proven);
+  await sessions.open(request, account);
+  const { id, username, role, provider } = account;
+  log.info({ account: id, username, role, provider, remote: request.ip }, "logged in");
+  return account;
+}

@@ -1,0 +1,65 @@
+import { Router, type RequestHandler } from "express";
+import type { ServerConfig } from "../../config/server-config.js";
+import type { Clock } from "../../core/clock.js";
+import type { Log } from "../../core/log.js";
+import type { Stores } from "../../store/stores.js";
+import { meaningOf } from "./assign-role.js";
+import { githubLogin } from "./github.js";
+import { gitlabLogin } from "./gitlab.js";
+import { identify, identifyNobody } from "./identify.js";
+import type { RedirectProvider } from "./login-provider.js";
+import { oidcLogin } from "./oidc.js";
+import { callbackUrl } from "./redirect-routes.js";
+import { authRoutes } from "./routes.js";
+import { WebSessions } from "./session.js";
+
+export interface AuthOptions {
+  readonly config: Pick<ServerConfig, "auth" | "server" | "hosta">;
+  readonly stores: Pick<Stores, "users" | "sessions" | "attempts">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What the web server needs of authentication. */
+export interface Auth {
+  readonly identify: readonly RequestHandler[];
+  readonly routes: Router;
+}
+
+/** Login, sessions and roles as configured; with authentication off everybody is the same unguarded viewer. */
+export function createAuth({ config, stores, clock, log }: AuthOptions): Auth {
+  const { auth, server } = config;
+  if (!auth.enabled) return { identify: [identifyNobody()], routes: Router() };
+  if (auth.sessionSecret === undefined) throw new TypeError("auth.enabled without auth.session_secret");
+  const sessions = new WebSessions({ ...auth, secret: auth.sessionSecret }, stores.sessions, clock);
+  const providers = providersOf(config, clock, log);
+  for (const { id } of providers) {
+    if (server.baseUrl === undefined) break;
+    log.info({ provider: id, callback: callbackUrl(server.baseUrl, id) }, "register exactly this callback address");
+  }
+  for (const { pattern } of auth.roleAssignments.filter((one) => meaningOf(one).kind === "nothing")) {
+    log.warn({ pattern }, "a role assignment matches nobody: a group needs its provider (hosta, hostb or oidc)");
+  }
+  const { users, attempts } = stores;
+  return {
+    identify: [sessions.middleware(), identify(sessions, users)],
+    routes: authRoutes({ config, providers, sessions, users, attempts, log }),
+  };
+}
+
+function providersOf({ auth, hosta }: AuthOptions["config"], clock: Clock, log: Log): readonly RedirectProvider[] {
+  const { roleAssignments } = auth;
+  return [
+    ...(auth.hosta === undefined ? [] : [githubLogin({ ...auth.hosta, roleAssignments, ...addressesOf(hosta) }, log)]),
+    ...(auth.hostb === undefined ? [] : [gitlabLogin({ ...auth.hostb, roleAssignments }, log)]),
+    ...(auth.oidc === undefined ? [] : [oidcLogin(auth.oidc, clock, log)]),
+  ];
+}
+
+/** Of the GitHub that the service works on, or of github.com. */
+function addressesOf(hosta: ServerConfig["hosta"]) {
+  return {
+    apiUrl: hosta?.apiUrl ?? "https://api.github.com",
+    webUrl: hosta?.webUrl ?? "https://github.com",
+  };
+}

@@ -1,0 +1,110 @@
+import { z } from "zod";
+import type { AuthSection, RoleAssignment } from "../../config/server-config.js";
+import type { Log } from "../../core/log.js";
+import { HOST_TITLES, SERVICE } from "../../names.js";
+import { groupsAskedFor } from "./assign-role.js";
+import { GitHubMemberships } from "./github-memberships.js";
+import type { LoginFacts, RedirectProvider } from "./login-provider.js";
+import { askMemberships, memberOfAny } from "./membership.js";
+import { authorizationUrl, exchangeCode, oauthClient } from "./oauth-client.js";
+import { ProviderFailure, providerApi, type ProviderApi } from "./provider-api.js";
+import { exchangeFailure, refusalOfExchange } from "./provider-refusal.js";
+import type { LoginRefusal } from "./refusal.js";
+import { unprovenGroups } from "./unproven-groups.js";
+
+export type GitHubLoginOptions = NonNullable<AuthSection["hosta"]> & {
+  readonly roleAssignments: readonly RoleAssignment[];
+  readonly webUrl: string;
+  readonly apiUrl: string;
+};
+
+const TITLE = HOST_TITLES.hosta;
+/** https://docs.github.com/apps/oauth-apps/building-oauth-apps/scopes-for-oauth-apps ; a GitHub App ignores them. */
+const SCOPE = "read:user user:email read:org";
+
+const userAnswer = z.object({ id: z.int(), login: z.string() });
+const emailsAnswer = z.array(z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() }));
+
+/** Login with GitHub, https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps */
+export function githubLogin(options: GitHubLoginOptions, log: Log): RedirectProvider {
+  const root = `${options.webUrl}/login/oauth`;
+  const client = oauthClient({
+    ...options,
+    issuer: root,
+    authorize: `${root}/authorize`,
+    token: `${root}/access_token`,
+  });
+  return {
+    id: "hosta",
+    name: TITLE,
+    begin: (attempt, callbackUrl) =>
+      authorizationUrl(client, attempt, { redirect_uri: callbackUrl, scope: SCOPE, allow_signup: "false" }),
+    async finish(answer, attempt) {
+      let token: string;
+      try {
+        token = await exchangeCode(client, answer, attempt);
+      } catch (error) {
+        log.warn({ provider: "hosta", ...exchangeFailure(error) }, "exchanging the login's code failed");
+        const keys = "auth.hosta.client_id and auth.hosta.client_secret";
+        return refusalOfExchange(error, { title: TITLE, keys, addressKey: "hosta.web_url", answer });
+      }
+      const headers = {
+        accept: "application/vnd.github+json",
+        "user-agent": SERVICE,
+        "x-github-api-version": "2022-11-28",
+      };
+      return factsOf(providerApi(options.apiUrl, token, headers), options);
+    },
+  };
+}
+
+async function factsOf(api: ProviderApi, options: GitHubLoginOptions): Promise<LoginFacts | LoginRefusal> {
+  try {
+    const [user, emails] = await Promise.all([api.get("/user"), api.get("/user/emails")]);
+    const who = user.status === 200 ? userAnswer.safeParse(user.body) : undefined;
+    if (who?.success !== true) return notVerified("who you are", "Its API did not say: try again in a minute.");
+    const list = emails.status === 200 ? emailsAnswer.safeParse(emails.body) : undefined;
+    if (list?.success !== true) {
+      const hint = "The application needs the scope user:email (a GitHub App: read access to e-mail addresses).";
+      return notVerified("your e-mail address", hint);
+    }
+    const { id, login } = who.data;
+    const email = list.data.find(({ primary, verified }) => primary && verified)?.email;
+    return await withMemberships({ subject: String(id), username: login, email }, api, options);
+  } catch (error) {
+    if (!(error instanceof ProviderFailure)) throw error;
+    return { reason: "unreachable", title: TITLE, key: "hosta.api_url" };
+  }
+}
+
+async function withMemberships(
+  who: Pick<LoginFacts, "subject" | "username" | "email">,
+  api: ProviderApi,
+  { allowedOrgs, allowedTeams, roleAssignments }: GitHubLoginOptions,
+): Promise<LoginFacts | LoginRefusal> {
+  const memberships = new GitHubMemberships(api, who.username);
+  const asked = groupsAskedFor(roleAssignments, "hosta");
+  const named = asked.filter(({ name }) => !name.includes("*")).map(({ name }) => name);
+  const [orgs, teams, listed] = await Promise.all([
+    askMemberships(allowedOrgs, (org) => memberships.organization(org)),
+    askMemberships([...allowedTeams, ...named], (team) => memberships.team(team)),
+    asked.some(({ name }) => name.includes("*")) ? memberships.allTeams() : { names: [], problem: undefined },
+  ]);
+  if (allowedOrgs.length > 0) {
+    const found = memberOfAny(allowedOrgs, orgs);
+    if (found.kind === "unproven") return notVerified("whether you belong to an allowed organization", found.problem);
+    if (found.kind === "none") return { reason: "not-in-organization", allowed: allowedOrgs };
+  }
+  if (allowedTeams.length > 0) {
+    const found = memberOfAny(allowedTeams, teams);
+    if (found.kind === "unproven") return notVerified("whether you belong to an allowed team", found.problem);
+    if (found.kind === "none") return { reason: "not-in-group", what: "team", allowed: allowedTeams };
+  }
+  const proven = [...teams].flatMap(([name, { kind }]) => (kind === "member" ? [name] : []));
+  const groups = [...proven, ...listed.names];
+  return { provider: "hosta", ...who, groups, unproven: unprovenGroups(asked, teams, listed.problem) };
+}
+
+function notVerified(what: string, hint: string): LoginRefusal {
+  return { reason: "not-verified", title: TITLE, what, hint };
+}

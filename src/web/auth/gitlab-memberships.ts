@@ -1,0 +1,49 @@
+import { z } from "zod";
+import type { ListedGroups } from "./github-memberships.js";
+import { safeFailure, type Membership } from "./membership.js";
+import type { ProviderApi } from "./provider-api.js";
+import { hintFor } from "./provider-hint.js";
+
+const memberAnswer = z.object({ id: z.int(), state: z.string(), membership_state: z.string().optional() });
+const groupsAnswer = z.array(z.object({ full_path: z.string() }));
+
+const PER_PAGE = 100;
+const MOST_PAGES = 20;
+const CURE =
+  "The application needs the scope read_api; a group that enforces single sign-on asks for a login there first.";
+
+/** Where a person belongs on GitLab. Membership of a group reaches down to its subgroups, never up. */
+export class GitLabMemberships {
+  constructor(
+    private readonly api: ProviderApi,
+    private readonly userId: string,
+  ) {}
+
+  /** https://docs.gitlab.com/api/group_members/ : `all` counts inherited and invited members; 404 for none or not visible. */
+  async group(fullPath: string): Promise<Membership> {
+    const answer = await this.api.get(`/groups/${encodeURIComponent(fullPath)}/members/all/${this.userId}`);
+    if (answer.status === 404) return { kind: "none" };
+    const parsed = answer.status === 200 ? memberAnswer.safeParse(answer.body) : undefined;
+    if (parsed?.success !== true) return { kind: "unproven", problem: hintFor(answer, CURE) };
+    const { id, state, membership_state: membership = "active" } = parsed.data;
+    const active = String(id) === this.userId && state === "active" && membership === "active";
+    return { kind: active ? "member" : "none" };
+  }
+
+  /** Every group of the person, for patterns with a `*`. Without a level, GitLab adds all public groups. */
+  async allGroups(): Promise<ListedGroups> {
+    const names: string[] = [];
+    try {
+      for (let page = 1; page <= MOST_PAGES; page += 1) {
+        const answer = await this.api.get(`/groups?min_access_level=10&per_page=${PER_PAGE}&page=${page}`);
+        const parsed = answer.status === 200 ? groupsAnswer.safeParse(answer.body) : undefined;
+        if (parsed?.success !== true) return { names, problem: hintFor(answer, CURE) };
+        names.push(...parsed.data.map(({ full_path: path }) => path));
+        if (parsed.data.length < PER_PAGE) return { names, problem: undefined };
+      }
+      return { names, problem: "You are in more groups than could be read: name the groups in role_assignments." };
+    } catch (error) {
+      return { names, problem: safeFailure(error).problem };
+    }
+  }
+}

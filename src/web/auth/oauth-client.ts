@@ -1,0 +1,54 @@
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  calculatePKCECodeChallenge,
+  ClientSecretPost,
+  Configuration,
+} from "openid-client";
+import type { OAuthClient } from "../../config/server-config.js";
+import type { LoginAttempt } from "../../store/session-data.js";
+import type { BegunAttempt } from "./login-provider.js";
+
+/** Deadline of each call to a provider. */
+export const PROVIDER_TIMEOUT_MS = 10_000;
+
+export interface OAuthServer extends OAuthClient {
+  /** What the provider calls itself in the `iss` of its callbacks (RFC 9207). */
+  readonly issuer: string;
+  readonly authorize: string;
+  readonly token: string;
+}
+
+/** A client of a provider that speaks OAuth without discovery. An address on plain http is one that was configured so. */
+export function oauthClient({ issuer, authorize, token, clientId, clientSecret }: OAuthServer): Configuration {
+  const client = new Configuration(
+    { issuer, authorization_endpoint: authorize, token_endpoint: token },
+    clientId,
+    { client_secret: clientSecret },
+    ClientSecretPost(clientSecret),
+  );
+  client.timeout = PROVIDER_TIMEOUT_MS / 1000;
+  if (token.startsWith("http:")) allowInsecureRequests(client);
+  return client;
+}
+
+/** Where a login begins: with PKCE (S256) and the state. */
+export async function authorizationUrl(
+  client: Configuration,
+  attempt: BegunAttempt,
+  more: Readonly<Record<string, string>> & { readonly redirect_uri: string },
+): Promise<URL> {
+  return buildAuthorizationUrl(client, {
+    ...more,
+    state: attempt.state,
+    code_challenge: await calculatePKCECodeChallenge(attempt.codeVerifier),
+    code_challenge_method: "S256",
+  });
+}
+
+/** The access token for the code in `answer`, whose path is also the redirect address that is proven. Throws as openid-client does. */
+export async function exchangeCode(client: Configuration, answer: URL, attempt: LoginAttempt): Promise<string> {
+  const checks = { expectedState: attempt.state, pkceCodeVerifier: attempt.codeVerifier };
+  return (await authorizationCodeGrant(client, answer, checks)).access_token;
+}

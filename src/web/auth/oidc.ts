@@ -1,0 +1,105 @@
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  ClientSecretPost,
+  discovery,
+  fetchUserInfo,
+  type Configuration,
+} from "openid-client";
+import type { OidcSection } from "../../config/server-config.js";
+import type { Clock } from "../../core/clock.js";
+import type { Log } from "../../core/log.js";
+import type { LoginAttempt } from "../../store/session-data.js";
+import type { LoginFacts, RedirectProvider } from "./login-provider.js";
+import { authorizationUrl, PROVIDER_TIMEOUT_MS } from "./oauth-client.js";
+import { factsOfClaims, type Claims } from "./oidc-claims.js";
+import { exchangeFailure, refusalOfExchange } from "./provider-refusal.js";
+import type { LoginRefusal } from "./refusal.js";
+
+/** The provider's description is read anew after this time. */
+const KEPT_MS = 60 * 60_000;
+
+/** Login with any OpenID Connect provider. Its description is read at the first login, kept, and read again after a failure. */
+export function oidcLogin(options: OidcSection, clock: Clock, log: Log): RedirectProvider {
+  const title = options.name;
+  let kept: { readonly client: Promise<Configuration>; readonly until: number } | undefined;
+  const discovered = async (): Promise<Configuration | LoginRefusal> => {
+    const now = clock.now().getTime();
+    if (kept === undefined || kept.until <= now) kept = { client: discover(options), until: now + KEPT_MS };
+    const mine = kept;
+    try {
+      return await mine.client;
+    } catch (error) {
+      if (kept === mine) kept = undefined;
+      const problem = discoveryProblem(error);
+      log.warn({ issuer: options.issuerUrl, problem, ...exchangeFailure(error) }, "OIDC discovery failed");
+      return { reason: "discovery-failed", issuer: options.issuerUrl, problem };
+    }
+  };
+  const scope = [...new Set(["openid", ...options.scopes])].join(" ");
+  return {
+    id: "oidc",
+    name: title,
+    async begin(attempt, callbackUrl) {
+      const client = await discovered();
+      if ("reason" in client) return client;
+      return authorizationUrl(client, attempt, { redirect_uri: callbackUrl, scope, nonce: attempt.nonce ?? "" });
+    },
+    async finish(answer, attempt): Promise<LoginFacts | LoginRefusal> {
+      const client = await discovered();
+      if ("reason" in client) return client;
+      let claims: Claims;
+      try {
+        claims = await claimsOf(client, answer, attempt);
+      } catch (error) {
+        log.warn({ provider: "oidc", ...exchangeFailure(error) }, "exchanging the login's code failed");
+        const keys = "auth.oidc.client_id and auth.oidc.client_secret";
+        return refusalOfExchange(error, { title, keys, addressKey: "auth.oidc.issuer_url", answer });
+      }
+      return factsOfClaims(claims, options);
+    },
+  };
+}
+
+/** Plain http is for a provider on this machine: over a network anybody could answer in its name. */
+async function discover({ issuerUrl, clientId, clientSecret }: OidcSection): Promise<Configuration> {
+  const issuer = new URL(issuerUrl);
+  return discovery(issuer, clientId, { client_secret: clientSecret }, ClientSecretPost(clientSecret), {
+    timeout: PROVIDER_TIMEOUT_MS / 1000,
+    execute: isLoopback(issuer.hostname) ? [allowInsecureRequests] : [],
+  });
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+}
+
+function discoveryProblem(error: unknown): string {
+  const { code } = exchangeFailure(error);
+  switch (code) {
+    case undefined:
+    case "OAUTH_TIMEOUT":
+      return "it could not be reached";
+    case "OAUTH_HTTP_REQUEST_FORBIDDEN":
+      return "its address is plain http, which is allowed on this machine only";
+    case "OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED":
+      return "it describes a provider of another name; the address must be written exactly as the provider writes it";
+    default:
+      return "there is no such description at that address";
+  }
+}
+
+/** What the ID token and the user info say, together: some providers put the e-mail and the groups into only one. */
+async function claimsOf(client: Configuration, answer: URL, attempt: LoginAttempt): Promise<Claims> {
+  const tokens = await authorizationCodeGrant(client, answer, {
+    expectedState: attempt.state,
+    expectedNonce: attempt.nonce,
+    pkceCodeVerifier: attempt.codeVerifier,
+    idTokenExpected: true,
+  });
+  const idToken = tokens.claims();
+  if (idToken === undefined) throw new TypeError("a checked answer without an ID token");
+  const hasUserInfo = client.serverMetadata().userinfo_endpoint !== undefined;
+  const userInfo = hasUserInfo ? await fetchUserInfo(client, tokens.access_token, idToken.sub) : {};
+  return { idToken, userInfo };
+}

@@ -1,0 +1,94 @@
+import { z } from "zod";
+import type { LoginRefusal } from "./refusal.js";
+
+/** What several providers call a callback address that is not registered. */
+const REDIRECT_CODES = new Set(["redirect_uri_mismatch", "invalid_redirect_uri"]);
+/** RFC 6749, 5.2, and GitHub's own words for it. */
+const CLIENT_CODES = new Set([
+  "invalid_client",
+  "unauthorized_client",
+  "incorrect_client_credentials",
+  "application_suspended",
+]);
+const CODE_CODES = new Set(["invalid_grant", "bad_verification_code"]);
+
+/**
+ * The refusal that a provider put into its callback. Words of its own are shown only when they answer a login that this
+ * browser began: anybody can send people to a callback address with a text of their choice.
+ */
+export function refusalInCallback(answer: URL, title: string, begun: boolean): LoginRefusal | undefined {
+  const code = answer.searchParams.get("error");
+  if (code === null) return undefined;
+  if (REDIRECT_CODES.has(code)) return { reason: "invalid-redirect", title, callbackUrl: addressOf(answer) };
+  if (!begun) return undefined;
+  if (code === "access_denied") return { reason: "cancelled", title };
+  if (CLIENT_CODES.has(code)) return { reason: "client-refused", title, keys: "its client id and secret" };
+  const description = answer.searchParams.get("error_description") ?? "";
+  return { reason: "provider-error", title, code: shortText(code, 60), description: shortText(description, 200) };
+}
+
+export interface ExchangeContext {
+  readonly title: string;
+  /** Configuration keys of the client's id and secret. */
+  readonly keys: string;
+  /** Configuration key of the provider's address. */
+  readonly addressKey: string;
+  readonly answer: URL;
+}
+
+/** What openid-client's errors mean to people; the token endpoint's own words decide before the library's codes. */
+export function refusalOfExchange(error: unknown, { title, keys, addressKey, answer }: ExchangeContext): LoginRefusal {
+  const { code, oauthError } = exchangeFailure(error);
+  if (oauthError !== undefined) {
+    if (REDIRECT_CODES.has(oauthError)) return { reason: "invalid-redirect", title, callbackUrl: addressOf(answer) };
+    if (CLIENT_CODES.has(oauthError)) return { reason: "client-refused", title, keys };
+    if (CODE_CODES.has(oauthError)) return { reason: "code-refused", title };
+    return { reason: "provider-error", title, code: shortText(oauthError, 60), description: "" };
+  }
+  if (code === undefined || code === "OAUTH_TIMEOUT") return { reason: "unreachable", title, key: addressKey };
+  return { reason: "bad-answer", title, problem: PROBLEMS[code] ?? "It is not what the protocol asks for." };
+}
+
+/** Codes of the library, https://github.com/panva/openid-client. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  OAUTH_JWT_CLAIM_COMPARISON_FAILED: "Its token was not made for this sign-in.",
+  OAUTH_JWT_TIMESTAMP_CHECK_FAILED: "Its token is not valid at this time; the clocks of both servers may differ.",
+  OAUTH_INVALID_SIGNATURE: "The signature of its token is wrong.",
+  OAUTH_HTTP_REQUEST_FORBIDDEN: "One of its addresses is plain http.",
+};
+
+/** What of such an error may stand in a log: it also carries answers with tokens in them. */
+export function exchangeFailure(error: unknown): {
+  readonly code: string | undefined;
+  readonly oauthError: string | undefined;
+} {
+  const known = z.object({ code: z.string().regex(/^OAUTH_/) }).safeParse(error);
+  let oauthError: string | undefined;
+  for (let inner = error, depth = 0; depth < 5 && oauthError === undefined; depth += 1) {
+    const parsed = failure.safeParse(inner);
+    if (!parsed.success) break;
+    oauthError = parsed.data.error ?? parsed.data.body?.error;
+    inner = parsed.data.cause;
+  }
+  return { code: known.data?.code, oauthError };
+}
+
+/** GitHub answers errors with status 200; the library hands out the body as `cause.cause.body`. */
+const failure = z.object({
+  error: z.string().optional().catch(undefined),
+  body: z
+    .object({ error: z.string().optional().catch(undefined) })
+    .optional()
+    .catch(undefined),
+  cause: z.unknown().optional(),
+});
+
+function addressOf(answer: URL): string {
+  return answer.origin + answer.pathname;
+}
+
+/** One line of an untrusted text. */
+export function shortText(text: string, most: number): string {
+  const line = text.replace(/[\p{C}\s]+/gu, " ").trim();
+  return line.length > most ? `${line.slice(0, most)}…` : line;
+}

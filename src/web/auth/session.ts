@@ -1,0 +1,119 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { unescape } from "node:querystring";
+import type { CookieOptions, Request, RequestHandler, Response } from "express";
+import session, { type Store } from "express-session";
+import type { AuthSection } from "../../config/server-config.js";
+import type { Account } from "../../core/account.js";
+import type { Clock } from "../../core/clock.js";
+import { SESSION_COOKIE } from "../../names.js";
+import type { LoginAttempt } from "../../store/session-data.js";
+
+/** A login that does not come back within this time has to be begun anew. */
+export const ATTEMPT_LIFETIME_MS = 10 * 60_000;
+/** Logins that a browser may have begun at the same time, in several tabs. */
+const MOST_ATTEMPTS = 5;
+/** The cookie outlives the session, so that whoever comes too late is told so. */
+const COOKIE_REST_MS = 7 * 86_400_000;
+
+type SessionSettings = Pick<AuthSection, "sessionTtl" | "cookieDomain" | "cookieSecure"> & { readonly secret: string };
+
+/** Web sessions in the store, named by a signed cookie. */
+export class WebSessions {
+  constructor(
+    private readonly settings: SessionSettings,
+    private readonly store: Store,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Reads the session of each request; an outage of the store goes to the error handler. */
+  middleware(): RequestHandler {
+    return session({
+      name: SESSION_COOKIE,
+      secret: this.settings.secret,
+      store: this.store,
+      cookie: { ...this.#cookie(), maxAge: ATTEMPT_LIFETIME_MS },
+      resave: false,
+      saveUninitialized: false,
+    });
+  }
+
+  /** The account whose session this is; `expired` when the cookie is ours and the session is no more. */
+  accountOf(request: Request): { readonly id: string } | "expired" | "none" {
+    const { accountId, expiresAt = 0 } = request.session;
+    if (accountId !== undefined && expiresAt > this.clock.now().getTime()) return { id: accountId };
+    if (accountId !== undefined) return "expired";
+    const sent = signedIdIn(request.headers.cookie, this.settings.secret);
+    return sent !== undefined && sent !== request.sessionID ? "expired" : "none";
+  }
+
+  /** Gives the browser a new session, which no one can have known before. */
+  async open(request: Request, account: Account): Promise<void> {
+    await settled((done) => request.session.regenerate(done));
+    const { sessionTtl } = this.settings;
+    Object.assign(request.session, {
+      accountId: account.id,
+      lifetimeMs: sessionTtl,
+      expiresAt: this.clock.now().getTime() + sessionTtl,
+    });
+    request.session.cookie.maxAge = sessionTtl + COOKIE_REST_MS;
+    await settled((done) => request.session.save(done));
+  }
+
+  async close(request: Request, response: Response): Promise<void> {
+    await settled((done) => request.session.destroy(done));
+    this.forget(response);
+  }
+
+  /** Takes the cookie back. */
+  forget(response: Response): void {
+    response.clearCookie(SESSION_COOKIE, this.#cookie());
+  }
+
+  /** Notes a login that begins now, in the session that the browser has or in a new short one. */
+  async begin(request: Request, attempt: Omit<LoginAttempt, "expiresAt">): Promise<void> {
+    const now = this.clock.now().getTime();
+    const { session: current } = request;
+    const earlier = (current.attempts ?? []).filter(({ expiresAt }) => expiresAt > now);
+    current.attempts = [...earlier, { ...attempt, expiresAt: now + ATTEMPT_LIFETIME_MS }].slice(-MOST_ATTEMPTS);
+    const ends = current.accountId === undefined ? now + ATTEMPT_LIFETIME_MS : (current.expiresAt ?? now);
+    current.expiresAt = ends;
+    current.lifetimeMs = Math.max(ends - now, ATTEMPT_LIFETIME_MS);
+    await settled((done) => current.save(done));
+  }
+
+  /** The login that comes back with this state, once; undefined when it never began here, is too old or was used. */
+  async take(request: Request, provider: LoginAttempt["provider"], state: string): Promise<LoginAttempt | undefined> {
+    const { session: current } = request;
+    const attempts = current.attempts ?? [];
+    const found = attempts.find((one) => one.provider === provider && one.state === state);
+    if (found === undefined) return undefined;
+    current.attempts = attempts.filter((one) => one !== found);
+    await settled((done) => current.save(done));
+    return found.expiresAt > this.clock.now().getTime() ? found : undefined;
+  }
+
+  #cookie(): CookieOptions {
+    const { cookieDomain, cookieSecure } = this.settings;
+    return { path: "/", httpOnly: true, sameSite: "lax", secure: cookieSecure, domain: cookieDomain };
+  }
+}
+
+/** The session's id in the cookie, if our signature is on it; as express-session writes it: `s:<id>.<hmac>`. */
+function signedIdIn(cookies: string | undefined, secret: string): string | undefined {
+  const beginning = `${SESSION_COOKIE}=`;
+  const pairs = (cookies ?? "").split(";").map((pair) => pair.trim());
+  const value = pairs.find((pair) => pair.startsWith(beginning))?.slice(beginning.length) ?? "";
+  const [, id = "", signature = ""] = /^s:(.+)\.([^.]+)$/.exec(unescape(value)) ?? [];
+  const expected = createHmac("sha256", secret).update(id).digest();
+  const given = Buffer.from(signature, "base64");
+  return given.length === expected.length && timingSafeEqual(given, expected) ? id : undefined;
+}
+
+function settled(start: (done: (error?: unknown) => void) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    start((error) => {
+      if (error === undefined || error === null) resolve();
+      else reject(error instanceof Error ? error : new Error("the session could not be stored", { cause: error }));
+    });
+  });
+}

@@ -1,0 +1,103 @@
+import type { Response } from "express";
+import type { ChangeRequestRef } from "../../core/change-request.js";
+import type { LiveRun } from "../../core/live-run.js";
+import type { LiveFeed } from "../../core/ports.js";
+import { liveRunBody } from "./live-run-body.js";
+
+export interface LiveStreamsOptions {
+  /** Open streams of everybody together, and of one listener. */
+  readonly most?: number;
+  readonly mostEach?: number;
+  /** Milliseconds between two signs of life. */
+  readonly heartbeatMs?: number;
+  /** A stream ends after this many milliseconds; the browser comes back and is asked who it is again. */
+  readonly lifetimeMs?: number;
+  /** Milliseconds between two messages: a run of many applications tells more often than anybody reads. */
+  readonly paceMs?: number;
+}
+
+/** Who listens, and whether they may read Argo CD's own words. */
+export interface ListenerFacts {
+  readonly listener: string;
+  readonly withMessages: boolean;
+}
+
+/** A client that does not read is cut off behind this many bytes. */
+const MOST_UNREAD = 1024 * 1024;
+
+/** The open streams of server-sent events, bounded. */
+export class LiveStreams {
+  readonly #feed: LiveFeed;
+  readonly #options: Required<LiveStreamsOptions>;
+  readonly #open = new Map<Response, string>();
+
+  constructor(feed: LiveFeed, options: LiveStreamsOptions = {}) {
+    this.#feed = feed;
+    this.#options = { most: 500, mostEach: 20, heartbeatMs: 20_000, lifetimeMs: 300_000, paceMs: 250, ...options };
+  }
+
+  /** Writes what happens on this change request until the other side leaves; false, with nothing written, when there are too many. */
+  open(change: ChangeRequestRef, response: Response, { listener, withMessages }: ListenerFacts): boolean {
+    const { most, mostEach, heartbeatMs, lifetimeMs, paceMs } = this.#options;
+    const own = [...this.#open.values()].filter((one) => one === listener).length;
+    if (this.#open.size >= most || own >= mostEach) return false;
+    this.#open.set(response, listener);
+    response.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-store",
+      // Proxies such as nginx would hold the events back.
+      "x-accel-buffering": "no",
+    });
+    const write = (text: string) => {
+      if (response.writableEnded) return;
+      if (response.writableLength > MOST_UNREAD) response.destroy();
+      else response.write(text);
+    };
+    write("retry: 3000\n\n");
+    const paced = pace(paceMs, (run) => {
+      write(`event: run\ndata: ${JSON.stringify(liveRunBody(run, withMessages))}\n\n`);
+    });
+    const leave = this.#feed.subscribe(change, (run) => paced.send(run));
+    const heartbeat = setInterval(() => {
+      write(": still here\n\n");
+    }, heartbeatMs);
+    const lifetime = setTimeout(() => response.end(), lifetimeMs);
+    response.on("close", () => {
+      clearInterval(heartbeat);
+      clearTimeout(lifetime);
+      paced.stop();
+      leave();
+      this.#open.delete(response);
+    });
+    return true;
+  }
+
+  /** Ends all of them: the service shuts down. */
+  close(): void {
+    for (const response of this.#open.keys()) response.end();
+  }
+}
+
+/** The newest run only, at most one per `ms`; the end of a run is sent at once. */
+function pace(ms: number, write: (run: LiveRun) => void) {
+  let waiting: LiveRun | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const flush = () => {
+    timer = undefined;
+    if (waiting === undefined) return;
+    write(waiting);
+    waiting = undefined;
+    timer = setTimeout(flush, ms);
+  };
+  return {
+    send(run: LiveRun) {
+      waiting = run;
+      if (run.ended) clearTimeout(timer);
+      if (run.ended || timer === undefined) flush();
+    },
+    stop() {
+      clearTimeout(timer);
+      waiting = undefined;
+    },
+  };
+}

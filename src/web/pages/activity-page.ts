@@ -1,0 +1,69 @@
+import { AUDIT_ACTIONS, type AuditRecord } from "../../core/audit.js";
+import { activityQuery, auditQueryOf } from "../activity-query.js";
+import type { PageParts } from "./page-parts.js";
+import { problemPage, type Page } from "./page.js";
+import { shownChange } from "./shown-change.js";
+import { shownTime } from "./shown-time.js";
+import { whoName } from "./who-name.js";
+
+const PAGE_LENGTH = 50;
+
+/** The audit trail: newest first, filtered by what the form sends, a page at a time. */
+export async function activityPage(query: unknown, { audit, hostPages, clock }: PageParts): Promise<Page> {
+  const given = filled(query);
+  const parsed = activityQuery.safeParse(given);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const what = issue === undefined ? "" : `${issue.path.join(".")}: ${issue.message}`;
+    return problemPage(400, "This filter cannot be used", [what, "Go back to Activity and choose another."]);
+  }
+  const asked = auditQueryOf(parsed.data, PAGE_LENGTH);
+  const entries = await audit.list(asked);
+  const now = clock.now();
+  const last = entries.length === asked.limit ? entries.at(-1)?.id : undefined;
+  return {
+    view: "activity",
+    title: "Activity",
+    active: "activity",
+    data: {
+      rows: entries.map((entry) => rowOf(entry, now, hostPages)),
+      actions: AUDIT_ACTIONS,
+      filter: {
+        application: given.application ?? "",
+        login: given.login ?? "",
+        action: given.action ?? "",
+        change: given.change ?? "",
+      },
+      filtered: Object.keys(given).some((name) => name !== "before" && name !== "limit"),
+      older: last && `/activity?${new URLSearchParams({ ...given, before: last }).toString()}`,
+      newest:
+        given.before === undefined
+          ? undefined
+          : `/activity?${new URLSearchParams(without(given, "before")).toString()}`,
+    },
+  };
+}
+
+/** A form sends its empty fields too. */
+function filled(query: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(typeof query === "object" && query !== null ? query : {});
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === "string" && entry[1].trim() !== ""),
+  );
+}
+
+function without(query: Readonly<Record<string, string>>, name: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(query).filter(([key]) => key !== name));
+}
+
+function rowOf(entry: AuditRecord, now: Date, hostPages: PageParts["hostPages"]) {
+  return {
+    at: shownTime(entry.at, now),
+    who: whoName(entry.who),
+    action: entry.action,
+    change: shownChange(entry.change, hostPages),
+    commit: entry.head,
+    applications: entry.applications,
+    reason: entry.reason,
+  };
+}

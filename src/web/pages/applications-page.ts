@@ -1,0 +1,98 @@
+import type { AuditRecord } from "../../core/audit.js";
+import type { Deployment } from "../../core/deployment.js";
+import type { Lock } from "../../core/lock.js";
+import type { HostPages } from "../host-pages.js";
+import { deploymentState, type DeploymentState } from "./deployment-state.js";
+import type { PageParts } from "./page-parts.js";
+import type { Page } from "./page.js";
+import { readText } from "./read-text.js";
+import { shownChange, type ShownChange } from "./shown-change.js";
+import { shownTime, type ShownTime } from "./shown-time.js";
+import { whoName } from "./who-name.js";
+
+/** How far back the trail is read for the last deployment of each application. */
+const MOST_ENTRIES = 500;
+
+interface Row {
+  readonly application: string;
+  readonly state: DeploymentState | undefined;
+  readonly change: ShownChange;
+  /** The commit; undefined for the target revision that a rollback deploys. */
+  readonly commit: string | undefined;
+  readonly user: string;
+  readonly at: ShownTime;
+  readonly lockedBy: ShownChange | undefined;
+}
+
+/** Who deployed which commit of which change request when, and what is not merged yet. */
+export async function applicationsPage(query: unknown, parts: PageParts): Promise<Page> {
+  const { audit, deployments, locks, hostPages, clock } = parts;
+  const [records, held, synced, rolledBack] = await Promise.all([
+    deployments.list(),
+    locks.list(),
+    audit.list({ limit: MOST_ENTRIES, filter: { action: "synced" } }),
+    audit.list({ limit: MOST_ENTRIES, filter: { action: "rolled-back" } }),
+  ]);
+  const wanted = readText(query, "q").trim();
+  const onlyOpen = readText(query, "state") === "open";
+  const context = { hostPages, now: clock.now(), held };
+  const open = records.map((record) => rowOfRecord(record, context));
+  const known = new Set(open.map(({ application }) => application));
+  const settled = onlyOpen
+    ? []
+    : lastOf([...synced, ...rolledBack], context).filter((row) => !known.has(row.application));
+  const rows = [...open, ...settled]
+    .filter(({ application }) => application.toLowerCase().includes(wanted.toLowerCase()))
+    .sort((left, right) => (left.application < right.application ? -1 : 1));
+  const total = open.length + settled.length;
+  return {
+    view: "applications",
+    title: "Applications",
+    active: "applications",
+    data: { rows, wanted, onlyOpen, total },
+  };
+}
+
+interface Context {
+  readonly hostPages: HostPages;
+  readonly now: Date;
+  readonly held: readonly Lock[];
+}
+
+function rowOfRecord(record: Deployment, context: Context): Row {
+  return {
+    application: record.application,
+    state: deploymentState(record),
+    change: shownChange(record.change, context.hostPages),
+    commit: record.revision,
+    user: record.user,
+    at: shownTime(record.timestamp, context.now),
+    lockedBy: lockedBy(record.application, context),
+  };
+}
+
+/** The newest successful deployment of each application that the trail tells of. */
+function lastOf(entries: readonly AuditRecord[], context: Context): readonly Row[] {
+  const rows = new Map<string, Row>();
+  for (const entry of [...entries].sort((left, right) => (left.at < right.at ? 1 : -1))) {
+    if (entry.reason !== undefined) continue; // A dry run deploys nothing.
+    for (const { application, outcome } of entry.applications) {
+      if (outcome !== "succeeded" || rows.has(application)) continue;
+      rows.set(application, {
+        application,
+        state: undefined,
+        change: shownChange(entry.change, context.hostPages),
+        commit: entry.action === "synced" ? entry.head : undefined,
+        user: whoName(entry.who),
+        at: shownTime(entry.at, context.now),
+        lockedBy: lockedBy(application, context),
+      });
+    }
+  }
+  return [...rows.values()];
+}
+
+function lockedBy(application: string, { held, hostPages }: Context): ShownChange | undefined {
+  const lock = held.find((one) => one.application === application);
+  return lock && shownChange(lock.holder, hostPages);
+}

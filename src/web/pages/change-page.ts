@@ -1,0 +1,94 @@
+import { changePagePath } from "../../core/change-page.js";
+import { changeRequestName, sameChangeRequest, type ChangeRequestRef } from "../../core/change-request.js";
+import type { Deployment } from "../../core/deployment.js";
+import type { Lock } from "../../core/lock.js";
+import type { Plan } from "../../core/plan.js";
+import { HOST_TITLES, SERVICE } from "../../names.js";
+import { readChangeAddress } from "../change-address.js";
+import { ownDeploymentState } from "./deployment-state.js";
+import type { PageParts } from "./page-parts.js";
+import { isAdmin, problemPage, type Page, type Reader } from "./page.js";
+import { planView } from "./plan-view.js";
+import { shownChange } from "./shown-change.js";
+import { shownTime } from "./shown-time.js";
+
+/** One change request: which applications it holds and has deployed, and its plan with the whole diff. */
+export async function changePage(
+  address: Readonly<Record<string, unknown>>,
+  reader: Reader,
+  parts: PageParts,
+): Promise<Page> {
+  const change = readChangeAddress(address);
+  if (change === undefined) {
+    return problemPage(404, "No such page", [
+      "The address of a change request is /changes/, then hosta for GitHub or hostb for GitLab, the owner, the repository and the number.",
+      "A GitLab subgroup belongs to the owner, with %2F for the slash.",
+    ]);
+  }
+  const [plan, locks, everyRecord] = await Promise.all([
+    parts.plans.find(change),
+    parts.locks.list(change),
+    parts.deployments.ofChange(change),
+  ]);
+  if (plan === undefined && locks.length === 0 && everyRecord.length === 0) return unknownChange(change);
+  const { hostPages, clock } = parts;
+  const withDiff = reader.kind === "account";
+  const now = clock.now();
+  return {
+    view: "change",
+    title: changeRequestName(change),
+    data: {
+      change: shownChange(change, hostPages),
+      live: `${changePagePath(change)}/live`,
+      plan: plan && {
+        head: plan.head,
+        at: shownTime(plan.plannedAt, now),
+        applications: planView(plan, { withDiff, hostPages }),
+        sets: plan.applicationSets,
+        notDeployed: plan.notDeployed,
+        released: plan.released,
+        notes: withDiff ? plan.notes : [],
+      },
+      withDiff,
+      admin: isAdmin(reader),
+      rows: stateRows(change, { plan, locks, records: everyRecord }, now),
+    },
+  };
+}
+
+function unknownChange(change: ChangeRequestRef): Page {
+  return problemPage(404, `Nothing is known of ${changeRequestName(change)}`, [
+    `No plan of it is stored, it holds no lock and nothing is deployed from it.`,
+    `Comment \`${SERVICE} plan\` on it on ${HOST_TITLES[change.host]}: its plan appears here and is kept for 30 days.`,
+  ]);
+}
+
+interface Known {
+  readonly plan: Plan | undefined;
+  readonly locks: readonly Lock[];
+  readonly records: readonly Deployment[];
+}
+
+/** One row per application that is planned, locked or deployed from here. */
+function stateRows(change: ChangeRequestRef, { plan, locks, records }: Known, now: Date) {
+  const planned = plan?.applications.map(({ application }) => application) ?? [];
+  const names = new Set([...planned, ...locks.map((one) => one.application), ...records.map((one) => one.application)]);
+  return [...names].sort().map((application) => {
+    const lock = locks.find((one) => one.application === application);
+    const record = records.find((one) => one.application === application && sameChangeRequest(one.change, change));
+    return {
+      application,
+      lock: lock && {
+        user: lock.user,
+        since: shownTime(lock.timestamp, now),
+        current: lock.planRevision === plan?.head,
+      },
+      deployment: record && {
+        ...ownDeploymentState(record, plan?.head),
+        commit: record.revision,
+        user: record.user,
+        at: shownTime(record.timestamp, now),
+      },
+    };
+  });
+}

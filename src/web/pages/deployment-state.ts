@@ -1,0 +1,28 @@
+import type { Revision } from "../../core/brand.js";
+import { isDeployedAt, type Deployment } from "../../core/deployment.js";
+
+/** What a record "deployed, not merged" means, in a few words, and how loud to say it. */
+export interface DeploymentState {
+  readonly tone: "good" | "attention" | "bad";
+  readonly text: string;
+}
+
+export function deploymentState({ outcome }: Pick<Deployment, "outcome">): DeploymentState {
+  switch (outcome) {
+    case "succeeded":
+      return { tone: "attention", text: "deployed, not merged" };
+    case "failed":
+      return { tone: "bad", text: "sync failed, not merged" };
+    case "started":
+      return { tone: "attention", text: "sync under way" };
+    case "unknown":
+      return { tone: "bad", text: "outcome unknown: look in Argo CD" };
+  }
+}
+
+/** The same on the page of the change request that deployed it, where its head is known. */
+export function ownDeploymentState(record: Deployment, head: Revision | undefined): DeploymentState {
+  if (head !== undefined && isDeployedAt(record, head)) return { tone: "good", text: "this commit is deployed" };
+  if (record.outcome === "succeeded") return { tone: "attention", text: "an earlier commit is deployed" };
+  return deploymentState(record);
+}

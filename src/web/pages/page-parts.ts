@@ -1,0 +1,22 @@
+import type { AuditLog } from "../../core/audit.js";
+import type { Clock } from "../../core/clock.js";
+import type { EventQueue } from "../../core/event-queue.js";
+import type { DeploymentStore, LockStore, PlanStore, UserStore } from "../../core/ports.js";
+import type { HostPages } from "../host-pages.js";
+import type { LiveStreams } from "../live/live-streams.js";
+import type { StatusProbe } from "../status-probe.js";
+
+/** What the pages need of the service. */
+export interface PageParts {
+  readonly locks: LockStore;
+  readonly plans: PlanStore;
+  readonly deployments: DeploymentStore;
+  readonly audit: AuditLog;
+  readonly users: Pick<UserStore, "list">;
+  readonly streams: LiveStreams;
+  readonly status: StatusProbe;
+  readonly backlog: EventQueue["backlog"];
+  readonly hostPages: HostPages;
+  readonly version: string;
+  readonly clock: Clock;
+}

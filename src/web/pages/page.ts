@@ -1,0 +1,81 @@
+import type { Request, RequestHandler, Response } from "express";
+import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/errors.js";
+import { SERVICE } from "../../names.js";
+import { viewerOf, type Viewer } from "../viewer.js";
+
+/** The pages that the navigation leads to. */
+export type PageId = "locks" | "applications" | "activity" | "users" | "status";
+
+/** What a page shows; `data` are the template's own names. */
+export interface Page {
+  readonly view: string;
+  readonly title: string;
+  /** Where the navigation stands; undefined for a page that it does not lead to. */
+  readonly active?: PageId;
+  readonly status?: number;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** Who may look at a page that is not refused. */
+export type Reader = Exclude<Viewer, { readonly kind: "anonymous" }>;
+
+/** A page for whoever may read the pages. Others are led to the login and come back. */
+export function page(work: (reader: Reader, request: Request) => Promise<Page> | Page): RequestHandler {
+  return async (request, response) => {
+    const viewer = viewerOf(request);
+    if (viewer.kind === "anonymous") {
+      response.set("cache-control", "no-store");
+      response.redirect(302, `/login?return_to=${encodeURIComponent(request.originalUrl)}`);
+      return;
+    }
+    show(response, viewer, await attempt(() => work(viewer, request)));
+  };
+}
+
+/** Whether this person may change something here. */
+export function isAdmin(reader: Reader): boolean {
+  return reader.kind === "account" && reader.account.role === "admin";
+}
+
+/** A page that says what is wrong and what to do. */
+export function problemPage(status: number, title: string, sentences: readonly string[]): Page {
+  return { view: "error", title, status, data: { sentences } };
+}
+
+/** Writes a page with the frame that all pages have. */
+export function show(response: Response, viewer: Viewer, { view, title, active, status = 200, data }: Page): void {
+  response.set("cache-control", "no-store");
+  response.status(status).render(view, { ...data, title, service: SERVICE, frame: frameOf(viewer, active) });
+}
+
+function frameOf(viewer: Viewer, active: PageId | undefined) {
+  const account = viewer.kind === "account" ? viewer.account : undefined;
+  const admin = account?.role === "admin";
+  const entries: readonly (readonly [PageId, string, string])[] = [
+    ["locks", "Locks", "/"],
+    ["applications", "Applications", "/applications"],
+    ["activity", "Activity", "/activity"],
+    ...(admin ? [["users", "Users", "/users"] as const] : []),
+    ["status", "Status", "/status"],
+  ];
+  return {
+    unguarded: viewer.kind === "unguarded",
+    account: account && { username: account.username, role: account.role },
+    entries: entries.map(([id, text, path]) => ({ text, path, current: id === active })),
+  };
+}
+
+async function attempt(work: () => Promise<Page> | Page): Promise<Page> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof StoreUnavailable) {
+      const hint = "This page works again as soon as the store answers. Nothing is deployed meanwhile.";
+      return problemPage(503, "The store is away", [`${safeMessage(error)}.`, hint]);
+    }
+    if (error instanceof StoredValueUnreadable) {
+      return problemPage(500, "A stored value cannot be read", [error.message]);
+    }
+    throw error;
+  }
+}

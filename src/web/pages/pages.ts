@@ -1,0 +1,50 @@
+import { Router } from "express";
+import { viewerOf } from "../viewer.js";
+import { activityPage } from "./activity-page.js";
+import { applicationsPage } from "./applications-page.js";
+import { changePage } from "./change-page.js";
+import { liveRoute } from "./live-route.js";
+import { locksPage } from "./locks-page.js";
+import type { PageParts } from "./page-parts.js";
+import { page, problemPage, show } from "./page.js";
+import { statusPage } from "./status-page.js";
+import { usersPage } from "./users-page.js";
+
+/** The pages that people read. Who looks is in `viewerOf`; with authentication off they show no diff. */
+export function pagesRouter(parts: PageParts): Router {
+  const router = Router();
+  router.get(
+    "/",
+    page((reader, { query }) => locksPage(query, reader, parts)),
+  );
+  router.get(
+    "/applications",
+    page((_reader, { query }) => applicationsPage(query, parts)),
+  );
+  router.get(
+    "/activity",
+    page((_reader, { query }) => activityPage(query, parts)),
+  );
+  router.get(
+    "/users",
+    page((reader) => usersPage(reader, parts)),
+  );
+  router.get(
+    "/status",
+    page((reader) => statusPage(reader, parts)),
+  );
+  router.get(
+    "/changes/:host/:owner/:repo/:number",
+    page((reader, { params }) => changePage(params, reader, parts)),
+  );
+  router.get("/changes/:host/:owner/:repo/:number/live", liveRoute(parts.streams));
+  router.use((request, response, next) => {
+    if (request.method !== "GET" || request.accepts(["json", "html"]) !== "html") next();
+    else show(response, viewerOf(request), NO_PAGE);
+  });
+  return router;
+}
+
+const NO_PAGE = problemPage(404, "No such page", [
+  "There is nothing at this address. The pages stand in the navigation above.",
+]);

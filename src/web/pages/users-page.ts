@@ -1,0 +1,29 @@
+import { ROLES } from "../../core/account.js";
+import type { PageParts } from "./page-parts.js";
+import { isAdmin, problemPage, type Page, type Reader } from "./page.js";
+
+const PROVIDERS = { hosta: "GitHub", hostb: "GitLab", oidc: "OIDC", basic: "basic" } as const;
+
+/** Who is logged in, with which role; for admins. */
+export async function usersPage(reader: Reader, { users }: PageParts): Promise<Page> {
+  if (reader.kind !== "account") {
+    return problemPage(403, "There are no users", ["Authentication is off. Set `auth.enabled` in svc.yaml to log in."]);
+  }
+  if (!isAdmin(reader)) {
+    return problemPage(403, "Only for admins", [
+      "This page is for the role admin, and yours is user.",
+      "An admin can change your role here, or `auth.role_assignments` in svc.yaml gives it at the next login.",
+    ]);
+  }
+  const own = reader.account.id;
+  const rows = (await users.list()).map(({ id, username, email, role, provider }) => ({
+    id,
+    username,
+    email,
+    role,
+    provider: PROVIDERS[provider],
+    own: id === own,
+    path: `/api/v1/users/${encodeURIComponent(id)}/role`,
+  }));
+  return { view: "users", title: "Users", active: "users", data: { rows, roles: ROLES } };
+}

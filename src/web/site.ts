@@ -1,0 +1,84 @@
+import type { RequestHandler, Router } from "express";
+import type { ServerConfig } from "../config/server-config.js";
+import { readVersion } from "../config/version.js";
+import type { Clock } from "../core/clock.js";
+import type { EventQueue } from "../core/event-queue.js";
+import type { Log } from "../core/log.js";
+import type { CodeHost, Deployer, LiveFeed } from "../core/ports.js";
+import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
+import type { Stores } from "../store/stores.js";
+import { apiRouter } from "./api/api.js";
+import type { HostPages } from "./host-pages.js";
+import { LiveStreams } from "./live/live-streams.js";
+import { assets } from "./pages/assets.js";
+import { pagesRouter } from "./pages/pages.js";
+import { StatusProbe, type StatusCheck } from "./status-probe.js";
+
+export interface SiteParts {
+  readonly config: ServerConfig;
+  readonly stores: Stores;
+  readonly hosts: readonly CodeHost[];
+  readonly deployer: Deployer;
+  readonly live: LiveFeed;
+  readonly push: EventQueue["push"];
+  readonly backlog: EventQueue["backlog"];
+  readonly newRun: () => string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What people and programs reach beside webhooks, health and login. */
+export interface Site {
+  readonly assets: RequestHandler;
+  readonly api: Router;
+  readonly pages: Router;
+  /** Ends what would keep connections open. */
+  close(): void;
+}
+
+/** The API and the pages over the stores of the service. */
+export function createSite(parts: SiteParts): Site {
+  const { config, stores, live } = parts;
+  const streams = new LiveStreams(live);
+  const hostPages: HostPages = {
+    ...(config.hosta === undefined ? {} : { hosta: config.hosta.webUrl }),
+    ...(config.hostb === undefined ? {} : { hostb: config.hostb.url }),
+  };
+  const shared = { ...parts, ...stores, hostPages };
+  const status = new StatusProbe(checksOf(parts), parts);
+  return {
+    assets: assets(),
+    api: apiRouter(shared),
+    pages: pagesRouter({ ...shared, streams, status, version: readVersion() }),
+    close: () => streams.close(),
+  };
+}
+
+function checksOf({ config, stores, hosts, deployer }: SiteParts): readonly StatusCheck[] {
+  const embedded = config.kvstore.address === undefined;
+  return [
+    {
+      name: embedded ? "Store (embedded)" : STORE_TITLE,
+      ask: async () => {
+        await stores.ping();
+        return embedded
+          ? "Locks and sessions live in this process and end with it. Set `kvstore.address` to keep them in Redis."
+          : "answers";
+      },
+    },
+    {
+      name: DEPLOYER_TITLE,
+      ask: async () => {
+        const { version, account } = await deployer.check();
+        return `version ${version}, as account ${account}`;
+      },
+    },
+    ...hosts.map((host) => ({
+      name: HOST_TITLES[host.id],
+      ask: async () => {
+        await host.reach();
+        return "answers, and accepts our credentials";
+      },
+    })),
+  ];
+}

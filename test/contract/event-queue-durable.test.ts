@@ -1,0 +1,347 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/globals";
+import fc from "fast-check";
+import { Redis } from "ioredis";
+import { changeRequestKey } from "../../src/core/change-request.js";
+import type { EventQueue, RunEnd } from "../../src/core/event-queue.js";
+import type { HostEvent } from "../../src/core/event.js";
+import { Stopped } from "../../src/core/stop.js";
+import { createDurableQueue, type DurableQueueOptions } from "../../src/queue/durable.js";
+import { takesTurn } from "../../src/queue/turn.js";
+import { RedisConnection } from "../../src/store/redis/connection.js";
+import { ManualClock } from "../manual-clock.js";
+import { recordingLog } from "../recording-log.js";
+import { freePort, RedisServer } from "../redis-server.js";
+import { aborted, closed, commented, Runs, settled, updated } from "./event-queue.contract.js";
+
+jest.setTimeout(20_000);
+
+const CHILD = join(fileURLToPath(new URL("../queue", import.meta.url)), "queue-process.ts");
+const TIMING = { leaseMs: 1_000, heartbeatMs: 50, lookEveryMs: 100, retryAfterMs: [] };
+
+let server: RedisServer;
+let raw: Redis;
+const started: (readonly [EventQueue, RedisConnection, ManualClock])[] = [];
+
+beforeAll(async () => {
+  server = await RedisServer.start(["--appendonly", "yes", "--appendfsync", "always"]);
+  raw = new Redis(server.port, "127.0.0.1");
+  raw.on("error", () => undefined);
+});
+
+afterEach(async () => {
+  server.thaw();
+  for (const replica of started.splice(0)) await endReplica(...replica);
+  await raw.flushall();
+});
+
+afterAll(async () => {
+  raw.disconnect();
+  await server.stop();
+});
+
+async function endReplica(queue: EventQueue, connection: RedisConnection, clock: ManualClock): Promise<void> {
+  const state = { over: false };
+  const closing = queue.close(0).then(() => (state.over = true));
+  while (!state.over) {
+    clock.advance(10_000);
+    await settled();
+  }
+  await closing;
+  await connection.close();
+}
+
+interface ReplicaOptions extends Partial<Pick<DurableQueueOptions, "refuse" | "concurrency" | "timing">> {
+  readonly address?: string;
+}
+
+/** A replica of the service, as far as the queue goes. */
+function startReplica(run: DurableQueueOptions["run"], options: ReplicaOptions = {}) {
+  const { address = server.address, timing = {}, ...more } = options;
+  const [clock, log] = [new ManualClock(), recordingLog()];
+  const connection = new RedisConnection({ address, db: 0, tls: false }, recordingLog());
+  const refuse = () => Promise.resolve("refused" as const);
+  const queue = createDurableQueue({
+    concurrency: 4,
+    run,
+    refuse,
+    log,
+    clock,
+    connection,
+    timing: { ...TIMING, ...timing },
+    ...more,
+  });
+  started.push([queue, connection, clock]);
+  return { queue, connection, clock, lines: log.lines };
+}
+
+test("the event of a replica that was killed while it ran is begun anew by another one, and told so", async () => {
+  const child = spawn(process.execPath, ["--import", "tsx", CHILD, server.address], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const spoken: Promise<unknown[]> = once(child.stdout, "data");
+  const event = commented(1);
+  // A queue whose own worker is busy with another change request, so that the child begins the event.
+  const busy = new Runs();
+  const first = startReplica(busy.run, { concurrency: 1 });
+  await first.queue.push(commented(2));
+  await busy.begun(1);
+  await first.queue.push(event);
+  expect(String((await spoken)[0])).toBe(`${event.delivery}\n`);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run);
+  await runs.begun(1);
+  expect(runs.started).toEqual([event]);
+  expect(runs.tickets[0]?.again).toBe(true);
+  await busy.end(0);
+  await runs.end(0);
+  await queue.idle();
+  expect(await queue.push(event)).toBe(false);
+});
+
+test("what was accepted survives a restart of Redis, and so does that it was", async () => {
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run, { concurrency: 1 });
+  const [running, waiting] = [commented(1), commented(2)];
+  await queue.push(running);
+  await runs.begun(1);
+  await queue.push(waiting);
+  await server.restart();
+  await runs.end(0);
+  await runs.begun(2);
+  expect(runs.started).toEqual([running, waiting]);
+  expect(await queue.push(running)).toBe(false);
+  await runs.end(1);
+  await queue.idle();
+});
+
+test.each([
+  ["killed", () => server.kill(), () => server.restart()],
+  ["frozen", async () => server.freeze(), async () => server.thaw()],
+] as const)(
+  "an event that comes while Redis is away (%s) is answered within a second and never run",
+  async (_name, takeAway, bringBack) => {
+    const runs = new Runs();
+    const refused: HostEvent[] = [];
+    const { queue, connection, lines } = startReplica(runs.run, {
+      refuse: async (event) => {
+        refused.push(event);
+        return "refused";
+      },
+    });
+    await connection.run((redis) => redis.ping());
+    const event = commented(1);
+    await takeAway();
+    const began = performance.now();
+    expect(await queue.push(event)).toBe(true);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(refused).toEqual([event]);
+    expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
+    await bringBack();
+    const next = commented(2);
+    while (!refused.includes(next) && runs.started.length === 0) await queue.push(next);
+    await runs.endAll(queue);
+    expect(runs.started.map(({ delivery }) => delivery)).not.toContain(event.delivery);
+  },
+);
+
+test("an event is answered within a second when Redis was never reachable", async () => {
+  const refused: HostEvent[] = [];
+  const { queue } = startReplica(() => Promise.resolve("done"), {
+    address: `127.0.0.1:${await freePort()}`,
+    refuse: async (event) => {
+      refused.push(event);
+      return "refused";
+    },
+  });
+  const began = performance.now();
+  const event = commented(1);
+  expect(await queue.push(event)).toBe(true);
+  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(refused).toEqual([event]);
+});
+
+test.each([
+  ["a push", updated(1), "pushed"],
+  ["a close", closed(1), "closed"],
+] as const)("%s that another replica takes stops the run", async (_name, event, reason) => {
+  const runs = new Runs();
+  startReplica(runs.run);
+  const other = startReplica(runs.run);
+  await other.queue.push(commented(1));
+  await runs.begun(1);
+  await other.queue.push(event);
+  await aborted(runs.signals[0]);
+  expect(runs.signals[0]?.reason).toEqual(new Stopped(reason));
+  await runs.endAll(other.queue);
+  expect(runs.started).toHaveLength(2);
+});
+
+test("a run that has lost its lease is stopped, and may do nothing any more", async () => {
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run);
+  await queue.push(commented(1));
+  await runs.begun(1);
+  const [state] = await raw.keys("svc:{queue}:state:*");
+  await raw.hincrby(state ?? "", "fence", 1);
+  await aborted(runs.signals[0]);
+  expect(runs.signals[0]?.reason).toEqual(new Stopped("handed-back"));
+  await expect(runs.tickets[0]?.confirm()).rejects.toMatchObject({ name: "LeaseLost" });
+  await runs.end(0);
+});
+
+test("what a closing replica cannot finish is begun anew by another one at once", async () => {
+  const slow = new Runs();
+  const { queue, clock } = startReplica(slow.run, { timing: { leaseMs: 60_000, lookEveryMs: 60_000 } });
+  const event = commented(1);
+  await queue.push(event);
+  await slow.begun(1);
+  const runs = new Runs();
+  const other = startReplica(runs.run, { timing: { leaseMs: 60_000, lookEveryMs: 60_000 } });
+  const closing = queue.close(1_000);
+  while (runs.started.length === 0) {
+    clock.advance(1_000);
+    await settled();
+  }
+  await closing;
+  expect(slow.signals[0]?.reason).toEqual(new Stopped("handed-back"));
+  await expect(slow.tickets[0]?.confirm()).rejects.toMatchObject({ name: "LeaseLost" });
+  expect(runs.tickets[0]?.again).toBe(true);
+  await runs.endAll(other.queue);
+});
+
+test("what a closing replica is told is run by another one", async () => {
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run);
+  await queue.push(commented(1));
+  await runs.begun(1);
+  const closing = queue.close(1_000);
+  const event = commented(2);
+  expect(await queue.push(event)).toBe(true);
+  await runs.end(0);
+  await closing;
+  const other = startReplica(runs.run);
+  await runs.begun(2);
+  expect(runs.started[1]).toEqual(event);
+  await runs.endAll(other.queue);
+});
+
+test("a run goes on when Redis comes back empty: nobody else can have begun it", async () => {
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run);
+  await queue.push(commented(1));
+  await runs.begun(1);
+  await raw.flushall();
+  while ((await raw.keys("svc:{queue}:lease:*")).length === 0) await settled();
+  await queue.push(commented(1));
+  expect(runs.signals[0]?.aborted).toBe(false);
+  await expect(runs.tickets[0]?.confirm()).resolves.toBeUndefined();
+  await runs.end(0);
+  await runs.begun(2);
+  await runs.endAll(queue);
+});
+
+test("an event of another version is reported once and left to whoever can read it", async () => {
+  const runs = new Runs();
+  const { queue, lines } = startReplica(runs.run);
+  const text = JSON.stringify({ v: 2, event: { kind: "updated" } });
+  const change = "hosta/acme/deploy/9";
+  await raw.rpush(`svc:{queue}:events:${change}`, text);
+  await raw.hset(`svc:{queue}:state:${change}`, "scheduled", "1", "generation", "1");
+  await raw.zadd("svc:{queue}:lanes", 1, change);
+  while (Number(await raw.hget(`svc:{queue}:state:${change}`, "fence")) < 13) await settled();
+  expect(await raw.hget(`svc:{queue}:state:${change}`, "starts")).toMatch(/^[01]$/);
+  await queue.push(commented(1));
+  await runs.end(0);
+  expect(await raw.lrange(`svc:{queue}:events:${change}`, 0, -1)).toEqual([text]);
+  expect(lines.filter(({ level }) => level === "error").map(({ fields }) => fields)).toEqual([{ change }]);
+});
+
+test("a run that fails is tried again, and stays failed after the last pause", async () => {
+  const again: boolean[] = [];
+  const { queue } = startReplica(
+    async (_event, ticket): Promise<RunEnd> => {
+      again.push(ticket.again);
+      return "failed";
+    },
+    { timing: { retryAfterMs: [10, 10] } },
+  );
+  const event = commented(1);
+  await queue.push(event);
+  await queue.idle();
+  expect(again).toEqual([false, true, true]);
+  expect(await queue.push(event)).toBe(true);
+  await queue.idle();
+  expect(again.slice(3)).toEqual([true, true, true]);
+});
+
+test("every key of the queue begins with the service's name and lies in one slot", async () => {
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run);
+  await queue.push(commented(1));
+  await runs.begun(1);
+  await runs.tickets[0]?.journal.write({ begun: [] });
+  await queue.push(commented(1));
+  const keys = await raw.keys("*");
+  expect(keys.length).toBeGreaterThan(6);
+  expect(keys.filter((key) => !key.startsWith("svc:{queue}:"))).toEqual([]);
+  await runs.endAll(queue);
+});
+
+test("of several replicas one has the turn, once per interval", async () => {
+  const { connection } = startReplica(() => Promise.resolve("done"));
+  const other = startReplica(() => Promise.resolve("done"));
+  const turns = await Promise.all(
+    [connection, other.connection, connection].map((one) => takesTurn(one, "sweep", 60_000)),
+  );
+  expect(turns.filter(Boolean)).toHaveLength(1);
+  expect(await takesTurn(connection, "reconcile", 60_000)).toBe(true);
+  expect(await raw.pttl("svc:{queue}:turn:sweep")).toBeGreaterThan(50_000);
+  expect(await takesTurn(undefined, "sweep", 60_000)).toBe(true);
+});
+
+test("two replicas never run one change request at once, and lose nothing", async () => {
+  const kind = fc.constantFrom("updated", "closed", "commented");
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.record({ kind, number: fc.integer({ min: 1, max: 3 }), to: fc.nat(1) }), { maxLength: 25 }),
+      async (steps) => {
+        await raw.flushall();
+        const running = new Set<string>();
+        const [broken, finished]: [string[], string[]] = [[], []];
+        const run = async (event: HostEvent): Promise<RunEnd> => {
+          const key = changeRequestKey(event.change);
+          if (running.has(key)) broken.push(key);
+          running.add(key);
+          await raw.ping();
+          running.delete(key);
+          finished.push(event.delivery);
+          return "done";
+        };
+        const replicas = [startReplica(run), startReplica(run)];
+        const make = { updated, closed, commented };
+        const pushed = steps.map((step) => ({ ...step, event: make[step.kind](step.number) }));
+        for (const { event, to } of pushed) expect(await replicas[to]?.queue.push(event)).toBe(true);
+        await replicas[0]?.queue.idle();
+        expect(broken).toEqual([]);
+        for (const number of [1, 2, 3]) {
+          const mine = pushed.filter((one) => one.number === number).map(({ event }) => event);
+          const ran = mine.filter(({ delivery }) => finished.includes(delivery));
+          expect(finished.filter((delivery) => mine.some((event) => event.delivery === delivery))).toEqual(
+            ran.map(({ delivery }) => delivery),
+          );
+          const lost = mine.filter((event) => !ran.includes(event));
+          expect(lost.every((event) => event.kind === "updated")).toBe(true);
+          expect(mine.length === 0 || ran.includes(mine.at(-1) ?? closed(0))).toBe(true);
+        }
+        for (const replica of started.splice(0)) await endReplica(...replica);
+      },
+    ),
+    { numRuns: 12 },
+  );
+});

@@ -1,0 +1,58 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { pino } from "pino";
+import { repositoryName } from "../../src/core/brand.js";
+import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
+import { createRedisStores } from "../../src/store/redis/redis-stores.js";
+import type { Stores } from "../../src/store/stores.js";
+import { RedisServer } from "../redis-server.js";
+import { liveFeedContract } from "./live-feed.contract.js";
+
+describe("in memory", () => {
+  liveFeedContract(async () => {
+    const feed = new MemoryLiveFeed();
+    return [feed, feed];
+  });
+});
+
+describe("in Redis", () => {
+  let redis: RedisServer;
+  const opened: Stores[] = [];
+
+  beforeAll(async () => {
+    redis = await RedisServer.start();
+  });
+
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((stores) => stores.close()));
+    await redis.restart();
+  });
+
+  afterAll(() => redis.stop());
+
+  function open(): Stores {
+    const stores = createRedisStores({ address: redis.address, db: 0, tls: false }, { log: pino({ level: "silent" }) });
+    opened.push(stores);
+    return stores;
+  }
+
+  liveFeedContract(async () => {
+    const both = [open(), open()] as const;
+    await Promise.all(both.map((stores) => stores.ping()));
+    return [both[0].live, both[1].live];
+  });
+
+  test("with Redis away a run is still told where it runs", async () => {
+    const { live } = open();
+    await redis.kill();
+    const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;
+    const heard = new Promise((resolve) => live.subscribe(change, resolve));
+    live.publish(change, {
+      run: "r",
+      command: "plan",
+      began: "2026-03-02T10:00:00.000Z",
+      applications: [],
+      ended: false,
+    });
+    expect(await heard).toMatchObject({ run: "r" });
+  });
+});

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "@jest/globals";
+import { COMMANDS } from "../../src/comments/refusal.js";
+import { USAGE } from "../../src/config/command-line.js";
+import { parseComment } from "../../src/core/parse-command.js";
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+const PAGE = read("docs/commands.md");
+const GOLDEN = readdirSync(new URL("../comments/golden", import.meta.url)).map((name) => ({
+  name,
+  text: plain(read(`test/comments/golden/${name}`)),
+}));
+
+/** Without the hidden line and all that is only for the eye. */
+function plain(text: string): string {
+  return text
+    .replace(/^<!--.*-->/gm, "")
+    .replace(/[`\u200b]|^- /gm, "")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+/** The first cells of the table under a heading. */
+function firstCells(heading: string): readonly string[] {
+  const section = PAGE.split(`## ${heading}\n`)[1]?.split(/^## /m)[0] ?? "";
+  return [...section.matchAll(/^\| `([^|]+)` \|/gm)].map(([, cell = ""]) => cell);
+}
+
+/** A text of the page as a pattern: `<…>` and `…` stand for anything. */
+function patternOf(text: string): RegExp {
+  const parts = plain(text)
+    .split(/<[^>]+>|…/)
+    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${parts.join(".*")}`);
+}
+
+describe("docs/commands.md", () => {
+  test("lists the commands with the options that the help names", () => {
+    const usages = [...COMMANDS.matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage);
+    expect(usages.length).toBe(5);
+    for (const usage of usages) expect(PAGE).toContain(`\n| \`${usage}\` |`);
+  });
+
+  test.each(
+    [...PAGE.matchAll(/`(svc (?:plan|sync|rollback|unlock|help)(?: -[^`[\]]*)?)`/g)].map(([, one = ""]) => one),
+  )("shows %s, which is a command", (text) =>
+    expect(parseComment(text.replace(/<[^>]+>/g, "web"))).toMatchObject({ kind: "command" }),
+  );
+
+  test.each(["-a web", "--app web", "-a=web", "--dry-run", "--prune"])("knows the option %s", (option) => {
+    expect(parseComment(`svc sync ${option}`)).toMatchObject({ kind: "command" });
+    expect(PAGE).toContain(option.replace("web", "<application>"));
+  });
+
+  test("has a row for every refusal, and no row for none", () => {
+    const rows = firstCells("Refusals").map((text) => ({ text, pattern: patternOf(text) }));
+    const refusals = GOLDEN.filter(({ name }) => name.startsWith("refusal-"));
+    expect(refusals.length).toBeGreaterThan(20);
+    const unexplained = refusals.filter(({ text }) => !rows.some(({ pattern }) => pattern.test(text)));
+    expect(unexplained.map(({ name }) => name)).toEqual([]);
+    const source = plain(read("src/comments/refusal.ts"));
+    const invented = rows.filter(
+      ({ text, pattern }) =>
+        !refusals.some((one) => pattern.test(one.text)) && !source.includes(text.replace(/ …$/, "")),
+    );
+    expect(invented.map(({ text }) => text)).toEqual([]);
+  });
+
+  test("has a row for every result of a sync", () => {
+    const rows = firstCells("`svc sync`");
+    const results = GOLDEN.flatMap(({ text }) => [...text.matchAll(/\*\*Result:\*\* (\S+ [a-z ]+)/g)]).map(
+      ([, result = ""]) => result,
+    );
+    expect(new Set(results).size).toBeGreaterThan(4);
+    expect(results.filter((result) => !rows.some((row) => result.startsWith(row)))).toEqual([]);
+  });
+
+  test("shows the usage of the program", () => {
+    expect(PAGE).toContain(`\`\`\`\n${USAGE}\n\`\`\``);
+  });
+});

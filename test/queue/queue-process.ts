@@ -1,0 +1,20 @@
+import { createDurableQueue } from "../../src/queue/durable.js";
+import { RedisConnection } from "../../src/store/redis/connection.js";
+import { systemClock } from "../../src/system-clock.js";
+import { recordingLog } from "../recording-log.js";
+
+// A replica of its own: tells each event whose run begins, and never ends one.
+const [address = ""] = process.argv.slice(2);
+const log = recordingLog();
+createDurableQueue({
+  concurrency: 4,
+  run: (event) => {
+    process.stdout.write(`${event.delivery}\n`);
+    return new Promise(() => undefined);
+  },
+  refuse: () => Promise.resolve("refused"),
+  log,
+  clock: systemClock,
+  connection: new RedisConnection({ address, db: 0, tls: false }, log),
+  timing: { leaseMs: 1_000, heartbeatMs: 100, lookEveryMs: 200 },
+});

@@ -1,0 +1,72 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import type { HostId } from "../../src/names.js";
+import { PASSWORD } from "../web/site-under-test.js";
+import { Visitor } from "../web/visitor.js";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+jest.setTimeout(60_000);
+
+function start(host: HostId): Promise<Bot> {
+  const users = [
+    { username: "olga", password: PASSWORD, role: "admin" },
+    { username: "vera", password: PASSWORD, role: "user" },
+  ];
+  const session_secret = "0123456789abcdef0123456789abcdef";
+  return startBot({
+    host,
+    config: { auth: { enabled: true, session_secret, cookie_secure: false, basic: { users } } },
+  });
+}
+
+async function visitor(bot: Bot, username: string): Promise<Visitor> {
+  const someone = new Visitor(bot.service.url);
+  const answer = await someone.ask("/auth/basic/login", { json: { username, password: PASSWORD } });
+  expect(answer.status).toBe(200);
+  return someone;
+}
+
+describe.each(HOSTS)("taking a lock away on %s", (host) => {
+  test("frees the application for others, is refused to users, and the holder has to plan again", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["web", "api"]));
+    const two = await bot.open(changeOf(["web"]), { by: "bo" });
+    const refused = await (await visitor(bot, "vera")).ask("/api/v1/locks/web", { method: "DELETE" });
+    expect(refused.status).toBe(403);
+    expect(await bot.locked(one)).toEqual(["api", "web"]);
+
+    const answer = await (await visitor(bot, "olga")).ask("/api/v1/locks/web", { method: "DELETE" });
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { status: "unlocked", application: "web" }]);
+    await bot.idle();
+    expect(await bot.locked(one)).toEqual(["api"]);
+    if (host === "hosta") {
+      const last = bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
+      expect(last).toMatchObject({
+        state: "pending",
+        description: expect.stringMatching(/await svc plan and svc sync$/),
+      });
+    }
+
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.lastComment(one)).toContain("web");
+    expect(bot.changes()).toEqual([]);
+    await bot.comment(two, "svc plan", "bo");
+    expect(await bot.locked(two)).toEqual(["web"]);
+  });
+});
+
+describe.each(HOSTS)("a plan on %s", (host) => {
+  test("leads to its page where people can log in to it", async () => {
+    const bot = await start(host);
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(one)).toContain(
+      `[The whole plan and its progress](<http://svc.example.com/changes/${host}/${REPOSITORY}/${one}>)`,
+    );
+  });
+
+  test("leads nowhere where authentication is off", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    expect(bot.lastComment(one)).not.toContain("/changes/");
+  });
+});

@@ -1,0 +1,29 @@
+import { expandEnvironment } from "../../src/config/environment.js";
+import type { Environment } from "../../src/config/environment.js";
+import { repositorySchema } from "../../src/config/repository-schema.js";
+import { serverRules } from "../../src/config/server-rules.js";
+import { serverSchema } from "../../src/config/server-schema.js";
+import { validate } from "../../src/config/validate.js";
+import { readYaml } from "../../src/config/yaml-tree.js";
+import { rsaKey } from "../config/rsa-key.js";
+
+const PEM = rsaKey();
+/** Built once: building it is most of what a load costs. Files that keys name are a private key, whatever their path. */
+const SERVER = serverSchema(() => PEM);
+const REPOSITORY = repositorySchema();
+const LARGEST = 1024 * 1024;
+
+/** Whether the service takes this text as its own file, with these variables set. */
+export function serverTakes(text: string, env: Environment): boolean {
+  const { tree, problems } = readYaml(text, "svc.yaml", LARGEST);
+  if (tree === undefined || problems.length > 0) return false;
+  const expanded = expandEnvironment(tree, env);
+  if (expanded.problems.length > 0 || serverRules(expanded.tree).length > 0) return false;
+  return validate(expanded.tree, SERVER).kind === "valid";
+}
+
+/** Whether the service takes this text as a repository's file. */
+export function repositoryTakes(text: string): boolean {
+  const { tree, problems } = readYaml(text, ".svc.yaml", LARGEST);
+  return tree !== undefined && problems.length === 0 && validate(tree, REPOSITORY).kind === "valid";
+}

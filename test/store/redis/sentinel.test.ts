@@ -1,0 +1,93 @@
+import { afterEach, expect, jest, test } from "@jest/globals";
+import { Redis } from "ioredis";
+import { applicationName, repositoryName } from "../../../src/core/brand.js";
+import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
+import { recordingLog } from "../../recording-log.js";
+import { freePort, RedisServer } from "../../redis-server.js";
+import { startSentinel } from "./sentinel-server.js";
+
+jest.setTimeout(30_000);
+
+const web = applicationName("web");
+const api = applicationName("api");
+const request = {
+  application: web,
+  holder: { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 },
+  user: "ana",
+  planRevision: undefined,
+  sourceFile: undefined,
+} as const;
+const now = new Date("2026-03-02T10:00:00.000Z");
+
+const cleanups: (() => Promise<void> | void)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function startServer(extra: readonly string[] = []): Promise<RedisServer> {
+  const server = await RedisServer.start(extra);
+  cleanups.push(() => server.stop());
+  return server;
+}
+
+function connect(addresses: readonly string[], password = "sentinel-password") {
+  const log = recordingLog();
+  const sentinel = { master: "main", addresses, password };
+  const stores = createRedisStores({ sentinel, db: 0, tls: false }, { log });
+  cleanups.push(() => stores.close());
+  return { stores, log };
+}
+
+async function roleOf(server: RedisServer): Promise<string> {
+  const raw = new Redis(server.port, "127.0.0.1");
+  try {
+    return String((await raw.role())[0]);
+  } finally {
+    raw.disconnect();
+  }
+}
+
+test("the primary that Sentinel names is used, and after a failover the new one, although the old one lives on", async () => {
+  const primary = await startServer();
+  const replica = await startServer(["--replicaof", "127.0.0.1", String(primary.port)]);
+  const link = new Redis(replica.port, "127.0.0.1");
+  cleanups.push(() => link.disconnect());
+  while (!(await link.info("replication")).includes("master_link_status:up"));
+  const sentinel = await startSentinel(primary.port);
+  cleanups.push(() => sentinel.stop());
+  const { stores } = connect([`127.0.0.1:${await freePort()}`, sentinel.address]);
+  expect((await stores.locks.acquire(request, now)).kind).toBe("acquired");
+
+  const control = new Redis({ port: sentinel.port, host: "127.0.0.1", password: "sentinel-password" });
+  cleanups.push(() => control.disconnect());
+  while (!(await control.call("SENTINEL", "REPLICAS", "main").then((found) => JSON.stringify(found).includes('"ok"'))));
+  await control.call("SENTINEL", "FAILOVER", "main");
+  while ((await roleOf(replica)) !== "master");
+  // What the old primary is told from now on never reaches the new one.
+  while ((await link.get("svc:lock:api")) === null) {
+    await stores.locks.acquire({ ...request, application: api }, now).catch(() => undefined);
+  }
+  expect((await stores.locks.acquire({ ...request, application: api }, now)).kind).toBe("acquired");
+  expect((await stores.locks.list()).map(({ application }) => application)).toEqual([api, web]);
+});
+
+test("without a Sentinel that answers, the store is away within a second, and closing does not wait", async () => {
+  const { stores } = connect([`127.0.0.1:${await freePort()}`]);
+  const begin = performance.now();
+  await expect(stores.ping()).rejects.toThrow(
+    "failed to connect to Redis: no sentinel names a primary that can be reached",
+  );
+  expect(performance.now() - begin).toBeLessThan(1000);
+  await stores.close();
+  expect(performance.now() - begin).toBeLessThan(2500);
+});
+
+test("a wrong password of the sentinels never shows", async () => {
+  const primary = await startServer();
+  const sentinel = await startSentinel(primary.port);
+  cleanups.push(() => sentinel.stop());
+  const { stores, log } = connect([sentinel.address], "wrong-secret-word");
+  await expect(stores.ping()).rejects.toThrow("failed to connect to Redis: no sentinel names a primary");
+  expect(JSON.stringify(log.lines)).not.toContain("wrong-secret-word");
+});

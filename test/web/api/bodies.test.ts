@@ -1,0 +1,162 @@
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { applicationName } from "../../../src/core/brand.js";
+import { StoreUnavailable } from "../../../src/core/errors.js";
+import type { LockStore } from "../../../src/core/ports.js";
+import { fillStores, HEAD, PULL } from "../sample-stores.js";
+import { startSite, type SiteUnderTest } from "../site-under-test.js";
+import type { Visitor } from "../visitor.js";
+import { expectDescribed } from "./described.js";
+
+let site: SiteUnderTest;
+let admin: Visitor;
+
+beforeEach(async () => {
+  site = await startSite();
+  await fillStores(site.stores, site.clock);
+  admin = await site.visitor("olga");
+});
+afterEach(() => site.stop());
+
+async function get(operation: string, path: string): Promise<unknown> {
+  const answer = await admin.ask(path, { headers: { accept: "application/json" } });
+  expectDescribed(operation, answer);
+  return JSON.parse(answer.text);
+}
+
+test("locks are the records of the store, with the address of the change request", async () => {
+  expect(await get("get /api/v1/locks/{app}", "/api/v1/locks/argocd-extra%2Fshop")).toEqual({
+    lock: {
+      application: "argocd-extra/shop",
+      pr_number: 3,
+      repository: "acme/shop/deploy",
+      host: "hostb",
+      user: "bo",
+      timestamp: expect.any(String),
+      plan_revision: HEAD,
+      url: "https://git.example.com/acme/shop/deploy/-/merge_requests/3",
+    },
+  });
+  const all = (await get("get /api/v1/locks", "/api/v1/locks")) as { locks: { application: string }[] };
+  expect(all.locks.map(({ application }) => application)).toEqual(["api", "argocd-extra/shop", "web"]);
+});
+
+describe("taking a lock away", () => {
+  const unlock = () => admin.ask("/api/v1/locks/web", { method: "DELETE" });
+
+  test("frees the application, names who did it in the trail and has the status brought up to date", async () => {
+    const answer = await unlock();
+    expect(JSON.parse(answer.text)).toEqual({ status: "unlocked", application: "web" });
+    expect(await site.stores.locks.find(applicationName("web"))).toBeUndefined();
+    const [entry] = await site.stores.audit.list({ limit: 1 });
+    expect(entry).toMatchObject({
+      who: { host: "basic", login: "olga" },
+      action: "force-unlocked",
+      change: PULL,
+      head: HEAD,
+      applications: [{ application: "web", outcome: "released", detail: "was locked by ana" }],
+    });
+    expect(site.pushed).toEqual([{ kind: "reviewed", change: PULL, delivery: "unlock-run-1" }]);
+  });
+
+  test("that is not there any more is told, and nothing is written down", async () => {
+    await unlock();
+    const again = await unlock();
+    expect(again.status).toBe(404);
+    expectDescribed("delete /api/v1/locks/{app}", again);
+    expect(again.text).toContain("no lock is held on the application");
+    expect(site.pushed).toHaveLength(1);
+  });
+});
+
+describe("changing a role", () => {
+  const put = (options: Parameters<Visitor["ask"]>[1]) =>
+    admin.ask("/api/v1/users/basic%3Aolga/role", { method: "PUT", ...options });
+  const json = { "content-type": "application/json" };
+
+  test.each([
+    ["an unknown field", { json: { role: "user", name: "x" } }, 400, 'unknown field \\"name\\"'],
+    ["a role that there is not", { json: { role: "owner" } }, 400, 'field \\"role\\": must be admin or user'],
+    ["no role", { json: {} }, 400, 'field \\"role\\"'],
+    ["a list", { json: ["admin"] }, 400, "no JSON object"],
+    ["a form", { form: { role: "admin" } }, 415, "application/json"],
+    ["nothing", {}, 415, "application/json"],
+    ["half a JSON", { form: { role: "admin" }, headers: json }, 400, "no valid JSON"],
+    ["too much", { json: { role: "x".repeat(20_000) } }, 413, "larger than 10 kB"],
+    ["a packed body", { json: { role: "user" }, headers: { "content-encoding": "gzip" } }, 415, "encoding"],
+  ] as const)("with %s is refused", async (_what, options, status, words) => {
+    const answer = await put(options);
+    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(words)]);
+    expectDescribed("put /api/v1/users/{id}/role", answer);
+  });
+
+  test("of nobody is refused", async () => {
+    const answer = await admin.ask("/api/v1/users/nobody/role", { method: "PUT", json: { role: "user" } });
+    expect(answer.status).toBe(404);
+    expectDescribed("put /api/v1/users/{id}/role", answer);
+  });
+});
+
+test("a plan is whole, and one that is not stored is told with what to do", async () => {
+  const { plan } = (await get(
+    "get /api/v1/plans/{host}/{owner}/{repo}/{number}",
+    "/api/v1/plans/hosta/acme/deploy/7",
+  )) as { plan: { head: string; applications: { application: string; resources?: { diff: string }[] }[] } };
+  expect(plan.head).toBe(HEAD);
+  expect(plan.applications.find(({ application }) => application === "web")?.resources?.[1]?.diff).toContain("key-39:");
+  const missing = await admin.ask("/api/v1/plans/hosta/acme/deploy/8");
+  expect([missing.status, missing.text]).toEqual([404, expect.stringContaining("`svc plan`")]);
+});
+
+describe("the activity", () => {
+  const OPERATION = "get /api/v1/activity";
+
+  test("is answered a page at a time", async () => {
+    const first = (await get(OPERATION, "/api/v1/activity?limit=2")) as { entries: { run: string }[]; next: string };
+    expect(first.entries.map(({ run }) => run)).toEqual(["run-c", "run-b"]);
+    const second = (await get(OPERATION, `/api/v1/activity?limit=2&before=${first.next}`)) as typeof first;
+    expect([second.entries.map(({ run }) => run), second.next]).toEqual([["run-a"], undefined]);
+  });
+
+  test.each([
+    ["action=refused", ["run-c"]],
+    ["application=docs", ["run-b"]],
+    ["login=ANA", ["run-c", "run-b"]],
+    ["change=hosta/acme/deploy/7", ["run-c", "run-b", "run-a"]],
+    ["change=hostb/acme/shop/deploy/3", []],
+  ])("is filtered by %s", async (query, runs) => {
+    const { entries } = (await get(OPERATION, `/api/v1/activity?${query}`)) as { entries: { run: string }[] };
+    expect(entries.map(({ run }) => run)).toEqual(runs);
+  });
+
+  test.each([
+    ["limit=201", "limit"],
+    ["limit=1&limit=2", "limit"],
+    ["before=../x", "before"],
+    ["action=stolen", "action"],
+    ["change=acme", "change"],
+    ["sort=at", "sort"],
+  ])("is refused with %s", async (query, name) => {
+    const answer = await admin.ask(`/api/v1/activity?${query}`);
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(name)]);
+    expectDescribed(OPERATION, answer);
+  });
+});
+
+test("a store that is away is said so with 503", async () => {
+  const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
+  const other = await startSite({
+    over: ({ locks }) => ({ locks: Object.assign(Object.create(locks) as LockStore, { list: away }) }),
+  });
+  try {
+    const answer = await (await other.visitor("ana")).ask("/api/v1/locks");
+    expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("connection refused")]);
+    expectDescribed("get /api/v1/locks", answer);
+  } finally {
+    await other.stop();
+  }
+});
+
+test("an address below /api/v1 without anything is told", async () => {
+  const answer = await admin.ask("/api/v1/nothing");
+  expect([answer.status, answer.text]).toEqual([404, expect.stringContaining("openapi.json")]);
+});

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { Browser } from "playwright-core";
+import { fillStores } from "../sample-stores.js";
+import { startSite, type SiteUnderTest } from "../site-under-test.js";
+import {
+  expectAccessible,
+  keepScreenshot,
+  LOOKS,
+  openWindow,
+  overflow,
+  signIn,
+  startBrowser,
+  type Look,
+} from "./browser.js";
+
+let browser: Browser;
+let site: SiteUnderTest;
+let empty: SiteUnderTest;
+let unguarded: SiteUnderTest;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+  [site, empty, unguarded] = await Promise.all([startSite(), startSite(), startSite({ auth: false })]);
+  await fillStores(site.stores, site.clock);
+  await fillStores(unguarded.stores, unguarded.clock);
+});
+afterAll(async () => {
+  await browser.close();
+  await Promise.all([site, empty, unguarded].map((one) => one.stop()));
+});
+
+const PAGES = [
+  ["locks", "/"],
+  ["change", "/changes/hosta/acme/deploy/7"],
+  ["applications", "/applications"],
+  ["activity", "/activity"],
+  ["users", "/users"],
+  ["status", "/status"],
+  ["missing", "/changes/hosta/acme/deploy/99"],
+] as const;
+
+test.each(Object.keys(LOOKS) as Look[])("every page is accessible and fits, %s", async (look) => {
+  const page = await openWindow(browser, site.url, look);
+  // Dark differs from light by its colours alone.
+  const checked = look === "dark" ? "alone" : "with the rest";
+  const faults: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") faults.push(message.text());
+  });
+  page.on("pageerror", (error) => faults.push(error.message));
+  await page.goto("/");
+  await expectAccessible(page, checked);
+  await keepScreenshot(page, `login-${look}`);
+  await signIn(page, "olga");
+  for (const [name, path] of PAGES) {
+    await page.goto(path);
+    await expectAccessible(page, checked);
+    expect([path, await overflow(page)]).toEqual([path, 0]);
+    await keepScreenshot(page, `${name}-${look}`);
+  }
+  await page.goto("/");
+  await page.getByRole("button", { name: "Unlock web" }).click();
+  await page.getByRole("dialog", { name: "Unlock web?" }).waitFor();
+  await expectAccessible(page, checked);
+  await keepScreenshot(page, `confirm-${look}`);
+  // The browser tells of the page that is missing on purpose.
+  expect(faults.filter((text) => !text.includes("404"))).toEqual([]);
+  await page.context().close();
+});
+
+test.each([
+  ["empty", () => empty, true],
+  ["unguarded", () => unguarded, false],
+] as const)("every page of a service that is %s is accessible and fits", async (name, siteOf, login) => {
+  const page = await openWindow(browser, siteOf().url, "phone");
+  if (login) {
+    await page.goto("/");
+    await signIn(page, "ana");
+  }
+  for (const path of [
+    "/",
+    "/applications",
+    "/activity",
+    "/status",
+    ...(login ? [] : ["/changes/hosta/acme/deploy/7"]),
+  ]) {
+    await page.goto(path);
+    await expectAccessible(page);
+    expect([path, await overflow(page)]).toEqual([path, 0]);
+    await keepScreenshot(page, `${name}${path.replaceAll("/", "-")}`);
+  }
+  await page.context().close();
+});

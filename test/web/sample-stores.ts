@@ -1,0 +1,127 @@
+import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
+import type { ChangeRequestRef } from "../../src/core/change-request.js";
+import type { Plan } from "../../src/core/plan.js";
+import type { Stores } from "../../src/store/stores.js";
+import { evaluated, resource, sampleApplication, sampleLock } from "../comments/samples.js";
+import type { JumpClock } from "../jump-clock.js";
+
+export const HEAD = revision("c0ffee00".repeat(5));
+const EARLIER = revision("ba5eba11".repeat(5));
+
+export const PULL: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 };
+export const MERGE: ChangeRequestRef = { host: "hostb", repository: repositoryName("acme/shop/deploy"), number: 3 };
+
+/** A diff of a ConfigMap with this many changed lines. */
+export function longDiff(lines: number): string {
+  const body = Array.from({ length: lines }, (_, index) => `+  key-${index}: "value ${index}"`);
+  return ["@@ -1,3 +1,3 @@", " apiVersion: v1", " data:", ...body].join("\n");
+}
+
+const WEB_DIFF = [
+  "@@ -4,5 +4,5 @@",
+  " spec:",
+  "   # how many",
+  "-  replicas: 1",
+  "+  replicas: 3",
+  '   image: "shop/web:2.0"',
+  "   paused: false",
+  "",
+].join("\n");
+
+export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt: string): Plan {
+  return {
+    change,
+    head: HEAD,
+    plannedAt,
+    applications: [
+      sampleApplication("api", { kind: "unevaluated", reason: "helm: <values> not found\n  at line 3" }),
+      sampleApplication("blog", { kind: "new", sourceFile: "argocd/blog.yaml" }),
+      sampleApplication("shop", { ...evaluated([]), lock: { kind: "held", by: sampleLock("shop", 9, "bo") } }),
+      sampleApplication("web", {
+        ...evaluated(
+          [
+            resource("apps/Deployment shop/web", "update", WEB_DIFF),
+            resource("ConfigMap shop/settings", "create", longDiff(lines)),
+            resource("PersistentVolumeClaim shop/data", "delete", "@@ -1,2 +0,0 @@\n-kind: PersistentVolumeClaim\n"),
+          ],
+          { cautions: ["deletes the PersistentVolumeClaim shop/data with what is stored in it"] },
+        ),
+        warnings: ["svc's token may not `get` one of its children"],
+      }),
+    ],
+    applicationSets: [
+      {
+        name: "tenants",
+        sourceFile: "argocd/tenants.yaml",
+        added: [applicationName("tenant-b")],
+        removed: [],
+        changed: [],
+        notes: ["removed applications stay"],
+        problem: undefined,
+        owned: [],
+      },
+    ],
+    notDeployed: [{ application: applicationName("old"), reason: "no source of it follows main" }],
+    released: [],
+    notes: ["argocd/broken.yaml could not be read"],
+  };
+}
+
+/** What a service knows some time after it was started: plans, locks, deployments and a trail. */
+export async function fillStores(stores: Stores, clock: JumpClock, lines = 40): Promise<void> {
+  const at = clock.now().toISOString();
+  await stores.plans.save(samplePlanOf(PULL, lines, at));
+  await stores.plans.save(samplePlanOf(MERGE, 2, at));
+  for (const [application, holder, user] of [
+    ["web", PULL, "ana"],
+    ["api", PULL, "ana"],
+    ["argocd-extra/shop", MERGE, "bo"],
+  ] as const) {
+    await stores.locks.acquire(
+      { application: applicationName(application), holder, user, planRevision: HEAD, sourceFile: undefined },
+      clock.now(),
+    );
+  }
+  await stores.deployments.save({
+    application: applicationName("web"),
+    change: PULL,
+    revision: EARLIER,
+    outcome: "succeeded",
+    specBefore: { destination: {}, project: "default" },
+    specWritten: undefined,
+    approvers: ["bo"],
+    user: "ana",
+    run: "run-0",
+    timestamp: at,
+  });
+  const common = { at, delivery: "d-1", change: PULL, head: HEAD, reason: undefined };
+  const ana = { host: "hosta", id: "11", login: "ana" } as const;
+  await stores.audit.record({
+    ...common,
+    run: "run-a",
+    who: "svc",
+    action: "planned",
+    command: "plan",
+    applications: [{ application: applicationName("web"), outcome: "changed", detail: undefined }],
+  });
+  await stores.audit.record({
+    ...common,
+    run: "run-b",
+    who: ana,
+    action: "synced",
+    command: "sync",
+    applications: [
+      { application: applicationName("web"), outcome: "succeeded", detail: undefined },
+      { application: applicationName("docs"), outcome: "succeeded", detail: undefined },
+    ],
+  });
+  await stores.audit.record({
+    ...common,
+    run: "run-c",
+    who: ana,
+    action: "refused",
+    command: "sync",
+    applications: [{ application: applicationName("api"), outcome: "refused", detail: "the plan is stale" }],
+    reason: "stale",
+  });
+}
