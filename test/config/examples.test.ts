@@ -84,8 +84,8 @@ describe("svc.example.yaml", () => {
   test("is valid with every line switched on, but for the choice between stores and a file of its own", () => {
     const result = loadServerConfig([{ name: "a", text: everything }], environment(everything));
     expect(result.kind === "invalid" ? result.problems.map(({ key, message }) => `${key}: ${message}`) : []).toEqual([
-      "kvstore.ca_file: the file that this names cannot be read (ENOENT)",
       "kvstore.db: leave it out with kvstore.cluster: a cluster has only database 0",
+      "kvstore.ca_file: the file that this names cannot be read (ENOENT)",
       "kvstore.sentinel: only one of address, sentinel, cluster may be set",
     ]);
   });
