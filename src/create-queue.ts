@@ -1,7 +1,6 @@
 import type { EventQueue, RunEnd } from "./core/event-queue.js";
 import type { HostEvent } from "./core/event.js";
 import { handleEvent } from "./handle-event.js";
-import { createDurableQueue } from "./queue/durable.js";
 import { createInProcessQueue } from "./queue/in-process.js";
 import type { QueueTiming } from "./queue/queue-timing.js";
 import type { Dependencies } from "./run.js";
@@ -19,7 +18,7 @@ export interface QueueParts {
 }
 
 /** The queue of the service: in Redis when there is one, else in this process's memory. */
-export function createQueue({ dependencies, connection, observe, timing }: QueueParts): EventQueue {
+export async function createQueue({ dependencies, connection, observe, timing }: QueueParts): Promise<EventQueue> {
   const { clock, log, config } = dependencies;
   const common = {
     concurrency: config.server.concurrency,
@@ -29,6 +28,8 @@ export function createQueue({ dependencies, connection, observe, timing }: Queue
     log,
   };
   if (connection === undefined) return createInProcessQueue(common);
+  // BullMQ takes as long to load as half of all the rest.
+  const { createDurableQueue } = await import("./queue/durable.js");
   const away: Dependencies = { ...dependencies, locks: new AwayLocks() };
   return createDurableQueue({
     ...common,

@@ -27,7 +27,6 @@ import { runIdOf, type Dependencies } from "./run.js";
 import { checkAtStart } from "./start-checks.js";
 import { createMemoryStores } from "./store/memory/memory-stores.js";
 import { redisConfigOf } from "./store/redis/redis-config.js";
-import { createRedisStores } from "./store/redis/redis-stores.js";
 import type { Stores } from "./store/stores.js";
 import { systemClock } from "./system-clock.js";
 import { createTelemetry } from "./telemetry.js";
@@ -65,8 +64,8 @@ export interface Service {
 /** Wires the service and starts to listen; outside systems that are away do not hinder the start. */
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
   const clock = overrides.clock ?? systemClock;
-  const telemetry = createTelemetry({ config, tracer: overrides.tracer, log });
-  const stores = telemetry.stores(overrides.stores ?? createStores(config, clock, log));
+  const telemetry = await createTelemetry({ config, tracer: overrides.tracer, log });
+  const stores = telemetry.stores(overrides.stores ?? (await createStores(config, clock, log)));
   const dataDir = config.server.dataDir ?? (await mkdtemp(join(tmpdir(), `${SERVICE}-`)));
   const mirror = createGitMirror({ dataDir, log });
   const deployer = telemetry.deployer(createArgoCd(deployerConfig(config), { clock, log }));
@@ -94,7 +93,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     newRun: runIdOf,
   };
   const { connection } = stores;
-  const queue = createQueue({
+  const queue = await createQueue({
     dependencies,
     connection,
     observe: (event, run) => telemetry.run(event, run),
@@ -188,9 +187,12 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   };
 }
 
-function createStores({ kvstore }: ServerConfig, clock: Clock, log: Logger): Stores {
+async function createStores({ kvstore }: ServerConfig, clock: Clock, log: Logger): Promise<Stores> {
   const redis = redisConfigOf(kvstore);
-  if (redis !== undefined) return createRedisStores(redis, { log });
+  if (redis !== undefined) {
+    const { createRedisStores } = await import("./store/redis/redis-stores.js");
+    return createRedisStores(redis, { log });
+  }
   log.warn({}, "kvstore.address is not set: locks live in this process and are lost when it ends");
   return createMemoryStores(clock);
 }

@@ -8,7 +8,7 @@ import type { CodeHost, Deployer, Repositories } from "./core/ports.js";
 import { countHostRequests } from "./metrics/host-requests.js";
 import { measuredDeployer, measuredPush, measuredRepositories, measuredStores } from "./metrics/measured-ports.js";
 import { startMetricsServer, type MetricsServer } from "./metrics/metrics-server.js";
-import { createMetrics, type MetricSources } from "./metrics/metrics.js";
+import type { MetricSources } from "./metrics/metrics.js";
 import { RunMeasure } from "./metrics/run-measure.js";
 import type { Stores } from "./store/stores.js";
 import { tracedPush, tracedRun, webhookTracer } from "./tracing/traced-events.js";
@@ -37,9 +37,10 @@ export interface TelemetryParts {
   readonly log: Log;
 }
 
-export function createTelemetry({ config, tracer, log }: TelemetryParts): Telemetry {
+export async function createTelemetry({ config, tracer, log }: TelemetryParts): Promise<Telemetry> {
   const { metricsPort: port, host } = config.server;
-  const metrics = port === undefined ? undefined : createMetrics();
+  // Loaded only where it is used: it would take a tenth of the start otherwise.
+  const metrics = port === undefined ? undefined : (await import("./metrics/metrics.js")).createMetrics();
   const measure = metrics === undefined ? undefined : new RunMeasure(metrics);
   const endCounting = metrics === undefined ? undefined : countHostRequests(config, metrics);
   let server: MetricsServer | undefined;
