@@ -12,7 +12,7 @@ function start(host: HostId): Promise<Bot> {
     { username: "olga", password: PASSWORD, role: "admin" },
     { username: "vera", password: PASSWORD, role: "user" },
   ];
-  const session_secret = "0123456789abcdef0123456789abcdef";
+  const session_secret = "session-secret-of-the-tests-5b1f0e";
   return startBot({
     host,
     config: { auth: { enabled: true, session_secret, cookie_secure: false, basic: { users } } },

@@ -155,7 +155,7 @@ function configOf({ auth = true, baseUrl, github }: SiteOptions) {
       ? {
           auth: {
             enabled: true,
-            session_secret: "0123456789abcdef0123456789abcdef",
+            session_secret: "session-secret-of-the-tests-5b1f0e",
             session_ttl: "1h",
             cookie_secure: false,
             basic: { users },

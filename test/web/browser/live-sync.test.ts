@@ -3,7 +3,7 @@ import type { Browser } from "playwright-core";
 import { HOSTS, REPOSITORY, startBot } from "../../scenarios/bot.js";
 import { configMap } from "../../scenarios/resources.js";
 import { PASSWORD } from "../site-under-test.js";
-import { keepScreenshot, openWindow, signIn, startBrowser } from "./browser.js";
+import { expectAccessible, keepScreenshot, openWindow, signIn, startBrowser } from "./browser.js";
 
 let browser: Browser;
 
@@ -16,7 +16,7 @@ describe.each(HOSTS)("with %s", (host) => {
   test("a sync is watched from its plan to its end", async () => {
     const auth = {
       enabled: true,
-      session_secret: "0123456789abcdef0123456789abcdef",
+      session_secret: "session-secret-of-the-tests-5b1f0e",
       cookie_secure: false,
       basic: { users: [{ username: "ana", password: PASSWORD, role: "user" }] },
     };
@@ -32,12 +32,14 @@ describe.each(HOSTS)("with %s", (host) => {
       await page.getByRole("heading", { name: "A sync is running" }).waitFor();
       await page.locator("#live li").getByText("running").waitFor();
       seen = await page.locator("#live").innerText();
+      await expectAccessible(page);
       await keepScreenshot(page, `live-${host}`);
     });
     await bot.comment(number, "svc sync");
     expect(seen).toMatch(/web\s+running/);
     await page.getByRole("heading", { name: "A sync has ended" }).waitFor();
     await page.getByText("this commit is deployed").waitFor();
+    await expectAccessible(page);
     expect(bot.liveValue("web")).toBe("two");
     await page.context().close();
   });

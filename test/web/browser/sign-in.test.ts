@@ -45,6 +45,12 @@ test("a person signs in with each provider, arrives at the page that was asked f
       await expectAccessible(page);
       await keepScreenshot(page, "login-providers");
     }
+    if (provider === "GitLab") {
+      await page.goto("/auth/hosta/callback?error=access_denied");
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      await expectAccessible(page);
+      await page.goto("/activity?action=synced");
+    }
     if (provider === "basic") await signIn(page, "olga");
     else await page.getByRole("link", { name: `Sign in with ${provider}` }).click();
     await page.getByRole("heading", { name: "Activity" }).waitFor();

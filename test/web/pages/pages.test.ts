@@ -8,355 +8,357 @@ import { fillStores, HEAD, PULL } from "../sample-stores.js";
 import { SESSION_TTL_MS, startSite, type Person, type SiteOptions, type SiteUnderTest } from "../site-under-test.js";
 import type { Visitor } from "../visitor.js";
 
-const running = new Set<SiteUnderTest>();
-
-afterEach(async () => {
-  const sites = [...running];
-  running.clear();
-  await Promise.all(sites.map((site) => site.stop()));
-});
-
-async function start(options: SiteOptions = {}): Promise<SiteUnderTest> {
-  const site = await startSite(options);
-  running.add(site);
-  return site;
-}
-
-async function filled(options: SiteOptions = {}, person: Person = "ana"): Promise<[Visitor, SiteUnderTest]> {
-  const site = await start(options);
-  await fillStores(site.stores, site.clock);
-  return [options.auth === false ? site.stranger() : await site.visitor(person), site];
-}
-
 const CHANGE = "/changes/hosta/acme/deploy/7";
 const PAGES = ["/", "/applications", "/activity", "/users", "/status", CHANGE, "/changes/hostb/acme%2Fshop/deploy/3"];
 
-describe("who may look", () => {
-  test.each(PAGES)("%s leads a stranger to the login, and back", async (path) => {
-    const site = await start();
-    const answer = await site.stranger().ask(path);
-    expect([answer.status, answer.headers.get("location")]).toEqual([
-      302,
-      `/login?return_to=${encodeURIComponent(path)}`,
-    ]);
-    expect(answer.headers.get("cache-control")).toBe("no-store");
+describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
+  const running = new Set<SiteUnderTest>();
+
+  afterEach(async () => {
+    const sites = [...running];
+    running.clear();
+    await Promise.all(sites.map((site) => site.stop()));
   });
 
-  test("a session that has expired leads to the login, which says so", async () => {
-    const site = await start();
-    const visitor = await site.visitor("ana");
-    site.clock.advance(SESSION_TTL_MS + 1000);
-    const answer = await visitor.open("/");
-    expect(answer.url.pathname).toBe("/login");
-    expect(answer.text).toContain("Session expired");
+  async function start(options: SiteOptions = {}): Promise<SiteUnderTest> {
+    const site = await startSite({ store, ...options });
+    running.add(site);
+    return site;
+  }
+
+  async function filled(options: SiteOptions = {}, person: Person = "ana"): Promise<[Visitor, SiteUnderTest]> {
+    const site = await start(options);
+    await fillStores(site.stores, site.clock);
+    return [options.auth === false ? site.stranger() : await site.visitor(person), site];
+  }
+
+  describe("who may look", () => {
+    test.each(PAGES)("%s leads a stranger to the login, and back", async (path) => {
+      const site = await start();
+      const answer = await site.stranger().ask(path);
+      expect([answer.status, answer.headers.get("location")]).toEqual([
+        302,
+        `/login?return_to=${encodeURIComponent(path)}`,
+      ]);
+      expect(answer.headers.get("cache-control")).toBe("no-store");
+    });
+
+    test("a session that has expired leads to the login, which says so", async () => {
+      const site = await start();
+      const visitor = await site.visitor("ana");
+      site.clock.advance(SESSION_TTL_MS + 1000);
+      const answer = await visitor.open("/");
+      expect(answer.url.pathname).toBe("/login");
+      expect(answer.text).toContain("Session expired");
+    });
+
+    test.each([
+      ["olga", 200],
+      ["ana", 403],
+    ] as const)("the users are shown to %s with %i", async (person, status) => {
+      const [visitor] = await filled({}, person);
+      const answer = await visitor.ask("/users");
+      expect(answer.status).toBe(status);
+      expect(answer.text.includes("data-method")).toBe(status === 200);
+      expect(answer.text).toContain(status === 200 ? "Change the role of olga" : "Only for admins");
+    });
+
+    test.each([
+      ["olga", true],
+      ["ana", false],
+    ] as const)("%s sees controls for admins: %s", async (person, sees) => {
+      const [visitor] = await filled({}, person);
+      const { text } = await visitor.ask("/");
+      expect([text.includes("Unlock"), text.includes('href="/users"'), text.includes("act.js")]).toEqual([
+        sees,
+        sees,
+        sees,
+      ]);
+    });
   });
 
-  test.each([
-    ["olga", 200],
-    ["ana", 403],
-  ] as const)("the users are shown to %s with %i", async (person, status) => {
-    const [visitor] = await filled({}, person);
-    const answer = await visitor.ask("/users");
-    expect(answer.status).toBe(status);
-    expect(answer.text.includes("data-method")).toBe(status === 200);
-    expect(answer.text).toContain(status === 200 ? "Change the role of olga" : "Only for admins");
-  });
+  describe("with authentication off", () => {
+    test.each(["/", "/applications", "/activity", "/status", CHANGE])(
+      "%s is readable and says why it shows less",
+      async (path) => {
+        const [visitor] = await filled({ auth: false });
+        const { status, text } = await visitor.ask(path);
+        expect([status, text]).toEqual([200, expect.stringContaining("Authentication is off")]);
+        for (const absent of ["Unlock", "Sign out", 'href="/users"', "as account svc"]) {
+          expect(text).not.toContain(absent);
+        }
+      },
+    );
 
-  test.each([
-    ["olga", true],
-    ["ana", false],
-  ] as const)("%s sees controls for admins: %s", async (person, sees) => {
-    const [visitor] = await filled({}, person);
-    const { text } = await visitor.ask("/");
-    expect([text.includes("Unlock"), text.includes('href="/users"'), text.includes("act.js")]).toEqual([
-      sees,
-      sees,
-      sees,
-    ]);
-  });
-});
-
-describe("with authentication off", () => {
-  test.each(["/", "/applications", "/activity", "/status", CHANGE])(
-    "%s is readable and says why it shows less",
-    async (path) => {
+    test("a change request shows counts, and nothing of what is in the manifests", async () => {
       const [visitor] = await filled({ auth: false });
-      const { status, text } = await visitor.ask(path);
-      expect([status, text]).toEqual([200, expect.stringContaining("Authentication is off")]);
-      for (const absent of ["Unlock", "Sign out", 'href="/users"', "as account svc"]) {
+      const { text } = await visitor.ask(CHANGE);
+      expect(text).toContain("1 to create · 1 to update · 1 to delete");
+      expect(text).toContain("3 changed resources are not shown, because authentication is off");
+      for (const absent of ["replicas", "settings", "PersistentVolumeClaim", "helm:", "broken.yaml"]) {
         expect(text).not.toContain(absent);
       }
-    },
-  );
+    });
 
-  test("a change request shows counts, and nothing of what is in the manifests", async () => {
-    const [visitor] = await filled({ auth: false });
-    const { text } = await visitor.ask(CHANGE);
-    expect(text).toContain("1 to create · 1 to update · 1 to delete");
-    expect(text).toContain("3 changed resources are not shown, because authentication is off");
-    for (const absent of ["replicas", "settings", "PersistentVolumeClaim", "helm:", "broken.yaml"]) {
-      expect(text).not.toContain(absent);
-    }
+    test("there are no users", async () => {
+      const [visitor] = await filled({ auth: false });
+      expect((await visitor.ask("/users")).status).toBe(403);
+    });
   });
 
-  test("there are no users", async () => {
-    const [visitor] = await filled({ auth: false });
-    expect((await visitor.ask("/users")).status).toBe(403);
+  describe("the locks", () => {
+    const rowsOf = (text: string) =>
+      [...text.matchAll(/data-label="Application"><strong>([^<]+)</g)].map(([, name]) => name);
+
+    test.each([
+      ["/", ["api", "argocd-extra/shop", "web"]],
+      ["/?sort=-application", ["web", "argocd-extra/shop", "api"]],
+      ["/?sort=user", ["api", "web", "argocd-extra/shop"]],
+      ["/?sort=-change", ["argocd-extra/shop", "api", "web"]],
+      ["/?sort=nothing", ["api", "argocd-extra/shop", "web"]],
+      ["/?q=SHOP", ["argocd-extra/shop"]],
+      ["/?q=deploy%237", ["api", "web"]],
+      ["/?q=bo", ["argocd-extra/shop"]],
+      ["/?q=a&q=b", ["api", "argocd-extra/shop", "web"]],
+      ["/?__proto__=x&q=web", ["web"]],
+    ])("%s shows %j", async (path, names) => {
+      const [visitor] = await filled();
+      const { status, text } = await visitor.ask(path);
+      expect([status, rowsOf(text)]).toEqual([200, names]);
+    });
+
+    test.each([
+      [30 * 60_000, "30 min"],
+      [5 * 3_600_000, "5 h"],
+      [3 * 24 * 3_600_000, "3 days"],
+    ])("are, after %i ms, %s old", async (ms, age) => {
+      const [visitor, site] = await filled({ auth: false });
+      site.clock.advance(ms);
+      expect((await visitor.ask("/")).text).toContain(`>${age}</time>`);
+    });
+
+    test("that there are none says what to do; that none matches says so", async () => {
+      const site = await start();
+      const visitor = await site.visitor("ana");
+      expect((await visitor.ask("/")).text).toContain("No application is locked.");
+      await fillStores(site.stores, site.clock);
+      expect((await visitor.ask("/?q=%3Cb%3E")).text).toContain("matches “&lt;b&gt;”");
+    });
   });
-});
 
-describe("the locks", () => {
-  const rowsOf = (text: string) =>
-    [...text.matchAll(/data-label="Application"><strong>([^<]+)</g)].map(([, name]) => name);
+  describe("a change request", () => {
+    test("shows everything of its plan, coloured, and links its host", async () => {
+      const [visitor] = await filled();
+      const { text } = await visitor.ask(CHANGE);
+      for (const shown of [
+        'href="https://github.com/acme/deploy/pull/7"',
+        '<span class="line removed">-  <span class="key">replicas</span>:<span class="value"> 1</span>',
+        '<span class="text"> &#34;value 39&#34;</span>',
+        "helm: &lt;values&gt; not found",
+        "an earlier commit is deployed",
+        "deletes the PersistentVolumeClaim",
+        "may not <code>get</code> one",
+        "ApplicationSet tenants",
+        "argocd/broken.yaml could not be read",
+      ]) {
+        expect(text).toContain(shown);
+      }
+    });
 
-  test.each([
-    ["/", ["api", "argocd-extra/shop", "web"]],
-    ["/?sort=-application", ["web", "argocd-extra/shop", "api"]],
-    ["/?sort=user", ["api", "web", "argocd-extra/shop"]],
-    ["/?sort=-change", ["argocd-extra/shop", "api", "web"]],
-    ["/?sort=nothing", ["api", "argocd-extra/shop", "web"]],
-    ["/?q=SHOP", ["argocd-extra/shop"]],
-    ["/?q=deploy%237", ["api", "web"]],
-    ["/?q=bo", ["argocd-extra/shop"]],
-    ["/?q=a&q=b", ["api", "argocd-extra/shop", "web"]],
-    ["/?__proto__=x&q=web", ["web"]],
-  ])("%s shows %j", async (path, names) => {
-    const [visitor] = await filled();
-    const { status, text } = await visitor.ask(path);
-    expect([status, rowsOf(text)]).toEqual([200, names]);
+    test("unfolds short diffs and leaves long ones folded", async () => {
+      const site = await start();
+      await fillStores(site.stores, site.clock, 2000);
+      const { text } = await (await site.visitor("ana")).ask(CHANGE);
+      const folded = [...text.matchAll(/<details class="resource( long)?"( open)?>/g)].map(([, long, open]) => [
+        long,
+        open,
+      ]);
+      expect(folded).toEqual([
+        [undefined, " open"],
+        [" long", undefined],
+        [undefined, " open"],
+      ]);
+      expect(text.match(/class="line added"/g)).toHaveLength(2001);
+    });
+
+    test("cannot put anything of its own into the page", async () => {
+      const site = await start();
+      const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>`<b>';
+      const plan = samplePlan(
+        [
+          sampleApplication(evil, {
+            ...evaluated([resource(evil, "update", `@@ ${evil}\n+${evil}: ${evil}\n`)], { cautions: [evil] }),
+            warnings: [evil],
+          }),
+          sampleApplication("broken", { kind: "unevaluated", reason: evil, sourceFile: evil }),
+        ],
+        { change: PULL, notes: [evil], notDeployed: [{ application: applicationName(evil), reason: evil }] },
+      );
+      await site.stores.plans.save(plan);
+      await site.stores.locks.acquire(
+        { application: applicationName(evil), holder: PULL, user: evil, planRevision: HEAD, sourceFile: evil },
+        site.clock.now(),
+      );
+      const visitor = await site.visitor("olga");
+      for (const path of [
+        CHANGE,
+        "/",
+        `/?q=${encodeURIComponent(evil)}`,
+        `/activity?application=${encodeURIComponent(evil)}`,
+      ]) {
+        const { status, text } = await visitor.ask(path);
+        expect(status).toBe(200);
+        expect(text).not.toMatch(/<script>|<img|<b>/);
+        expect([...text.matchAll(/\bon\w+=/g)].length).toBe([...text.matchAll(/ onerror=alert\(1\)&gt;/g)].length);
+      }
+    });
+
+    test.each([
+      ["/changes/hosta/acme/deploy/8", 404, "svc plan"],
+      ["/changes/hostc/acme/deploy/7", 404, "hosta for GitHub"],
+      ["/changes/hosta/acme/deploy/x", 404, "hosta for GitHub"],
+      ["/changes/hosta/acme/de%2Fploy/7", 404, "hosta for GitHub"],
+      ["/changes/hostb/acme/shop/deploy/3", 404, "No such page"],
+    ])("%s answers %i and says what to do", async (path, status, words) => {
+      const [visitor] = await filled();
+      const answer = await visitor.ask(path);
+      expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(words)]);
+    });
   });
 
-  test.each([
-    [30 * 60_000, "30 min"],
-    [5 * 3_600_000, "5 h"],
-    [3 * 24 * 3_600_000, "3 days"],
-  ])("are, after %i ms, %s old", async (ms, age) => {
-    const [visitor, site] = await filled({ auth: false });
-    site.clock.advance(ms);
-    expect((await visitor.ask("/")).text).toContain(`>${age}</time>`);
+  describe("the applications", () => {
+    test("show who deployed which commit, and what is not merged", async () => {
+      const [visitor] = await filled();
+      const all = (await visitor.ask("/applications")).text;
+      for (const shown of ["deployed, not merged", "ba5eba11", "docs", "settled"]) expect(all).toContain(shown);
+      const open = (await visitor.ask("/applications?state=open")).text;
+      expect(open).toContain("deployed, not merged");
+      expect(open).not.toContain("docs");
+    });
+
+    test("say what to do while nothing was deployed", async () => {
+      const site = await start();
+      expect((await (await site.visitor("ana")).ask("/applications")).text).toContain("Nothing was deployed yet");
+    });
   });
 
-  test("that there are none says what to do; that none matches says so", async () => {
-    const site = await start();
-    const visitor = await site.visitor("ana");
-    expect((await visitor.ask("/")).text).toContain("No application is locked.");
-    await fillStores(site.stores, site.clock);
-    expect((await visitor.ask("/?q=%3Cb%3E")).text).toContain("matches “&lt;b&gt;”");
-  });
-});
+  describe("the activity", () => {
+    test.each([
+      ["?application=&login=&action=refused", ["stale"], ["synced</span>", "docs"]],
+      ["?login=ANA&application=docs", ["docs"], ["the plan is stale"]],
+      ["?change=hostb/acme/shop/deploy/3", ["Nothing matches"], ["docs"]],
+    ])("with %s shows %j and not %j", async (query, shown, absent) => {
+      const [visitor] = await filled();
+      const { text } = await visitor.ask(`/activity${query}`);
+      for (const word of shown) expect(text).toContain(word);
+      for (const word of absent) expect(text).not.toContain(word);
+    });
 
-describe("a change request", () => {
-  test("shows everything of its plan, coloured, and links its host", async () => {
-    const [visitor] = await filled();
-    const { text } = await visitor.ask(CHANGE);
+    test("is read a page at a time", async () => {
+      const [visitor] = await filled();
+      const first = (await visitor.ask("/activity?limit=2")).text;
+      const older = /href="([^"]+)">Older/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
+      const second = (await visitor.ask(older)).text;
+      expect([second.includes("planned</span>"), second.includes("Older<"), second.includes("Newest<")]).toEqual([
+        true,
+        false,
+        true,
+      ]);
+    });
+
+    test("refuses a filter that cannot be one", async () => {
+      const [visitor] = await filled();
+      const answer = await visitor.ask("/activity?action=stolen");
+      expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("must be one of")]);
+    });
+  });
+
+  test("the status tells what is there and what is not, only to people who are logged in", async () => {
+    const host = new MemoryHost({ id: "hosta" } as ConstructorParameters<typeof MemoryHost>[0]);
+    host.reach = () => Promise.reject(new HostFailure("unauthenticated", "GitHub does not accept the App's key"));
+    const check = () => Promise.reject(new DeployerFailure("unreachable", "failed to connect to Argo CD"));
+    const parts = { deployer: { check }, hosts: [host] };
+    const [visitor] = await filled(parts);
+    const { text } = await visitor.ask("/status");
     for (const shown of [
-      'href="https://github.com/acme/deploy/pull/7"',
-      '<span class="line removed">-  <span class="key">replicas</span>:<span class="value"> 1</span>',
-      '<span class="text"> &#34;value 39&#34;</span>',
-      "helm: &lt;values&gt; not found",
-      "an earlier commit is deployed",
-      "deletes the PersistentVolumeClaim",
-      "may not <code>get</code> one",
-      "ApplicationSet tenants",
-      "argocd/broken.yaml could not be read",
+      "Store (embedded)",
+      "failed to connect to Argo CD",
+      "does not accept the App&#39;s key",
+      "1 running, 2 waiting, the oldest for",
     ]) {
       expect(text).toContain(shown);
     }
+    const [stranger] = await filled({ ...parts, auth: false });
+    expect((await stranger.ask("/status")).text).not.toContain("App&#39;s key");
   });
 
-  test("unfolds short diffs and leaves long ones folded", async () => {
-    const site = await start();
-    await fillStores(site.stores, site.clock, 2000);
-    const { text } = await (await site.visitor("ana")).ask(CHANGE);
-    const folded = [...text.matchAll(/<details class="resource( long)?"( open)?>/g)].map(([, long, open]) => [
-      long,
-      open,
-    ]);
-    expect(folded).toEqual([
-      [undefined, " open"],
-      [" long", undefined],
-      [undefined, " open"],
-    ]);
-    expect(text.match(/class="line added"/g)).toHaveLength(2001);
-  });
-
-  test("cannot put anything of its own into the page", async () => {
-    const site = await start();
-    const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>`<b>';
-    const plan = samplePlan(
-      [
-        sampleApplication(evil, {
-          ...evaluated([resource(evil, "update", `@@ ${evil}\n+${evil}: ${evil}\n`)], { cautions: [evil] }),
-          warnings: [evil],
-        }),
-        sampleApplication("broken", { kind: "unevaluated", reason: evil, sourceFile: evil }),
-      ],
-      { change: PULL, notes: [evil], notDeployed: [{ application: applicationName(evil), reason: evil }] },
-    );
-    await site.stores.plans.save(plan);
-    await site.stores.locks.acquire(
-      { application: applicationName(evil), holder: PULL, user: evil, planRevision: HEAD, sourceFile: evil },
-      site.clock.now(),
-    );
-    const visitor = await site.visitor("olga");
-    for (const path of [
-      CHANGE,
-      "/",
-      `/?q=${encodeURIComponent(evil)}`,
-      `/activity?application=${encodeURIComponent(evil)}`,
-    ]) {
-      const { status, text } = await visitor.ask(path);
-      expect(status).toBe(200);
-      expect(text).not.toMatch(/<script>|<img|<b>/);
-      expect([...text.matchAll(/\bon\w+=/g)].length).toBe([...text.matchAll(/ onerror=alert\(1\)&gt;/g)].length);
-    }
-  });
-
-  test.each([
-    ["/changes/hosta/acme/deploy/8", 404, "svc plan"],
-    ["/changes/hostc/acme/deploy/7", 404, "hosta for GitHub"],
-    ["/changes/hosta/acme/deploy/x", 404, "hosta for GitHub"],
-    ["/changes/hosta/acme/de%2Fploy/7", 404, "hosta for GitHub"],
-    ["/changes/hostb/acme/shop/deploy/3", 404, "No such page"],
-  ])("%s answers %i and says what to do", async (path, status, words) => {
-    const [visitor] = await filled();
-    const answer = await visitor.ask(path);
-    expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(words)]);
-  });
-});
-
-describe("the applications", () => {
-  test("show who deployed which commit, and what is not merged", async () => {
-    const [visitor] = await filled();
-    const all = (await visitor.ask("/applications")).text;
-    for (const shown of ["deployed, not merged", "ba5eba11", "docs", "settled"]) expect(all).toContain(shown);
-    const open = (await visitor.ask("/applications?state=open")).text;
-    expect(open).toContain("deployed, not merged");
-    expect(open).not.toContain("docs");
-  });
-
-  test("say what to do while nothing was deployed", async () => {
-    const site = await start();
-    expect((await (await site.visitor("ana")).ask("/applications")).text).toContain("Nothing was deployed yet");
-  });
-});
-
-describe("the activity", () => {
-  test.each([
-    ["?application=&login=&action=refused", ["stale"], ["synced</span>", "docs"]],
-    ["?login=ANA&application=docs", ["docs"], ["the plan is stale"]],
-    ["?change=hostb/acme/shop/deploy/3", ["Nothing matches"], ["docs"]],
-  ])("with %s shows %j and not %j", async (query, shown, absent) => {
-    const [visitor] = await filled();
-    const { text } = await visitor.ask(`/activity${query}`);
-    for (const word of shown) expect(text).toContain(word);
-    for (const word of absent) expect(text).not.toContain(word);
-  });
-
-  test("is read a page at a time", async () => {
-    const [visitor] = await filled();
-    const first = (await visitor.ask("/activity?limit=2")).text;
-    const older = /href="([^"]+)">Older/.exec(first)?.[1]?.replaceAll("&amp;", "&") ?? "";
-    const second = (await visitor.ask(older)).text;
-    expect([second.includes("planned</span>"), second.includes("Older<"), second.includes("Newest<")]).toEqual([
-      true,
-      false,
-      true,
+  test("a store that is away is said so, and nothing is invented", async () => {
+    const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
+    const over = ({ locks }: Stores) => ({
+      locks: Object.assign(Object.create(locks) as Stores["locks"], { list: away }),
+    });
+    const site = await start({ over });
+    const answer = await (await site.visitor("ana")).ask("/");
+    expect([answer.status, answer.text]).toEqual([
+      503,
+      expect.stringContaining("failed to connect to Redis: connection refused."),
     ]);
   });
 
-  test("refuses a filter that cannot be one", async () => {
-    const [visitor] = await filled();
-    const answer = await visitor.ask("/activity?action=stolen");
-    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("must be one of")]);
-  });
-});
+  describe("every answer", () => {
+    test.each(PAGES)("of %s is guarded by headers and kept by nobody", async (path) => {
+      const [visitor] = await filled({}, "olga");
+      const { headers, text } = await visitor.ask(path);
+      expect(headers.get("content-security-policy")).toBe(
+        "default-src 'none';script-src 'self';style-src 'self';img-src 'self';connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
+      );
+      expect(headers.get("cache-control")).toBe("no-store");
+      expect(headers.get("x-powered-by")).toBeNull();
+      expect(text).not.toMatch(/<script(?![^>]* src=")|<style|\sstyle=|\son\w+=/);
+    });
 
-test("the status tells what is there and what is not, only to people who are logged in", async () => {
-  const host = new MemoryHost({ id: "hosta" } as ConstructorParameters<typeof MemoryHost>[0]);
-  host.reach = () => Promise.reject(new HostFailure("unauthenticated", "GitHub does not accept the App's key"));
-  const check = () => Promise.reject(new DeployerFailure("unreachable", "failed to connect to Argo CD"));
-  const parts = { deployer: { check }, hosts: [host] };
-  const [visitor] = await filled(parts);
-  const { text } = await visitor.ask("/status");
-  for (const shown of [
-    "Store (embedded)",
-    "failed to connect to Argo CD",
-    "does not accept the App&#39;s key",
-    "1 running, 2 waiting, the oldest for",
-  ]) {
-    expect(text).toContain(shown);
-  }
-  const [stranger] = await filled({ ...parts, auth: false });
-  expect((await stranger.ask("/status")).text).not.toContain("App&#39;s key");
-});
-
-test("a store that is away is said so, and nothing is invented", async () => {
-  const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
-  const over = ({ locks }: Stores) => ({
-    locks: Object.assign(Object.create(locks) as Stores["locks"], { list: away }),
-  });
-  const site = await start({ over });
-  const answer = await (await site.visitor("ana")).ask("/");
-  expect([answer.status, answer.text]).toEqual([
-    503,
-    expect.stringContaining("failed to connect to Redis: connection refused."),
-  ]);
-});
-
-describe("every answer", () => {
-  test.each(PAGES)("of %s is guarded by headers and kept by nobody", async (path) => {
-    const [visitor] = await filled({}, "olga");
-    const { headers, text } = await visitor.ask(path);
-    expect(headers.get("content-security-policy")).toBe(
-      "default-src 'none';script-src 'self';style-src 'self';img-src 'self';connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
-    );
-    expect(headers.get("cache-control")).toBe("no-store");
-    expect(headers.get("x-powered-by")).toBeNull();
-    expect(text).not.toMatch(/<script(?![^>]* src=")|<style|\sstyle=|\son\w+=/);
+    test.each([
+      ["style.css", "text/css; charset=utf-8"],
+      ["act.js", "text/javascript; charset=utf-8"],
+      ["icon.svg", "image/svg+xml"],
+    ])("of %s comes as what it is, to anybody", async (name, type) => {
+      const site = await start();
+      const { status, headers } = await site.stranger().ask(`/assets/${name}`);
+      expect([status, headers.get("content-type")]).toEqual([200, type]);
+    });
   });
 
-  test.each([
-    ["style.css", "text/css; charset=utf-8"],
-    ["act.js", "text/javascript; charset=utf-8"],
-    ["icon.svg", "image/svg+xml"],
-  ])("of %s comes as what it is, to anybody", async (name, type) => {
-    const site = await start();
-    const { status, headers } = await site.stranger().ask(`/assets/${name}`);
-    expect([status, headers.get("content-type")]).toEqual([200, type]);
+  test("an address without a page tells a person so, and a program too; what breaks tells no details", async () => {
+    const site = await start({ auth: false });
+    const visitor = site.stranger();
+    const missing = await visitor.ask("/nothing");
+    expect([missing.status, missing.text]).toEqual([404, expect.stringContaining("No such page")]);
+    const program = await visitor.ask("/nothing", { headers: { accept: "application/json" } });
+    expect([program.status, JSON.parse(program.text)]).toEqual([404, { error: "there is nothing at this address" }]);
+    const broken = await visitor.ask("/broken");
+    expect([broken.status, broken.text]).toEqual([500, expect.not.stringContaining("secret details")]);
   });
-});
 
-test("an address without a page tells a person so, and a program too; what breaks tells no details", async () => {
-  const site = await start({ auth: false });
-  const visitor = site.stranger();
-  const missing = await visitor.ask("/nothing");
-  expect([missing.status, missing.text]).toEqual([404, expect.stringContaining("No such page")]);
-  const program = await visitor.ask("/nothing", { headers: { accept: "application/json" } });
-  expect([program.status, JSON.parse(program.text)]).toEqual([404, { error: "there is nothing at this address" }]);
-  const broken = await visitor.ask("/broken");
-  expect([broken.status, broken.text]).toEqual([500, expect.not.stringContaining("secret details")]);
-});
-
-test("a store that is away before anybody is known is said so as well", async () => {
-  const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
-  const over = ({ users }: Stores): Partial<Stores> => ({
-    users: {
-      signIn: (account) => users.signIn(account),
-      find: away,
-      list: () => users.list(),
-      setRole: (...given) => users.setRole(...given),
-    },
+  test("a store that is away before anybody is known is said so as well", async () => {
+    const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
+    const over = ({ users }: Stores): Partial<Stores> => ({
+      users: {
+        signIn: (account) => users.signIn(account),
+        find: away,
+        list: () => users.list(),
+        setRole: (...given) => users.setRole(...given),
+      },
+    });
+    const site = await start({ over });
+    const answer = await (await site.visitor("ana")).ask("/");
+    expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("connection refused")]);
   });
-  const site = await start({ over });
-  const answer = await (await site.visitor("ana")).ask("/");
-  expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("connection refused")]);
-});
 
-test("the status is there while the store is away", async () => {
-  const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
-  const site = await start({ auth: false, over: () => ({ ping: away }), backlog: away });
-  const { status, text } = await site.stranger().ask("/status");
-  expect([status, text]).toEqual([200, expect.stringContaining("It cannot be told while the store is away.")]);
-  expect(text).toContain("not usable");
+  test("the status is there while the store is away", async () => {
+    const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
+    const site = await start({ auth: false, over: () => ({ ping: away }), backlog: away });
+    const { status, text } = await site.stranger().ask("/status");
+    expect([status, text]).toEqual([200, expect.stringContaining("It cannot be told while the store is away.")]);
+    expect(text).toContain("not usable");
+  });
 });
