@@ -51,7 +51,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
-    expect(await page.locator("dialog").count()).toBe(0);
+    await page.locator("dialog").waitFor({ state: "detached" });
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Unlock");
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").getByRole("button", { name: "Unlock" }).click();
