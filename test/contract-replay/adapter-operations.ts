@@ -6,6 +6,7 @@ export const adapterOperations: readonly string[] = [
   "GET /api/v1/applications",
   "GET /api/v1/applications/{name}",
   "GET /api/v1/applications/{name}/manifests",
+  "GET /api/v1/applications/{applicationName}/managed-resources",
   "POST /api/v1/applications",
   "DELETE /api/v1/applications/{name}",
   "PUT /api/v1/applications/{name}/spec",

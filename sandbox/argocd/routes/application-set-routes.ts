@@ -20,7 +20,7 @@ export const applicationSetRoutes = {
       .filter(({ metadata }) => matchesLabels(metadata.labels ?? {}))
       .filter(({ spec }) => projects.length === 0 || projects.includes(world.projectOf(spec.template.spec)))
       .sort((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1));
-    return { metadata: { resourceVersion: world.version }, items: items.length === 0 ? null : items };
+    return { metadata: { resourceVersion: world.version }, items: items.length === 0 ? null : items.map(presented) };
   },
   "get-set"(call) {
     const { world } = call;
@@ -34,7 +34,7 @@ export const applicationSetRoutes = {
       );
     }
     if (!mayDo(account, "applicationsets", "get", rbacName(world, set))) throw permissionDenied();
-    return set;
+    return presented(set);
   },
   async generate(call) {
     const { applicationSet } = call.body as { applicationSet: ApplicationSet };
@@ -42,6 +42,11 @@ export const applicationSetRoutes = {
     return applications.length === 0 ? {} : { applications };
   },
 } satisfies Partial<Record<EndpointId, Handler>>;
+
+/** Without `apiVersion` and `kind`, which the answers of the API leave out. */
+function presented({ metadata, spec, status }: ApplicationSet): Pick<ApplicationSet, "metadata" | "spec" | "status"> {
+  return { metadata, spec, ...(status === undefined ? {} : { status }) };
+}
 
 function rbacName(world: World, { metadata, spec }: ApplicationSet): string {
   const namespace = metadata.namespace ?? world.options.controlNamespace;
