@@ -11,11 +11,11 @@ const ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
 test.each([
   [".", "apps/web", [["apps/web", "/apps/web"]]],
   [
-    ".;../shared",
+    ".;../common",
     "apps/web",
     [
       ["apps/web", "/apps/web"],
-      ["apps/shared", "/apps/shared"],
+      ["apps/common", "/apps/common"],
     ],
   ],
   [

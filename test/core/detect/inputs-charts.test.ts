@@ -28,12 +28,12 @@ describe("chart dependencies", () => {
   test("a subchart in a linked directory brings its own dependencies", async () => {
     const files = {
       "charts/web/Chart.yaml": "name: web",
-      "charts/web/charts/db": { kind: "symlink", target: "../../../shared/db" } as const,
-      "shared/db/Chart.yaml": chart("file://../deep"),
+      "charts/web/charts/db": { kind: "symlink", target: "../../../common/db" } as const,
+      "common/db/Chart.yaml": chart("file://../deep"),
     };
-    expect(await touched(files, single("charts/web"), ["shared/db/x", "shared/deep/x", "shared/z"])).toEqual([
-      "shared/db/x",
-      "shared/deep/x",
+    expect(await touched(files, single("charts/web"), ["common/db/x", "common/deep/x", "common/z"])).toEqual([
+      "common/db/x",
+      "common/deep/x",
     ]);
   });
 

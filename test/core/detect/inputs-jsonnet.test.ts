@@ -27,8 +27,8 @@ describe("Jsonnet", () => {
     [
       "relative to a link's own place",
       {
-        "apps/web/main.jsonnet": { kind: "symlink", target: "../../shared/m.jsonnet" },
-        "shared/m.jsonnet": "import '../x'",
+        "apps/web/main.jsonnet": { kind: "symlink", target: "../../common/m.jsonnet" },
+        "common/m.jsonnet": "import '../x'",
       },
       "apps/x",
       "y",
@@ -36,10 +36,10 @@ describe("Jsonnet", () => {
     [
       "relative to where a link leads",
       {
-        "apps/web/main.jsonnet": { kind: "symlink", target: "../../shared/deep/m.jsonnet" },
-        "shared/deep/m.jsonnet": "import '../x'",
+        "apps/web/main.jsonnet": { kind: "symlink", target: "../../common/deep/m.jsonnet" },
+        "common/deep/m.jsonnet": "import '../x'",
       },
-      "shared/x",
+      "common/x",
       "y",
     ],
   ])("an import %s", async (_, files, inside, outside) => {

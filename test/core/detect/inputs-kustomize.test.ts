@@ -23,24 +23,24 @@ test.each([
   ["resources: [../../base]", "base/cm.yaml"],
   ["bases: [../../base]", "base/cm.yaml"],
   ["components: [../../base]", "base/kustomization.yaml"],
-  ["resources: [../../shared/cm.yaml]", "shared/cm.yaml"],
-  ["crds: [../../shared/crd.json]", "shared/crd.json"],
-  ["configurations: [../../shared/c.yaml]", "shared/c.yaml"],
-  ["openapi: {path: ../../shared/s.json}", "shared/s.json"],
-  ["patches: [{path: ../../shared/p.yaml}]", "shared/p.yaml"],
-  ["patchesStrategicMerge: [../../shared/p.yaml]", "shared/p.yaml"],
-  ["patchesJson6902: [{path: ../../shared/p.yaml, target: {kind: X}}]", "shared/p.yaml"],
-  ["replacements: [{path: ../../shared/r.yaml}]", "shared/r.yaml"],
-  ["configMapGenerator: [{name: c, files: [../../shared/f.txt]}]", "shared/f.txt"],
-  ["configMapGenerator: [{name: c, files: ['key=../../shared/f.txt']}]", "shared/f.txt"],
-  ["secretGenerator: [{name: c, envs: [../../shared/.env]}]", "shared/.env"],
-  ["secretGenerator: [{name: c, env: ../../shared/.env}]", "shared/.env"],
-  ["helmCharts: [{name: c, valuesFile: ../../shared/v.yaml}]", "shared/v.yaml"],
-  ["helmCharts: [{name: c, additionalValuesFiles: [../../shared/v.yaml]}]", "shared/v.yaml"],
-  ["helmGlobals: {chartHome: ../../shared/charts}", "shared/charts/c/templates/x.yaml"],
-  ["generators: [../../shared/g.yaml]", "shared/g.yaml"],
-  ["transformers: [../../shared/g.yaml]", "shared/g.yaml"],
-  ["validators: [../../shared/g.yaml]", "shared/g.yaml"],
+  ["resources: [../../common/cm.yaml]", "common/cm.yaml"],
+  ["crds: [../../common/crd.json]", "common/crd.json"],
+  ["configurations: [../../common/c.yaml]", "common/c.yaml"],
+  ["openapi: {path: ../../common/s.json}", "common/s.json"],
+  ["patches: [{path: ../../common/p.yaml}]", "common/p.yaml"],
+  ["patchesStrategicMerge: [../../common/p.yaml]", "common/p.yaml"],
+  ["patchesJson6902: [{path: ../../common/p.yaml, target: {kind: X}}]", "common/p.yaml"],
+  ["replacements: [{path: ../../common/r.yaml}]", "common/r.yaml"],
+  ["configMapGenerator: [{name: c, files: [../../common/f.txt]}]", "common/f.txt"],
+  ["configMapGenerator: [{name: c, files: ['key=../../common/f.txt']}]", "common/f.txt"],
+  ["secretGenerator: [{name: c, envs: [../../common/.env]}]", "common/.env"],
+  ["secretGenerator: [{name: c, env: ../../common/.env}]", "common/.env"],
+  ["helmCharts: [{name: c, valuesFile: ../../common/v.yaml}]", "common/v.yaml"],
+  ["helmCharts: [{name: c, additionalValuesFiles: [../../common/v.yaml]}]", "common/v.yaml"],
+  ["helmGlobals: {chartHome: ../../common/charts}", "common/charts/c/templates/x.yaml"],
+  ["generators: [../../common/g.yaml]", "common/g.yaml"],
+  ["transformers: [../../common/g.yaml]", "common/g.yaml"],
+  ["validators: [../../common/g.yaml]", "common/g.yaml"],
 ])("%s reads %s", async (text, path) => {
   for (const name of ["kustomization.yaml", "kustomization.yml", "Kustomization"]) {
     const found = await inputs({ ...BASE, [`overlays/prod/${name}`]: text });
@@ -128,12 +128,12 @@ test("a linked base is read where it is, and its own paths start there", async (
 
 test("a kustomization that is itself a link names paths from where the link stands", async () => {
   const files = {
-    "overlays/prod/kustomization.yaml": { kind: "symlink", target: "../../shared/prod.yaml" } as const,
-    "shared/prod.yaml": "resources: [../../base]",
+    "overlays/prod/kustomization.yaml": { kind: "symlink", target: "../../common/prod.yaml" } as const,
+    "common/prod.yaml": "resources: [../../base]",
     ...BASE,
   };
-  expect(touchedPaths(await inputs(files), ["shared/prod.yaml", "base/cm.yaml", "shared/x"])).toEqual([
-    "shared/prod.yaml",
+  expect(touchedPaths(await inputs(files), ["common/prod.yaml", "base/cm.yaml", "common/x"])).toEqual([
+    "common/prod.yaml",
     "base/cm.yaml",
   ]);
 });

@@ -41,12 +41,12 @@ describe("override files", () => {
 
   test("one that is a link is read where it leads to", async () => {
     const files = {
-      "apps/web/.argocd-source-web.yaml": { kind: "symlink", target: "../../shared/source.yaml" } as const,
-      "shared/source.yaml": "helm: {valueFiles: [../../envs/prod.yaml]}",
+      "apps/web/.argocd-source-web.yaml": { kind: "symlink", target: "../../common/source.yaml" } as const,
+      "common/source.yaml": "helm: {valueFiles: [../../envs/prod.yaml]}",
     };
-    expect(await touched(files, single("apps/web"), ["envs/prod.yaml", "shared/source.yaml", "shared/x"])).toEqual([
+    expect(await touched(files, single("apps/web"), ["envs/prod.yaml", "common/source.yaml", "common/x"])).toEqual([
       "envs/prod.yaml",
-      "shared/source.yaml",
+      "common/source.yaml",
     ]);
   });
 

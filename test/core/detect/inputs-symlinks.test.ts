@@ -7,8 +7,8 @@ const helm = (...valueFiles: string[]) => single("charts/web", { helm: { valueFi
 
 describe("symbolic links", () => {
   test.each<[string, Files, readonly string[], readonly string[]]>([
-    ["to a file", { "apps/web/cm.yaml": to("../../shared/cm.yaml") }, ["shared/cm.yaml"], ["shared/x"]],
-    ["to a directory", { "apps/web/lib": to("../../shared/lib") }, ["shared/lib/a", "shared/lib/b/c"], ["shared/x"]],
+    ["to a file", { "apps/web/cm.yaml": to("../../common/cm.yaml") }, ["common/cm.yaml"], ["common/x"]],
+    ["to a directory", { "apps/web/lib": to("../../common/lib") }, ["common/lib/a", "common/lib/b/c"], ["common/x"]],
     ["to a link", { "apps/web/a": to("../b"), "apps/b": to("../c"), "c/x": "" }, ["apps/b", "c", "c/x"], ["apps/c"]],
     [
       "in a directory that a link leads to",
@@ -20,11 +20,11 @@ describe("symbolic links", () => {
     ["that the path itself is", { "apps/web": to("../v2"), "v2/x": "" }, ["apps/web", "v2/x"], ["apps/x", "v1/x"]],
     ["to what is not there yet", { "apps/web/cm.yaml": to("../later.yaml") }, ["apps/later.yaml"], ["apps/x"]],
     ["out of the repository", { "apps/web/x": to("../../../etc/passwd") }, [], ["etc/passwd", "x"]],
-    ["to an absolute path", { "apps/web/x": to("/shared/cm.yaml") }, [], ["shared/cm.yaml"]],
+    ["to an absolute path", { "apps/web/x": to("/common/cm.yaml") }, [], ["common/cm.yaml"]],
     ["to itself", { "apps/web/x": to("x") }, [], ["x", "apps/x"]],
     ["in a circle", { "apps/web/x": to("../y"), "apps/y": to("web/x") }, ["apps/y"], ["apps/z"]],
     ["to the root", { "apps/web/all": to("../..") }, ["anything", "apps/shop/x"], []],
-    ["elsewhere", { "docs/link": to("../shared"), "shared/x": "" }, [], ["docs/link", "shared/x"]],
+    ["elsewhere", { "docs/link": to("../common"), "common/x": "" }, [], ["docs/link", "common/x"]],
     ["with broken target through a file", { "apps/web/x": to("cm.yaml/y"), "apps/web/cm.yaml": "" }, [], ["y"]],
   ])("one %s", async (_, files, inside, outside) => {
     expect(await wholeReason(files, single("apps/web"))).toBeUndefined();
