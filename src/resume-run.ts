@@ -2,7 +2,7 @@ import { commandContext } from "./command-context.js";
 import { wasAnswered } from "./comments/repost.js";
 import type { Settings } from "./config/settings.js";
 import type { ChangeRequest } from "./core/change-request.js";
-import { resumeDeployment } from "./core/commands/resume.js";
+import { resumeDeployment, resumeSynced } from "./core/commands/resume.js";
 import type { TellProgress } from "./core/progress.js";
 import type { CommandResult } from "./core/result.js";
 import { openChange } from "./open-change.js";
@@ -45,6 +45,11 @@ async function resume(
   progress: TellProgress,
 ): Promise<ResumedRun | "answered-before" | undefined> {
   const { begun = [], result } = await run.ticket.journal.read();
+  if (result?.kind === "synced" && result.merge !== undefined) {
+    const opened = await openChange(change, run);
+    const context = commandContext(by, change, opened, { run, progress });
+    return { result: await resumeSynced(result, context), settings: opened.settings, noted: true };
+  }
   if (result !== undefined) return { result, settings: await settingsIfReadable(change, run), noted: true };
   const deploys = command !== "not-a-command" && (command.name === "sync" || command.name === "rollback");
   if (!deploys || begun.length === 0) {

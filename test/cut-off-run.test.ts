@@ -265,6 +265,34 @@ test("a merge that was not carried out is made up for", async () => {
   expect(world.deployer.syncs).toHaveLength(1);
 });
 
+test.each([
+  [
+    "a push",
+    (world: CutWorld, number: number) => world.host.push(number, config("web", "3")),
+    "no stored plan of the head",
+  ],
+  ["a withdrawn approval", (world: CutWorld, number: number) => world.host.approve(number), "must be approved"],
+] as const)(
+  "a merge that was cut off is decided anew: %s before the run goes on hinders it",
+  async (_name, act, says) => {
+    const world = new CutWorld();
+    world.defaults = { auto_merge: true, require_approval: true };
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    world.host.approve(number, "bo");
+    const event = world.comment(number, "svc sync");
+    const journal = new MemoryJournal();
+    const gone = cutAt({ at: world.host, method: "merge", when: "before" });
+    void handleEvent(event, world.dependencies(), ticketOf(journal));
+    await gone;
+    act(world, number);
+    await world.handle(event, { ...ticketOf(journal), again: true });
+    expect(world.host.stateOf(number)).toBe("open");
+    expect(world.deployer.syncs).toHaveLength(1);
+    expect(world.host.commentsOf(number).at(-1)).toContain(says);
+  },
+);
+
 test("an unlock that is cut off before its answer tells what it released", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

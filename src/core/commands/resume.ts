@@ -3,7 +3,7 @@ import { settleDeployed } from "../deploy.js";
 import type { Deployment } from "../deployment.js";
 import { movingPositions } from "../detect/moving-sources.js";
 import { safeMessage } from "../errors.js";
-import type { ApplicationSync, CommandResult, SyncOutcome } from "../result.js";
+import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../result.js";
 import type { BegunApplication } from "../run-notes.js";
 import { specEqual } from "../spec-equality.js";
 import { decideMerge } from "./auto-merge.js";
@@ -40,6 +40,18 @@ export async function resumeDeployment(
     replaced: anew?.kind === "synced" ? anew.replaced : [],
     ...(await decideMerge({ dryRun: false, involved, deployed: all, plan }, context)),
   };
+}
+
+/**
+ * What a sync that was to be merged came to, written down before the run was cut off. Whether to merge is decided anew: the change request
+ * may have got another commit since, or lost its approval.
+ */
+export async function resumeSynced(result: SyncedResult, context: CommandContext): Promise<SyncedResult> {
+  if (context.change.state !== "open") return result;
+  const involved = result.applications.map(({ application }) => application);
+  const plan = await context.plans.find(context.change);
+  const deployed = result.applications;
+  return { ...result, ...(await decideMerge({ dryRun: result.dryRun, involved, deployed, plan }, context)) };
 }
 
 /** Undefined when the operation never reached Argo CD. */
