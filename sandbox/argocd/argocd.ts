@@ -83,7 +83,6 @@ export class ArgoCd {
     this.#operations.stop();
     this.faults.clear();
     await this.#server?.stop();
-    this.#world.repositories.close();
   }
 
   /** Every request received, also those that a fault took. */

@@ -1,5 +1,6 @@
-import { ObjectReader } from "../git/object-reader.js";
+import { ObjectFolder } from "../git/object-folder.js";
 import { runGit } from "../git/run-git.js";
+import { FOLDER_MODE, readEntries } from "../git/tree-entries.js";
 import { ApiError, codes, unknown } from "./api-error.js";
 
 const sha = /^[0-9a-f]{40}$/;
@@ -13,17 +14,12 @@ export type Tree = ReadonlyMap<string, string>;
  */
 export class Repository {
   readonly #trees = new Map<string, Promise<Tree>>();
-  readonly #contents = new Map<string, string>();
   readonly #changed = new Map<string, Promise<string[]>>();
 
-  readonly #objects: ObjectReader;
+  readonly #objects: ObjectFolder;
 
   constructor(readonly folder: string) {
-    this.#objects = new ObjectReader(folder);
-  }
-
-  close(): void {
-    this.#objects.close();
+    this.#objects = new ObjectFolder(folder);
   }
 
   /**
@@ -31,13 +27,17 @@ export class Repository {
    * A full id is taken as it is, whether or not it exists.
    * @throws {ApiError} code 2 when nothing has that name.
    */
-  async resolve(revision: string | undefined): Promise<string> {
+  resolve(revision: string | undefined): Promise<string> {
+    return Promise.resolve().then(() => this.#resolved(revision));
+  }
+
+  #resolved(revision: string | undefined): string {
     const name = revision === undefined || revision === "" ? "HEAD" : revision;
     if (sha.test(name)) return name;
     const refs = name === "HEAD" || name.startsWith("refs/") ? [name] : [`refs/heads/${name}`, `refs/tags/${name}`];
     if (/^[0-9a-f]{7,39}$/.test(name)) refs.push(name);
     for (const ref of refs) {
-      const commit = await this.#objects.read(`${ref}^{commit}`);
+      const commit = this.#objects.commit(ref);
       if (commit !== undefined) return commit.id;
     }
     throw unknown(`unable to resolve '${name}' to a commit SHA`);
@@ -47,23 +47,33 @@ export class Repository {
   tree(revision: string): Promise<Tree> {
     let tree = this.#trees.get(revision);
     if (tree === undefined) {
-      tree = this.#readTree(revision);
+      tree = Promise.resolve().then(() => this.#readTree(revision));
       tree.catch(() => this.#trees.delete(revision));
       this.#trees.set(revision, tree);
     }
     return tree;
   }
 
+  #readTree(revision: string): Tree {
+    const root = this.#objects.treeOf(revision);
+    if (root === undefined) {
+      const fetch = `\`git fetch origin ${revision} --tags --force --prune\` failed exit status 128`;
+      const reason = `${fetch}: fatal: remote error: upload-pack: not our ref ${revision}`;
+      throw unknown(
+        `failed to initialize repository resources: rpc error: code = Internal desc = Failed to checkout revision ${revision}: ${reason}`,
+      );
+    }
+    return new Map(this.#filesOf(root.content, ""));
+  }
+
   /** Texts by path, those that exist. */
   async read(revision: string, paths: readonly string[]): Promise<Map<string, string>> {
     const tree = await this.tree(revision);
-    const wanted = new Map(paths.flatMap((path) => [[path, tree.get(path)] as const]));
-    const missing = [...wanted.values()].filter((blob) => blob !== undefined && !this.#contents.has(blob));
-    if (missing.length > 0) await this.#readBlobs([...new Set(missing)] as string[]);
     const texts = new Map<string, string>();
-    for (const [path, blob] of wanted) {
-      const text = blob === undefined ? undefined : this.#contents.get(blob);
-      if (text !== undefined) texts.set(path, text);
+    for (const path of paths) {
+      const blob = tree.get(path);
+      const object = blob === undefined ? undefined : this.#objects.read(blob);
+      if (object !== undefined) texts.set(path, object.content.toString());
     }
     return texts;
   }
@@ -81,49 +91,12 @@ export class Repository {
     return changed;
   }
 
-  async #readTree(revision: string): Promise<Tree> {
-    const root = await this.#objects.read(`${revision}^{tree}`);
-    if (root === undefined) {
-      const fetch = `\`git fetch origin ${revision} --tags --force --prune\` failed exit status 128`;
-      const reason = `${fetch}: fatal: remote error: upload-pack: not our ref ${revision}`;
-      throw unknown(
-        `failed to initialize repository resources: rpc error: code = Internal desc = Failed to checkout revision ${revision}: ${reason}`,
-      );
+  *#filesOf(tree: Buffer, folder: string): Generator<[path: string, blob: string]> {
+    for (const { mode, name, id } of readEntries(tree)) {
+      if (mode.startsWith("100")) yield [folder + name, id];
+      const below = mode === FOLDER_MODE ? this.#objects.read(id) : undefined;
+      if (below !== undefined) yield* this.#filesOf(below.content, `${folder}${name}/`);
     }
-    return new Map(await this.#filesOf(root.content, ""));
-  }
-
-  async #filesOf(tree: Buffer, folder: string): Promise<[path: string, blob: string][]> {
-    const found = [...entriesOf(tree)].map(async ({ mode, name, id }): Promise<[string, string][]> => {
-      if (mode.startsWith("100")) return [[folder + name, id]];
-      if (mode !== "40000") return [];
-      const below = await this.#objects.read(id);
-      return below === undefined ? [] : this.#filesOf(below.content, `${folder}${name}/`);
-    });
-    return (await Promise.all(found)).flat();
-  }
-
-  async #readBlobs(blobs: readonly string[]): Promise<void> {
-    await Promise.all(
-      blobs.map(async (blob) => {
-        const object = await this.#objects.read(blob);
-        if (object !== undefined) this.#contents.set(blob, object.content.toString());
-      }),
-    );
-  }
-}
-
-/** A tree object: `<mode> <name>\0<20 bytes of id>` for each entry. */
-function* entriesOf(tree: Buffer): Generator<{ readonly mode: string; readonly name: string; readonly id: string }> {
-  for (let at = 0; at < tree.length;) {
-    const space = tree.indexOf(0x20, at);
-    const nameEnd = tree.indexOf(0, space);
-    yield {
-      mode: tree.toString("latin1", at, space),
-      name: tree.toString("utf8", space + 1, nameEnd),
-      id: tree.toString("hex", nameEnd + 1, nameEnd + 21),
-    };
-    at = nameEnd + 21;
   }
 }
 
@@ -143,9 +116,5 @@ export class Repositories {
       this.#open.set(folder, repository);
     }
     return repository;
-  }
-
-  close(): void {
-    for (const repository of this.#open.values()) repository.close();
   }
 }

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What a host's repositories allow: partial clones, and fetching any commit or blob by its id. */
+/** What a host's repositories allow: partial clones, and fetching any commit or blob by its id. Objects stay loose. */
 const CONFIGURATION = `[core]
 \trepositoryformatversion = 0
 \tbare = true

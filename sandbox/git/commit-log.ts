@@ -1,4 +1,4 @@
-import type { ObjectReader } from "./object-reader.js";
+import type { ObjectFolder } from "./object-folder.js";
 
 export interface CommitFacts {
   readonly id: string;
@@ -12,8 +12,8 @@ export interface CommitFacts {
 }
 
 /** One commit by its full id (gitformat-signature(5) shows the format; other headers are passed over). */
-export async function readCommit(objects: ObjectReader, id: string): Promise<CommitFacts> {
-  const found = await objects.read(id);
+export function readCommit(objects: ObjectFolder, id: string): CommitFacts {
+  const found = objects.read(id);
   if (found?.type !== "commit") throw new Error(`${id} is no commit`);
   const text = found.content.toString();
   const end = text.indexOf("\n\n");

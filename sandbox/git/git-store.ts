@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { FileChanges } from "../forge.js";
@@ -7,10 +7,10 @@ import { createBareRepository } from "./bare-repository.js";
 import { readChangedPaths, type ChangedPath } from "./changed-paths.js";
 import { CommitGraph } from "./commit-graph.js";
 import { readCommit, type CommitFacts } from "./commit-log.js";
-import { fastImport, type NewCommit } from "./fast-import.js";
-import { ObjectReader } from "./object-reader.js";
+import { ObjectFolder } from "./object-folder.js";
 import { mergedTree, replay } from "./replay.js";
 import { runGit, type GitRun } from "./run-git.js";
+import { writeCommit, type NewCommit } from "./write-commit.js";
 
 export type MergeMethod = "merge" | "squash" | "rebase";
 
@@ -26,7 +26,7 @@ export class GitStore {
   readonly #root: string;
   readonly #directories = new Map<string, string>();
   readonly #graphs = new Map<string, CommitGraph>();
-  readonly #readers = new Map<string, ObjectReader>();
+  readonly #objects = new Map<string, ObjectFolder>();
   readonly #writing = new Map<string, Promise<unknown>>();
   readonly #answers = new AnswerCache();
   #lastTime = 0;
@@ -50,6 +50,7 @@ export class GitStore {
     const branch = options.defaultBranch ?? "main";
     await createBareRepository(directory, branch);
     this.#directories.set(name, directory);
+    this.#objects.set(name, new ObjectFolder(directory));
     this.#graphs.set(name, new CommitGraph());
     await this.commit(name, branch, files, { message: "Initial commit" });
   }
@@ -60,6 +61,7 @@ export class GitStore {
     await mkdir(dirname(directory), { recursive: true });
     await this.#alone(name, () => cp(this.directory(name), directory, { recursive: true }));
     this.#directories.set(forkName, directory);
+    this.#objects.set(forkName, new ObjectFolder(directory));
     this.#graphs.set(forkName, new CommitGraph(this.#graph(name)));
   }
 
@@ -78,8 +80,7 @@ export class GitStore {
   async commit(name: string, branch: string, changes: FileChanges, options: CommitOptions = {}): Promise<string> {
     return this.#alone(name, async () => {
       const parent = (await this.resolve(name, `refs/heads/${branch}`)) ?? options.from;
-      return this.#write(name, {
-        branch,
+      return this.#write(name, branch, {
         message: options.message ?? `Change ${Object.keys(changes).slice(0, 3).join(", ")}`,
         author: options.author ?? "sandbox",
         parents: parent === undefined ? [] : [parent],
@@ -89,31 +90,21 @@ export class GitStore {
   }
 
   /** The commit that a branch, a full ref or an id names. */
-  async resolve(name: string, rev: string): Promise<string | undefined> {
-    const directory = this.directory(name);
+  resolve(name: string, rev: string): Promise<string | undefined> {
+    return Promise.resolve(this.#resolved(name, rev));
+  }
+
+  #resolved(name: string, rev: string): string | undefined {
     if (!/^[^\s~^:?*[\\\p{Cc}-][^\s~^:?*[\\\p{Cc}]*$/u.test(rev) || rev.includes("..")) return undefined;
     if (this.#graph(name).has(rev)) return rev;
-    if (!/^[0-9a-f]{40}$/.test(rev)) {
-      const ref = rev.startsWith("refs/") ? rev : `refs/heads/${rev}`;
-      const loose = await readFile(join(directory, ref), "utf8").catch(() => "");
-      if (/^[0-9a-f]{40}\s*$/.test(loose)) return loose.trim();
-      // Nothing here packs refs.
-      if (rev.startsWith("refs/")) return undefined;
-    }
-    const args = ["rev-parse", "--quiet", "--verify", "--end-of-options", `${rev}^{commit}`];
-    const { status, stdout } = await runGit(directory, args, { expected: [1, 128] });
-    return status === 0 ? stdout.trim().split("\n").at(-1) : undefined;
+    const refs = rev.startsWith("refs/") ? [rev] : [`refs/heads/${rev}`, rev];
+    const objects = this.#objectsOf(name);
+    return refs.map((ref) => objects.commit(ref)?.id).find((id) => id !== undefined);
   }
 
   /** Sets a full ref (`refs/…`), or deletes it. */
   async setRef(name: string, ref: string, revision: string | undefined): Promise<void> {
-    const file = join(this.directory(name), ref);
-    if (!/^refs\/[^\s~^:?*[\\]+$/.test(ref) || ref.includes("..")) throw new Error(`${ref} is no name of a ref`);
-    await this.#alone(name, async () => {
-      if (revision === undefined) return rm(file, { force: true });
-      await mkdir(dirname(file), { recursive: true });
-      await writeFile(file, `${revision}\n`);
-    });
+    await this.#alone(name, () => this.#moveRef(name, ref, revision));
   }
 
   /** Takes a commit with its history over from another repository, for instance a fork's head. */
@@ -154,7 +145,7 @@ export class GitStore {
       const tree = await this.#mergedTree(name, tip, head);
       if (tree === undefined) throw new Error(`${head} conflicts with ${base} of ${name}`);
       const parents = method === "merge" ? [tip, head] : [tip];
-      return this.#write(name, { branch: base, message, author, parents, tree });
+      return this.#write(name, base, { message, author, parents, tree });
     });
   }
 
@@ -185,16 +176,14 @@ export class GitStore {
   async commits(name: string, from: string, to: string): Promise<CommitFacts[]> {
     return this.#of(name, "commits", from, to, async () => {
       const ids = from === to ? [to] : await this.#between(name, from, to);
-      const reader = this.#readers.get(name) ?? new ObjectReader(this.directory(name));
-      this.#readers.set(name, reader);
-      const commits = await Promise.all(ids.map((id) => readCommit(reader, id)));
+      const objects = this.#objectsOf(name);
+      const commits = ids.map((id) => readCommit(objects, id));
       // No two commits of a store have the same second.
       return commits.sort((a, b) => a.date.localeCompare(b.date)).slice(0, 250);
     });
   }
 
   async remove(): Promise<void> {
-    for (const reader of this.#readers.values()) reader.close();
     await Promise.allSettled(this.#writing.values());
     await rm(this.#root, { recursive: true, force: true, maxRetries: 3 });
   }
@@ -209,7 +198,7 @@ export class GitStore {
   async #rebase(name: string, branch: string, tip: string, head: string): Promise<string> {
     let parent = tip;
     for (const { tree, message, author } of await replay(this.directory(name), tip, head)) {
-      parent = await this.#write(name, { branch, message, author, parents: [parent], tree });
+      parent = await this.#write(name, branch, { message, author, parents: [parent], tree });
     }
     return parent;
   }
@@ -219,11 +208,26 @@ export class GitStore {
   }
 
   /** Each commit gets a second of its own, so that the same change made twice has two ids. */
-  async #write(name: string, commit: Omit<NewCommit, "time">): Promise<string> {
+  async #write(name: string, branch: string, commit: Omit<NewCommit, "time">): Promise<string> {
     this.#lastTime = Math.max(this.#lastTime + 1, Math.floor(Date.now() / 1000));
-    const id = await fastImport(this.directory(name), { ...commit, time: this.#lastTime });
+    const id = writeCommit(this.#objectsOf(name), { ...commit, time: this.#lastTime });
     this.#graph(name).add(id, commit.parents);
+    await this.#moveRef(name, `refs/heads/${branch}`, id);
     return id;
+  }
+
+  async #moveRef(name: string, ref: string, revision: string | undefined): Promise<void> {
+    if (!/^refs\/[^\s~^:?*[\\]+$/.test(ref) || ref.includes("..")) throw new Error(`${ref} is no name of a ref`);
+    const file = join(this.directory(name), ref);
+    if (revision === undefined) return rm(file, { force: true });
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, `${revision}\n`);
+  }
+
+  #objectsOf(name: string): ObjectFolder {
+    const objects = this.#objects.get(name);
+    if (objects === undefined) throw new Error(`There is no repository ${name}`);
+    return objects;
   }
 
   #graph(name: string): CommitGraph {

@@ -1,0 +1,86 @@
+import type { FileChange, FileChanges } from "../forge.js";
+import type { ObjectFolder } from "./object-folder.js";
+import { entriesAsTree, FOLDER_MODE, readEntries, type TreeEntry } from "./tree-entries.js";
+
+export interface NewCommit {
+  readonly message: string;
+  readonly author: string;
+  /** Seconds since 1970. */
+  readonly time: number;
+  readonly parents: readonly string[];
+  /** The whole content of the commit; the first parent's when absent. */
+  readonly tree?: string;
+  readonly changes?: FileChanges;
+}
+
+/** Changes of one folder, by the first part of their paths. */
+interface FolderChanges {
+  readonly files: Map<string, FileChange>;
+  readonly folders: Map<string, FolderChanges>;
+}
+
+/** Writes a commit with its trees and contents; answers its id. */
+export function writeCommit(objects: ObjectFolder, commit: NewCommit): string {
+  const { changes = {}, parents } = commit;
+  const before = commit.tree ?? (parents[0] === undefined ? undefined : objects.treeOf(parents[0])?.id);
+  const tree = changedTree(objects, before, sorted(changes)) ?? objects.write("tree", Buffer.alloc(0));
+  const name = commit.author.replace(/[<>\n]/g, "");
+  const person = `${name} <${name.replace(/\s/g, ".")}@users.noreply.localhost> ${commit.time} +0000`;
+  const header = [
+    `tree ${tree}`,
+    ...parents.map((parent) => `parent ${parent}`),
+    `author ${person}`,
+    `committer ${person}`,
+  ];
+  return objects.write("commit", Buffer.from(`${header.join("\n")}\n\n${commit.message}`));
+}
+
+function sorted(changes: FileChanges): FolderChanges {
+  const root: FolderChanges = { files: new Map(), folders: new Map() };
+  for (const [path, change] of Object.entries(changes)) {
+    const parts = path.split("/");
+    const name = parts.pop() ?? "";
+    if ([...parts, name].some((part) => part === "" || part === "." || part === ".." || part.includes("\0"))) {
+      throw new Error(`${JSON.stringify(path)} is no path in a repository`);
+    }
+    let folder = root;
+    for (const part of parts) {
+      const below = folder.folders.get(part) ?? { files: new Map(), folders: new Map() };
+      folder.folders.set(part, below);
+      folder = below;
+    }
+    folder.files.set(name, change);
+  }
+  return root;
+}
+
+/** The tree's id after the changes; undefined when nothing is left in it. */
+function changedTree(
+  objects: ObjectFolder,
+  before: string | undefined,
+  { files, folders }: FolderChanges,
+): string | undefined {
+  if (files.size === 0 && folders.size === 0) return before;
+  const content = before === undefined ? undefined : objects.read(before)?.content;
+  const entries = new Map<string, TreeEntry>();
+  for (const entry of content === undefined ? [] : readEntries(content)) entries.set(entry.name, entry);
+  for (const [name, change] of files) {
+    if (change === null) entries.delete(name);
+    else entries.set(name, { name, ...written(objects, change) });
+  }
+  for (const [name, below] of folders) {
+    const now = entries.get(name);
+    const id = changedTree(objects, now?.mode === FOLDER_MODE ? now.id : undefined, below);
+    if (id !== undefined) entries.set(name, { name, mode: FOLDER_MODE, id });
+    else if (now?.mode === FOLDER_MODE) entries.delete(name);
+  }
+  return entries.size === 0 ? undefined : objects.write("tree", entriesAsTree(entries.values()));
+}
+
+function written(objects: ObjectFolder, change: Exclude<FileChange, null>): Pick<TreeEntry, "mode" | "id"> {
+  const blob = (text: string): string => objects.write("blob", Buffer.from(text));
+  if (typeof change === "string") return { mode: "100644", id: blob(change) };
+  if ("submodule" in change) return { mode: "160000", id: change.submodule };
+  if ("symlink" in change) return { mode: "120000", id: blob(change.symlink) };
+  return { mode: "100755", id: blob(change.executable) };
+}
