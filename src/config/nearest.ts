@@ -5,6 +5,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   if (word.length > LONGEST_WORD) return undefined;
   const most = word.length <= 4 ? 1 : word.length <= 8 ? 2 : 3;
   const [best] = known
+    .filter((candidate) => Math.abs(plain(word).length - plain(candidate).length) <= most)
     .map((candidate) => ({ candidate, distance: editDistance(plain(word), plain(candidate)) }))
     .filter(({ distance }) => distance <= most)
     .sort((left, right) => left.distance - right.distance);

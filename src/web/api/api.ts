@@ -11,14 +11,13 @@ const BASE = "/api/v1";
 
 /** Everything below `/api/v1`. Who calls is in `viewerOf`; requests from other sites were refused before. */
 export function apiRouter(parts: ApiParts): Router {
-  const description = readOpenapi();
   const router = Router();
   router.use(BASE, (_request, response, next) => {
     response.set("cache-control", "no-store");
     next();
   });
   router.get(`${BASE}/openapi.json`, (_request, response) => {
-    response.json(description);
+    response.json(readOpenapi());
   });
   router.use(BASE, loggedIn, lockRoutes(parts), userRoutes(parts), readRoutes(parts));
   router.use(BASE, (_request, response) => {

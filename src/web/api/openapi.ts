@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 
-/** The description of the HTTP API, from the file that ships beside the program. */
+let read: unknown;
+
+/** The description of the HTTP API, from the file that ships beside the program; parsed when first asked for. */
 export function readOpenapi(): unknown {
-  return parse(readFileSync(new URL("../../../openapi.yaml", import.meta.url), "utf8"));
+  read ??= parse(readFileSync(new URL("../../../openapi.yaml", import.meta.url), "utf8"));
+  return read;
 }
