@@ -42,7 +42,7 @@ subscribe("child_process", (message) => {
 /** Programs that were started as a client: the server's own, which runs in this process too, is left out. */
 function clientCalls(): number {
   return started.filter(
-    ({ spawnargs }) => !spawnargs.some((arg) => /^(?:http-backend|upload-pack|fast-import)$/.test(arg)),
+    ({ spawnargs }) => !spawnargs.some((arg) => /^(?:http-backend|upload-pack)$/.test(arg)),
   ).length;
 }
 

@@ -6,7 +6,7 @@ import { BlobReader, type TextCache } from "./blob-reader.js";
 import { commitsBetween } from "./commit-range.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { TreeNode } from "./parse-tree.js";
-import { TreeReader } from "./tree-reader.js";
+import { TreeReader, type KnownList } from "./tree-reader.js";
 
 /** Shared by all snapshots: contents by their id, folders and lists of files by repository and id. None ever changes. */
 export interface SnapshotCaches {
@@ -41,7 +41,7 @@ export class MirrorSnapshot implements RepositorySnapshot {
   }
 
   changedPaths(from: Revision, to: Revision): Promise<readonly string[]> {
-    return once(this.#changed, `${from} ${to}`, () => this.alone(() => this.#trees.changedPaths(from, to)));
+    return once(this.#changed, `${from} ${to}`, () => this.alone(() => this.#changedPaths(from, to)));
   }
 
   read(revision: Revision, paths: readonly string[]): Promise<ReadonlyMap<string, string>> {
@@ -78,14 +78,27 @@ export class MirrorSnapshot implements RepositorySnapshot {
     );
   }
 
+  async #changedPaths(from: Revision, to: Revision): Promise<readonly string[]> {
+    return [...(await this.#trees.changes(from, to)).keys()].sort();
+  }
+
   async #tree(revision: Revision): Promise<readonly TreeEntry[]> {
     const key = this.#key(revision);
     const cached = this.caches.lists.get(key);
     if (cached !== undefined) return cached;
-    const entries = await this.#trees.list(revision);
+    const entries = await this.#trees.list(revision, this.#nearList());
     const weight = entries.reduce((sum, entry) => sum + 2 * entry.path.length + 200, 0);
     this.caches.lists.set(key, entries, weight);
     return entries;
+  }
+
+  /** The list of the commit that the change request branches off from, or else of another one of its commits. */
+  #nearList(): KnownList | undefined {
+    for (const revision of this.commits.toReversed()) {
+      const entries = this.caches.lists.get(this.#key(revision));
+      if (entries !== undefined) return { revision, entries };
+    }
+    return undefined;
   }
 
   /** What this change request is likely to be asked for next: the same files at its other commits, and their new ones. */

@@ -1,6 +1,7 @@
 import type { Revision } from "../core/brand.js";
 import type { LruCache } from "../core/lru-cache.js";
 import type { TreeEntry } from "../core/ports.js";
+import { changedList, type TreeChanges } from "./changed-list.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import { parseTree, type TreeItem, type TreeNode } from "./parse-tree.js";
@@ -12,14 +13,18 @@ const MAX_ENTRIES = 1_000_000;
 
 /** Reads trees folder by folder; those that are known from another commit cost nothing. One user at a time. */
 export class TreeReader {
+  readonly #changes = new Map<string, TreeChanges>();
+
   constructor(
     private readonly folder: MirrorRepository,
     private readonly cache: LruCache<TreeNode>,
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Every entry of the whole tree, sorted by path. */
-  async list(revision: Revision): Promise<readonly TreeEntry[]> {
+  /** Every entry of the whole tree, sorted by path; found through those of another commit if these are known. */
+  async list(revision: Revision, near?: KnownList): Promise<readonly TreeEntry[]> {
+    const changed = near && changedList(near.entries, await this.changes(near.revision, revision));
+    if (changed !== undefined && changed.length <= MAX_ENTRIES) return changed;
     const root = await this.#root(revision);
     const entries = entriesBelow(await this.#nodesBelow(root), root);
     // git sorts by bytes, which differs for some characters outside of ASCII.
@@ -27,16 +32,20 @@ export class TreeReader {
     return sorted ? entries : entries.sort(byPath);
   }
 
-  /** Paths that differ, sorted: folders that are the same are not looked into. */
-  async changedPaths(from: Revision, to: Revision): Promise<readonly string[]> {
+  /** Paths that differ: folders that are the same are not looked into. */
+  async changes(from: Revision, to: Revision): Promise<TreeChanges> {
+    const key = `${from} ${to}`;
+    const known = this.#changes.get(key);
+    if (known !== undefined) return known;
     const [before, after] = [await this.#root(from), await this.#root(to)];
-    const changed = new Set<string>();
+    const changed = new Map<string, TreeEntry | undefined>();
     let pairs: readonly FolderPair[] = before === after ? [] : [{ prefix: "", before, after }];
     while (pairs.length > 0) {
       const ids = pairs.flatMap((pair) => [pair.before, pair.after]).filter((id) => id !== undefined);
       pairs = differences(pairs, await this.#nodes(ids), changed);
     }
-    return [...changed].sort();
+    this.#changes.set(key, changed);
+    return changed;
   }
 
   async #root(revision: Revision): Promise<string> {
@@ -100,11 +109,17 @@ function entriesBelow(nodes: ReadonlyMap<string, TreeNode>, root: string): TreeE
     const items = nodes.get(id)?.items ?? [];
     looked += 1 + items.length;
     if (looked > MAX_ENTRIES) throw tooMany();
-    for (const { kind, name, executable, id: blob } of items) {
-      if (kind === "tree") collect(blob, `${prefix}${name}/`);
-      else entries.push({ path: prefix + name, kind, executable, blob });
+    for (const item of items) {
+      if (isEntry(item)) entries.push(entryOf(item, prefix + item.name));
+      else collect(item.id, `${prefix}${item.name}/`);
     }
   }
+}
+
+/** A commit and all its entries. */
+export interface KnownList {
+  readonly revision: Revision;
+  readonly entries: readonly TreeEntry[];
 }
 
 /** One folder on both sides; undefined where there is none. */
@@ -118,7 +133,7 @@ interface FolderPair {
 function differences(
   pairs: readonly FolderPair[],
   nodes: ReadonlyMap<string, TreeNode>,
-  changed: Set<string>,
+  changed: Map<string, TreeEntry | undefined>,
 ): readonly FolderPair[] {
   const below: FolderPair[] = [];
   for (const { prefix, before, after } of pairs) {
@@ -128,7 +143,7 @@ function differences(
       const [old, young] = [left.get(bytes), right.get(bytes)];
       if (old?.id === young?.id && old?.kind === young?.kind && old?.executable === young?.executable) continue;
       const path = prefix + (old?.name ?? young?.name ?? "");
-      if ([old, young].some((item) => item !== undefined && item.kind !== "tree")) changed.add(path);
+      if (isEntry(old) || isEntry(young)) changed.set(path, isEntry(young) ? entryOf(young, path) : undefined);
       const folders = { before: folderIn(old), after: folderIn(young) };
       if (folders.before !== undefined || folders.after !== undefined) below.push({ prefix: `${path}/`, ...folders });
       if (changed.size + below.length > MAX_ENTRIES) throw tooMany();
@@ -140,6 +155,17 @@ function differences(
 function itemsOf(nodes: ReadonlyMap<string, TreeNode>, id: string | undefined): ReadonlyMap<string, TreeItem> {
   const items = id === undefined ? [] : (nodes.get(id)?.items ?? []);
   return new Map(items.map((item) => [item.bytes, item]));
+}
+
+/** Everything but a folder. */
+type EntryItem = TreeItem & { readonly kind: TreeEntry["kind"] };
+
+function isEntry(item: TreeItem | undefined): item is EntryItem {
+  return item !== undefined && item.kind !== "tree";
+}
+
+function entryOf({ kind, executable, id }: EntryItem, path: string): TreeEntry {
+  return { path, kind, executable, blob: id };
 }
 
 function folderIn(item: TreeItem | undefined): string | undefined {

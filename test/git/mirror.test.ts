@@ -72,6 +72,22 @@ describe("reading", () => {
     expect(entries.every(({ blob }) => /^[0-9a-f]{40}$/.test(blob))).toBe(true);
   });
 
+  test("a list is the same whether that of another commit is known or not", async () => {
+    const change = await host.change(1, {
+      "apps/web/values.yaml": { executable: "replicas: 1\n" },
+      "apps/api/values.yaml": null,
+      "apps/api": "a file\n",
+      "README.md": null,
+      "README.md/more.md": "hello\n",
+    });
+    const alone = await (await mirror().open(change, host.source(1))).list(change.headRevision);
+    const snapshot = await mirror().open(change, host.source(1));
+    const before = await snapshot.list(change.mergeBase);
+    expect(await snapshot.list(change.headRevision)).toEqual(alone);
+    expect(alone.map(({ path }) => path)).toEqual(["README.md/more.md", "apps/api", "apps/web/values.yaml"]);
+    expect(await snapshot.list(change.mergeBase)).toBe(before);
+  });
+
   test("reads texts at head, base and merge base", async () => {
     const first = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
     const base = await host.commit("main", { "apps/api/values.yaml": "replicas: 9\n" });

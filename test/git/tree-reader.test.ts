@@ -44,6 +44,10 @@ async function listOf(commit: string): Promise<readonly string[]> {
   return (await git("ls-tree", "-r", "-z", "--full-tree", commit)).split("\0").slice(0, -1).sort();
 }
 
+async function changedPaths(from: Revision, to: Revision): Promise<readonly string[]> {
+  return [...(await reader.changes(from, to)).keys()].sort();
+}
+
 const name = fc.constantFrom("a", "b", "a.b", "a-", "ä", "日本", "\u{1f600}", "\uff5e", "Z");
 const path = fc.array(name, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
 const text = fc.constantFrom("one\n", "two\n", "");
@@ -79,8 +83,12 @@ test("lists and differences are those of the git program, whatever comes, goes a
     });
     expect([...lines].sort()).toEqual(await listOf(commit));
     expect(entries.map((entry) => entry.path)).toEqual(entries.map((entry) => entry.path).sort());
-    expect(await reader.changedPaths(before, commit)).toEqual(await pathsBetween(before, commit));
-    expect(await reader.changedPaths(commit, before)).toEqual(await pathsBetween(commit, before));
+    const near = { revision: before, entries: await reader.list(before) };
+    const through = await reader.list(commit, near);
+    expect(through).toEqual(entries);
+    expect(await reader.list(before, { revision: commit, entries: through })).toEqual(near.entries);
+    expect(await changedPaths(before, commit)).toEqual(await pathsBetween(before, commit));
+    expect(await changedPaths(commit, before)).toEqual(await pathsBetween(commit, before));
   }
 });
 
@@ -125,7 +133,7 @@ describe("crafted trees", () => {
     const commit = await commitOf(await writeTree(...items));
     expect(await failureOf(reader.list(commit))).toBe("unexpected-answer");
     const other = revision((await store.resolve(NAME, "main")) ?? "");
-    expect(await failureOf(reader.changedPaths(other, commit))).toBe("unexpected-answer");
+    expect(await failureOf(changedPaths(other, commit))).toBe("unexpected-answer");
   });
 
   test.each([
@@ -140,7 +148,7 @@ describe("crafted trees", () => {
     const commit = await commitOf(tree);
     expect(await failureOf(reader.list(commit))).toBe("too-much-output");
     const other = revision((await store.resolve(NAME, "main")) ?? "");
-    expect(await failureOf(reader.changedPaths(other, commit))).toBe("too-much-output");
+    expect(await failureOf(changedPaths(other, commit))).toBe("too-much-output");
   });
 
   test("modes with leading zeros and of groups are those of plain files and folders", async () => {
@@ -155,7 +163,23 @@ describe("crafted trees", () => {
   test("two names that are no UTF-8 and look alike as text are told apart", async () => {
     const before = await commitOf(await writeTree(["100644", "\xfe", BLOB]));
     const after = await commitOf(await writeTree(["100644", "\xff", BLOB]));
-    expect(await reader.changedPaths(before, after)).toEqual(["\ufffd"]);
+    expect(await changedPaths(before, after)).toEqual(["\ufffd"]);
+  });
+
+  test("a list found through another commit's keeps both of two names that look alike as text", async () => {
+    const before = await commitOf(await writeTree(["100644", "\xfe", BLOB], ["100644", "\xff", BLOB]));
+    const after = await commitOf(await writeTree(["100644", "\xfe", BLOB], ["100755", "\xff", BLOB]));
+    const near = { revision: before, entries: await reader.list(before) };
+    const through = await reader.list(after, near);
+    expect(through.map(({ executable }) => executable)).toEqual([false, true]);
+  });
+
+  test("an entry that is the same in another commit's list is the same object", async () => {
+    const before = await commitOf(await writeTree(["100644", "a", BLOB], ["100644", "b", BLOB]));
+    const after = await commitOf(await writeTree(["100755", "a", BLOB], ["100644", "b", BLOB], ["100644", "c", BLOB]));
+    const entries = await reader.list(before);
+    const through = await reader.list(after, { revision: before, entries });
+    expect(through.map((entry) => entries.indexOf(entry))).toEqual([-1, 1, -1]);
   });
 
   test("a tree and a commit that are not there are failures", async () => {

@@ -115,8 +115,8 @@ async function lookAt(
     ...inputs.moving,
     ...(listed === undefined ? [] : [`the repository file maps ${listed} to it, which matches changed files`]),
   ];
-  const moves = variants.some(({ spec }) => movingPositions(spec, change).length > 0);
-  if (moves && reasons.length > 0) return { ...common, kind: "existing", specChanged: false, reasons };
+  const moves = () => variants.some(({ spec }) => movingPositions(spec, change).length > 0);
+  if (reasons.length > 0 && moves()) return { ...common, kind: "existing", specChanged: false, reasons };
   const left = variants[0];
   if (left === undefined || (reasons.length === 0 && !inputs.others)) return undefined;
   return {
@@ -133,9 +133,14 @@ const RESOURCE_REASONS = {
 
 /** The live object first: it is the one that is deployed. */
 function distinct(applications: readonly Application[]): readonly Application[] {
-  if (applications.length < 2) return applications;
+  // A resource that is in one file at both commits is read once, which tells most of them apart without their texts.
+  const different = applications.filter((one, index) => {
+    const before = applications[index - 1];
+    return one.spec !== before?.spec || one.annotations !== before.annotations;
+  });
+  if (different.length < 2) return different;
   const seen = new Set<string>();
-  return applications.filter((one) => {
+  return different.filter((one) => {
     const text = `${specText(one.spec)} ${canonicalJson(one.annotations)}`;
     return !seen.has(text) && seen.add(text);
   });

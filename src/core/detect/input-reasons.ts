@@ -2,7 +2,7 @@ import type { Application } from "../application.js";
 import type { ChangeRequest } from "../change-request.js";
 import type { RepositorySnapshot } from "../ports.js";
 import { touchedPaths, touches, type InputSet } from "./input-set.js";
-import { inputsOf } from "./inputs.js";
+import { inputsAtEither } from "./inputs.js";
 import { movingPositions, ownSources } from "./moving-sources.js";
 
 export interface InputReasons {
@@ -37,16 +37,13 @@ export async function findInputReasons(
   return { moving: [...new Set(moving)], others };
 }
 
-async function inputsInBothTrees(
+function inputsInBothTrees(
   definition: Application,
   positions: readonly number[],
-  { change, snapshot }: Surroundings,
+  { change, snapshot, changedPaths }: Surroundings,
 ): Promise<InputSet> {
-  const [base, head] = await Promise.all([
-    inputsOf(definition, positions, snapshot, change.mergeBase),
-    inputsOf(definition, positions, snapshot, change.headRevision),
-  ]);
-  return [...base, ...head];
+  const difference = { from: change.mergeBase, to: change.headRevision, changedPaths };
+  return inputsAtEither(definition, positions, snapshot, difference);
 }
 
 function reasonOf(inputs: InputSet, changedPaths: readonly string[]): string {

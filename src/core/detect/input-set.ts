@@ -67,11 +67,17 @@ function isTouchedBy(part: InputPart, path: string): boolean {
 function touchesPart(part: InputPart, changedPaths: readonly string[]): boolean {
   if (changedPaths.length === 0) return false;
   if (part.whole !== undefined) return true;
-  const { changed, holding } = indexOf(changedPaths);
   return (
-    part.paths.some((path) => holding.has(path) || selfAndParents(path).some((one) => changed.has(one))) ||
+    touchesAny(part.paths, changedPaths) ||
     part.patterns.some((pattern) => changedPaths.some((path) => matchesPattern(pattern, path)))
   );
+}
+
+/** Whether any changed path is at, above or below one of these. */
+export function touchesAny(paths: readonly string[], changedPaths: readonly string[]): boolean {
+  if (changedPaths.length === 0) return false;
+  const { changed, holding } = indexOf(changedPaths);
+  return paths.some((path) => holding.has(path) || selfAndParents(path).some((one) => changed.has(one)));
 }
 
 interface ChangeIndex {

@@ -4,16 +4,17 @@ import type { Revision } from "../brand.js";
 import type { RepositorySnapshot } from "../ports.js";
 import { buildEnvironment, instanceNameOf } from "./build-environment.js";
 import { addChartDependencies } from "./chart-dependencies.js";
+import { noteConsulted } from "./consulted-paths.js";
 import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
 import { addHelmFiles, type HelmReader } from "./helm-inputs.js";
-import { collectInputs, type InputCollector, type InputPart, type InputSet } from "./input-set.js";
+import { collectInputs, touchesAny, type InputCollector, type InputPart, type InputSet } from "./input-set.js";
 import { addJsonnetInputs } from "./jsonnet-inputs.js";
-import { knownInputs } from "./known-inputs.js";
+import { knownInputs, type FoundInputs } from "./known-inputs.js";
 import { addKustomizeInputs, hasKustomization } from "./kustomize-inputs.js";
 import { namesUrl } from "./kustomize-remotes.js";
 import { addLinkedInputs, addSubmoduleInputs } from "./linked-inputs.js";
 import { cleanPath } from "./repository-path.js";
-import { openTree } from "./repository-tree.js";
+import { openTree, type RepositoryTree } from "./repository-tree.js";
 
 /** Files of parameters that Argo CD lays over a source with this path, for all applications and for this one. */
 export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {
@@ -34,14 +35,49 @@ export async function inputsOf(
   snapshot: RepositorySnapshot,
   revision: Revision,
 ): Promise<InputSet> {
-  if (positions.length === 0) return [];
+  const { inputs } = await findInputs(application, positions, snapshot, revision);
+  return inputs;
+}
+
+/** Two commits, and every path that differs between them. */
+export interface Difference {
+  readonly from: Revision;
+  readonly to: Revision;
+  readonly changedPaths: readonly string[];
+}
+
+/** What `inputsOf` finds at either of two commits: looked for at the second only if what differs can decide it. */
+export async function inputsAtEither(
+  application: Application,
+  positions: readonly number[],
+  snapshot: RepositorySnapshot,
+  { from, to, changedPaths }: Difference,
+): Promise<InputSet> {
+  const { inputs, decidedBy } = await findInputs(application, positions, snapshot, from);
+  if (decidedBy !== undefined && !touchesAny(decidedBy, changedPaths)) return inputs;
+  return [...inputs, ...(await inputsOf(application, positions, snapshot, to))];
+}
+
+async function findInputs(
+  application: Application,
+  positions: readonly number[],
+  snapshot: RepositorySnapshot,
+  revision: Revision,
+): Promise<FoundInputs> {
+  if (positions.length === 0) return { inputs: [], decidedBy: [] };
   const tree = await openTree(snapshot, revision);
+  return knownInputs(tree.entriesIn(""), application, [sourceTypesOf(application), positions], async () => {
+    const noting = noteConsulted(tree);
+    const inputs = await readInputs(application, positions, noting.tree);
+    return { inputs, decidedBy: noting.consulted() };
+  });
+}
+
+function readInputs(application: Application, positions: readonly number[], tree: RepositoryTree): Promise<InputSet> {
   const sources = sourcesOf(application.spec);
-  return knownInputs(tree.entriesIn(""), application, [sourceTypesOf(application), positions], () =>
-    Promise.all(
-      sources.map((source) =>
-        readBy({ source, sources, positions, environment: buildEnvironment(application, source.path) }),
-      ),
+  return Promise.all(
+    sources.map((source) =>
+      readBy({ source, sources, positions, environment: buildEnvironment(application, source.path) }),
     ),
   );
 

@@ -4,8 +4,15 @@ import { LruCache } from "../lru-cache.js";
 import type { TreeEntry } from "../ports.js";
 import type { InputSet } from "./input-set.js";
 
+/** What an application reads at a commit, and what of the commit's tree decides that. */
+export interface FoundInputs {
+  readonly inputs: InputSet;
+  /** The inputs are the same at a commit that differs at, above and below none of these paths; undefined: nobody knows. */
+  readonly decidedBy: readonly string[] | undefined;
+}
+
 /** What applications read at a commit, from one plan to the next: the merge base of most pushes is the same. */
-const known = new LruCache<InputSet>(16 * 1024 * 1024);
+const known = new LruCache<FoundInputs>(16 * 1024 * 1024);
 const numbers = new WeakMap<readonly TreeEntry[], number>();
 let last = 0;
 
@@ -18,15 +25,16 @@ export async function knownInputs(
   entries: readonly TreeEntry[],
   { name, spec, annotations }: Application,
   others: readonly unknown[],
-  find: () => Promise<InputSet>,
-): Promise<InputSet> {
+  find: () => Promise<FoundInputs>,
+): Promise<FoundInputs> {
   const number = numbers.get(entries) ?? (last += 1);
   numbers.set(entries, number);
   const key = `${number} ${name} ${digestOf(spec)} ${digestOf(annotations)} ${JSON.stringify(others)}`;
   const before = known.get(key);
   if (before !== undefined) return before;
   const found = await find();
-  if (found.every(({ whole }) => whole === undefined)) known.set(key, found, 2 * key.length + weightOf(found));
+  if (found.inputs.some(({ whole }) => whole !== undefined)) return { ...found, decidedBy: undefined };
+  known.set(key, found, 2 * key.length + weightOf(found));
   return found;
 }
 
@@ -39,8 +47,9 @@ function digestOf(value: object): string {
 
 const digests = new WeakMap<object, string>();
 
-function weightOf(inputs: InputSet): number {
-  return inputs
-    .flatMap(({ paths, patterns }) => [...paths, ...patterns])
-    .reduce((sum, text) => sum + 2 * text.length + 50, 400);
+function weightOf({ inputs, decidedBy = [] }: FoundInputs): number {
+  return [...inputs.flatMap(({ paths, patterns }) => [...paths, ...patterns]), ...decidedBy].reduce(
+    (sum, text) => sum + 2 * text.length + 50,
+    400,
+  );
 }

@@ -48,11 +48,16 @@ const MAX_PARSED = 32 * 1024 * 1024;
 const CACHE_LIMIT = 64 * 1024 * 1024;
 const EMPTY_WEIGHT = 100;
 
-/** All files of a tree that may hold resources, and what each says. */
+/** A file that holds resources, or may. */
+interface ReadFile {
+  readonly path: string;
+  readonly found: FileResources;
+}
+
 interface ScannedTree {
   readonly crPaths: string;
-  readonly entries: readonly TreeEntry[];
-  readonly read: ReadonlyMap<string, FileResources>;
+  /** In the order of their paths. */
+  readonly files: readonly ReadFile[];
 }
 
 /** A scanner that remembers what each file's content says, across commits and repositories. */
@@ -67,13 +72,13 @@ export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner
   async function scan({ snapshot, revision, crPaths, nameOf }: ScanRequest): Promise<ManifestScan> {
     const tree = await snapshot.list(revision);
     const whole = scanned.get(tree);
-    if (whole?.crPaths === crPaths.join("\n")) return assemble(whole.entries, whole.read, nameOf);
+    if (whole?.crPaths === crPaths.join("\n")) return assemble(whole.files, nameOf);
     const entries = tree.filter((entry) => isCandidate(entry, crPaths));
     const read = new Map<string, FileResources>();
     let complete = true;
     const missing = entries.filter(({ path, blob }) => {
       const known = recall(blob);
-      if (known !== undefined) read.set(path, known);
+      if (known !== undefined && mayHold(known)) read.set(path, known);
       return known === undefined;
     });
     let parsed = 0;
@@ -92,15 +97,19 @@ export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner
           continue;
         }
         const resources = readResources(text);
-        read.set(path, resources);
+        if (mayHold(resources)) read.set(path, resources);
         // A file that could not be read may be readable through another snapshot with other limits.
         if (text !== undefined) remember(blob, resources, text.length);
         else complete = false;
         if (resources.resources.length > 0) await setImmediate();
       }
     }
-    if (complete) scanned.set(tree, { crPaths: crPaths.join("\n"), entries, read });
-    return assemble(entries, read, nameOf);
+    const files = entries.flatMap(({ path }): readonly ReadFile[] => {
+      const found = read.get(path);
+      return found === undefined ? [] : [{ path, found }];
+    });
+    if (complete) scanned.set(tree, { crPaths: crPaths.join("\n"), files });
+    return assemble(files, nameOf);
   }
 
   function recall(blob: string): FileResources | undefined {
@@ -112,8 +121,7 @@ export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner
   }
 
   function remember(blob: string, resources: FileResources, length: number): void {
-    const holds = resources.resources.length > 0 || resources.problem !== undefined;
-    const weight = EMPTY_WEIGHT + (holds ? length : 0);
+    const weight = EMPTY_WEIGHT + (mayHold(resources) ? length : 0);
     total += weight - (remembered.get(blob)?.weight ?? 0);
     remembered.set(blob, { resources, weight });
     for (const [oldest, { weight: freed }] of remembered) {
@@ -129,18 +137,18 @@ function isCandidate({ path, kind }: TreeEntry, crPaths: readonly string[]): boo
   return crPaths.length === 0 || crPaths.some((pattern) => matchesPath(pattern, path));
 }
 
-function assemble(
-  entries: readonly TreeEntry[],
-  read: ReadonlyMap<string, FileResources>,
-  nameOf: Naming,
-): ManifestScan {
+/** Most files hold nothing of ours. */
+function mayHold({ resources, problem }: FileResources): boolean {
+  return resources.length > 0 || problem !== undefined;
+}
+
+function assemble(files: readonly ReadFile[], nameOf: Naming): ManifestScan {
   const applications: FoundApplication[] = [];
   const applicationSets: FoundApplicationSet[] = [];
   const unreadable = new Map<string, string>();
-  for (const { path } of entries) {
-    const found = read.get(path);
-    if (found?.problem !== undefined) unreadable.set(path, found.problem);
-    for (const resource of found?.resources ?? []) {
+  for (const { path, found } of files) {
+    if (found.problem !== undefined) unreadable.set(path, found.problem);
+    for (const resource of found.resources) {
       if (resource.kind === "Application") applications.push(toApplication(resource, path, nameOf));
       else applicationSets.push(toApplicationSet(resource, path));
     }

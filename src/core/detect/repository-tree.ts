@@ -3,6 +3,7 @@ import type { Json } from "../json.js";
 import { LruCache } from "../lru-cache.js";
 import type { RepositorySnapshot, TreeEntry } from "../ports.js";
 import { isWithin } from "./repository-path.js";
+import { firstAtOrAfter } from "./sorted-entries.js";
 import { followLinks, type Followed } from "./symlinks.js";
 import { readYamlDocuments } from "./yaml-documents.js";
 
@@ -113,7 +114,7 @@ async function listTree(
   };
 
   function follow(path: string): Followed {
-    if (!linked) return { path, links: [], unreadable: undefined };
+    if (!linked) return { path, links: [], asked: [path], unreadable: undefined };
     return followLinks(path, entryAt, targets);
   }
 
@@ -155,17 +156,6 @@ async function listTree(
 
 /** The character that follows the slash: everything below a directory sorts between the two. */
 const AFTER_SLASH = "0";
-
-/** The list is sorted, so that nothing has to be built for the tens of thousands of entries of a new commit. */
-function firstAtOrAfter(entries: readonly TreeEntry[], path: string): number {
-  let [low, high] = [0, entries.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((entries[middle]?.path ?? "") < path) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
 
 function readWhole(blob: string, text: string | undefined): readonly Json[] | undefined {
   if (text === undefined) return undefined;

@@ -6,6 +6,8 @@ export interface Followed {
   readonly path: string | undefined;
   /** The links that were followed, in order. */
   readonly links: readonly string[];
+  /** Every path at which a link was looked for, in order: the links, and what is none. */
+  readonly asked: readonly string[];
   /** The link whose target cannot be read. */
   readonly unreadable: string | undefined;
 }
@@ -23,8 +25,9 @@ export function followLinks(
   targets: ReadonlyMap<string, string>,
 ): Followed {
   const links: string[] = [];
+  const asked: string[] = [];
   const followed: string[] = [];
-  const nowhere = { path: undefined, links, unreadable: undefined };
+  const nowhere = { path: undefined, links, asked, unreadable: undefined };
   let waiting: readonly string[] = path.split("/");
   for (let [next, ...rest] = waiting; next !== undefined; [next, ...rest] = waiting) {
     waiting = rest;
@@ -34,15 +37,16 @@ export function followLinks(
       continue;
     }
     const candidate = [...followed, next].join("/");
+    asked.push(candidate);
     if (entryAt(candidate)?.kind !== "symlink") {
       followed.push(next);
       continue;
     }
     links.push(candidate);
     const target = targets.get(candidate);
-    if (target === undefined) return { path: undefined, links, unreadable: candidate };
+    if (target === undefined) return { path: undefined, links, asked, unreadable: candidate };
     if (target.startsWith("/") || links.length > MAX_LINKS) return nowhere;
     waiting = [...target.split("/"), ...rest];
   }
-  return { path: followed.join("/"), links, unreadable: undefined };
+  return { path: followed.join("/"), links, asked, unreadable: undefined };
 }

@@ -16,6 +16,7 @@ const TARGETS = new Map([
   ["empty", ""],
   ["real/back", "../real"],
   ["slashes", "real//sub/"],
+  ["aside", "left/../right"],
 ]);
 
 function follow(path: string) {
@@ -41,7 +42,19 @@ test.each<[string, string | undefined, readonly string[]]>([
   ["deep/out", undefined, ["deep/out"]],
   ["absolute", undefined, ["absolute"]],
 ])("%s leads to %s", (path, real, links) => {
-  expect(follow(path)).toEqual({ path: real, links, unreadable: undefined });
+  expect(follow(path)).toMatchObject({ path: real, links, unreadable: undefined });
+});
+
+test.each<[string, readonly string[]]>([
+  ["", []],
+  ["real/sub", ["real", "real/sub"]],
+  ["deep/up/x", ["deep", "deep/up", "real", "real/sub", "real/sub/x"]],
+  ["chain/x", ["chain", "link", "real", "real/x"]],
+  ["real/back/x", ["real", "real/back", "real", "real/x"]],
+  ["aside", ["aside", "left", "right"]],
+  ["out", ["out"]],
+])("where %s leads is decided by what it, its links and their targets pass through", (path, asked) => {
+  expect(follow(path).asked).toEqual(asked);
 });
 
 test.each(["self", "ping/x"])("%s goes in a circle and leads nowhere", (path) => {
@@ -49,5 +62,5 @@ test.each(["self", "ping/x"])("%s goes in a circle and leads nowhere", (path) =>
 });
 
 test("a link without a target that can be read is named", () => {
-  expect(follow("secret/x")).toEqual({ path: undefined, links: ["secret"], unreadable: "secret" });
+  expect(follow("secret/x")).toMatchObject({ path: undefined, links: ["secret"], unreadable: "secret" });
 });
