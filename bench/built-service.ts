@@ -17,12 +17,12 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-/** The built service (`npm run build`) as people start it. */
-export async function startBuiltService(sections: object): Promise<Program> {
+/** The built service (`npm run build`) as people start it; `build` is the folder that it was built to. */
+export async function startBuiltService(sections: object, build = "dist"): Promise<Program> {
   const folder = await mkdtemp(join(tmpdir(), "svc-bench-"));
   const file = join(folder, "svc.yaml");
   await writeFile(file, stringify(sections));
-  const started = await startProgram(["dist/main.js", "-c", file], /"url":"(http[^"]+)"/);
+  const started = await startProgram([join(build, "main.js"), "-c", file], /"url":"(http[^"]+)"/);
   return {
     ...started,
     async stop() {
@@ -61,4 +61,12 @@ export async function memoryOf(pid: number): Promise<{ readonly now: number; rea
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   const value = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1] ?? Number.NaN);
   return { now: value("VmRSS") / 1024, highest: value("VmHWM") / 1024 };
+}
+
+/** Seconds that a process has spent on the processors, in its own code and in the kernel. proc_pid_stat(5) */
+export async function cpuSecondsOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8");
+  // The name, in parentheses, may hold spaces; utime and stime are fields 14 and 15, in hundredths of a second.
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / 100;
 }

@@ -1,5 +1,6 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { Pool } from "undici";
 import type { SignedEvent } from "./signed-events.js";
 
 export interface Sent {
@@ -11,53 +12,108 @@ export interface Sent {
 
 const CONNECTIONS = 32;
 
-/** As fast as the receiver takes them. @throws {Error} for an answer that is not 200. */
+/** As fast as the receiver takes them. @throws {Error} for an answer that is not "accepted". */
 export async function sendAll(url: string, events: readonly SignedEvent[]): Promise<Sent> {
-  const send = sender(url);
+  const requests = events.map((event) => requestOf(url, event));
+  const connections = await connectAll(url);
   const started = performance.now();
   const latencies: number[] = [];
   let next = 0;
-  const work = async () => {
-    for (let event = events[next++]; event !== undefined; event = events[next++]) {
+  const work = async (connection: Connection) => {
+    for (let request = requests[next++]; request !== undefined; request = requests[next++]) {
       const begun = performance.now();
-      await send.one(event);
+      await connection.send(request);
       latencies.push(performance.now() - begun);
     }
   };
-  await Promise.all(Array.from({ length: CONNECTIONS }, work));
+  await Promise.all(connections.map(work));
   const seconds = (performance.now() - started) / 1000;
-  await send.close();
-  return { seconds, latencies: latencies.sort((a, b) => a - b) };
+  for (const connection of connections) connection.close();
+  return { seconds, latencies: latencies.sort((left, right) => left - right) };
 }
 
-/** At a fixed rate, whether or not the receiver keeps up: a late answer does not hold back the next request. */
+/**
+ * At a fixed rate, whether or not the receiver keeps up: a request that is late, because all connections wait, counts
+ * from when it was due.
+ */
 export async function sendAtRate(url: string, events: readonly SignedEvent[], perSecond: number): Promise<Sent> {
-  const send = sender(url);
+  const connections = await connectAll(url);
   const started = performance.now();
   const latencies: number[] = [];
-  const going: Promise<void>[] = [];
-  for (const [index, event] of events.entries()) {
-    const due = started + (index * 1000) / perSecond;
-    if (due > performance.now() + 1) await delay(due - performance.now());
-    going.push(send.one(event).then(() => void latencies.push(performance.now() - due)));
-  }
-  await Promise.all(going);
+  let next = 0;
+  const work = async (connection: Connection) => {
+    for (let index = next++, event = events[index]; event !== undefined; index = next++, event = events[index]) {
+      const due = started + (index * 1000) / perSecond;
+      if (due > performance.now()) await delay(due - performance.now());
+      await connection.send(requestOf(url, event));
+      latencies.push(performance.now() - due);
+    }
+  };
+  await Promise.all(connections.map(work));
   const seconds = (performance.now() - started) / 1000;
-  await send.close();
-  return { seconds, latencies: latencies.sort((a, b) => a - b) };
+  for (const connection of connections) connection.close();
+  return { seconds, latencies: latencies.sort((left, right) => left - right) };
 }
 
-function sender(url: string) {
-  const { origin, pathname } = new URL(url);
-  const pool = new Pool(origin, { connections: CONNECTIONS });
-  return {
-    async one({ headers, body }: SignedEvent): Promise<void> {
-      const answer = await pool.request({ method: "POST", path: pathname, headers, body });
-      const text = await answer.body.text();
-      if (answer.statusCode !== 200) throw new Error(`${url} answered ${answer.statusCode}: ${text}`);
-    },
-    close: () => pool.close(),
-  };
+function connectAll(url: string): Promise<readonly Connection[]> {
+  return Promise.all(Array.from({ length: CONNECTIONS }, () => Connection.open(url)));
+}
+
+/** The whole request as bytes: an HTTP client would take as much of the machine as what is measured. */
+function requestOf(url: string, { headers, body }: SignedEvent): Buffer {
+  const { host, pathname } = new URL(url);
+  const lines = Object.entries({ host, ...headers, "content-length": body.length });
+  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  return Buffer.concat([Buffer.from(`POST ${pathname} HTTP/1.1\r\n${head}\r\n`), body]);
+}
+
+interface Awaited {
+  resolve(answer: string): void;
+  reject(error: Error): void;
+}
+
+/** A connection that is kept alive, with one request at a time. */
+class Connection {
+  #answer = "";
+  #awaited: Awaited | undefined;
+
+  private constructor(private readonly socket: Socket) {
+    socket.setNoDelay(true).setEncoding("latin1");
+    socket.on("data", (text: string) => this.#take(text));
+    socket.once("close", () => this.#awaited?.reject(new Error("the receiver closed the connection")));
+  }
+
+  static async open(url: string): Promise<Connection> {
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname);
+    await once(socket, "connect");
+    return new Connection(socket);
+  }
+
+  /** @throws {Error} for an answer that is not "accepted". */
+  async send(request: Buffer): Promise<void> {
+    const answered = new Promise<string>((resolve, reject) => {
+      this.#awaited = { resolve, reject };
+    });
+    this.socket.write(request);
+    const answer = await answered;
+    if (!answer.startsWith("HTTP/1.1 200 ") || !answer.includes('"accepted"')) throw new Error(answer);
+  }
+
+  close(): void {
+    this.#awaited = undefined;
+    this.socket.destroy();
+  }
+
+  #take(text: string): void {
+    this.#answer += text;
+    const end = this.#answer.indexOf("\r\n\r\n");
+    const length = Number(/\r\ncontent-length: (\d+)\r\n/i.exec(this.#answer)?.[1] ?? Number.NaN);
+    if (end < 0 || !(this.#answer.length >= end + 4 + length)) return;
+    const answer = this.#answer;
+    this.#answer = "";
+    this.#awaited?.resolve(answer);
+  }
 }
 
 /** A part of sorted numbers: 0.99 for the 99th percentile. */

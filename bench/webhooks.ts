@@ -1,23 +1,35 @@
+/**
+ * How many webhooks the built service takes, beside the least that a receiver of webhooks can do, how soon it answers
+ * them, and how fast its queue is worked off: `tsx bench/webhooks.ts [--seconds 60] [--burst 10000] [--rounds 3]`.
+ */
 import { once } from "node:events";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
-import { cpus } from "node:os";
+import { cpus, loadavg } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { Redis } from "ioredis";
 import { appKeys } from "../sandbox/world.js";
-import { QUEUE_KEY_PREFIX } from "../src/names.js";
+import { HOST_IDS, HOST_TITLES, QUEUE_KEY_PREFIX, WEBHOOK_PATHS, type HostId } from "../src/names.js";
 import { RedisServer } from "../test/redis-server.js";
-import { startBuiltService, startProgram, type Program } from "./built-service.js";
+import { cpuSecondsOf, startBuiltService, startProgram, type Program } from "./built-service.js";
 import { quantile, sendAll, sendAtRate } from "./send-events.js";
-import { commentEvents } from "./signed-events.js";
+import { signedEvents, SIGNING_TOKEN, WEBHOOK_SECRET } from "./signed-events.js";
 
-const SECRET = "bench-webhook-secret";
-const WARM_UP = 2_000;
-const BURST = 10_000;
-const PULL_REQUESTS = 200;
+const CHANGE_REQUESTS = 200;
 const RATE = 500;
-const RATE_SECONDS = 60;
-const ROUNDS = 3;
+
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "60" },
+    burst: { type: "string", default: "10000" },
+    rounds: { type: "string", default: "3" },
+    build: { type: "string", default: "dist" },
+  },
+});
+const SECONDS = Number(options.seconds);
+const BURST = Number(options.burst);
+const ROUNDS = Number(options.rounds);
 
 /** A code host that takes connections and never answers: what is accepted stays in the queue. */
 async function silentHost() {
@@ -27,74 +39,114 @@ async function silentHost() {
 }
 
 function startService(redis: RedisServer, host: string, allowed: string): Promise<Program> {
-  return startBuiltService({
-    server: { host: "127.0.0.1", port: 0, log_level: "warn", shutdown_grace: "1s" },
-    kvstore: { address: redis.address },
-    deployer: { server_url: host, token: "bench" },
-    hosta: { app_id: 1, private_key: appKeys().privateKey, webhook_secret: SECRET, api_url: host, web_url: host },
-    defaults: { allowed_repos: [allowed] },
-  });
+  return startBuiltService(
+    {
+      server: { host: "127.0.0.1", port: 0, shutdown_grace: "1s" },
+      kvstore: { address: redis.address },
+      deployer: { server_url: host, token: "bench" },
+      hosta: {
+        app_id: 1,
+        private_key: appKeys().privateKey,
+        webhook_secret: WEBHOOK_SECRET,
+        api_url: host,
+        web_url: host,
+      },
+      hostb: { url: host, token: "bench", webhook_secret: WEBHOOK_SECRET, signing_token: SIGNING_TOKEN },
+      defaults: { allowed_repos: [allowed] },
+    },
+    options.build,
+  );
 }
 
-/** Events per second that are accepted when they come as fast as they are answered; the best of some bursts. */
-async function saturated(url: string): Promise<number> {
-  await sendAll(url, commentEvents(WARM_UP, SECRET, PULL_REQUESTS));
-  const rates: number[] = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    rates.push(BURST / (await sendAll(url, commentEvents(BURST, SECRET, PULL_REQUESTS))).seconds);
+/** What a receiver that is kept busy makes of a burst. */
+interface Throughput {
+  readonly perSecond: number;
+  /** Microseconds of its process for one event. */
+  readonly cpuMicros: number;
+}
+
+async function saturated({ child: { pid = 0 } }: Program, url: string, host: HostId): Promise<Throughput> {
+  const events = signedEvents(host, BURST, CHANGE_REQUESTS);
+  const before = await cpuSecondsOf(pid);
+  const { seconds } = await sendAll(url, events);
+  const cpuSeconds = (await cpuSecondsOf(pid)) - before;
+  return { perSecond: events.length / seconds, cpuMicros: (cpuSeconds * 1e6) / events.length };
+}
+
+function median(values: readonly number[]): number {
+  return quantile(
+    [...values].sort((left, right) => left - right),
+    0.5,
+  );
+}
+
+/** The bare route and the service in turns, so that both meet the same machine; the first round only warms them up. */
+async function compare(bare: Program, service: Program, host: HostId, redis: Redis): Promise<void> {
+  const rounds: { readonly bare: Throughput; readonly service: Throughput }[] = [];
+  for (let round = 0; round <= ROUNDS; round += 1) {
+    const one = await saturated(bare, bare.url, host);
+    const other = await saturated(service, service.url + WEBHOOK_PATHS[host], host);
+    rounds.push({ bare: one, service: other });
+    // Nobody has as many events waiting for each change request as the rounds together would leave.
+    await redis.flushall();
   }
-  return Math.max(...rates);
+  const of = (one: "bare" | "service", what: keyof Throughput) =>
+    median(rounds.slice(1).map((round) => round[one][what]));
+  const row = (name: string, one: "bare" | "service") =>
+    print(`| ${name} | ${of(one, "perSecond").toFixed(0)} events/s | ${of(one, "cpuMicros").toFixed(0)} µs |`);
+  const title = HOST_TITLES[host];
+  row(`${title}: bare Express route, HMAC and one Redis write`, "bare");
+  row(`${title}: svc, verified, translated, in the queue`, "service");
+  const ratios = rounds.slice(1).map((round) => round.service.perSecond / round.bare.perSecond);
+  const cpu = of("bare", "cpuMicros") / of("service", "cpuMicros");
+  print(`| ${title}: ratio | ${median(ratios).toFixed(2)} | ${cpu.toFixed(2)} |`);
 }
 
 async function main(): Promise<void> {
-  const redis = await RedisServer.start(["--maxmemory-policy", "noeviction"]);
+  const server = await RedisServer.start(["--maxmemory-policy", "noeviction"]);
+  const redis = new Redis({ host: "127.0.0.1", port: server.port });
   const host = await silentHost();
-  console.log(`Webhooks, sent by another process (${cpus().length} cores, Node ${process.versions.node})\n`);
-
-  const bare = await startProgram(["--import", "tsx", "bench/bare-route.ts", String(redis.port), SECRET], /(http\S+)/);
-  const bareRate = await saturated(bare.url);
+  print(`Webhooks, sent by another process (${cpus().length} cores, Node ${process.versions.node})\n`);
+  print("| | | CPU per event |\n|---|--:|--:|");
+  const bare = await startProgram(
+    ["--import", "tsx", "bench/bare-route.ts", String(server.port), WEBHOOK_SECRET],
+    /(http\S+)/,
+  );
+  const accepting = await startService(server, host.url, "*");
+  for (const id of HOST_IDS) await compare(bare, accepting, id, redis);
   await bare.stop();
-
-  const accepting = await startService(redis, host.url, "*");
-  const rate = await saturated(`${accepting.url}/webhook/hosta`);
   await accepting.stop();
-  await redis.restart();
+  await redis.flushall();
 
   // Events of repositories that are not allowed end at once: what is measured is the queue.
-  const draining = await startService(redis, host.url, "nobody/nothing");
-  const url = `${draining.url}/webhook/hosta`;
+  const draining = await startService(server, host.url, "nobody/nothing");
+  const url = draining.url + WEBHOOK_PATHS.hosta;
+  await drained(url, redis);
   const drainSeconds = await drained(url, redis);
-  const steady = await sendAtRate(url, commentEvents(RATE * RATE_SECONDS, SECRET, PULL_REQUESTS), RATE);
+  const steady = await sendAtRate(url, signedEvents("hosta", RATE * SECONDS, CHANGE_REQUESTS), RATE);
   await draining.stop();
   host.close();
-  await redis.stop();
-
-  console.log("| | |\n|---|--:|");
-  console.log(`| bare Express route: HMAC and one Redis write | ${bareRate.toFixed(0)} events/s |`);
-  console.log(`| svc: verified, translated, in the queue | ${rate.toFixed(0)} events/s |`);
-  console.log(`| ratio | ${(rate / bareRate).toFixed(2)} |`);
-  console.log(
-    `| accepted at ${RATE}/s for ${RATE_SECONDS} s: p50 | ${quantile(steady.latencies, 0.5).toFixed(1)} ms |`,
-  );
-  console.log(`| p99 | ${quantile(steady.latencies, 0.99).toFixed(1)} ms |`);
-  console.log(`| highest | ${quantile(steady.latencies, 1).toFixed(1)} ms |`);
-  console.log(`| queue accepted and drained at once | ${(BURST / drainSeconds).toFixed(0)} events/s |`);
+  redis.disconnect();
+  await server.stop();
+  const latency = (part: number) => `${quantile(steady.latencies, part).toFixed(1)} ms`;
+  print(`| accepted at ${RATE}/s for ${SECONDS} s, the queue worked off meanwhile: p50 | ${latency(0.5)} | |`);
+  print(`| p99 | ${latency(0.99)} | |`);
+  print(`| highest | ${latency(1)} | |`);
+  print(`| accepted and worked off | ${(BURST / drainSeconds).toFixed(0)} events/s | |`);
+  print(`\nLoad of the machine in the last minute: ${loadavg()[0]?.toFixed(1) ?? "unknown"}`);
 }
 
 /** Seconds until a burst was accepted and worked off. */
-async function drained(url: string, { port }: RedisServer): Promise<number> {
-  const redis = new Redis({ host: "127.0.0.1", port });
-  await sendAll(url, commentEvents(WARM_UP, SECRET, PULL_REQUESTS));
-  const empty = async () => {
-    while ((await redis.zcard(`${QUEUE_KEY_PREFIX}:lanes`)) > 0) await delay(20);
-  };
-  await empty();
+async function drained(url: string, redis: Redis): Promise<number> {
+  const events = signedEvents("hosta", BURST, CHANGE_REQUESTS);
   const started = performance.now();
-  await sendAll(url, commentEvents(BURST, SECRET, PULL_REQUESTS));
-  await empty();
-  const seconds = (performance.now() - started) / 1000;
-  redis.disconnect();
-  return seconds;
+  await sendAll(url, events);
+  while ((await redis.zcard(`${QUEUE_KEY_PREFIX}:lanes`)) > 0) await delay(20);
+  return (performance.now() - started) / 1000;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
 }
 
 await main();

@@ -47,7 +47,8 @@ export interface JsonnetOptions {
   readonly code: readonly string[];
 }
 
-const text = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]).catch("");
+// Most members are absent in most of thousands of sources: none may fail on it, since zod makes an error of each failure.
+const text = z.unknown().optional().transform(textOf);
 const optionalText = text.transform((value) => (value === "" ? undefined : value));
 const texts = z
   .array(z.unknown())
@@ -57,6 +58,11 @@ const paths = z
   .array(z.object({ path: text }).catch({ path: "" }))
   .catch([])
   .transform((items) => items.flatMap(({ path }) => (path === "" ? [] : [path])));
+
+function textOf(value: unknown): string {
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return typeof value === "string" ? value : "";
+}
 
 /** A block without members is dropped by Argo CD and says nothing. */
 function isFilled(value: unknown): boolean {
@@ -87,9 +93,9 @@ const codes = z
   .catch([])
   .transform((items) => items.map(({ value }) => value));
 const jsonnetSchema = z
-  .object({ directory: z.object({ jsonnet: z.object({ libs: texts, tlas: codes, extVars: codes }) }) })
-  .transform(({ directory: { jsonnet } }) => ({ libraries: jsonnet.libs, code: [...jsonnet.tlas, ...jsonnet.extVars] }))
-  .catch({ libraries: [], code: [] });
+  .object({ libs: texts, tlas: codes, extVars: codes })
+  .transform(({ libs, tlas, extVars }) => ({ libraries: libs, code: [...tlas, ...extVars] }));
+const NO_JSONNET: JsonnetOptions = { libraries: [], code: [] };
 
 /**
  * The sources of an Application in their order. As in Argo CD `sourceHydrator` beats `sources`, and `sources` beats
@@ -122,8 +128,17 @@ function readSources(spec: ApplicationSpec): readonly Source[] {
 
 /** Reads one source, or what overrides one; every member that is absent or of the wrong type is empty. */
 export function readSource(value: unknown, position: number, role: Source["role"]): Source {
-  const { helm, kustomize, ...rest } = sourceSchema.parse(isJsonObject(value) ? value : {});
-  return { position, role, ...rest, helm, kustomize, jsonnet: jsonnetSchema.parse(value) };
+  const source = isJsonObject(value) ? value : {};
+  const { helm, kustomize, ...rest } = sourceSchema.parse(source);
+  const jsonnet = isJsonObject(source.directory) ? source.directory.jsonnet : undefined;
+  return {
+    position,
+    role,
+    ...rest,
+    helm,
+    kustomize,
+    jsonnet: isJsonObject(jsonnet) ? jsonnetSchema.parse(jsonnet) : NO_JSONNET,
+  };
 }
 
 /** Whether Argo CD wants positions with revisions: `sources` with a single element already counts. */

@@ -5,7 +5,11 @@ import { repositoryName, revision } from "../core/brand.js";
 import type { HostId } from "../names.js";
 
 /** A numeric id of a host as text; Octokit gives those beyond 2^53 as `bigint`. */
-export const idField = z.union([z.int().positive(), z.bigint().positive()]).transform(String);
+export const idField = z.custom<number | bigint>(isId, "not an id").transform(String);
+
+function isId(value: unknown): boolean {
+  return typeof value === "bigint" ? value > 0n : Number.isSafeInteger(value) && Number(value) > 0;
+}
 
 /** A repository's full name. Its parts go into the paths of API calls, so none may be `.` or `..`. */
 export const repositoryField = z

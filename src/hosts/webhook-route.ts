@@ -26,10 +26,13 @@ export function webhookRoute(source: WebhookSource, log: Log): Router {
   return router;
 }
 
+/** Written without Express, which would digest each answer for an `ETag` that no sender of webhooks asks for. */
 function answerWebhook(source: WebhookSource, log: Log): RequestHandler {
   return async (request, response) => {
     const { status, body } = await answer(source, log, request);
-    response.status(status).json(body);
+    const text = Buffer.from(JSON.stringify(body));
+    response.writeHead(status, { "content-type": "application/json; charset=utf-8", "content-length": text.length });
+    response.end(text);
   };
 }
 

@@ -8,7 +8,7 @@ import { refuseOtherSites } from "./same-site.js";
 import { securityHeaders } from "./security-headers.js";
 
 export interface WebParts {
-  /** Mounted before everything that reads bodies: webhooks are verified on raw bytes. */
+  /** Mounted before everything else: webhooks are verified on raw bytes, and their senders wait. */
   readonly webhooks: readonly Router[];
   /** Style sheets and scripts: the same for everybody, so that no session is read for them. */
   readonly assets: RequestHandler;
@@ -33,8 +33,9 @@ export function createWebServer(parts: WebParts): Express {
   app.set("views", VIEWS_FOLDER);
   app.set("view engine", "ejs");
   app.set("trust proxy", parts.trustProxy ? 1 : false);
-  app.use(securityHeaders());
+  // No browser reads what they answer.
   for (const router of parts.webhooks) app.use(router);
+  app.use(securityHeaders());
   app.get("/health", (_request, response) => {
     response.json({ status: "ok" });
   });

@@ -27,7 +27,6 @@ export type GitHubCall = (octokit: ProbotOctokit) => Promise<{ readonly data: un
 
 /** GitHub's API through a GitHub App. All of it throws `HostFailure`, or the signal's reason when that was aborted. */
 export interface GitHubClient {
-  readonly probot: Probot;
   /** The fetch below Octokit, for what needs no authentication. */
   readonly fetch: HostFetch;
   /** As the App itself. @param asked follows "when asked to". */
@@ -64,11 +63,10 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   const probot = new Probot({
     appId: options.appId,
     privateKey: options.privateKey,
-    // Deliveries are verified in front of Probot; without a value it would take a well-known word.
+    // It receives no webhooks; without a value it would take a well-known word.
     secret: randomUUID(),
     baseUrl: options.apiUrl,
-    // At debug Probot logs whole events and request bodies, comments included.
-    log: log.child({}, { level: log.isLevelEnabled("debug") ? "info" : log.level }),
+    log: quietLog(log),
     Octokit: QuietOctokit,
     request: { fetch: hostFetch },
   });
@@ -107,7 +105,6 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   }
 
   return {
-    probot,
     fetch: hostFetch,
     asApp,
     asInstallation,
@@ -123,6 +120,11 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
       }
     },
   };
+}
+
+/** At debug Probot logs whole events and request bodies, comments included. */
+export function quietLog(log: Logger): Logger {
+  return log.child({}, { level: log.isLevelEnabled("debug") ? "info" : log.level });
 }
 
 /** A repository's name as Octokit's parameters. */

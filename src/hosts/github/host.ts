@@ -17,6 +17,7 @@ import { setStatus } from "./commit-status.js";
 import { merge } from "./merge.js";
 import { minimise } from "./minimise.js";
 import { react } from "./reactions.js";
+import { createReceiver } from "./receiver.js";
 import { findSelf, reachApp } from "./self.js";
 import { belongsToAnyTeam } from "./teams.js";
 import { GITHUB } from "./words.js";
@@ -41,7 +42,7 @@ export interface GitHubParts {
   readonly log: Logger;
 }
 
-/** GitHub, through a GitHub App. `probot` is the same App, for the webhooks' side. Nothing is asked before the first call. */
+/** GitHub, through a GitHub App. `probot` is for the webhooks' side. Nothing is asked before the first call. */
 export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): CodeHost & { readonly probot: Probot } {
   const apiUrl = (config.apiUrl ?? "https://api.github.com").replace(/\/+$/, "");
   const webUrl = (
@@ -64,7 +65,7 @@ export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): Code
 
   return {
     id: "hosta",
-    probot: client.probot,
+    probot: createReceiver(log),
     self: ownAccount,
     reach: () => reachApp(client),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, signal),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { HostEvent } from "../../core/event.js";
+import { isJsonObject } from "../../core/json.js";
 import { commentField, idField, loginField, numberField, repositoryField } from "../payload-fields.js";
 
 /** What an event of a code host means to us, or why it means nothing. */
@@ -11,10 +12,11 @@ export type Translation = HostEvent | { readonly ignored: string };
  * @param delivery Our id of the delivery.
  */
 export function translateGitLabEvent(delivery: string, payload: unknown): Translation {
-  const kind = z.object({ object_kind: z.string() }).safeParse(payload).data?.object_kind;
+  const kind = isJsonObject(payload) ? payload.object_kind : undefined;
+  if (typeof kind !== "string") {
+    return { ignored: "the event has no object_kind; custom webhook templates are not supported" };
+  }
   switch (kind) {
-    case undefined:
-      return { ignored: "the event has no object_kind; custom webhook templates are not supported" };
     case "merge_request":
       return translateMergeRequest(delivery, payload);
     case "note":
