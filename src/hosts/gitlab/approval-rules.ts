@@ -34,7 +34,7 @@ export async function describeOpenRules(client: GitLabClient, change: ChangeRequ
   const asked = `read the approval rules of ${change.repository}!${change.number}`;
   try {
     const data = await client.ask(asked, (api) =>
-      api.MergeRequestApprovals.showApprovalState(change.repository, change.number),
+      api.mergeRequestApprovals.showApprovalState(change.repository, change.number),
     );
     const open = decodeAnswer(stateSchema, data, GITLAB, asked).rules.filter(({ approved }) => approved === false);
     const shown = open.slice(0, MOST_RULES).map(describeRule);

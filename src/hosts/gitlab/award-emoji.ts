@@ -24,11 +24,11 @@ export async function react(
   const name = NAMES[reaction];
   const asked = `react to a comment on ${repository}!${number}`;
   try {
-    await client.ask(asked, (api) => api.MergeRequestNoteAwardEmojis.award(repository, number, Number(noteId), name));
+    await client.ask(asked, (api) => api.mergeRequestNoteAwardEmojis.award(repository, number, Number(noteId), name));
   } catch (error) {
     if (!(error instanceof HostRefusal && error.status === 404)) throw error;
     const data = await client.ask(asked, (api) =>
-      api.MergeRequestNoteAwardEmojis.all(repository, number, Number(noteId)),
+      api.mergeRequestNoteAwardEmojis.all(repository, number, Number(noteId)),
     );
     const awards = decodeAnswer(awardsSchema, data, GITLAB, asked);
     if (!awards.some((award) => award.name === name && award.user.id === self)) throw error;

@@ -1,12 +1,11 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { createRequesterFn } from "@gitbeaker/requester-utils";
-import { Gitlab } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { Clock } from "../../core/clock.js";
 import { HostFailure } from "../../core/errors.js";
 import { createHostFetch } from "../host-fetch.js";
 import { refusalOf } from "../host-refusal.js";
 import { refusalMessage } from "../json-answer.js";
+import { GitLabApi } from "./api.js";
 import { GITLAB } from "./words.js";
 
 export interface GitLabClientOptions {
@@ -16,8 +15,6 @@ export interface GitLabClientOptions {
   readonly requestTimeoutMs: number;
   readonly clock: Clock;
 }
-
-type GitLabApi = InstanceType<typeof Gitlab>;
 
 /** GitLab's API. */
 export interface GitLabClient {
@@ -32,6 +29,12 @@ export interface GitLabClient {
 const NOTES_ON_GITLAB_COM = { perMinute: 60, perHour: 3600 };
 /** https://docs.gitlab.com/administration/settings/rate_limit_on_notes_creation/ */
 const NOTES_BY_DEFAULT = { perMinute: 300, perHour: 18_000 };
+
+/** gitbeaker passes no signal on: it would become a query parameter. */
+interface Question {
+  readonly asked: string;
+  readonly signal: AbortSignal | undefined;
+}
 
 function isRead(method: string): boolean {
   return method === "GET" || method === "HEAD";
@@ -64,12 +67,9 @@ export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitL
     },
     followsOwnRedirects: false,
   });
-  // gitbeaker passes no signal on: it would become a query parameter.
-  const asking = new AsyncLocalStorage<{ readonly asked: string; readonly signal: AbortSignal | undefined }>();
 
-  async function request(endpoint: string, options?: Record<string, unknown>) {
+  async function request({ asked, signal }: Question, endpoint: string, options?: Record<string, unknown>) {
     const { method, prefixUrl, headers, body, searchParams } = requestSchema.parse(options);
-    const { asked, signal } = asking.getStore() ?? { asked: endpoint, signal: undefined };
     const address = new URL(endpoint, prefixUrl.endsWith("/") ? prefixUrl : `${prefixUrl}/`);
     address.search = searchParams ?? "";
     const response = await hostFetch(address, { method, headers, body, signal });
@@ -83,18 +83,23 @@ export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitL
     return { status, headers: answerHeaders, body: text === "" ? null : (JSON.parse(text) as Record<string, unknown>) };
   }
 
-  const api = new Gitlab({
-    host: url,
-    token,
-    queryTimeout: null,
-    rateLimits: {},
-    requesterFn: createRequesterFn((_resource, options) => Promise.resolve(options), request),
-  });
+  function apiFor(question: Question): GitLabApi {
+    return new GitLabApi({
+      host: url,
+      token,
+      queryTimeout: null,
+      rateLimits: {},
+      requesterFn: createRequesterFn(
+        (_resource, options) => Promise.resolve(options),
+        (endpoint, options) => request(question, endpoint, options),
+      ),
+    });
+  }
 
   return {
     async ask(asked, call, signal) {
       try {
-        return await asking.run({ asked, signal }, () => call(api));
+        return await call(apiFor({ asked, signal }));
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         if (error instanceof HostFailure) throw error;

@@ -36,7 +36,7 @@ export async function setStatus(
   const state = STATES[status.state];
   try {
     await client.ask(asked, (api) =>
-      api.Commits.editStatus(repository, pipeline.sha, state, {
+      api.commits.editStatus(repository, pipeline.sha, state, {
         name: STATUS_NAME,
         ref: pipeline.ref,
         pipelineId: pipeline.id,
@@ -48,7 +48,7 @@ export async function setStatus(
     // "Cannot transition status": it is pending already.
     if (!(error instanceof HostRefusal && error.status === 400)) throw error;
     const data = await client.ask(asked, (api) =>
-      api.Commits.allStatuses(repository, pipeline.sha, { name: STATUS_NAME, ref: pipeline.ref }),
+      api.commits.allStatuses(repository, pipeline.sha, { name: STATUS_NAME, ref: pipeline.ref }),
     );
     const set = decodeAnswer(statusesSchema, data, GITLAB, asked).filter(
       (one) => one.name === STATUS_NAME && (one.pipeline_id ?? pipeline.id) === pipeline.id,

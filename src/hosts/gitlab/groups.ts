@@ -24,7 +24,7 @@ async function isMember(client: GitLabClient, user: User, group: string): Promis
   const asked = `look for ${user.login} in the group ${group}`;
   try {
     const data = await client.ask(asked, (api) =>
-      api.GroupMembers.show(group, Number(user.id), { includeInherited: true }),
+      api.groupMembers.show(group, Number(user.id), { includeInherited: true }),
     );
     const member = decodeAnswer(memberSchema, data, GITLAB, asked);
     return member.id === user.id && member.state === "active";

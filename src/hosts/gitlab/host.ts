@@ -84,7 +84,7 @@ const accountSchema = z.object({ id: idField, username: loginField, bot: z.boole
 /** `bot` is true whatever GitLab calls the account: what it writes is a program's. */
 async function findSelf(client: GitLabClient, log: Log): Promise<User> {
   const asked = "read the token's own account";
-  const data = await client.ask(asked, (api) => api.Users.showCurrentUser());
+  const data = await client.ask(asked, (api) => api.users.showCurrentUser());
   const { id, username, bot } = decodeAnswer(accountSchema, data, GITLAB, asked);
   if (bot !== true) {
     log.debug({ account: username }, "the GitLab token belongs to an account that looks like a person's");

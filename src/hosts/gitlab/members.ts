@@ -22,7 +22,7 @@ export async function mayWrite(
   const asked = `read ${user.login}'s role in ${change.repository}`;
   try {
     const data = await client.ask(asked, (api) =>
-      api.ProjectMembers.show(change.repository, Number(user.id), { includeInherited: true }),
+      api.projectMembers.show(change.repository, Number(user.id), { includeInherited: true }),
     );
     const member = decodeAnswer(memberSchema, data, GITLAB, asked);
     return member.id === user.id && member.state === "active" && member.access_level >= DEVELOPER;

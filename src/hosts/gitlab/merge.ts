@@ -49,7 +49,7 @@ async function tryMerge(
   const asked = `merge ${change.repository}!${change.number}`;
   try {
     await client.ask(asked, (api) =>
-      api.MergeRequests.merge(change.repository, change.number, {
+      api.mergeRequests.merge(change.repository, change.number, {
         sha: change.headRevision,
         squash: intent.method === "squash",
         // Without it GitLab goes by what the author ticked, and would delete branches that are never to be deleted.
@@ -107,7 +107,7 @@ async function afterAcceptance(
     find: (branch) => orGone(findBranch(client, change, branch)),
     remove: async (branch) => {
       const asked = `delete the branch ${branch} of ${change.repository}`;
-      await orGone(client.ask(asked, (api) => api.Branches.remove(change.repository, branch)));
+      await orGone(client.ask(asked, (api) => api.branches.remove(change.repository, branch)));
     },
   });
   return { kind: "merged", note };

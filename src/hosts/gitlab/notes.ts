@@ -28,7 +28,7 @@ export async function listNotesOf(
   const own: OwnComment[] = [];
   for (let page = 1; page <= MAX_PAGES; page += 1) {
     const data = await client.ask(asked, (api) =>
-      api.MergeRequestNotes.all(change.repository, change.number, {
+      api.mergeRequestNotes.all(change.repository, change.number, {
         sort: "asc",
         orderBy: "created_at",
         perPage: PAGE_SIZE,
@@ -47,7 +47,7 @@ export async function listNotesOf(
 /** A plain note: a discussion could be left unresolved and so hinder the merge. */
 export async function postNote(client: GitLabClient, change: ChangeRequestRef, body: string): Promise<string> {
   const asked = `post a comment on ${change.repository}!${change.number}`;
-  const data = await client.ask(asked, (api) => api.MergeRequestNotes.create(change.repository, change.number, body));
+  const data = await client.ask(asked, (api) => api.mergeRequestNotes.create(change.repository, change.number, body));
   return decodeAnswer(z.object({ id: idField }), data, GITLAB, asked, true).id;
 }
 
@@ -59,6 +59,6 @@ export async function editNote(
 ): Promise<void> {
   const asked = `edit a comment on ${change.repository}!${change.number}`;
   await client.ask(asked, (api) =>
-    api.MergeRequestNotes.edit(change.repository, change.number, Number(noteId), { body }),
+    api.mergeRequestNotes.edit(change.repository, change.number, Number(noteId), { body }),
   );
 }
