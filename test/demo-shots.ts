@@ -2,29 +2,18 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { startDemo } from "../sandbox/demo/demo.js";
+import { startBrowser } from "./web/browser/start-browser.js";
 
-/** Where a Debian machine has the browser: `apt-get install chromium`. */
-const CHROMIUM = "/usr/bin/chromium";
 const FOLDER = fileURLToPath(new URL("../screenshots", import.meta.url));
-const ARGUMENTS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
 /** What a browser complained about, and expectations that did not come true. */
 const complaints: string[] = [];
 
 const demo = await startDemo({ port: 0, log: pino({ level: "silent" }) });
 try {
   await mkdir(FOLDER, { recursive: true });
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
+  const browser = await startBrowser();
   try {
     await story(browser, demo.url);
     await narrow(browser, demo.url);

@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from "express";
-import helmet from "helmet";
 import { z } from "zod";
 import { HOST_IDS, HOST_TITLES } from "../../src/names.js";
+import { securityHeaders } from "../../src/web/security-headers.js";
 import type { Director } from "./director.js";
 import { LiveFeed } from "./live-feed.js";
 import type { Stage } from "./stage.js";
@@ -20,24 +20,7 @@ export function pageApp(director: Director): { readonly app: Express; stop(): vo
   const feed = new LiveFeed(() => director.snapshot());
   const app = express();
   app.disable("x-powered-by");
-  app.use(
-    helmet({
-      contentSecurityPolicy: {
-        useDefaults: false,
-        directives: {
-          "default-src": ["'none'"],
-          "script-src": ["'self'"],
-          "style-src": ["'self'"],
-          "img-src": ["'self'"],
-          "connect-src": ["'self'"],
-          "form-action": ["'self'"],
-          "base-uri": ["'none'"],
-          "frame-ancestors": ["'none'"],
-        },
-      },
-      strictTransportSecurity: false,
-    }),
-  );
+  app.use(securityHeaders());
   app.use(express.static(PAGE_FOLDER, { cacheControl: false }));
   app.get("/api/state", async (_request, response) => {
     response.set("cache-control", "no-store").json(await director.snapshot());

@@ -21,12 +21,16 @@ export interface CommitOptions {
   readonly author?: string;
 }
 
+interface BareRepository {
+  readonly directory: string;
+  readonly objects: ObjectFolder;
+  readonly graph: CommitGraph;
+}
+
 /** Real bare repositories in a temporary folder, written without any checkout. */
 export class GitStore {
   readonly #root: string;
-  readonly #directories = new Map<string, string>();
-  readonly #graphs = new Map<string, CommitGraph>();
-  readonly #objects = new Map<string, ObjectFolder>();
+  readonly #repositories = new Map<string, BareRepository>();
   readonly #writing = new Map<string, Promise<unknown>>();
   readonly #answers = new AnswerCache();
   #lastTime = 0;
@@ -45,35 +49,30 @@ export class GitStore {
     files: FileChanges,
     options: { readonly defaultBranch?: string; readonly serverPath?: string } = {},
   ): Promise<void> {
-    if (this.#directories.has(name)) throw new Error(`The repository ${name} exists already`);
+    if (this.#repositories.has(name)) throw new Error(`The repository ${name} exists already`);
     const directory = join(this.#root, options.serverPath ?? `${name}.git`);
     const branch = options.defaultBranch ?? "main";
     await createBareRepository(directory, branch);
-    this.#directories.set(name, directory);
-    this.#objects.set(name, new ObjectFolder(directory));
-    this.#graphs.set(name, new CommitGraph());
+    this.#repositories.set(name, { directory, objects: new ObjectFolder(directory), graph: new CommitGraph() });
     await this.commit(name, branch, files, { message: "Initial commit" });
   }
 
   async fork(name: string, forkName: string): Promise<void> {
-    if (this.#directories.has(forkName)) throw new Error(`The repository ${forkName} exists already`);
+    if (this.#repositories.has(forkName)) throw new Error(`The repository ${forkName} exists already`);
     const directory = join(this.#root, `${forkName}.git`);
     await mkdir(dirname(directory), { recursive: true });
     await this.#alone(name, () => cp(this.directory(name), directory, { recursive: true }));
-    this.#directories.set(forkName, directory);
-    this.#objects.set(forkName, new ObjectFolder(directory));
-    this.#graphs.set(forkName, new CommitGraph(this.#graph(name)));
+    const graph = new CommitGraph(this.#repository(name).graph);
+    this.#repositories.set(forkName, { directory, objects: new ObjectFolder(directory), graph });
   }
 
   /** The bare repository's folder. */
   directory(name: string): string {
-    const directory = this.#directories.get(name);
-    if (directory === undefined) throw new Error(`There is no repository ${name}`);
-    return directory;
+    return this.#repository(name).directory;
   }
 
   names(): string[] {
-    return [...this.#directories.keys()];
+    return [...this.#repositories.keys()];
   }
 
   /** Commits on top of the branch, or of `from` when the branch is new; answers the commit's id. */
@@ -96,9 +95,9 @@ export class GitStore {
 
   #resolved(name: string, rev: string): string | undefined {
     if (!/^[^\s~^:?*[\\\p{Cc}-][^\s~^:?*[\\\p{Cc}]*$/u.test(rev) || rev.includes("..")) return undefined;
-    if (this.#graph(name).has(rev)) return rev;
+    if (this.#repository(name).graph.has(rev)) return rev;
     const refs = rev.startsWith("refs/") ? [rev] : [`refs/heads/${rev}`, rev];
-    const objects = this.#objectsOf(name);
+    const objects = this.#repository(name).objects;
     return refs.map((ref) => objects.commit(ref)?.id).find((id) => id !== undefined);
   }
 
@@ -111,11 +110,11 @@ export class GitStore {
   async copyObjects(from: string, to: string, revision: string): Promise<void> {
     const args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options"];
     await this.#alone(to, () => runGit(this.directory(to), [...args, this.directory(from), revision]));
-    this.#graph(to).copy(this.#graph(from), revision);
+    this.#repository(to).graph.copy(this.#repository(from).graph, revision);
   }
 
   async mergeBase(name: string, a: string, b: string): Promise<string | undefined> {
-    const known = this.#graph(name).mergeBase(a, b);
+    const known = this.#repository(name).graph.mergeBase(a, b);
     if (known !== undefined) return known;
     return this.#of(name, "merge-base", a, b, async (directory) => {
       const { stdout } = await runGit(directory, ["merge-base", "--end-of-options", a, b], { expected: [1] });
@@ -125,7 +124,7 @@ export class GitStore {
 
   /** Whether a merge of two commits would conflict. */
   async conflicts(name: string, base: string, head: string): Promise<boolean> {
-    if (this.#graph(name).isAncestor(base, head) === true) return false;
+    if (this.#repository(name).graph.isAncestor(base, head) === true) return false;
     return (await this.#mergedTree(name, base, head)) === undefined;
   }
 
@@ -159,7 +158,7 @@ export class GitStore {
   }
 
   async isAncestor(name: string, ancestor: string, revision: string): Promise<boolean> {
-    const known = this.#graph(name).isAncestor(ancestor, revision);
+    const known = this.#repository(name).graph.isAncestor(ancestor, revision);
     if (known !== undefined) return known;
     return this.#of(name, "is-ancestor", ancestor, revision, async (directory) => {
       const args = ["merge-base", "--is-ancestor", "--end-of-options", ancestor, revision];
@@ -176,7 +175,7 @@ export class GitStore {
   async commits(name: string, from: string, to: string): Promise<CommitFacts[]> {
     return this.#of(name, "commits", from, to, async () => {
       const ids = from === to ? [to] : await this.#between(name, from, to);
-      const objects = this.#objectsOf(name);
+      const objects = this.#repository(name).objects;
       const commits = ids.map((id) => readCommit(objects, id));
       // No two commits of a store have the same second.
       return commits.sort((a, b) => a.date.localeCompare(b.date)).slice(0, 250);
@@ -189,7 +188,7 @@ export class GitStore {
   }
 
   async #between(name: string, from: string, to: string): Promise<readonly string[]> {
-    const known = this.#graph(name).between(from, to);
+    const known = this.#repository(name).graph.between(from, to);
     if (known !== undefined) return known;
     const args = ["rev-list", "--end-of-options", `${from}..${to}`];
     return this.#of(name, "between", from, to, async (directory) => linesOf(await runGit(directory, args)));
@@ -210,8 +209,8 @@ export class GitStore {
   /** Each commit gets a second of its own, so that the same change made twice has two ids. */
   async #write(name: string, branch: string, commit: Omit<NewCommit, "time">): Promise<string> {
     this.#lastTime = Math.max(this.#lastTime + 1, Math.floor(Date.now() / 1000));
-    const id = writeCommit(this.#objectsOf(name), { ...commit, time: this.#lastTime });
-    this.#graph(name).add(id, commit.parents);
+    const id = writeCommit(this.#repository(name).objects, { ...commit, time: this.#lastTime });
+    this.#repository(name).graph.add(id, commit.parents);
     await this.#moveRef(name, `refs/heads/${branch}`, id);
     return id;
   }
@@ -224,16 +223,10 @@ export class GitStore {
     await writeFile(file, `${revision}\n`);
   }
 
-  #objectsOf(name: string): ObjectFolder {
-    const objects = this.#objects.get(name);
-    if (objects === undefined) throw new Error(`There is no repository ${name}`);
-    return objects;
-  }
-
-  #graph(name: string): CommitGraph {
-    const graph = this.#graphs.get(name);
-    if (graph === undefined) throw new Error(`There is no repository ${name}`);
-    return graph;
+  #repository(name: string): BareRepository {
+    const repository = this.#repositories.get(name);
+    if (repository === undefined) throw new Error(`There is no repository ${name}`);
+    return repository;
   }
 
   /** One writer at a time per repository. */

@@ -1,20 +1,9 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { expect } from "@jest/globals";
-import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from "playwright-core";
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { PASSWORD, type Person } from "../site-under-test.js";
-
-const CHROMIUM = "/usr/bin/chromium";
-const ARGUMENTS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 /** How a person looks at a page. */
 export const LOOKS = {
@@ -23,14 +12,6 @@ export const LOOKS = {
   phone: { colorScheme: "light", viewport: { width: 390, height: 844 } },
 } as const satisfies Readonly<Record<string, BrowserContextOptions>>;
 export type Look = keyof typeof LOOKS;
-
-/** Debian's Chromium, one for all tests of a file; `more` are arguments of its command line. */
-export async function startBrowser(more: readonly string[] = []): Promise<Browser> {
-  if (!existsSync(CHROMIUM)) {
-    throw new Error(`${CHROMIUM} is missing: install it with \`apt-get install chromium\` to run the browser tests`);
-  }
-  return chromium.launch({ executablePath: CHROMIUM, args: [...ARGUMENTS, ...more] });
-}
 
 /** A window of somebody's own, with cookies of its own. */
 export async function openWindow(browser: Browser, baseURL: string, look: Look = "light"): Promise<Page> {

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/gl
 import type { Browser, Page } from "playwright-core";
 import { fillStores } from "../sample-stores.js";
 import { SESSION_TTL_MS, startSite, type SiteUnderTest } from "../site-under-test.js";
-import { expectAccessible, keepScreenshot, openWindow, signIn, startBrowser } from "./browser.js";
+import { expectAccessible, keepScreenshot, openWindow, signIn } from "./browser.js";
+import { startBrowser } from "./start-browser.js";
 
 const CHANGE = "/changes/hosta/acme/deploy/7";
 

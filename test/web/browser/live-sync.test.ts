@@ -3,7 +3,8 @@ import type { Browser } from "playwright-core";
 import { HOSTS, REPOSITORY, startBot } from "../../scenarios/bot.js";
 import { configMap } from "../../scenarios/resources.js";
 import { PASSWORD } from "../site-under-test.js";
-import { expectAccessible, keepScreenshot, openWindow, signIn, startBrowser } from "./browser.js";
+import { expectAccessible, keepScreenshot, openWindow, signIn } from "./browser.js";
+import { startBrowser } from "./start-browser.js";
 
 let browser: Browser;
 

@@ -2,16 +2,8 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Browser } from "playwright-core";
 import { fillStores } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
-import {
-  expectAccessible,
-  keepScreenshot,
-  LOOKS,
-  openWindow,
-  overflow,
-  signIn,
-  startBrowser,
-  type Look,
-} from "./browser.js";
+import { expectAccessible, keepScreenshot, LOOKS, openWindow, overflow, signIn, type Look } from "./browser.js";
+import { startBrowser } from "./start-browser.js";
 
 let browser: Browser;
 let site: SiteUnderTest;

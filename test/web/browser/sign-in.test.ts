@@ -4,7 +4,8 @@ import { CLIENT, startLoginGitHub, startLoginGitLab } from "../auth/forges.js";
 import { OIDC_CLIENT, startIdentityProvider } from "../auth/identity-provider.js";
 import { BASE_URL } from "../auth/site.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
-import { expectAccessible, keepScreenshot, openWindow, signIn, startBrowser } from "./browser.js";
+import { expectAccessible, keepScreenshot, openWindow, signIn } from "./browser.js";
+import { startBrowser } from "./start-browser.js";
 
 let browser: Browser | undefined;
 let site: SiteUnderTest | undefined;
