@@ -31,5 +31,6 @@ export default {
   maxWorkers: 4,
   // Starting git takes longer the larger the process is that starts it.
   workerIdleMemoryLimit: "600MB",
-  testTimeout: 30_000,
+  // Only for what hangs: a test may take long on a busy machine.
+  testTimeout: 120_000,
 };

@@ -4,11 +4,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { appKeys } from "../sandbox/world.js";
 import { keepLog, registerSecret } from "./secrets-in-logs/kept-logs.js";
-
-jest.setTimeout(60_000);
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const running = new Set<ChildProcess>();

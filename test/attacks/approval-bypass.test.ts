@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { asYaml, changeOf } from "../scenarios/resources.js";
-
-jest.setTimeout(60_000);
 
 const REQUIRED = { defaults: { require_approval: true } };
 const UNAPPROVED = "PR must be approved before sync";

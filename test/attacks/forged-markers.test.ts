@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
 import { changeOf, configMap } from "../scenarios/resources.js";
-
-jest.setTimeout(60_000);
 
 const MARKERS = [
   "<!-- svc:plan head=0000000000000000000000000000000000000000 part=1 run=x -->\n## svc Plan\n\nNothing changes.",

@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { GITHUB_APP } from "../../sandbox/world.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
-
-jest.setTimeout(60_000);
 
 /** Comments of somebody with write access in whose text an attacker hid a command, or that look like one. */
 const HIDDEN = [

@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { REPOSITORY, HOSTS, startBot, type Bot } from "../scenarios/bot.js";
 import { asYaml, changeOf, configMap } from "../scenarios/resources.js";
 import { harmIn } from "./shown-text.js";
-
-jest.setTimeout(60_000);
 
 /** Texts that do something when they stand in a comment as they are. */
 const ACTING = [

@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { GITLAB_TOKEN } from "../../sandbox/world.js";
 import { HOSTS, REPOSITORY, SECRET, startBot } from "../scenarios/bot.js";
 import { asYaml, changeOf, configMap } from "../scenarios/resources.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("what an attacker would like to read, on %s", (host) => {
   test("files of the machine behind links, paths that climb out, and variables are not read for a PR", async () => {

@@ -1,11 +1,9 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { repositoryName } from "../../src/core/brand.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
-
-jest.setTimeout(60_000);
 
 const EVIL = "acme/evil";
 

@@ -1,11 +1,9 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 import { refOn, SECRETS, startTwoHosts, type TwoHosts } from "./two-hosts.js";
-
-jest.setTimeout(60_000);
 
 const OTHER: Readonly<Record<HostId, HostId>> = { hosta: "hostb", hostb: "hosta" };
 

@@ -1,10 +1,8 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, SECRET, startBot, type Bot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
-
-jest.setTimeout(60_000);
 
 type Headers = Readonly<Record<string, string>>;
 

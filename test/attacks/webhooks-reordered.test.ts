@@ -1,9 +1,7 @@
-import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import { afterEach, describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 import { interpose, stopRelays } from "./relay.js";
-
-jest.setTimeout(60_000);
 
 afterEach(stopRelays);
 

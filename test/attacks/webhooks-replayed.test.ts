@@ -1,10 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import { afterEach, describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 import { interpose, stopRelays, type Captured, type Relay } from "./relay.js";
-
-jest.setTimeout(60_000);
 
 afterEach(stopRelays);
 

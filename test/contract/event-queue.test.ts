@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import type { EventQueue } from "../../src/core/event-queue.js";
 import { Stopped } from "../../src/core/stop.js";
@@ -10,8 +10,6 @@ import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
 import { commented, eventQueueContract, Runs, settled, type QueueUnderTest } from "./event-queue.contract.js";
-
-jest.setTimeout(20_000);
 
 function startInProcess(concurrency: number, run: QueueOptions["run"]): QueueUnderTest {
   const clock = new ManualClock();

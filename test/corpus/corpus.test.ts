@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { ExpectedPlan } from "./case-schema.js";
 import { caseNames, loadCase } from "./load-case.js";
 import type { PlanFacts } from "./plan-facts.js";
 import { runCase, type Outcome } from "./run-case.js";
-
-jest.setTimeout(60_000);
 
 const cases = caseNames().map(loadCase);
 const plays = cases.flatMap((one) => one.hosts.map((host) => ({ name: one.name, host, title: one.title, one })));

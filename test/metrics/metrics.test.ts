@@ -1,4 +1,4 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { StoreUnavailable } from "../../src/core/errors.js";
 import { observeCalls } from "../../src/core/observe-calls.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
@@ -6,8 +6,6 @@ import { freePort } from "../redis-server.js";
 import { HOSTS, startBot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 import { scrape, valueOf } from "./scrape.js";
-
-jest.setTimeout(60_000);
 
 let port: number;
 

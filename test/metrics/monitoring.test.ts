@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { beforeAll, describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
 import { z } from "zod";
 import { StoreUnavailable } from "../../src/core/errors.js";
@@ -10,8 +10,6 @@ import { startBot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 import { tableUnder } from "./markdown-table.js";
 import { scrape, type Scraped } from "./scrape.js";
-
-jest.setTimeout(60_000);
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 

@@ -4,12 +4,10 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { keepLog } from "../secrets-in-logs/kept-logs.js";
 
 /** A cold start compiles everything, on machines that may be busy. */
-jest.setTimeout(90_000);
-
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 let folder: string;

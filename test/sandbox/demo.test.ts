@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startDemo, type Demo } from "../../sandbox/demo/demo.js";
 import { listenNear } from "../../sandbox/demo/listen-near.js";
 import type { SeenHost, Snapshot } from "../../sandbox/demo/snapshot.js";
@@ -6,8 +6,6 @@ import { HOST_IDS, type HostId } from "../../src/names.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 
 /** Everything here runs in real time, on machines that may be busy. */
-jest.setTimeout(90_000);
-
 const log = keptLogger();
 let demo: Demo;
 

@@ -1,4 +1,4 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { GITLAB_TOKEN } from "../../sandbox/world.js";
 import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX, type HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
@@ -8,8 +8,6 @@ import { changeOf } from "../scenarios/resources.js";
  * What each scenario ends with: a call that the real GitHub, GitLab or Argo CD would not know, anything left behind, and
  * anything deployed unasked fails it. Each test here plants one of these in a conversation that is honest otherwise.
  */
-
-jest.setTimeout(60_000);
 
 interface Call {
   readonly method?: string;

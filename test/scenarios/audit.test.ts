@@ -1,12 +1,10 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { AuditRecord } from "../../src/core/audit.js";
 import { StoreUnavailable } from "../../src/core/errors.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 import { ServiceLog } from "./service-log.js";
-
-jest.setTimeout(60_000);
 
 async function trail(bot: Bot): Promise<readonly AuditRecord[]> {
   return [...(await bot.stores.audit.list({ limit: 100 }))].reverse();

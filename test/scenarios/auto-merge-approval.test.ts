@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { applicationResource, asYaml, changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const RULES = "auto_merge: true\nsync_requirements:\n  - name: fresh\n    require_approval: true\n";
 

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const ON = { defaults: { auto_merge: true } };
 const AUTO_SYNC = { spec: { syncPolicy: { automated: {} } } };

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Fault } from "../../sandbox/faults.js";
 import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 import { startStrangeServer, type StrangeServer } from "./strange-server.js";
-
-jest.setTimeout(120_000);
 
 const WEB = changeOf(["web"]);
 const HTML = "<!DOCTYPE html><html><body><form>Log in @team</form></body></html>";

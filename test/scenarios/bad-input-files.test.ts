@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { asYaml, changeOf } from "./resources.js";
-
-jest.setTimeout(120_000);
 
 const CANNOT_BE_USED = "`.svc.yaml` cannot be used, so nothing is planned or deployed:";
 

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot, type Bot } from "./bot.js";
 import { asYaml, changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const RIGHT_TO_LEFT = "\u202Ecnys cvs\u202C\u200F";
 const HOSTILE = [

@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const more = (value: number) => ({ "apps/web/more.yaml": configMap("more", { a: String(value) }) });
 

@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/brand.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 /** The first look at an application by a sync: its facts are read then, and nothing is deployed yet. */
 const FIRST_LOOK = { method: "GET", path: /\/api\/v1\/applications\/web$/ };

@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { StoreUnavailable } from "../../src/core/errors.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { asYaml, changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 /** The reply's lines without our hidden marker. */
 async function replyTo(bot: Bot, one: number, body: string): Promise<readonly string[]> {

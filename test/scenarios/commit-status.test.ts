@@ -1,11 +1,9 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { FileChanges, OpenRequest, SeenStatus } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "./bot.js";
 import { changeOf } from "./resources.js";
 import { ServiceLog } from "./service-log.js";
-
-jest.setTimeout(60_000);
 
 const STATUSES = /\/statuses\/[0-9a-f]{40}$/;
 const REFUSED = "the commit status could not be set";

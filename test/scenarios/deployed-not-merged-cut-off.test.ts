@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { StoreUnavailable } from "../../src/core/errors.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 /** A sync that is carried out while the end of it cannot be written down. */
 async function cutOff(bot: Bot, one: number, command = "svc sync"): Promise<void> {

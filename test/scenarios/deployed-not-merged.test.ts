@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("deployed, not merged, seen from outside on %s", (host) => {
   test("one conversation: other plans warn, the close says what to type, that command undoes it, other plans warn no more", async () => {

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { asYaml, applicationResource, changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const WEB = changeOf(["web"]);
 const NOWHERE = { url: "http://127.0.0.1:9/webhook", secret: "sandbox-webhook-secret" };

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { asYaml, changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const BROKEN = "require_approval: [";
 const NOT_APPROVED = "PR must be approved before sync";

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { asYaml, changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const WEB = changeOf(["web"]);

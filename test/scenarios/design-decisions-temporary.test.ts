@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot, type Bot } from "./bot.js";
 import { asYaml, applicationResource, configMap } from "./resources.js";
 import { ServiceLog } from "./service-log.js";
-
-jest.setTimeout(60_000);
 
 const RENDER_TIMEOUT_MS = 120_000;
 const MANIFESTS = /\/applications\/svc-tmp-[^/]+\/manifests$/;

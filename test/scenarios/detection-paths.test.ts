@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { planned, section, UNCHANGED_TEXT } from "./plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("detection by paths on %s", (host) => {
   test("an application is affected if its source.path overlaps the PR's changed files", async () => {

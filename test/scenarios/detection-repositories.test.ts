@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { applicationResource, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: shop}\ndata: {size: {{ .Values.size | quote }}}\n";
 

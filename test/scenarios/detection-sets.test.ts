@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { planned } from "./plan-comment.js";
 import { configMap } from "./resources.js";
 import { git, names, shops } from "./sets.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
   test("a changed ApplicationSet shows which applications would be added or removed", async () => {

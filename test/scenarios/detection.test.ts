@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import { HOSTS, startBot } from "./bot.js";
 import { DELETED_TEXT, NEW_TEXT, planned, section, UNCHANGED_TEXT } from "./plan-comment.js";
 import { asYaml, changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const BROKEN = "apiVersion: argoproj.io/v1alpha1\nkind: Application\n\t: broken\n";
 

@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import { HOSTS, startBot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { asYaml, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 function resource(apiVersion: string, kind: string, name: string, more: object = {}, metadata: object = {}): string {
   return stringify({ apiVersion, kind, metadata: { name, ...metadata }, ...more });

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("a dry run on %s", (host) => {
   test("shows what would be applied; no lock, record, live object or merge comes of it", async () => {

@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { GITHUB_APP } from "../../sandbox/world.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const ROBOTS = { hosta: "helper[bot]", hostb: "project_9_bot_1a2b" } as const;
 

@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const PUSHED = "The plan was stopped because new commits were pushed. Comment `svc plan` to plan them.";
 const CLOSED = "The plan was stopped because this PR was closed.";

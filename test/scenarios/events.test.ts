@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
 import { REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned } from "./plan-comment.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 /** Host, name of its event, the specification's word for the action. */
 type Row = readonly [host: HostId, event: string, action: string];

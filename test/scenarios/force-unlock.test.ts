@@ -1,11 +1,9 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
 import { PASSWORD } from "../web/site-under-test.js";
 import { Visitor } from "../web/visitor.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 function start(host: HostId): Promise<Bot> {
   const users = [

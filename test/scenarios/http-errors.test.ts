@@ -1,12 +1,10 @@
 import { createHmac } from "node:crypto";
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
 import { HOSTS, SECRET, startBot, type Bot } from "./bot.js";
 import { ServiceLog } from "./service-log.js";
-
-jest.setTimeout(60_000);
 
 const MISMATCH = { error: "webhook secret mismatch" };
 const MAX_BYTES = 25 * 1024 * 1024;

@@ -1,11 +1,9 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import type { Manifest } from "../../sandbox/argocd/manifest.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const LIVE: Pick<BotOptions, "config"> = { config: { deployer: { diff_mode: "live" } } };
 

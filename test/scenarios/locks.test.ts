@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/brand.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const BY_COMMAND = { config: { defaults: { autoplan: false } } };

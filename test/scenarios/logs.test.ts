@@ -1,11 +1,9 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import { appKeys, GITLAB_TOKEN } from "../../sandbox/world.js";
 import { HOSTS, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 import { ServiceLog } from "./service-log.js";
-
-jest.setTimeout(60_000);
 
 const PRIVATE_WORDS = "the-merger-is-on-friday";
 

@@ -1,13 +1,11 @@
 import { generateKeyPairSync } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
 import { HOSTS, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 import { ServiceLog } from "./service-log.js";
-
-jest.setTimeout(60_000);
 
 const WEB = changeOf(["web"]);
 const NOT_USABLE = "not usable at start: ";

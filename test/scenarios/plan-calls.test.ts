@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned, section, UNCHANGED_TEXT } from "./plan-comment.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 /** What was asked of Argo CD. Listing and settings are also asked for at the start, and answered from memory for a while. */
 interface Calls {

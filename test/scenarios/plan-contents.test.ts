@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import { HOSTS, startBot } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 function secret(values: Readonly<Record<string, string>>): string {
   return stringify({ apiVersion: "v1", kind: "Secret", metadata: { name: "login" }, stringData: values });

@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("what a plan covers on %s", (host) => {
   test("nothing affected: an automatic plan says so once per PR and edits that comment, svc plan answers anew", async () => {

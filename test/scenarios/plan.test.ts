@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("plan on %s", (host) => {
   test("an opened PR is planned: locked, compared with the target branch, posted, its revision in the lock", async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { startService } from "../../src/service.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../recording-log.js";
@@ -6,8 +6,6 @@ import { RedisServer } from "../redis-server.js";
 import { configFor, loggerFor, type BotOptions } from "./bot-options.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(20_000);
 
 let redis: RedisServer;
 

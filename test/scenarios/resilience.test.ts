@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { Fault } from "../../sandbox/faults.js";
 import { HOSTS, startBot, type Bot } from "./bot.js";
 import { asYaml, changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(120_000);
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot, type Bot } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 /** A ConfigMap whose diff is of about 35,000 characters. */
 function long(name: string, mark: string): Record<string, string> {

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("what a result says on %s", (host) => {
   test("success: the commit, the health, and the command that undoes it", async () => {

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 /** A PR whose head runs in the cluster, not merged. */
 async function deployed(bot: Bot): Promise<number> {

@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { configMap } from "./resources.js";
 import { cloneUrlOf, generatedApplication, git, runsShops, shops, shopsResource, type SetOptions } from "./sets.js";
-
-jest.setTimeout(60_000);
 
 const FILES = { files: [{ path: "envs/*.json" }] };
 const ENVS: SetOptions = { path: "{{ .folder }}" };

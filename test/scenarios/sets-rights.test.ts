@@ -1,10 +1,8 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { applicationResource, configMap } from "./resources.js";
 import { cloneUrlOf, generatedApplication, git, names, runsShops, shops, shopsResource } from "./sets.js";
-
-jest.setTimeout(60_000);
 
 const OTHER = "acme/private";
 const SECRETS = { "de/configmap.yaml": configMap("shop-de", { value: "confidential" }) };

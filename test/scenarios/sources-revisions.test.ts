@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { planned } from "./plan-comment.js";
 import { applicationResource, changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const SHA = "0123456789abcdef0123456789abcdef01234567";
 

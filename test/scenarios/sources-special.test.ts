@@ -1,9 +1,7 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const version = (value: string) => [
   { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ext" }, data: { value } },

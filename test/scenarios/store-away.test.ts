@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import { recordingLog, type LogLine } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const WEB = changeOf(["web"]);
 

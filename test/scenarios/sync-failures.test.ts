@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("a sync that does not succeed on %s", (host) => {
   test("failed: the lock and the record are kept, the message and the failing object are shown, a second try works", async () => {

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { applicationResource, asYaml, configMap } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 const CHARTS = "acme/charts";
 const pathOf = (bot: Bot) => bot.argocd.application("web")?.spec.source?.path;

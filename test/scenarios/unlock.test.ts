@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
-
-jest.setTimeout(60_000);
 
 describe.each(HOSTS)("unlock on %s", (host) => {
   test("releases the locks of this PR and of no other; -a restricts it", async () => {

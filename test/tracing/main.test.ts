@@ -4,10 +4,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, expect, jest, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { startReceiver } from "./otlp-receiver.js";
-
-jest.setTimeout(60_000);
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const cleanups: (() => Promise<void>)[] = [];

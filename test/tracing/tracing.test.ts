@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import { startTracing, type Tracing } from "../../src/tracing/start-tracing.js";
 import { recordingLog } from "../recording-log.js";
@@ -6,8 +6,6 @@ import { RedisServer } from "../redis-server.js";
 import { HOSTS, SECRET, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 import { startReceiver, type ReceivedSpan } from "./otlp-receiver.js";
-
-jest.setTimeout(60_000);
 
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
 let tracing: Tracing;

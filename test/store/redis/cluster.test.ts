@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { applicationName, repositoryName, type ApplicationName } from "../../../src/core/brand.js";
 import type { ChangeRequestRef } from "../../../src/core/change-request.js";
 import { StoreUnavailable } from "../../../src/core/errors.js";
@@ -13,8 +13,6 @@ import { recordingLog } from "../../recording-log.js";
 import { HOSTS, startBot } from "../../scenarios/bot.js";
 import { changeOf } from "../../scenarios/resources.js";
 import { startCluster, type RedisClusterServers } from "./cluster-servers.js";
-
-jest.setTimeout(30_000);
 
 const holder: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 };
 const now = new Date("2026-03-02T10:00:00.000Z");

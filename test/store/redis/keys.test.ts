@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, expect, jest, test } from "@jest/globals";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { takesTurn } from "../../../src/queue/turn.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
@@ -8,8 +8,6 @@ import { recordingLog } from "../../recording-log.js";
 import { RedisServer } from "../../redis-server.js";
 import { startBot } from "../../scenarios/bot.js";
 import { changeOf } from "../../scenarios/resources.js";
-
-jest.setTimeout(60_000);
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { applicationName, repositoryName } from "../../../src/core/brand.js";
 import { redisConfigOf, type RedisConfig } from "../../../src/store/redis/redis-config.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
@@ -8,8 +8,6 @@ import { freePort, RedisServer } from "../../redis-server.js";
 import { startBot } from "../../scenarios/bot.js";
 import { changeOf } from "../../scenarios/resources.js";
 import { makeCertificates, type Certificates } from "./certificates.js";
-
-jest.setTimeout(30_000);
 
 const OPERATIONS = new URL("../../../docs/operations.md", import.meta.url);
 const LOSSES = "Redis may lose what it was given: set maxmemory-policy noeviction and appendonly yes";

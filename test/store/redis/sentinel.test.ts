@@ -1,12 +1,10 @@
-import { afterEach, expect, jest, test } from "@jest/globals";
+import { afterEach, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { applicationName, repositoryName } from "../../../src/core/brand.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
 import { startSentinel } from "./sentinel-server.js";
-
-jest.setTimeout(30_000);
 
 const web = applicationName("web");
 const api = applicationName("api");
