@@ -141,10 +141,12 @@ async function obey(
   let progress: ReturnType<typeof progressOf>;
   let live: LiveTeller | undefined;
   let ended: CommandResult | undefined;
+  // Beside the work; the status of its end comes behind it.
+  let announced: Promise<void> | undefined;
   try {
     change = await run.host.getChangeRequest(event.change, run.signal);
     if (asked.by === undefined && plansByItself(change, run.config)) {
-      await showStatus(change, { kind: "planning", host: change.host }, run);
+      announced = showStatus(change, { kind: "planning", host: change.host }, run);
     }
     progress = progressOf(asked, change, began, run);
     live = liveOf(asked, change, began, run);
@@ -159,6 +161,7 @@ async function obey(
         return execute(asked, change, run, tell);
       },
     );
+    await announced;
     if (typeof executed === "string") {
       if (executed === "not-planned") await showDetected(change, run);
       if (executed === "answered-before" && asked.by === undefined) await showStatus(change, ANSWERED_BEFORE, run);
@@ -174,6 +177,7 @@ async function obey(
     await answer(asked, executed, change, run, await progress?.end());
     return outcomeOf(result);
   } catch (error) {
+    await announced;
     const into = await progress?.end();
     // It was deployed: that the answer could not be posted is no failure of the command, and saying so would be wrong.
     if (ended?.kind === "synced" || ended?.kind === "rolled-back" || error instanceof NotResumed) throw error;
