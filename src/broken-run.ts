@@ -1,3 +1,4 @@
+import { hasTold } from "./comments/repost.js";
 import type { ChangeRequest } from "./core/change-request.js";
 import { HeadMoved, LeaseLost, safeMessage, StoreUnavailable } from "./core/errors.js";
 import type { StopReason } from "./core/event-queue.js";
@@ -9,6 +10,30 @@ import type { Asked, Run } from "./run.js";
 
 /** What to answer when a run broke; undefined when nothing is to be said. */
 export async function refusalFor(
+  error: unknown,
+  asked: Asked,
+  change: ChangeRequest | undefined,
+  run: Run,
+): Promise<Refusal | undefined> {
+  const refusal = await refusalOf(error, asked, change, run);
+  return refusal === undefined || (await toldBefore(refusal, change, run)) ? undefined : refusal;
+}
+
+/**
+ * What stands there is the answer: a run that is repeated, or a delivery that comes twice while the store is away, which
+ * knows nothing of the first, does not add that it failed.
+ */
+async function toldBefore({ reason }: Refusal, change: ChangeRequest | undefined, run: Run): Promise<boolean> {
+  if (change === undefined || !(run.ticket.again || reason === "store-unavailable")) return false;
+  try {
+    return await hasTold(run.host, change, run.run);
+  } catch (error) {
+    run.log.warn({ err: error }, "whether the command was answered before could not be looked up");
+    return false;
+  }
+}
+
+async function refusalOf(
   error: unknown,
   asked: Asked,
   change: ChangeRequest | undefined,

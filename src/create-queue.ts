@@ -37,8 +37,10 @@ export async function createQueue({ dependencies, connection, observe, timing }:
     ...(timing && { timing }),
     refuse: (event, ticket) =>
       observe(event, async () => {
-        // A person waits for an answer; the others are made up for by the reconciler.
-        if (event.kind === "commented" || event.kind === "updated") await handleEvent(event, away, ticket);
+        // A person waits for an answer; the others are made up for by the reconciler. While the store is away nobody can
+        // tell whether the delivery came before: what it was answered then stands.
+        const again = { ...ticket, again: true };
+        if (event.kind === "commented" || event.kind === "updated") await handleEvent(event, away, again);
         return "refused";
       }),
   });

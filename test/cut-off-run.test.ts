@@ -377,3 +377,31 @@ test("a plan that is handed back says nothing", async () => {
   expect(await handleEvent(event, world.dependencies(), ticket)).toBe("stopped");
   expect(world.host.commentsOf(number)).toEqual([]);
 });
+
+test.each(["svc plan", "svc sync"])(
+  "`%s` that was answered, and is delivered again while the store is away, is not answered once more",
+  async (body) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    const event = world.comment(number, body);
+    await world.handle(event);
+    const said = world.host.commentsOf(number);
+    world.stores.locks.ping = () => Promise.reject(new StoreUnavailable("the store is away"));
+    await handleEvent(event, world.dependencies(), ticketOf());
+    expect(world.host.commentsOf(number)).toEqual(said);
+  },
+);
+
+test("a plan that was posted is the answer: that the run could not be repeated is not told", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  const event = world.comment(number, "svc plan");
+  const journal = new MemoryJournal();
+  const gone = cutAt({ at: world.host, method: "postComment", when: "after" });
+  void handleEvent(event, world.dependencies(), ticketOf(journal));
+  await gone;
+  world.deployer.listApplications = () => Promise.reject(new Error("Argo CD is away"));
+  await handleEvent(event, world.dependencies(), { ...ticketOf(journal), again: true });
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
+});

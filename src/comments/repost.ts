@@ -30,6 +30,19 @@ export async function wasAnswered(
   });
 }
 
+/** Whether this run has told an end of any kind, a plan included. */
+export async function hasTold(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+  run: string,
+): Promise<boolean> {
+  const own = await host.listOwnComments(change);
+  return own.some(({ body }) => {
+    const marker = readMarker(body);
+    return marker?.run === run && marker.kind !== "progress";
+  });
+}
+
 /**
  * A plan of another head is another plan: people may have answered to it. A progress comment becomes the answer, whatever
  * that is.

@@ -11,6 +11,8 @@ const LAST_WAIT_MS = 1000;
 /** Says that a change request has an event to run. */
 export interface DrainJob {
   readonly change: string;
+  /** The delivery that made it necessary: whoever took it knows that it was accepted. */
+  readonly accepted?: string;
 }
 
 export interface DrainJobsParts {
@@ -20,7 +22,7 @@ export interface DrainJobsParts {
   readonly lockMs: number;
   readonly lookEveryMs: number;
   /** Runs the next event of a change request; never rejects. */
-  readonly work: (change: string) => Promise<void>;
+  readonly work: (job: DrainJob) => Promise<void>;
   readonly log: Log;
 }
 
@@ -41,7 +43,7 @@ export class DrainJobs {
     this.#redis.on("error", (error: unknown) => log.debug({ err: error }, "the queue's connection broke"));
     const common = { connection: this.#redis, prefix: QUEUE_KEY_PREFIX, skipVersionCheck: true };
     this.#queue = new Queue<DrainJob, void>(NAME, { ...common, streams: { events: { maxLen: 100 } } });
-    this.#worker = new Worker<DrainJob, void>(NAME, ({ data }) => work(data.change), {
+    this.#worker = new Worker<DrainJob, void>(NAME, ({ data }) => work(data), {
       ...common,
       concurrency,
       lockDuration: lockMs,
@@ -56,14 +58,17 @@ export class DrainJobs {
   }
 
   /** Adds a job unless it is there; one that cannot be added is added by the next look for change requests without one. */
-  async add(change: string, generation: string, delayMs = 0): Promise<void> {
+  async add(job: DrainJob, generation: string, delayMs = 0): Promise<void> {
+    const { change } = job;
     const jobId = `${createHash("sha256").update(change).digest("hex").slice(0, 32)}-${generation}`;
     try {
-      await this.#queue.add(
-        NAME,
-        { change },
-        { jobId, delay: delayMs, removeOnComplete: true, removeOnFail: true, attempts: 1 },
-      );
+      await this.#queue.add(NAME, job, {
+        jobId,
+        delay: delayMs,
+        removeOnComplete: true,
+        removeOnFail: true,
+        attempts: 1,
+      });
     } catch (error) {
       this.#log.debug({ err: error, change }, "a job could not be added");
     }

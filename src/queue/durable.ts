@@ -1,9 +1,10 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { changeRequestKey } from "../core/change-request.js";
 import { StoreUnavailable } from "../core/errors.js";
 import type { EventQueue, QueueBacklog } from "../core/event-queue.js";
 import type { HostEvent } from "../core/event.js";
-import { DrainJobs } from "./drain-jobs.js";
-import { EventRun } from "./event-run.js";
+import { DrainJobs, type DrainJob } from "./drain-jobs.js";
+import { EventRun, type RunBegun } from "./event-run.js";
 import { createInProcessQueue } from "./in-process.js";
 import { LaneStore, type Attempt, type Pushed, type Taken } from "./lane-store.js";
 import type { QueueConnection } from "./queue-commands.js";
@@ -19,6 +20,10 @@ export interface DurableQueueOptions extends QueueOptions {
 
 /** How long `close` waits for runs that were told to stop, in milliseconds. */
 const LAST_WAIT_MS = 1_000;
+/** Both together under a second. */
+const FIRST_PUSH_MS = 500;
+const SECOND_PUSH_MS = 300;
+const TAKEN_WITHIN_SHARE = 0.9;
 const PUSHED_AGAIN_AFTER_MS = 150;
 const IDLE_LOOK_MS = 20;
 
@@ -52,7 +57,7 @@ class DurableQueue implements EventQueue {
     const { leaseMs, lookEveryMs } = this.#timing;
     this.#lanes = new LaneStore(connection);
     this.#refused = createInProcessQueue({ ...options, run: options.refuse });
-    const work = (change: string) => this.#work(change);
+    const work = (job: DrainJob) => this.#work(job);
     this.#jobs = new DrainJobs({ connection, concurrency, lockMs: leaseMs, lookEveryMs, work, log });
     this.#timer = setInterval(() => void this.#addLostJobs(), lookEveryMs);
     this.#timer.unref();
@@ -73,7 +78,8 @@ class DurableQueue implements EventQueue {
     if (pushed.kind === "known") return false;
     for (const needless of pushed.superseded) log.debug(fieldsOf(needless), "superseded by a newer event");
     const change = changeRequestKey(event.change);
-    if (pushed.generation !== undefined) void this.#jobs.add(change, pushed.generation);
+    if (pushed.generation !== undefined) void this.#jobs.add({ change, accepted: event.delivery }, pushed.generation);
+    else if (event.kind === "commented") void this.#confirm(event);
     // Another replica hears it with the next renewal of its lease.
     if (event.kind === "updated") this.#runs.get(change)?.stop("pushed");
     if (event.kind === "closed") this.#runs.get(change)?.stop("closed");
@@ -111,30 +117,54 @@ class DurableQueue implements EventQueue {
     log.warn(fieldsOf(run.taken.event), "handed back by the shutdown: another replica goes on with it");
     try {
       const left = await run.abandon();
-      if (left.kind === "more") await this.#jobs.add(change, left.generation);
+      if (left.kind === "more") await this.#jobs.add({ change }, left.generation);
     } catch (error) {
       log.warn({ change, err: error }, "could not be handed back: it goes on when the lease has run out");
     }
   }
 
-  /** Undefined when the store is away. A call that was cut off is repeated once, to hear whether it was done. */
+  /** Undefined when the store is away. A call that was cut off, or not answered, is repeated once, to hear whether it was done. */
   async #pushInTime(event: HostEvent): Promise<Pushed | undefined> {
     const began = performance.now();
-    const attempt = () =>
-      this.#lanes.push(event).catch((error: unknown) => {
-        if (error instanceof StoreUnavailable) return undefined;
-        throw error;
-      });
-    const pushed = await attempt();
-    if (pushed !== undefined || performance.now() - began > PUSHED_AGAIN_AFTER_MS) return pushed;
-    await new Promise((resolve) => setTimeout(resolve, PUSHED_AGAIN_AFTER_MS));
-    const again = await attempt();
+    const pushed = await this.#attemptPush(event, FIRST_PUSH_MS);
+    if (pushed !== undefined) return pushed;
+    if (performance.now() - began < PUSHED_AGAIN_AFTER_MS) {
+      await new Promise((resolve) => setTimeout(resolve, PUSHED_AGAIN_AFTER_MS));
+    }
+    const again = await this.#attemptPush(event, SECOND_PUSH_MS);
     // Whichever call it was: Redis has the event.
     return again?.kind === "known" ? { kind: "accepted", generation: undefined, superseded: [] } : again;
   }
 
+  /** Undefined after so many milliseconds; Redis takes nothing of it any more a little before. */
+  async #attemptPush(event: HostEvent, ms: number): Promise<Pushed | undefined> {
+    const timer = new AbortController();
+    const late = delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
+    const pushed = this.#lanes.push(event, ms * TAKEN_WITHIN_SHARE).catch((error: unknown) => {
+      if (error instanceof StoreUnavailable) return undefined;
+      throw error;
+    });
+    try {
+      return await Promise.race([pushed, late]);
+    } finally {
+      timer.abort();
+    }
+  }
+
+  /** Nobody waits for that: a command that is not confirmed is run all the same, a little later. */
+  async #confirm(event: HostEvent): Promise<void> {
+    try {
+      await this.#lanes.confirm(event);
+    } catch (error) {
+      this.#options.log.debug(
+        { ...fieldsOf(event), err: error },
+        "that a command was accepted could not be written down",
+      );
+    }
+  }
+
   /** Runs the next event of a change request, if nobody else does. */
-  async #work(change: string): Promise<void> {
+  async #work({ change, accepted }: DrainJob): Promise<void> {
     const { log } = this.#options;
     try {
       if (this.#closed !== undefined) return;
@@ -148,7 +178,7 @@ class DurableQueue implements EventQueue {
           await this.#leave(change, attempt);
           break;
         case "taken":
-          await this.#run(attempt, takenAt);
+          await this.#run(attempt, { takenAt, confirmed: accepted === attempt.event.delivery });
       }
     } catch (error) {
       log.warn({ change, err: error }, "an event could not be begun, or its end not be written down");
@@ -164,14 +194,14 @@ class DurableQueue implements EventQueue {
     await this.#lanes.leave(change, fence);
   }
 
-  async #run(taken: Taken, takenAt: number): Promise<void> {
+  async #run(taken: Taken, begun: RunBegun): Promise<void> {
     const { change } = taken;
     const parts = { ...this.#options, lanes: this.#lanes, timing: this.#timing };
-    const run = new EventRun(taken, parts, takenAt);
+    const run = new EventRun(taken, parts, begun);
     this.#runs.set(change, run);
     try {
       const followed = await run.work(() => this.#tellChange());
-      if (followed?.kind === "more") await this.#jobs.add(change, followed.generation, followed.delayMs);
+      if (followed?.kind === "more") await this.#jobs.add({ change }, followed.generation, followed.delayMs);
     } finally {
       this.#runs.delete(change);
       this.#tellChange();
@@ -182,7 +212,7 @@ class DurableQueue implements EventQueue {
   async #addLostJobs(): Promise<void> {
     try {
       for (const { change, generation } of await this.#lanes.free(this.#timing.lookEveryMs)) {
-        if (this.#closed === undefined) await this.#jobs.add(change, generation);
+        if (this.#closed === undefined) await this.#jobs.add({ change }, generation);
       }
     } catch (error) {
       this.#options.log.debug({ err: error }, "could not look for events whose job was lost");

@@ -41,6 +41,7 @@ const event = z.discriminatedUnion("kind", [
 
 const record = z.object({ v: z.literal(1), again: z.boolean(), at: z.number(), event });
 
+/** The push script relies on `again` standing before the event. */
 export function eventRecordOf(value: EventRecord): string {
   return JSON.stringify({ v: 1, again: value.again, at: value.at, event: value.event });
 }

@@ -20,6 +20,16 @@ const MOST_STARTS = 10;
 const UNDOUBTED_MS = 2_000;
 const END_AGAIN_AFTER_MS = 250;
 
+const CONFIRMED_LOOK_MS = 100;
+
+/** How a run came about. */
+export interface RunBegun {
+  /** `performance.now()` from before the event was taken. */
+  readonly takenAt: number;
+  /** Whoever took the event heard that it was accepted. */
+  readonly confirmed: boolean;
+}
+
 /** What follows from a run: whether more waits, and after which pause it is to be looked at. */
 export type Followed = Ended & { readonly delayMs: number };
 
@@ -30,11 +40,10 @@ export class EventRun {
   #abandoned = false;
   #over = false;
 
-  /** @param takenAt `performance.now()` from before the event was taken. */
   constructor(
     readonly taken: Taken,
     private readonly parts: EventRunParts,
-    takenAt: number,
+    private readonly begun: RunBegun,
   ) {
     const { timing, lanes, log } = parts;
     this.#lease = new Lease(
@@ -44,11 +53,13 @@ export class EventRun {
         renew: () => lanes.renew(taken.change, taken.fence, timing.leaseMs),
         onStop: (reason) => this.stop(reason),
         onLost: () => {
+          // The end of the run, written down a moment ago, gave the lease back.
+          if (this.#over) return;
           log.warn(fieldsOf(taken.event), "another replica has taken over an event");
           this.stop("handed-back");
         },
       },
-      takenAt,
+      begun.takenAt,
     );
   }
 
@@ -89,9 +100,10 @@ export class EventRun {
       return "failed";
     }
     try {
+      const doubtful = !this.begun.confirmed && event.kind === "commented" && starts === 1 && (await this.#isRefused());
       return await this.parts.run(event, {
         signal: this.#abort.signal,
-        again: again || starts > 1 || ageMs > UNDOUBTED_MS,
+        again: again || starts > 1 || doubtful || ageMs > UNDOUBTED_MS,
         confirm: () => this.#lease.confirm(),
         journal: new RedisJournal(this.parts.connection, event.delivery),
       });
@@ -102,6 +114,23 @@ export class EventRun {
       }
       log.error({ err: error }, "run failed");
       return "failed";
+    }
+  }
+
+  /**
+   * Whether a command may have been answered by a replica that did not hear that it was accepted; resolves when that
+   * answer stands there.
+   */
+  async #isRefused(): Promise<boolean> {
+    const { lanes, timing } = this.parts;
+    const { event, ageMs } = this.taken;
+    const until = performance.now() + timing.undoubtedMs - ageMs;
+    for (;;) {
+      if (await lanes.isConfirmed(event).catch(() => false)) return false;
+      const left = until - performance.now();
+      if (left <= 0) return true;
+      await new Promise((resolve) => setTimeout(resolve, Math.min(left, CONFIRMED_LOOK_MS)));
+      if (isHandedBack(this.#abort.signal)) throw this.#abort.signal.reason;
     }
   }
 

@@ -2,6 +2,7 @@ import { changeRequestKey } from "../core/change-request.js";
 import { StoreUnavailable } from "../core/errors.js";
 import type { QueueBacklog } from "../core/event-queue.js";
 import type { HostEvent } from "../core/event.js";
+import { isJsonObject } from "../core/json.js";
 import { eventRecordOf, readEventRecord, type EventRecord } from "./event-record.js";
 import { withQueueCommands, type QueueConnection } from "./queue-commands.js";
 import { journalKey, laneKeys, LANES_KEY, nameKey } from "./queue-keys.js";
@@ -14,8 +15,6 @@ export const NAMES_KEPT_MS = 4 * DAY_MS;
 const STATE_KEPT_MS = DAY_MS;
 /** Looked at in one go. */
 const MOST_LANES = 1000;
-/** After this time the sender is told that the event was not taken. */
-const ACCEPTED_WITHIN_MS = 1000;
 
 /** `generation` names the job that is to be added; undefined when one is there already. */
 export type Pushed =
@@ -57,21 +56,25 @@ export class LaneStore {
 
   constructor(private readonly connection: QueueConnection) {}
 
-  /** Safe to repeat: an event that the first call accepted is "known" to the second. */
-  async push(event: HostEvent): Promise<Pushed> {
+  /**
+   * Safe to repeat: an event that the first call accepted is "known" to the second. Redis takes nothing when it comes to
+   * it later than after so many milliseconds: the sender is told otherwise by then.
+   */
+  async push(event: HostEvent, withinMs: number): Promise<Pushed> {
     const change = changeRequestKey(event.change);
     const { events, state } = laneKeys(change);
+    const began = performance.now();
     const at = await this.#now();
+    const latest = Math.round(at - (performance.now() - began) + withinMs);
     const keys = [events, state, LANES_KEY, ...idsOf(event).map(nameKey)];
     const stop = event.kind === "closed" ? "closed" : event.kind === "updated" ? "pushed" : "";
     const args = [
       eventRecordOf({ event, again: false, at }),
-      eventRecordOf({ event, again: true, at }),
       change,
       stop,
       nameValue("accepted"),
       NAMES_KEPT_MS,
-      at + ACCEPTED_WITHIN_MS,
+      latest,
     ];
     const [outcome, now, generation, ...dropped] = await this.connection.run((redis) =>
       withQueueCommands(redis).queuePush(keys.length, ...keys, ...args),
@@ -81,6 +84,16 @@ export class LaneStore {
     if (outcome === "late") throw new StoreUnavailable("the store answered too late");
     const superseded = dropped.map((text) => readEventRecord(text)?.event).filter((one) => one !== undefined);
     return { kind: "accepted", generation: generation === "" ? undefined : generation, superseded };
+  }
+
+  /** Writes down that the replica that took an event knows that it was accepted. */
+  async confirm({ delivery }: HostEvent): Promise<void> {
+    const states = [nameValue("accepted"), nameValue("confirmed")];
+    await this.connection.run((redis) => withQueueCommands(redis).queueConfirm(1, nameKey(delivery), ...states));
+  }
+
+  async isConfirmed({ delivery }: HostEvent): Promise<boolean> {
+    return stateOfName(await this.connection.run((redis) => redis.get(nameKey(delivery)))) === "confirmed";
   }
 
   /** Begins the next event of a change request. */
@@ -186,4 +199,14 @@ export class LaneStore {
 
 function nameValue(state: string): string {
   return JSON.stringify({ v: 1, state });
+}
+
+/** Whichever version wrote it; undefined for what is none of ours. */
+function stateOfName(text: string | null): unknown {
+  try {
+    const value: unknown = JSON.parse(text ?? "");
+    return isJsonObject(value) ? value.state : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -6,13 +6,12 @@
  * KEYS[2]  hash of the change request: fence, generation, scheduled, running, starts, stop
  * KEYS[3]  sorted set of change requests with work, by the time since when
  * KEYS[4…] the event's names, one key each
- * ARGV[1]  the event's record
- * ARGV[2]  its record for the case that the delivery failed before
- * ARGV[3]  the change request
- * ARGV[4]  why a running event is asked to stop by this one; empty: it is not, and nothing becomes needless
- * ARGV[5]  value of a name that was accepted
- * ARGV[6]  how long names are kept, in milliseconds
- * ARGV[7]  the latest time to accept it, in milliseconds of Redis's clock: after it the sender was told otherwise
+ * ARGV[1]  the event's record, which says `"again":false` before all else that could say so
+ * ARGV[2]  the change request
+ * ARGV[3]  why a running event is asked to stop by this one; empty: it is not, and nothing becomes needless
+ * ARGV[4]  value of a name that was accepted
+ * ARGV[5]  how long names are kept, in milliseconds
+ * ARGV[6]  the latest time to accept it, in milliseconds of Redis's clock: after it the sender was told otherwise
  *
  * Output: { outcome, now, generation, records taken out … }
  *   "accepted"  with a generation: a job is to be added for it
@@ -30,14 +29,14 @@ for i = 4, #KEYS do
     if not readable or type(value) ~= "table" or value.v ~= 1 or value.state ~= "failed" then
       return { "known", tostring(now), "" }
     end
-    record = ARGV[2]
+    record = string.gsub(ARGV[1], '"again":false', '"again":true', 1)
   end
 end
-if now > tonumber(ARGV[7]) then return { "late", tostring(now), "" } end
-for i = 4, #KEYS do redis.call("SET", KEYS[i], ARGV[5], "PX", ARGV[6]) end
+if now > tonumber(ARGV[6]) then return { "late", tostring(now), "" } end
+for i = 4, #KEYS do redis.call("SET", KEYS[i], ARGV[4], "PX", ARGV[5]) end
 
 local answer = { "accepted", tostring(now), "" }
-if ARGV[4] ~= "" then
+if ARGV[3] ~= "" then
   local running = redis.call("HEXISTS", KEYS[2], "running") == 1
   for i, waiting in ipairs(redis.call("LRANGE", KEYS[1], 0, -1)) do
     local readable, value = pcall(cjson.decode, waiting)
@@ -47,14 +46,14 @@ if ARGV[4] ~= "" then
       answer[#answer + 1] = waiting
     end
   end
-  if running then redis.call("HSETNX", KEYS[2], "stop", ARGV[4]) end
+  if running then redis.call("HSETNX", KEYS[2], "stop", ARGV[3]) end
 end
 redis.call("RPUSH", KEYS[1], record)
 redis.call("PERSIST", KEYS[2])
 if redis.call("HEXISTS", KEYS[2], "scheduled") == 0 then
   answer[3] = tostring(redis.call("HINCRBY", KEYS[2], "generation", 1))
   redis.call("HSET", KEYS[2], "scheduled", answer[3])
-  redis.call("ZADD", KEYS[3], now, ARGV[3])
+  redis.call("ZADD", KEYS[3], now, ARGV[2])
 end
 return answer
 `;

@@ -1,4 +1,5 @@
 import type { Cluster, Redis, Result } from "ioredis";
+import { CONFIRM_SCRIPT } from "./confirm-script.js";
 import { END_SCRIPT } from "./end-script.js";
 import { PUSH_SCRIPT } from "./push-script.js";
 import { RENEW_SCRIPT } from "./renew-script.js";
@@ -9,6 +10,7 @@ type Arguments = (string | number)[];
 declare module "ioredis" {
   interface RedisCommander<Context> {
     queuePush(keys: number, ...args: Arguments): Result<string[], Context>;
+    queueConfirm(keys: number, ...args: Arguments): Result<null, Context>;
     queueTake(keys: number, ...args: Arguments): Result<string[], Context>;
     queueRenew(keys: number, ...args: Arguments): Result<string[], Context>;
     queueEnd(keys: number, ...args: Arguments): Result<string[], Context>;
@@ -25,6 +27,7 @@ export function withQueueCommands(redis: QueueRedis): QueueRedis {
   if (prepared.has(redis)) return redis;
   prepared.add(redis);
   redis.defineCommand("queuePush", { lua: PUSH_SCRIPT });
+  redis.defineCommand("queueConfirm", { lua: CONFIRM_SCRIPT });
   redis.defineCommand("queueTake", { lua: TAKE_SCRIPT });
   redis.defineCommand("queueRenew", { lua: RENEW_SCRIPT });
   redis.defineCommand("queueEnd", { lua: END_SCRIPT });

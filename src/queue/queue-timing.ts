@@ -7,6 +7,11 @@ export interface QueueTiming {
   readonly lookEveryMs: number;
   /** Pauses before a run that failed is tried again; after the last one it stays failed. */
   readonly retryAfterMs: readonly number[];
+  /**
+   * After this time whoever took a command without hearing that it was accepted has answered that it is not run: within
+   * a second it is decided, the rest is for the answer.
+   */
+  readonly undoubtedMs: number;
 }
 
 /** A killed replica's work goes on after the lease and two looks at most: within 20 seconds. */
@@ -15,4 +20,5 @@ export const QUEUE_TIMING: QueueTiming = {
   heartbeatMs: 1_000,
   lookEveryMs: 5_000,
   retryAfterMs: [2_000, 10_000, 30_000],
+  undoubtedMs: 5_000,
 };

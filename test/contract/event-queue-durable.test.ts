@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/global
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { changeRequestKey } from "../../src/core/change-request.js";
+import { StoreUnavailable } from "../../src/core/errors.js";
 import type { EventQueue, RunEnd } from "../../src/core/event-queue.js";
 import type { HostEvent } from "../../src/core/event.js";
 import { Stopped } from "../../src/core/stop.js";
@@ -20,7 +21,7 @@ import { aborted, closed, commented, Runs, settled, updated } from "./event-queu
 jest.setTimeout(20_000);
 
 const CHILD = join(fileURLToPath(new URL("../queue", import.meta.url)), "queue-process.ts");
-const TIMING = { leaseMs: 1_000, heartbeatMs: 50, lookEveryMs: 100, retryAfterMs: [] };
+const TIMING = { leaseMs: 1_000, heartbeatMs: 50, lookEveryMs: 100, retryAfterMs: [], undoubtedMs: 300 };
 
 let server: RedisServer;
 let raw: Redis;
@@ -56,11 +57,13 @@ async function endReplica(queue: EventQueue, connection: RedisConnection, clock:
 
 interface ReplicaOptions extends Partial<Pick<DurableQueueOptions, "refuse" | "concurrency" | "timing">> {
   readonly address?: string;
+  /** What stands between the queue and its connection. */
+  readonly around?: (connection: RedisConnection) => DurableQueueOptions["connection"];
 }
 
 /** A replica of the service, as far as the queue goes. */
 function startReplica(run: DurableQueueOptions["run"], options: ReplicaOptions = {}) {
-  const { address = server.address, timing = {}, ...more } = options;
+  const { address = server.address, timing = {}, around, ...more } = options;
   const [clock, log] = [new ManualClock(), recordingLog()];
   const connection = new RedisConnection({ address, db: 0, tls: false }, recordingLog());
   const refuse = () => Promise.resolve("refused" as const);
@@ -70,7 +73,7 @@ function startReplica(run: DurableQueueOptions["run"], options: ReplicaOptions =
     refuse,
     log,
     clock,
-    connection,
+    connection: around === undefined ? connection : around(connection),
     timing: { ...TIMING, ...timing },
     ...more,
   });
@@ -344,4 +347,60 @@ test("two replicas never run one change request at once, and lose nothing", asyn
     ),
     { numRuns: 12 },
   );
+});
+
+test("a lease that is renewed at the moment when its run ends tells nothing of another replica", async () => {
+  const { queue, lines } = startReplica(() => Promise.resolve("done"), { timing: { heartbeatMs: 1 } });
+  for (let number = 1; number <= 40; number += 1) await queue.push(commented(number));
+  await queue.idle();
+  expect(lines.map(({ text }) => text)).not.toContain("another replica has taken over an event");
+});
+
+test("a command of which the replica that took it did not hear that it was accepted is run late, and told so", async () => {
+  const runs = new Runs();
+  const first = startReplica(runs.run);
+  await first.queue.push(commented(1));
+  await runs.begun(1);
+  const refused: HostEvent[] = [];
+  const cut = { off: false };
+  const other = startReplica(runs.run, {
+    concurrency: 1,
+    refuse: async (event) => {
+      refused.push(event);
+      return "refused";
+    },
+    around: (connection) => ({
+      patient: () => connection.patient(),
+      async run(commands) {
+        const answer = await connection.run(commands);
+        if (cut.off) throw new StoreUnavailable("the answer was lost");
+        return answer;
+      },
+    }),
+  });
+  await other.queue.backlog();
+  const doubtful = commented(1);
+  cut.off = true;
+  await other.queue.push(doubtful);
+  cut.off = false;
+  expect(refused).toEqual([doubtful]);
+  await runs.end(0);
+  await runs.begun(2);
+  expect(runs.started[1]).toEqual(doubtful);
+  expect(runs.tickets[1]?.again).toBe(true);
+  await runs.end(1);
+  await first.queue.idle();
+});
+
+test("a command that waited behind another one is run at once, and told of no earlier attempt", async () => {
+  const runs = new Runs();
+  const [first, other] = [startReplica(runs.run), startReplica(runs.run)];
+  await first.queue.push(commented(1));
+  await runs.begun(1);
+  await other.queue.push(commented(1));
+  await runs.end(0);
+  await runs.begun(2);
+  expect(runs.tickets[1]?.again).toBe(false);
+  await runs.end(1);
+  await first.queue.idle();
 });

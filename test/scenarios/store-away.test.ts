@@ -97,6 +97,24 @@ describe.each(HOSTS)("the store on %s", (host) => {
     },
   );
 
+  test("what was answered stands when its deliveries come again while the store is away", async () => {
+    const bot = await startOnRedis(host);
+    const one = await bot.open(WEB);
+    await bot.close(one);
+    await bot.comment(one, "svc sync");
+    const said = bot.answers(one);
+    expect(said.at(-1)).toContain("closed");
+    await redis.kill();
+    try {
+      for (const { id } of [...bot.forge.deliveries]) await bot.forge.redeliver(id);
+      await bot.idle();
+      expect(bot.answers(one)).toEqual(said);
+    } finally {
+      await redis.restart();
+    }
+    await untilReady(bot);
+  });
+
   test("a running sync that loses the store is followed to its end; its lock and record are brought up to date by retry", async () => {
     const bot = await startOnRedis(host, {}, ({ text }) => {
       if (text === "Redis cannot be used") redis.thaw();
