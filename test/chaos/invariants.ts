@@ -1,11 +1,11 @@
-import type { Forge, SeenChangeRequest } from "../../sandbox/forge.js";
+import type { Forge, SeenChangeRequest, SeenComment } from "../../sandbox/forge.js";
 import type { SandboxWorld } from "../../sandbox/world.js";
 import { readMarker } from "../../src/comments/marker.js";
 import { HOST_IDS, type HostId } from "../../src/names.js";
 import { runIdOf } from "../../src/run.js";
 import type { Passed } from "./entrance.js";
-import { placeKey, REPOSITORY, type Observer, type SeenSync } from "./observer.js";
-import type { Asked } from "./story.js";
+import { placeKey, REPOSITORY, type Observer, type Place, type SeenSync } from "./observer.js";
+import type { Asked, Opened } from "./story.js";
 import type { Trouble } from "./trouble.js";
 
 /** Everything that a round left behind. */
@@ -13,9 +13,11 @@ export interface Aftermath {
   readonly world: SandboxWorld;
   readonly passed: readonly Passed[];
   readonly asked: readonly Asked[];
-  readonly opened: readonly { readonly host: HostId; readonly number: number }[];
+  readonly opened: readonly Opened[];
   readonly observer: Observer;
   readonly trouble: Trouble;
+  /** Whether a replica said that Redis did not answer it in time when this delivery came. */
+  readonly isRefused: (delivery: string) => boolean;
 }
 
 /** What must not be, in words; empty after a good round. */
@@ -25,6 +27,8 @@ export async function violations(after: Aftermath): Promise<string[]> {
     ...after.opened.flatMap((place) => doubleComments(seenOf(after.world, place), placeKey(place))),
     ...after.opened.flatMap((place) => missingPlan(place, after)),
     ...wrongSyncs(after.observer.syncs),
+    ...after.observer.takenWhileRunning,
+    ...after.opened.flatMap((place) => wrongMerge(place, after)),
     ...(await leftBehind(after)),
     ...HOST_IDS.flatMap((host) => forgeOf(after.world, host).violations),
     ...after.world.argocd.violations,
@@ -45,33 +49,49 @@ export async function leftBehind({ world, opened, observer }: Aftermath): Promis
   ];
 }
 
+/** Locks of change requests whose end was accepted while Redis was there: its event releases them, nothing later. */
+export async function keptAfterClosing(after: Aftermath): Promise<string[]> {
+  const { world, opened, observer, passed } = after;
+  const locks = await observer.locks();
+  return [...locks].flatMap(([name, holder]) => {
+    const place = opened.find((one) => placeKey(one) === holder);
+    if (place === undefined || seenOf(world, place).state === "open") return [];
+    const closing = passed.findLast(
+      ({ host, payload, status }) =>
+        host === place.host && status === 200 && isClosing(payload) && numberOf(payload) === place.number,
+    );
+    if (closing === undefined || !isAccepted(closing, after)) return [];
+    return [`${name} was still locked by ${holder} after its closing ${closing.delivery}`];
+  });
+}
+
+/** Redis was there when the event came, for the replica that took it. */
+function isAccepted({ delivery, from, until }: Passed, { trouble, isRefused }: Aftermath): boolean {
+  return !trouble.during(from, until) && !isRefused(delivery);
+}
+
 function forgeOf(world: SandboxWorld, host: HostId): Forge {
   const forge = host === "hosta" ? world.github : world.gitlab;
   if (forge === undefined) throw new Error(`there is no ${host}`);
   return forge;
 }
 
-function seenOf(
-  world: SandboxWorld,
-  { host, number }: { readonly host: HostId; readonly number: number },
-): SeenChangeRequest {
+function seenOf(world: SandboxWorld, { host, number }: Place): SeenChangeRequest {
   return forgeOf(world, host).changeRequest(REPOSITORY, number);
 }
 
 /** Every command has one answer; a plan that something newer made needless is answered by what replaced it. */
-function wrongAnswers(asked: Asked, { world, passed, trouble, asked: all }: Aftermath): string[] {
+function wrongAnswers(asked: Asked, after: Aftermath): string[] {
+  const { world, passed } = after;
   const event = passed.find(
     (one) => one.host === asked.host && commentOf(one.payload) === asked.commentId && one.status === 200,
   );
   if (event === undefined) return [];
   const run = runIdOf(event.delivery);
   const seen = seenOf(world, asked);
-  const answers = seen.comments.filter(({ body }) => {
-    const marker = readMarker(body);
-    return marker?.run === run && marker.kind !== "progress" && marker.kind !== "merge" && (marker.part ?? 1) === 1;
-  });
-  const certain = !trouble.during(event.from, event.until);
-  const replaceable = asked.command === "svc plan" && isReplaced(event, passed, all);
+  const answers = finalsOf(run, seen);
+  const certain = isAccepted(event, after);
+  const replaceable = asked.command === "svc plan" && isReplaced(event, passed);
   const least = certain && !replaceable ? 1 : 0;
   if (answers.length >= least && answers.length <= 1) return [];
   const first = answers.map(({ body }) => body.split("\n").slice(0, 3).join(" | ")).join(" || ");
@@ -80,23 +100,35 @@ function wrongAnswers(asked: Asked, { world, passed, trouble, asked: all }: Afte
   ];
 }
 
-/** Whether something came after it that a plan gives way to. */
-function isReplaced(event: Passed, passed: readonly Passed[], asked: readonly Asked[]): boolean {
+/** The answers of a run, without plans that the same run made anew for a newer head. */
+function finalsOf(run: string, { comments }: SeenChangeRequest): readonly SeenComment[] {
+  const answers = comments.filter(({ body }) => {
+    const marker = readMarker(body);
+    return marker?.run === run && !["progress", "merge"].includes(marker.kind) && (marker.part ?? 1) === 1;
+  });
+  const isPlan = ({ body }: SeenComment): boolean => readMarker(body)?.kind === "plan";
+  const heads = new Set(answers.filter(isPlan).map(({ body }) => readMarker(body)?.head));
+  const last = answers.findLast(isPlan);
+  const distinct = heads.size === answers.filter(isPlan).length;
+  return distinct ? answers.filter((one) => !isPlan(one) || one === last) : answers;
+}
+
+/** Whether a push came after it, which a plan gives way to. */
+function isReplaced(event: Passed, passed: readonly Passed[]): boolean {
   const number = numberOf(event.payload);
-  const comments = new Set(asked.map(({ commentId }) => commentId));
   return passed.some((later) => {
     if (later.host !== event.host || numberOf(later.payload) !== number || later.from < event.from) return false;
-    return commentOf(later.payload) === undefined && later.delivery !== event.delivery && !comments.has(later.delivery);
+    return headOf(later.payload) !== undefined;
   });
 }
 
-/** No run posts the same part of the same kind twice. */
+/** No run posts the same part of the same kind twice; a plan that is begun anew after a push is another one. */
 function doubleComments(seen: SeenChangeRequest, name: string): string[] {
   const counts = new Map<string, number>();
   for (const { body } of seen.comments) {
     const marker = readMarker(body);
     if (marker?.run === undefined || marker.kind === "progress") continue;
-    const key = `${marker.kind} part ${marker.part ?? 1} of run ${marker.run}`;
+    const key = `${marker.kind} part ${marker.part ?? 1} of run ${marker.run} for ${marker.head ?? "no head"}`;
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   return [...counts]
@@ -105,13 +137,13 @@ function doubleComments(seen: SeenChangeRequest, name: string): string[] {
 }
 
 /** The head of an open change request has a plan, if its push was accepted while Redis was there. */
-function missingPlan(place: { readonly host: HostId; readonly number: number }, after: Aftermath): string[] {
+function missingPlan(place: Place, after: Aftermath): string[] {
   const seen = seenOf(after.world, place);
   if (seen.state !== "open") return [];
   const push = after.passed.findLast(
     ({ host, payload, status }) => host === place.host && status === 200 && headOf(payload) === seen.headRevision,
   );
-  if (push === undefined || after.trouble.during(push.from, push.until)) return [];
+  if (push === undefined || !isAccepted(push, after)) return [];
   const planned = seen.comments.some(({ body }) => {
     const marker = readMarker(body);
     return marker?.head === seen.headRevision && ["plan", "no-applications", "refused", "result"].includes(marker.kind);
@@ -136,6 +168,27 @@ function wrongSyncs(syncs: readonly SeenSync[]): string[] {
     if (others.length > 0) wrong.push(`${name} came after ${others.join(", ")}`);
   }
   return wrong;
+}
+
+/** What the service merged was approved, and each application that it affects was synced at its last commit. */
+function wrongMerge(place: Opened, { world, observer }: Aftermath): string[] {
+  const seen = seenOf(world, place);
+  const change = placeKey(place);
+  if (seen.state !== "merged" || seen.mergedBy === "bo") return [];
+  const head = seen.headRevision;
+  const merge = observer.merges.findLast((one) => one.change === change && one.head === head);
+  if (merge === undefined) return [`${change} was merged at ${head}, which nobody asked for`];
+  const synced = new Set(
+    observer.syncs
+      .filter((one) => one.change === change && one.revision === head)
+      .map(({ application }) => application),
+  );
+  return [
+    ...(merge.approved ? [] : [`${change} was merged at ${head} without an approval`]),
+    ...[...place.affected]
+      .filter((name) => !synced.has(name))
+      .map((name) => `${change} was merged at ${head}, and ${name} was never synced at it`),
+  ];
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -170,4 +223,9 @@ function headOf(payload: unknown): unknown {
   const pushed =
     action === "open" || (action === "update" && member(payload, "object_attributes", "oldrev") !== undefined);
   return pushed ? member(payload, "object_attributes", "last_commit", "id") : undefined;
+}
+
+function isClosing(payload: unknown): boolean {
+  const action = member(payload, "action") ?? member(payload, "object_attributes", "action");
+  return action === "closed" || action === "close" || action === "merge";
 }

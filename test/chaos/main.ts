@@ -1,49 +1,81 @@
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { makeNextBuild } from "./next-build.js";
-import { playRound } from "./round.js";
+import { playRound, type RoundResult } from "./round.js";
 import { KEPT_SEEDS } from "./seeds.js";
+import { SpareProcesses } from "./spare-processes.js";
 
-const BUILD = fileURLToPath(new URL("../../dist", import.meta.url));
-const NEXT_BUILD = fileURLToPath(new URL("../../dist-next", import.meta.url));
 /** In every such round the replicas are replaced by the next version instead of being disturbed. */
 const ROLL_EVERY = 4;
 /** A round uses a few numbers from its seed on. */
 const SEED_STEP = 10;
 
-const { values } = parseArgs({ options: { rounds: { type: "string", default: "200" }, seed: { type: "string" } } });
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "200" },
+    seed: { type: "string" },
+    /** How many rounds are played at a time: they mostly wait. */
+    parallel: { type: "string", default: "1" },
+    /** Folder of the built service. */
+    build: { type: "string", default: fileURLToPath(new URL("../../dist", import.meta.url)) },
+  },
+});
+const { build } = values;
+const nextBuild = `${build}-next`;
 const rounds = Number(values.rounds);
-const first = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
+// The second of the random rounds is a rolling update.
+const random = SEED_STEP * (ROLL_EVERY * Math.floor(Math.random() * 100_000) + ROLL_EVERY - 2);
+const first = values.seed === undefined ? random : Number(values.seed);
 // Seeds that failed once come first; a seed that is asked for comes alone.
 const seeds = [
   ...(values.seed === undefined ? KEPT_SEEDS : []),
   ...Array.from({ length: rounds }, (_, index) => first + SEED_STEP * index),
 ];
-await makeNextBuild(BUILD, NEXT_BUILD);
+await makeNextBuild(build, nextBuild);
 print(`${seeds.length} rounds, the first random one with --seed ${first}`);
+const spares = new SpareProcesses(Number(values.parallel));
+const waiting = [...seeds];
+let done = 0;
 let failed = 0;
-for (const [index, seed] of seeds.entries()) {
+await Promise.all(Array.from({ length: Number(values.parallel) }, playAll));
+await spares.stop();
+print(`${done - failed} rounds passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+async function playAll(): Promise<void> {
+  for (let seed = waiting.shift(); seed !== undefined; seed = waiting.shift()) await playOne(seed);
+}
+
+async function playOne(seed: number): Promise<void> {
   const rolls = Math.floor(seed / SEED_STEP) % ROLL_EVERY === ROLL_EVERY - 1;
   const began = Date.now();
-  const { violations, notes, folder, counts } = await playRound({
-    seed,
-    build: BUILD,
-    ...(rolls ? { nextBuild: NEXT_BUILD } : {}),
-  });
-  const seconds = ((Date.now() - began) / 1000).toFixed(1);
-  const what = `${counts.commands} commands, ${counts.syncs} syncs, ${counts.merged} merged`;
-  const kind = rolls ? "rolling update" : "storm";
-  print(
-    `${violations.length === 0 ? "ok" : "FAILED"} ${index + 1}/${seeds.length} seed ${seed} (${kind}, ${seconds} s): ${what}`,
-  );
-  if (violations.length === 0) continue;
-  failed += 1;
-  print(
-    [...notes, ...violations.map((one) => `VIOLATION ${one}`), `logs: ${folder}`].map((line) => `  ${line}`).join("\n"),
-  );
+  const seconds = (): string => ((Date.now() - began) / 1000).toFixed(1);
+  try {
+    const result = await playRound({ seed, build, spares, ...(rolls ? { nextBuild } : {}) });
+    done += 1;
+    const passes = result.violations.length === 0;
+    if (!passes) failed += 1;
+    print(
+      `${passes ? "ok" : "FAILED"} ${done}/${seeds.length} seed ${seed} (${summaryOf(result, rolls)}; ${seconds()} s)`,
+    );
+    if (!passes) print(detailsOf(result));
+  } catch (error) {
+    done += 1;
+    failed += 1;
+    print(`FAILED ${done}/${seeds.length} seed ${seed} (${seconds()} s): the round itself broke: ${String(error)}`);
+  }
 }
-print(`${seeds.length - failed} rounds passed, ${failed} failed`);
-process.exitCode = failed === 0 ? 0 : 1;
+
+function summaryOf({ counts }: RoundResult, rolls: boolean): string {
+  const { commands, syncs, merged, refused, kills, cuts, restarts } = counts;
+  const weather = rolls ? "rolling update" : `storm: ${kills} kills, ${cuts} cuts, ${restarts} restarts of Redis`;
+  return `${weather}; ${commands} commands, ${syncs} syncs, ${merged} merged, ${refused} events refused`;
+}
+
+function detailsOf({ notes, violations, folder }: RoundResult): string {
+  const lines = [...notes, ...violations.map((one) => `VIOLATION ${one}`), `logs: ${folder}`];
+  return lines.map((line) => `  ${line}`).join("\n");
+}
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`);

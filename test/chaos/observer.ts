@@ -40,9 +40,19 @@ export interface SeenSync {
   readonly between: readonly string[];
 }
 
+/** A merge that the service asked for. */
+export interface SeenMerge {
+  readonly change: string;
+  readonly head: string;
+  readonly approved: boolean;
+}
+
 /** Looks at everything that reaches the outside world, in the order in which it does. */
 export class Observer {
   readonly syncs: SeenSync[] = [];
+  readonly merges: SeenMerge[] = [];
+  /** Locks that were not the syncing change request's while its operation ran, in words. */
+  readonly takenWhileRunning = new Set<string>();
   /** Heads that were approved, by change request and commit. */
   readonly #approved = new Set<string>();
   readonly #reads = new Map<string, Read>();
@@ -51,7 +61,11 @@ export class Observer {
   readonly #redis: Redis;
   #clock = 0;
 
-  constructor({ github, gitlab, argocd }: SandboxWorld, redisPort: number) {
+  constructor(
+    private readonly world: SandboxWorld,
+    redisPort: number,
+  ) {
+    const { github, gitlab, argocd } = world;
     this.#redis = new Redis({
       host: "127.0.0.1",
       port: redisPort,
@@ -102,12 +116,26 @@ export class Observer {
         kind: "meanwhile",
         act: (path) => {
           const place = { host, number: Number(path.split("/").at(-1)) };
-          const head = forge.changeRequest(REPOSITORY, place.number).headRevision;
-          const approved = this.isApproved(place, head);
-          this.#reads.set(placeKey(place), { at: this.#tick(), head, approved });
+          this.#reads.set(placeKey(place), { at: this.#tick(), ...this.#present(forge, place) });
         },
       },
     });
+    forge?.faults.add({
+      method: "PUT",
+      path: /\/(?:pulls|merge_requests)\/\d+\/merge$/,
+      fault: {
+        kind: "meanwhile",
+        act: (path) => {
+          const place = { host, number: Number(path.split("/").at(-2)) };
+          this.merges.push({ change: placeKey(place), ...this.#present(forge, place) });
+        },
+      },
+    });
+  }
+
+  #present(forge: Forge, place: Place): { readonly head: string; readonly approved: boolean } {
+    const head = forge.changeRequest(REPOSITORY, place.number).headRevision;
+    return { head, approved: this.isApproved(place, head) };
   }
 
   async #noteHolder(application: string): Promise<void> {
@@ -118,7 +146,9 @@ export class Observer {
   #noteExchange({ method, path, requestBody, status }: Exchange): void {
     const at = this.#tick();
     const application = /^\/api\/v1\/applications\/([^/]+)/.exec(path)?.[1];
-    if (application === undefined || method === "GET") return;
+    if (application === undefined) return;
+    void this.#lookAtLock(application);
+    if (method === "GET") return;
     if (!path.endsWith("/sync")) {
       this.#writes.push({ at, application, call: `${method} ${path}` });
       return;
@@ -143,6 +173,27 @@ export class Observer {
         .filter((write) => write.application === application && write.at > (read?.at ?? 0))
         .map(({ call }) => call),
     });
+  }
+
+  /** The operation that runs before and after the look at the lock ran during it. */
+  async #lookAtLock(application: string): Promise<void> {
+    const before = this.#running(application);
+    if (before === undefined) return;
+    const record = await this.#redis.get(LOCK_KEY_PREFIX + application).catch(() => "unknown" as const);
+    if (record === "unknown" || this.#running(application)?.run !== before.run) return;
+    const holder = holderOf(record) ?? "nobody";
+    if (holder === before.change) return;
+    this.takenWhileRunning.add(
+      `${application} was locked by ${holder} while ${before.change} (${before.run}) synced it`,
+    );
+  }
+
+  #running(application: string): { readonly run: string; readonly change: string } | undefined {
+    const state = this.world.argocd.application(application)?.status.operationState;
+    if (state?.phase !== "Running") return undefined;
+    const infos = state.operation.info ?? [];
+    const info = (wanted: string): string => infos.find(({ name }) => name === wanted)?.value ?? "";
+    return { run: info(SYNC_INFO_RUN), change: info(SYNC_INFO_CHANGE_REQUEST) };
   }
 
   #tick(): number {

@@ -1,26 +1,41 @@
 // Starts the built service as `svc -c FILE` does, but with shorter waits: a round shall not last as long as a real take-over.
+// It loads the build first and then waits for a line that tells it what to start, so that a spare one starts at once.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
-const [dist = "", file = "", timing = "{}"] = process.argv.slice(2);
+const [dist = ""] = process.argv.slice(2);
 const built = (name) => import(pathToFileURL(join(dist, name)).href);
 const [{ loadServerConfig }, { createLogger }, { startService }] = await Promise.all([
   built("config/server.js"),
   built("log.js"),
   built("service.js"),
+  built("queue/durable.js"),
+  built("store/redis/redis-stores.js"),
 ]);
-const loaded = loadServerConfig([{ name: file, text: readFileSync(file, "utf8") }], {});
-if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
-const log = createLogger(loaded.config.server.logLevel, { terminal: false });
-const service = await startService(loaded.config, log, { queueTiming: JSON.parse(timing) });
-log.info({ url: service.url }, "listening");
-process.on("SIGTERM", () => {
-  void service.close().then(
-    () => process.exit(0),
-    (error) => {
-      log.error({ err: error }, "stopping failed");
-      process.exit(1);
-    },
-  );
-});
+const lines = createInterface({ input: process.stdin });
+// Nobody is left who could stop it.
+lines.once("close", () => process.exit(1));
+lines.once("line", (line) => void run(JSON.parse(line)));
+
+async function run({ file, timing }) {
+  const loaded = loadServerConfig([{ name: file, text: readFileSync(file, "utf8") }], {});
+  if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
+  const log = createLogger(loaded.config.server.logLevel, { terminal: false });
+  const service = await startService(loaded.config, log, { queueTiming: timing });
+  log.info({ url: service.url }, "listening");
+  // What it does by itself every few minutes, now.
+  lines.on("line", () => {
+    Promise.all([service.reconcile(), service.sweep()]).catch((error) => log.warn({ err: error }, "cleaning up failed"));
+  });
+  process.on("SIGTERM", () => {
+    service.close().then(
+      () => process.exit(0),
+      (error) => {
+        log.error({ err: error }, "stopping failed");
+        process.exit(1);
+      },
+    );
+  });
+}

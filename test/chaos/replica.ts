@@ -1,15 +1,23 @@
-import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { appendFile, writeFile } from "node:fs/promises";
+import { createWriteStream, type WriteStream } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { stringify } from "yaml";
+import type { Spare, SpareProcesses } from "./spare-processes.js";
 import { TcpProxy } from "./tcp-proxy.js";
 
-const PROGRAM = fileURLToPath(new URL("replica-program.js", import.meta.url));
 /** Waits of the queue, in milliseconds; the ratio to each other is that of the real ones. */
-const TIMING = { leaseMs: 2_000, heartbeatMs: 200, lookEveryMs: 500, retryAfterMs: [300, 1_000, 2_000] };
-const STARTS_WITHIN_MS = 30_000;
+const TIMING = {
+  leaseMs: 2_000,
+  heartbeatMs: 200,
+  lookEveryMs: 500,
+  retryAfterMs: [300, 1_000, 2_000],
+  undoubtedMs: 4_000,
+};
+const STARTS_WITHIN_MS = 60_000;
+/** The log message of a refused event. */
+const REFUSED = "the store was away when an event came";
+const LISTENING = "listening";
 
 /** Ports of the outside world. */
 export interface Peers {
@@ -21,25 +29,30 @@ export interface Peers {
 
 export type Lines = Readonly<Record<keyof Peers, TcpProxy>>;
 
+export interface ReplicaParts {
+  /** Where its configuration and its log are written. */
+  readonly folder: string;
+  readonly spares: SpareProcesses;
+  /** Makes the configuration from the ports that this replica shall use. */
+  readonly sections: (ports: Peers) => object;
+}
+
 /** One process of the built service, with a line of its own to each peer. */
 export class Replica {
-  #process: ChildProcess | undefined;
+  #process: Spare | undefined;
   #url: string | undefined;
+  #unfinishedLine = "";
+  readonly #refused = new Set<string>();
 
   private constructor(
     readonly name: string,
     readonly lines: Lines,
-    private readonly folder: string,
     private readonly file: string,
+    private readonly log: WriteStream,
+    private readonly spares: SpareProcesses,
   ) {}
 
-  /** `sections` makes the configuration from the ports that this replica shall use. */
-  static async create(
-    name: string,
-    peers: Peers,
-    folder: string,
-    sections: (ports: Peers) => object,
-  ): Promise<Replica> {
+  static async create(name: string, peers: Peers, { folder, spares, sections }: ReplicaParts): Promise<Replica> {
     const [github, gitlab, argocd, redis] = await Promise.all([
       TcpProxy.start(peers.github),
       TcpProxy.start(peers.gitlab),
@@ -50,7 +63,12 @@ export class Replica {
     const file = join(folder, `${name}.yaml`);
     const ports = { github: github.port, gitlab: gitlab.port, argocd: argocd.port, redis: redis.port };
     await writeFile(file, stringify(sections(ports)));
-    return new Replica(name, lines, folder, file);
+    return new Replica(name, lines, file, createWriteStream(join(folder, `${name}.log`)), spares);
+  }
+
+  /** Deliveries that it answered from its memory, because Redis did not answer it in time. */
+  get refused(): ReadonlySet<string> {
+    return this.#refused;
   }
 
   /** Where it listens; undefined while it does not run. */
@@ -60,23 +78,23 @@ export class Replica {
 
   /** Starts the build in this folder; resolves when it listens. */
   async start(dist: string): Promise<void> {
-    const child = spawn(process.execPath, [PROGRAM, dist, this.file, JSON.stringify(TIMING)], {
-      env: { PATH: process.env.PATH ?? "" },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
+    const child = this.spares.take(dist);
     this.#process = child;
-    const log = join(this.folder, `${this.name}.log`);
-    child.stderr.on("data", (chunk: Buffer) => void appendFile(log, chunk));
+    child.stderr.on("data", (chunk: Buffer) => void this.log.write(chunk));
+    child.stdin.on("error", () => undefined); // its exit tells
+    child.stdin.write(`${JSON.stringify({ file: this.file, timing: TIMING })}\n`);
     const listening = new Promise<string>((resolve, reject) => {
       let output = "";
       const timer = setTimeout(() => reject(new Error(`${this.name} did not start: ${output}`)), STARTS_WITHIN_MS);
       child.stdout.on("data", (chunk: Buffer) => {
-        void appendFile(log, chunk);
+        this.log.write(chunk);
+        this.#look(chunk.toString());
+        if (output === LISTENING) return;
         output += chunk.toString();
         const url = /"url":"(http[^"]+)","msg":"listening"/.exec(output)?.[1];
         if (url === undefined) return;
         clearTimeout(timer);
-        output = "";
+        output = LISTENING;
         resolve(url);
       });
       child.once("exit", (code) => {
@@ -88,11 +106,16 @@ export class Replica {
     if (this.#process === child) this.#url = url;
   }
 
+  /** Lets it do what it does by itself every few minutes. */
+  cleanUp(): void {
+    this.#process?.stdin.write("clean up\n");
+  }
+
   /** SIGKILL; what it had sent and what has not arrived is lost. */
   async kill(): Promise<void> {
     const child = this.#forget();
     if (child === undefined) return;
-    const ended = once(child, "exit");
+    const ended = once(child, "close");
     child.kill("SIGKILL");
     for (const line of Object.values(this.lines)) line.cut();
     await ended;
@@ -102,7 +125,7 @@ export class Replica {
   async stop(): Promise<number | null> {
     const child = this.#forget();
     if (child === undefined) return 0;
-    const ended = once(child, "exit");
+    const ended = once(child, "close");
     child.kill("SIGTERM");
     const [code] = (await ended) as [number | null];
     return code;
@@ -111,9 +134,19 @@ export class Replica {
   async remove(): Promise<void> {
     await this.kill();
     await Promise.all(Object.values(this.lines).map((line) => line.stop()));
+    this.log.end();
   }
 
-  #forget(): ChildProcess | undefined {
+  #look(output: string): void {
+    const lines = (this.#unfinishedLine + output).split("\n");
+    this.#unfinishedLine = lines.pop() ?? "";
+    for (const line of lines.filter((one) => one.includes(REFUSED))) {
+      const delivery = /"delivery":"([^"]+)"/.exec(line)?.[1];
+      if (delivery !== undefined) this.#refused.add(delivery);
+    }
+  }
+
+  #forget(): Spare | undefined {
     const child = this.#process;
     this.#process = undefined;
     this.#url = undefined;

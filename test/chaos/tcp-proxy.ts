@@ -10,10 +10,21 @@ export interface Weather {
 }
 
 const FAIR: Weather = { delayMs: 0, closed: false };
+/** As much of a piece as is looked at: a request's first line stands at its beginning. */
+const LOOKED_AT = 200;
+
+/** Waits for a piece from the client and acts at that very moment, once. */
+export interface Ambush {
+  /** Tested against the beginning of the piece. */
+  readonly on: RegExp;
+  /** Told of the piece; false: it is lost. */
+  readonly act: (piece: string) => boolean;
+}
 
 /** A TCP proxy on loopback that can be slow, cut, reset, and that forgets what a dead client had on the way. */
 export class TcpProxy {
   weather: Weather = FAIR;
+  ambush: Ambush | undefined;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
   readonly #server: Server;
 
@@ -62,7 +73,9 @@ export class TcpProxy {
     this.#pairs.add(pair);
     for (const [from, to] of [pair, [target, client] as const]) {
       from.setNoDelay(true);
-      from.on("data", (chunk: Buffer) => this.#pass(chunk, to));
+      from.on("data", (chunk: Buffer) => {
+        if (from === target || this.#mayPass(chunk)) this.#pass(chunk, to);
+      });
       from.once("end", () => this.#later(() => to.end()));
       from.on("error", () => undefined); // its close tells
       from.once("close", () => {
@@ -71,6 +84,14 @@ export class TcpProxy {
         this.#pairs.delete(pair);
       });
     }
+  }
+
+  #mayPass(chunk: Buffer): boolean {
+    const { ambush } = this;
+    const piece = chunk.toString("latin1", 0, LOOKED_AT);
+    if (ambush?.on.test(piece) !== true) return true;
+    this.ambush = undefined;
+    return ambush.act(piece);
   }
 
   #pass(chunk: Buffer, to: Socket): void {

@@ -10,6 +10,31 @@ const RECONNECTED_AFTER_MS = 2_000;
 /** A slower Redis counts as away. */
 const SLOW_REDIS_MS = 100;
 
+/** Few enough that work gets done between them, also where everything is slow. */
+const LEAST_BLOWS = 2;
+const MOST_BLOWS = 6;
+
+/** Calls that are worth being cut off in, with their weight: what they do is done once, or looked for afterwards. */
+const AMBUSHES: readonly (readonly [number, keyof Lines, RegExp])[] = [
+  [3, "argocd", /^POST \S*\/sync\b/],
+  [1, "argocd", /^PUT \S*\/spec\b/],
+  [1, "argocd", /^GET \S*\/applications\/[^/ ]+\?/],
+  [1, "argocd", /^(?:POST|DELETE) \S*\/applications(?:\?| |\/[^/ ]+\?)/],
+  [3, "github", /^POST \S*\/comments\b/],
+  [1, "github", /^PATCH \S*\/comments\b/],
+  [1, "github", /^PUT \S*\/merge\b/],
+  [1, "github", /^POST \S*\/statuses\b/],
+  [3, "gitlab", /^POST \S*\/notes\b/],
+  [1, "gitlab", /^PUT \S*\/notes\b/],
+  [1, "gitlab", /^PUT \S*\/merge\b/],
+  [1, "redis", /svc:\{queue\}:events:/],
+  [1, "redis", /svc:\{queue\}:journal:/],
+  [1, "redis", /svc:lock:/],
+];
+/** How many lie in wait at a time, and how many spring in a round. */
+const AMBUSHES_AT_ONCE = 3;
+const MOST_AMBUSHES = 6;
+
 export interface Land {
   readonly random: Random;
   readonly replicas: readonly Replica[];
@@ -20,39 +45,110 @@ export interface Land {
   readonly note: (what: string) => void;
 }
 
+/** How often what happened. */
+export interface Damage {
+  kills: number;
+  cuts: number;
+  restarts: number;
+}
+
 /** Kills, cuts, delays and restarts until the signal says that it is enough; then everything is whole again. */
-export async function storm(land: Land, signal: AbortSignal): Promise<void> {
-  const { random } = land;
+export async function storm(land: Land, damage: Damage, signal: AbortSignal): Promise<void> {
   const going = new Set<Promise<void>>();
-  let restarts = 0;
-  const calm = once(signal, "abort").then(() => true);
-  while (!(await Promise.race([calm, delay(random.between(400, 1_600), false)]))) {
-    const what = random.next();
-    let act: Promise<void>;
-    if (what < 0.3) act = killReplica(land);
-    else if (what < 0.4 && restarts < 1) {
-      restarts += 1;
-      act = restartRedis(land);
-    } else act = disturbLine(land);
+  const begin: Begin = (act) => {
     going.add(act);
-    void act.finally(() => going.delete(act));
+    // One that broke stays, and breaks the round in the end.
+    act.then(
+      () => going.delete(act),
+      () => undefined,
+    );
+  };
+  const calm = once(signal, "abort").then(() => true);
+  const { random, replicas } = land;
+  let sprung = 0;
+  const lay = (): void => {
+    layAmbush(land, damage, begin, () => {
+      sprung += 1;
+      if (sprung < MOST_AMBUSHES) begin(laterUnless(signal, random.between(300, 1_500), lay));
+    });
+  };
+  for (let index = 0; index < AMBUSHES_AT_ONCE; index += 1) lay();
+  let left = random.between(LEAST_BLOWS, MOST_BLOWS);
+  while (left > 0 && !(await Promise.race([calm, delay(random.between(500, 2_000), false)]))) {
+    left -= 1;
+    const what = random.next();
+    if (what < 0.25) begin(killReplica(random.pick(replicas), land, damage));
+    else if (what < 0.4 && damage.restarts < 1) begin(restartRedis(land, damage));
+    else begin(disturbLine(land, damage));
   }
+  await calm;
+  for (const line of replicas.flatMap(({ lines }) => Object.values(lines))) line.ambush = undefined;
   await Promise.all(going);
 }
 
-async function killReplica({ random, replicas, buildOf, note }: Land): Promise<void> {
-  const replica = random.pick(replicas);
+type Begin = (act: Promise<void>) => void;
+
+async function laterUnless(signal: AbortSignal, ms: number, act: () => void): Promise<void> {
+  await delay(ms);
+  if (!signal.aborted) act();
+}
+
+/** Whichever replica makes such a call next is hit at that moment: before the call arrives, or a little later. */
+function layAmbush(land: Land, damage: Damage, begin: Begin, onSprung: () => void): void {
+  const { random, replicas } = land;
+  const [, peer, on] = random.pick(AMBUSHES.flatMap((one) => Array.from({ length: one[0] }, () => one)));
+  const kills = random.chance(0.6);
+  const loses = random.chance(0.3);
+  const afterMs = loses ? 0 : random.pick([0, 20, 60, 150]);
+  const ambush = (replica: Replica) => ({
+    on,
+    act: (piece: string): boolean => {
+      for (const { lines } of replicas) lines[peer].ambush = undefined;
+      land.note(`ambush on ${replica.name} - ${peer} ${loses ? "before" : `${afterMs} ms after`} ${titleOf(piece)}`);
+      if (kills) begin(killReplica(replica, land, damage, afterMs));
+      else begin(cutLine(replica, peer, land, damage, afterMs));
+      onSprung();
+      return !loses;
+    },
+  });
+  for (const replica of replicas) replica.lines[peer].ambush = ambush(replica);
+}
+
+/** The first line of a request; Redis has none. */
+function titleOf(piece: string): string {
+  return /^[A-Z]{3,7} \S+/.exec(piece)?.[0] ?? "a command";
+}
+
+async function killReplica(replica: Replica, land: Land, damage: Damage, afterMs = 0): Promise<void> {
+  const { random, buildOf, note } = land;
   const pause = random.between(0, 800);
+  if (afterMs > 0) await delay(afterMs);
   if (replica.url === undefined) return;
   note(`kill ${replica.name}, start again after ${pause} ms`);
+  damage.kills += 1;
   await replica.kill();
   await delay(pause);
   await replica.start(buildOf(replica));
 }
 
-async function restartRedis({ random, redis, trouble, note }: Land): Promise<void> {
+async function cutLine(
+  replica: Replica,
+  peer: keyof Lines,
+  land: Land,
+  damage: Damage,
+  afterMs: number,
+): Promise<void> {
+  const ended = peer === "redis" ? land.trouble.begin() : () => undefined;
+  if (afterMs > 0) await delay(afterMs);
+  damage.cuts += 1;
+  replica.lines[peer].cut(land.random.chance(0.5));
+  ended(RECONNECTED_AFTER_MS);
+}
+
+async function restartRedis({ random, redis, trouble, note }: Land, damage: Damage): Promise<void> {
   const pause = random.between(0, 1_500);
   note(`restart Redis after ${pause} ms`);
+  damage.restarts += 1;
   const ended = trouble.begin();
   await redis.kill();
   await delay(pause);
@@ -60,7 +156,7 @@ async function restartRedis({ random, redis, trouble, note }: Land): Promise<voi
   ended(RECONNECTED_AFTER_MS);
 }
 
-async function disturbLine({ random, replicas, trouble, note }: Land): Promise<void> {
+async function disturbLine({ random, replicas, trouble, note }: Land, damage: Damage): Promise<void> {
   const replica = random.pick(replicas);
   const peer = random.pick<keyof Lines>(["github", "gitlab", "argocd", "redis"]);
   const line = replica.lines[peer];
@@ -68,6 +164,7 @@ async function disturbLine({ random, replicas, trouble, note }: Land): Promise<v
   const forMs = random.between(100, 1_200);
   const delayMs = random.between(20, 400);
   note(`${kind} ${replica.name} - ${peer}${kind === "slow" ? ` by ${delayMs} ms` : ""} for ${forMs} ms`);
+  damage.cuts += 1;
   const unreliable = peer === "redis" && (kind !== "slow" || delayMs >= SLOW_REDIS_MS);
   const ended = unreliable ? trouble.begin() : () => undefined;
   if (kind === "slow") line.weather = { delayMs, closed: false };
