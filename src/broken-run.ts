@@ -26,7 +26,7 @@ export async function refusalFor(
 async function toldBefore({ reason }: Refusal, change: ChangeRequest | undefined, run: Run): Promise<boolean> {
   if (change === undefined || !(run.ticket.again || reason === "store-unavailable")) return false;
   try {
-    return await hasTold(run.host, change, run.run);
+    return await hasTold(run.host, change, run.run, "plans-too");
   } catch (error) {
     run.log.warn({ err: error }, "whether the command was answered before could not be looked up");
     return false;

@@ -1,5 +1,5 @@
 import { commandContext } from "./command-context.js";
-import { wasAnswered } from "./comments/repost.js";
+import { hasTold } from "./comments/repost.js";
 import type { Settings } from "./config/settings.js";
 import type { ChangeRequest } from "./core/change-request.js";
 import { resumeDeployment, resumeSynced } from "./core/commands/resume.js";
@@ -53,7 +53,7 @@ async function resume(
   if (result !== undefined) return { result, settings: await settingsIfReadable(change, run), noted: true };
   const deploys = command !== "not-a-command" && (command.name === "sync" || command.name === "rollback");
   if (!deploys || begun.length === 0) {
-    return (await wasAnswered(run.host, change, run.run)) ? "answered-before" : undefined;
+    return (await hasTold(run.host, change, run.run, "but-plans")) ? "answered-before" : undefined;
   }
   const opened = await openChange(change, run);
   const context = commandContext(by, change, opened, { run, progress });

@@ -17,29 +17,18 @@ export async function repost(host: Reposter, change: ChangeRequestRef, body: str
   return found.id;
 }
 
-/** Whether an earlier attempt of this run has told its end; plans are made anew instead. */
-export async function wasAnswered(
-  host: Pick<CodeHost, "listOwnComments">,
-  change: ChangeRequestRef,
-  run: string,
-): Promise<boolean> {
-  const own = await host.listOwnComments(change);
-  return own.some(({ body }) => {
-    const marker = readMarker(body);
-    return marker?.run === run && (marker.kind === "result" || marker.kind === "refused");
-  });
-}
-
-/** Whether this run has told an end of any kind, a plan included. */
+/** Whether an attempt of this run has told its end; a plan that stands there may count, or be made anew. */
 export async function hasTold(
   host: Pick<CodeHost, "listOwnComments">,
   change: ChangeRequestRef,
   run: string,
+  plans: "plans-too" | "but-plans",
 ): Promise<boolean> {
   const own = await host.listOwnComments(change);
   return own.some(({ body }) => {
     const marker = readMarker(body);
-    return marker?.run === run && marker.kind !== "progress";
+    if (marker?.run !== run || marker.kind === "progress") return false;
+    return plans === "plans-too" || marker.kind === "result" || marker.kind === "refused";
   });
 }
 
