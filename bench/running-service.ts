@@ -1,12 +1,10 @@
-import { fork } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { stringify } from "yaml";
 import { GITHUB_APP } from "../sandbox/world.js";
 import { loadServerConfig } from "../src/config/server.js";
 import { startService } from "../src/service.js";
+import { startOtherProcess } from "./other-process.js";
 import type { Order, SeenCall, Started } from "./sandbox-process.js";
 
 const SECRET = "bench-webhook-secret";
@@ -41,7 +39,7 @@ export interface RunningService {
 
 /** @throws {Error} when the configuration of the benchmark does not fit the service any more. */
 export async function startRunningService(applications: readonly string[], renderMs: number): Promise<RunningService> {
-  const sandbox = startSandboxProcess();
+  const sandbox = startOtherProcess<Order>(new URL("sandbox-process.ts", import.meta.url));
   const started = (await sandbox.ask({ name: "start", applications, renderMs })) as Started;
   const log = pino({ level: "error" }, process.stderr);
   const service = await startService(configOf(started), log);
@@ -61,34 +59,6 @@ export async function startRunningService(applications: readonly string[], rende
     async stop() {
       await service.close();
       await sandbox.stop();
-    },
-  };
-}
-
-interface SandboxProcess {
-  /** @throws {Error} with the sandbox's reason. */
-  ask(order: Order): Promise<unknown>;
-  stop(): Promise<void>;
-}
-
-/** One order at a time. */
-function startSandboxProcess(): SandboxProcess {
-  const program = fileURLToPath(new URL("sandbox-process.ts", import.meta.url));
-  const child = fork(program, { execArgv: ["--import", "tsx"] });
-  async function ask(order: Order): Promise<unknown> {
-    const answered = once(child, "message");
-    child.send(order);
-    const [reply] = (await answered) as [{ readonly answer?: unknown; readonly failure?: string }];
-    if (reply.failure !== undefined) throw new Error(reply.failure);
-    return reply.answer;
-  }
-  return {
-    ask,
-    async stop() {
-      const ended = once(child, "exit");
-      await ask({ name: "stop" });
-      child.disconnect();
-      await ended;
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Exchange } from "../sandbox/argocd/exchanges.js";
 import type { FileChanges, Forge } from "../sandbox/forge.js";
 import { appKeys, startSandbox, type SandboxWorld } from "../sandbox/world.js";
 import { applicationOf, chartRepository, manifestsOf } from "./charts.js";
+import { answerOrders } from "./other-process.js";
 
 export const REPOSITORY = "acme/deploy";
 
@@ -39,12 +40,7 @@ interface Running {
 
 let running: Running | undefined;
 
-process.on("message", (order: Order) => {
-  void obey(order).then(
-    (answer) => process.send?.({ answer }),
-    (error: unknown) => process.send?.({ failure: String(error) }),
-  );
-});
+answerOrders(obey);
 
 async function obey(order: Order): Promise<unknown> {
   if (order.name === "start") return start(order.applications, order.renderMs);

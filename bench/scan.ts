@@ -1,17 +1,13 @@
 /**
  * How long it takes to find out what a push changes in a monorepo, beside a plain `git fetch` and `git diff` of the
- * same push in a bare partial clone: `tsx bench/scan.ts`.
+ * same push in a bare partial clone: `tsx bench/scan.ts`. The repository is served by another process.
  */
-import { execFile, type ChildProcess } from "node:child_process";
+import { execFile } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import express, { type NextFunction, type Request, type Response } from "express";
-import { GitStore } from "../sandbox/git/git-store.js";
-import { smartHttp } from "../sandbox/git/smart-http.js";
-import { listenOnLoopback } from "../sandbox/loopback.js";
 import type { Application } from "../src/core/application.js";
 import { applicationName, repositoryName, revision } from "../src/core/brand.js";
 import type { ChangeRequest } from "../src/core/change-request.js";
@@ -20,10 +16,11 @@ import { createManifestScanner } from "../src/core/detect/manifests.js";
 import { createGitMirror } from "../src/git/mirror.js";
 import { sampleSettings } from "../test/core/sample-settings.js";
 import { recordingLog } from "../test/recording-log.js";
-import { monorepo, serviceFolder, SERVICES } from "./monorepo.js";
+import type { Order, Served } from "./monorepo-process.js";
+import { SERVICES } from "./monorepo.js";
+import { startOtherProcess } from "./other-process.js";
 
 const RUNS = 9;
-const NAME = "acme/monorepo";
 const run = promisify(execFile);
 
 interface Measured {
@@ -32,61 +29,30 @@ interface Measured {
   readonly bytes: number;
 }
 
-const started: ChildProcess[] = [];
-subscribe("child_process", (message) => {
-  if (typeof message === "object" && message !== null && "process" in message) {
-    started.push(message.process as ChildProcess);
-  }
-});
+let started = 0;
+subscribe("child_process", () => (started += 1));
 
-/** Programs that were started as a client: the server's own, which runs in this process too, is left out. */
-function clientCalls(): number {
-  return started.filter(
-    ({ spawnargs }) => !spawnargs.some((arg) => /^(?:http-backend|upload-pack)$/.test(arg)),
-  ).length;
-}
-
-let sent = 0;
-function countBytes(_request: Request, response: Response, next: NextFunction): void {
-  const { socket } = response;
-  const before = socket?.bytesWritten ?? 0;
-  response.once("close", () => (sent += (socket?.bytesWritten ?? 0) - before));
-  next();
-}
-
-async function measured(work: () => Promise<unknown>): Promise<Measured> {
-  const [calls, bytes, begin] = [clientCalls(), sent, performance.now()];
-  await work();
-  const ms = performance.now() - begin;
-  return { ms, calls: clientCalls() - calls, bytes: sent - bytes };
-}
-
-const store = await GitStore.create();
+const server = startOtherProcess<Order>(new URL("monorepo-process.ts", import.meta.url));
+const { origin, url, base: tip } = (await server.ask({ name: "start" })) as Served;
+const base = revision(tip);
 const work = await mkdtemp(join(tmpdir(), "bench-scan-"));
-const authorize = () => true;
-const server = await listenOnLoopback(
-  express().use(
-    countBytes,
-    smartHttp(store, authorize, (path) => path.slice(1).replace(/\.git$/, "")),
-  ),
-);
-const url = `${server.url}/${NAME}.git`;
-await store.createRepository(NAME, monorepo(url));
-const base = revision((await store.resolve(NAME, "main")) ?? "");
 
-/** Changes one file of one service, and offers it as the head of change request 1. */
+async function measured(task: () => Promise<unknown>): Promise<Measured> {
+  const sent = async (): Promise<number> => (await server.ask({ name: "sent" })) as number;
+  const [calls, bytes, begin] = [started, await sent(), performance.now()];
+  await task();
+  const ms = performance.now() - begin;
+  return { ms, calls: started - calls, bytes: (await sent()) - bytes };
+}
+
 async function push(round: number): Promise<ChangeRequest> {
-  const path = `${serviceFolder((round * 37) % SERVICES)}/deployment-0.yaml`;
-  const from = (await store.resolve(NAME, "change")) ?? base;
-  const text = `apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: round-${round}\nspec:\n  replicas: ${round}\n`;
-  const head = revision(await store.commit(NAME, "change", { [path]: text }, { from }));
-  await store.setRef(NAME, "refs/pull/1/head", head);
+  const head = revision((await server.ask({ name: "push", round })) as string);
   return {
     host: "hosta",
-    repository: repositoryName(NAME),
+    repository: repositoryName("acme/monorepo"),
     number: 1,
     title: "Change",
-    webUrl: `${server.url}/${NAME}/pull/1`,
+    webUrl: `${origin}/acme/monorepo/pull/1`,
     author: undefined,
     state: "open",
     draft: false,
@@ -145,7 +111,6 @@ for (let round = 2; round < 2 + RUNS; round += 1) {
 }
 await mirror.close();
 await server.stop();
-await store.remove();
 await rm(work, { recursive: true });
 
 function median(rows: readonly Measured[]): Measured {
