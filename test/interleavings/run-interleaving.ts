@@ -54,6 +54,8 @@ export async function runInterleaving(
   return world.judge(stores[0].locks);
 }
 
+/** Each is asked for by calls that were lost in the one before. */
+const MOST_CLEANINGS = 5;
 const PAUSES = { "at-once": 0, pause: 1, pauses: 12 } as const;
 
 class World {
@@ -172,12 +174,7 @@ class World {
   async judge(locks: LockStore): Promise<Outcome> {
     await this.rest();
     const { history } = this.#recorder;
-    // A machine that stands still for half a second loses calls to the store; the service cleans up after those.
-    const lostCalls = history.some((one) => one.kind !== "sync" && one.outcome === undefined);
-    if (lostCalls || this.#log.lines.some(({ fields }) => fields.err instanceof StoreUnavailable)) {
-      await reconcile({ ...this.#dependencies, queue: this.#queues[0] });
-      await this.rest();
-    }
+    await this.#cleanUp();
     const { violations, heldAtEnd } = judge(history);
     const left = await locks.list();
     const holders = new Map(left.map(({ application, holder }) => [application, changeRequestKey(holder)]));
@@ -192,6 +189,20 @@ class World {
       .filter(({ fields }) => !(fields.err instanceof StoreUnavailable))
       .map(({ fields }) => `unexpected: ${fields.err instanceof Error ? fields.err.stack : ""}`);
     return { violations: [...violations, ...orphans, ...lost, ...broken], history };
+  }
+
+  /** A machine that stands still for half a second loses calls to the store; the service cleans up after those, time and again. */
+  async #cleanUp(): Promise<void> {
+    let seen = 0;
+    for (let tries = 0; tries < MOST_CLEANINGS; tries += 1) {
+      const lost =
+        this.#recorder.history.filter((one) => one.kind !== "sync" && one.outcome === undefined).length +
+        this.#log.lines.filter(({ fields }) => fields.err instanceof StoreUnavailable).length;
+      if (lost === seen) return;
+      seen = lost;
+      await reconcile({ ...this.#dependencies, queue: this.#queues[0] });
+      await this.rest();
+    }
   }
 
   #deliver(core: 0 | 1, event: HostEvent): void {

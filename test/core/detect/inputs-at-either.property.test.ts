@@ -64,5 +64,6 @@ test("inputs are those of both commits, also when the second commit's are not lo
     }),
     { numRuns: 300 },
   );
-  expect(taken).toBeGreaterThan(30);
+  // Worth something only if the way that is checked is taken, which about one in ten are.
+  expect(taken).toBeGreaterThan(5);
 });

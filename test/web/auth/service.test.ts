@@ -59,6 +59,7 @@ describe.each(HOSTS)("the whole service with a login at %s", (host) => {
     const stores = () => createRedisStores(parts, { log: recordingLog() });
     const bot = await startBot({ host, applications: ["web"], prepare: register, config: authOf, stores });
     try {
+      while ((await fetch(`${bot.service.url}/ready`)).status !== 200);
       const visitor = browserAt(bot);
       const provider = (await visitor.ask(`/auth/${host}/login`)).headers.get("location") ?? "";
       const callback = (await visitor.ask(provider)).headers.get("location") ?? "";
