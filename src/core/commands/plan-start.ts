@@ -11,14 +11,15 @@ export interface PlanStart {
   begin(subject: Subject): void;
   /** Both sides of all that were begun, once all are locked and their heads on their way. @throws what hindered one. */
   rendered(): Promise<ReadonlyMap<LiveSubject, Promise<RenderedSides>>>;
-  /** Resolves when no lock is being taken any more. */
-  ended(): Promise<void>;
+  /** Begins nothing more, whoever still asks for it; resolves when no lock is being taken any more. */
+  end(): Promise<void>;
 }
 
 /** `locks` receives every attempt. */
 export function createPlanStart(locks: Map<ApplicationName, LockAttempt>, context: CommandContext): PlanStart {
   const renders = createRenderLine(context);
   const begun = new Map<Subject, Promise<void>>();
+  let over = false;
 
   async function lockAndRender(subject: Subject): Promise<void> {
     await acquireOne(subject, locks, context);
@@ -28,7 +29,7 @@ export function createPlanStart(locks: Map<ApplicationName, LockAttempt>, contex
 
   return {
     begin(subject) {
-      if (begun.has(subject)) return;
+      if (over || begun.has(subject)) return;
       const beginning = lockAndRender(subject);
       // Heard by `rendered`; until then a failure must not end the process.
       beginning.catch(() => undefined);
@@ -38,7 +39,8 @@ export function createPlanStart(locks: Map<ApplicationName, LockAttempt>, contex
       await Promise.all(begun.values());
       return renders.finish();
     },
-    async ended() {
+    async end() {
+      over = true;
       await Promise.allSettled(begun.values());
     },
   };

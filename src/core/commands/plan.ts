@@ -62,8 +62,9 @@ export async function plan(command: PlanCommand, context: CommandContext): Promi
     context.signal.throwIfAborted();
     return { kind: "planned", plan: result, pruning: settings.prune };
   } catch (error) {
-    // No lock is taken after the answer, and one that is still being taken is given back as well.
-    await start.ended();
+    // The survey of other applications may go on for a while: no lock is taken after the answer, and one that is still
+    // being taken is given back as well.
+    await start.end();
     if (context.signal.aborted) await giveBack(locks, context);
     throw error;
   }

@@ -48,6 +48,25 @@ test("an aborted plan gives back a lock that went away under it and that it took
   expect(await world.holders()).toEqual({});
 });
 
+test("an aborted plan locks nothing afterwards, although an application is still being looked at", async () => {
+  const world = new CommandWorld();
+  const number = world.open({ ...config(WEB, "2"), ...config(API, "2") });
+  const stop = new AbortController();
+  const find = world.deployer.findApplication.bind(world.deployer);
+  let goOn = (): void => undefined;
+  const later = new Promise<void>((resolve) => (goOn = resolve));
+  world.deployer.findApplication = async (name) => {
+    if (name === API) stop.abort(new Stopped("pushed"));
+    else await later;
+    if (name === API) stop.signal.throwIfAborted();
+    return find(name);
+  };
+  await expect(world.run(number, PLAN, { signal: stop.signal })).rejects.toBeInstanceOf(Stopped);
+  goOn();
+  for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect(await world.holders()).toEqual({});
+});
+
 test("Argo CD failing for one application does not hide another", async () => {
   const world = new CommandWorld();
   const number = world.open({ ...config(WEB, "2"), ...config(API, "2") });
