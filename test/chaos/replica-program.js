@@ -27,7 +27,9 @@ async function run({ file, timing }) {
   log.info({ url: service.url }, "listening");
   // What it does by itself every few minutes, now.
   lines.on("line", () => {
-    Promise.all([service.reconcile(), service.sweep()]).catch((error) => log.warn({ err: error }, "cleaning up failed"));
+    Promise.all([service.reconcile(), service.sweep()]).catch((error) =>
+      log.warn({ err: error }, "cleaning up failed"),
+    );
   });
   process.on("SIGTERM", () => {
     service.close().then(
