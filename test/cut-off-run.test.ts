@@ -293,6 +293,26 @@ test.each([
   },
 );
 
+test("a merge that was cut off is not asked for once the change request is closed", async () => {
+  const world = new CutWorld();
+  world.defaults = { auto_merge: true };
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const event = world.comment(number, "svc sync");
+  const journal = new MemoryJournal();
+  const gone = cutAt({ at: world.host, method: "merge", when: "before" });
+  void handleEvent(event, world.dependencies(), ticketOf(journal));
+  await gone;
+  world.host.setState(number, "closed");
+  let merges = 0;
+  world.host.merge = () => {
+    merges += 1;
+    return Promise.resolve({ kind: "refused", reason: "it is closed" });
+  };
+  await world.handle(event, { ...ticketOf(journal), again: true });
+  expect(merges).toBe(0);
+});
+
 test("an unlock that is cut off before its answer tells what it released", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

@@ -43,11 +43,13 @@ export async function resumeDeployment(
 }
 
 /**
- * What a sync that was to be merged came to, written down before the run was cut off. Whether to merge is decided anew: the change request
- * may have got another commit since, or lost its approval.
+ * What a sync that was to be merged came to, written down before the run was cut off. Whether to merge is decided anew:
+ * the change request may have got another commit since, lost its approval, or been closed.
  */
 export async function resumeSynced(result: SyncedResult, context: CommandContext): Promise<SyncedResult> {
-  if (context.change.state !== "open") return result;
+  const { state } = context.change;
+  if (state === "merged") return result;
+  if (state === "closed") return { ...result, merge: undefined };
   const involved = result.applications.map(({ application }) => application);
   const plan = await context.plans.find(context.change);
   const deployed = result.applications;
