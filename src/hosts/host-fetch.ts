@@ -1,8 +1,9 @@
 import type { Clock } from "../core/clock.js";
 import { HostFailure } from "../core/errors.js";
+import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf, type Answer } from "../http/fetch-text.js";
 import { createContentPace, type ContentLimits } from "./content-pace.js";
 import { isRateLimited, type HostWords } from "./host-refusal.js";
-import { readJsonAnswer } from "./json-answer.js";
+import { proveJson } from "./json-answer.js";
 import { pauseAskedFor } from "./retry-after.js";
 
 /** What a client library hands to `fetch`. */
@@ -35,6 +36,8 @@ export interface HostFetchOptions {
 
 type RequestTest = (method: string, url: URL, body: string | undefined) => boolean;
 
+/** A comparison of two commits on GitHub may carry the patches of 300 files. */
+const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 const MAX_TRIES = 3;
 const MAX_REDIRECTS = 3;
 const MAX_RETRY_AFTER_MS = 60_000;
@@ -104,47 +107,53 @@ async function tryOnce(
 ): Promise<Response | Broken> {
   const { words } = options;
   const maybeDone = !reads;
-  const deadline = AbortSignal.timeout(options.requestTimeoutMs);
-  const signal = request.signal ? AbortSignal.any([request.signal, deadline]) : deadline;
+  const deadline = performance.now() + options.requestTimeoutMs;
   try {
     let url = start;
     for (let redirects = 0; ; redirects += 1) {
       refuseForeignOrigin(options, url);
-      const response = await fetch(url, {
-        method,
-        headers: request.headers,
-        body: request.body,
-        redirect: "manual",
-        signal,
-      });
-      if (![301, 302, 303, 307, 308].includes(response.status)) return await readJsonAnswer(response, words, maybeDone);
-      await response.body?.cancel();
-      const target = redirectTarget(response, url);
+      const timeoutMs = Math.max(1, deadline - performance.now());
+      const init: RequestInit = { method, headers: request.headers, body: request.body, redirect: "manual" };
+      const limits = { timeoutMs, maxBytes: MAX_ANSWER_BYTES, signal: request.signal };
+      const answer = await fetchText(url, init, limits);
+      if (![301, 302, 303, 307, 308].includes(answer.status)) {
+        proveJson(answer, words, maybeDone);
+        return responseOf(answer);
+      }
+      const target = redirectTarget(answer, url);
       const follow = options.followsOwnRedirects && (method === "GET" || method === "HEAD");
       if (!follow || redirects === MAX_REDIRECTS || target?.origin !== options.origin) {
-        throw redirected(words, response.status, target);
+        throw redirected(words, answer.status, target);
       }
       url = target;
     }
   } catch (error) {
     if (error instanceof HostFailure) throw error;
     if (request.signal?.aborted) throw request.signal.reason;
-    const what = `${method} ${start.pathname}`;
-    if (deadline.aborted) {
-      const seconds = options.requestTimeoutMs / 1000;
-      throw new HostFailure("unreachable", `${words.title} did not answer within ${seconds} seconds (${what}).`, {
-        cause: error,
-        maybeDone,
-      });
-    }
-    const message = `${words.title} could not be reached at ${options.origin} (${what}): check ${words.addressKey} and the network.`;
-    return {
-      failure: new HostFailure("unreachable", message, {
-        cause: error,
-        maybeDone: maybeDone && !neverConnected(error),
-      }),
-    };
+    return unanswered(options, { method, url: start, maybeDone, error });
   }
+}
+
+/** @throws {HostFailure} for what another try would not better. */
+function unanswered(
+  { words, origin, requestTimeoutMs }: HostFetchOptions,
+  { method, url, maybeDone, error }: { method: string; url: URL; maybeDone: boolean; error: unknown },
+): Broken {
+  if (error instanceof AnswerTooLarge) {
+    const message = `${words.title} sent an answer of more than 32 MB; it was not read.`;
+    throw new HostFailure("failed", message, { maybeDone });
+  }
+  const what = `${method} ${url.pathname}`;
+  if (error instanceof AnswerTimedOut) {
+    const message = `${words.title} did not answer within ${requestTimeoutMs / 1000} seconds (${what}).`;
+    throw new HostFailure("unreachable", message, { cause: error, maybeDone });
+  }
+  const message = `${words.title} could not be reached at ${origin} (${what}): check ${words.addressKey} and the network.`;
+  const failure = new HostFailure("unreachable", message, {
+    cause: error,
+    maybeDone: maybeDone && !neverConnected(error),
+  });
+  return { failure };
 }
 
 /** Nothing was sent: there was no connection to send it over. */
@@ -164,8 +173,8 @@ function refuseForeignOrigin(options: HostFetchOptions, url: URL): void {
   );
 }
 
-function redirectTarget(response: Response, base: URL): URL | undefined {
-  const location = response.headers.get("location") ?? "";
+function redirectTarget({ headers }: Answer, base: URL): URL | undefined {
+  const location = headers.get("location") ?? "";
   return URL.canParse(location, base.href) ? new URL(location, base) : undefined;
 }
 

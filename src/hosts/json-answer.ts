@@ -1,36 +1,29 @@
 import { z } from "zod";
 import { HostFailure } from "../core/errors.js";
+import type { Answer } from "../http/fetch-text.js";
 import type { HostWords } from "./host-refusal.js";
 
-/** A comparison of two commits on GitHub may carry the patches of 300 files. */
-const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
-
 /**
- * Reads an answer to its end. Client libraries hand out half a JSON or a login page as a string; here that is an error.
+ * Proves a successful answer to be JSON. Client libraries hand out half a JSON or a login page as a string; here that is an error.
  * @param maybeDone Whether the request was to change something, which an unreadable answer leaves open.
- * @throws {HostFailure} when a successful answer is not JSON, or any answer is too large.
+ * @throws {HostFailure} when a successful answer that has a body is not JSON.
  */
-export async function readJsonAnswer(response: Response, words: HostWords, maybeDone: boolean): Promise<Response> {
-  const { status, headers } = response;
-  const text = await readText(response, words, maybeDone);
-  if (status === 204 || status === 205 || status === 304) return new Response(null, { status, headers });
-  if (response.ok) {
-    const type = headers.get("content-type") ?? "";
-    if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
-      const kind = /html/i.test(type) ? "a web page" : "something else than JSON";
-      throw new HostFailure(
-        "failed",
-        `${words.title} answered with ${kind}: check that ${words.addressKey} is the address of its API, not behind a login.`,
-        { maybeDone },
-      );
-    }
-    if (parseJson(text) === undefined) {
-      throw new HostFailure("failed", `${words.title} answered with JSON that is cut off or broken. Try again later.`, {
-        maybeDone,
-      });
-    }
+export function proveJson({ status, headers, text }: Answer, words: HostWords, maybeDone: boolean): void {
+  if (status < 200 || status > 299 || status === 204 || status === 205) return;
+  const type = headers.get("content-type") ?? "";
+  if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
+    const kind = /html/i.test(type) ? "a web page" : "something else than JSON";
+    throw new HostFailure(
+      "failed",
+      `${words.title} answered with ${kind}: check that ${words.addressKey} is the address of its API, not behind a login.`,
+      { maybeDone },
+    );
   }
-  return new Response(text, { status, headers });
+  if (parseJson(text) === undefined) {
+    throw new HostFailure("failed", `${words.title} answered with JSON that is cut off or broken. Try again later.`, {
+      maybeDone,
+    });
+  }
 }
 
 /** The `message` or `error` of a refusal's body, if it is JSON that has one. */
@@ -49,22 +42,6 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-async function readText(response: Response, words: HostWords, maybeDone: boolean): Promise<string> {
-  if (response.body === null) return "";
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) {
-      throw new HostFailure("failed", `${words.title} sent an answer of more than 32 MB; it was not read.`, {
-        maybeDone,
-      });
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /**

@@ -2,11 +2,11 @@ import { Agent } from "undici";
 import type { Clock } from "../../core/clock.js";
 import type { Json } from "../../core/json.js";
 import type { Log } from "../../core/log.js";
+import { AnswerTimedOut, AnswerTooLarge, fetchText, type Answer } from "../../http/fetch-text.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 import type { ArgoCdConfig } from "./config.js";
 import { connectionProblem } from "./connection-problem.js";
 import { interpretError, isHtml } from "./interpret-error.js";
-import { BodyTooLarge, readBody } from "./read-body.js";
 import { redirectProblem } from "./redirect-problem.js";
 
 /** Larger answers are refused: 3,000 whole applications are 22 MB. */
@@ -84,7 +84,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     const path = `${prefix}/${asked.path.map(encodeSegment).join("/")}`;
     const url = new URL(path + queryText(asked.query ?? {}), base.origin);
     const started = performance.now();
-    const { status, headers, body } = await exchange(asked, url, Math.max(1, timeoutMs));
+    const { status, headers, text } = await exchange(asked, url, Math.max(1, timeoutMs));
     const durationMs = Math.round(performance.now() - started);
     parts.log.debug({ method: asked.method, path, status, durationMs }, "called Argo CD");
     if (status >= 300 && status < 400) throw redirectProblem(url, headers.get("location"), path.slice(prefix.length));
@@ -93,7 +93,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
       const retryAfter = headers.get("retry-after");
       throw interpretError({
         status,
-        body: withoutToken(body),
+        body: withoutToken(text),
         retryAfter,
         now: parts.clock.now(),
         method,
@@ -101,31 +101,22 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
         permission,
       });
     }
-    return parseAnswer(body, base);
+    return parseAnswer(text, base);
   }
 
   /** One request with its whole answer, within the deadline; an abort by the caller throws the signal's reason. */
-  async function exchange(asked: Call, url: URL, timeoutMs: number) {
-    // Not AbortSignal.any over AbortSignal.timeout: on Node.js 20 the pair can be collected before it fires (nodejs/node#54614).
-    const stop = new AbortController();
-    const onAbort = () => stop.abort();
-    const timer = setTimeout(onAbort, timeoutMs);
-    asked.signal?.addEventListener("abort", onAbort, { once: true });
+  async function exchange(asked: Call, url: URL, timeoutMs: number): Promise<Answer> {
     try {
-      const response = await fetch(url, init(asked, stop.signal));
-      return { status: response.status, headers: response.headers, body: await readBody(response, MAXIMUM_BODY) };
+      return await fetchText(url, init(asked), { timeoutMs, maxBytes: MAXIMUM_BODY, signal: asked.signal });
     } catch (error) {
       asked.signal?.throwIfAborted();
-      if (error instanceof BodyTooLarge) {
+      if (error instanceof AnswerTooLarge) {
         throw new ArgoCdFailure("failed", "Argo CD's answer is larger than 64 MiB and was not read", { cause: error });
       }
-      if (!stop.signal.aborted) throw connectionProblem(error);
+      if (!(error instanceof AnswerTimedOut)) throw connectionProblem(error);
       const seconds = Math.max(1, Math.round((asked.timeoutMs ?? config.requestTimeoutMs) / 1000));
       const message = `failed to connect to Argo CD: no answer within ${seconds} s`;
       throw new ArgoCdFailure("unreachable", message, { maybeDone: true, cause: error });
-    } finally {
-      clearTimeout(timer);
-      asked.signal?.removeEventListener("abort", onAbort);
     }
   }
 
@@ -134,7 +125,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     return config.token === "" ? text : text.replaceAll(config.token, "***");
   }
 
-  function init(asked: Call, signal: AbortSignal): RequestInit {
+  function init(asked: Call): RequestInit {
     const headers: Record<string, string> = {
       accept: "application/json",
       "accept-encoding": "gzip",
@@ -143,7 +134,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     // Argo CD answers 415 to anything but exactly this, also on calls without a body.
     if (asked.method !== "GET") headers["content-type"] = "application/json";
     const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
-    const plain: RequestInit = { method: asked.method, headers, body, signal, redirect: "manual" };
+    const plain: RequestInit = { method: asked.method, headers, body, redirect: "manual" };
     return Object.assign(plain, { dispatcher: agent });
   }
 

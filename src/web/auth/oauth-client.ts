@@ -5,13 +5,12 @@ import {
   calculatePKCECodeChallenge,
   ClientSecretPost,
   Configuration,
+  customFetch,
 } from "openid-client";
 import type { OAuthClient } from "../../config/server-config.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 import type { BegunAttempt } from "./login-provider.js";
-
-/** Deadline of each call to a provider. */
-export const PROVIDER_TIMEOUT_MS = 10_000;
+import { PROVIDER_LIMITS, providerFetch } from "./provider-limits.js";
 
 export interface OAuthServer extends OAuthClient {
   /** What the provider calls itself in the `iss` of its callbacks (RFC 9207). */
@@ -28,7 +27,8 @@ export function oauthClient({ issuer, authorize, token, clientId, clientSecret }
     { client_secret: clientSecret },
     ClientSecretPost(clientSecret),
   );
-  client.timeout = PROVIDER_TIMEOUT_MS / 1000;
+  client.timeout = PROVIDER_LIMITS.timeoutMs / 1000;
+  client[customFetch] = providerFetch;
   if (token.startsWith("http:")) allowInsecureRequests(client);
   return client;
 }

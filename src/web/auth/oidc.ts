@@ -2,6 +2,7 @@ import {
   allowInsecureRequests,
   authorizationCodeGrant,
   ClientSecretPost,
+  customFetch,
   discovery,
   fetchUserInfo,
   type Configuration,
@@ -11,8 +12,9 @@ import type { Clock } from "../../core/clock.js";
 import type { Log } from "../../core/log.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 import type { LoginFacts, RedirectProvider } from "./login-provider.js";
-import { authorizationUrl, PROVIDER_TIMEOUT_MS } from "./oauth-client.js";
+import { authorizationUrl } from "./oauth-client.js";
 import { factsOfClaims, type Claims } from "./oidc-claims.js";
+import { PROVIDER_LIMITS, providerFetch } from "./provider-limits.js";
 import { exchangeFailure, refusalOfExchange } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
 
@@ -65,7 +67,8 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
 async function discover({ issuerUrl, clientId, clientSecret }: OidcSection): Promise<Configuration> {
   const issuer = new URL(issuerUrl);
   return discovery(issuer, clientId, { client_secret: clientSecret }, ClientSecretPost(clientSecret), {
-    timeout: PROVIDER_TIMEOUT_MS / 1000,
+    timeout: PROVIDER_LIMITS.timeoutMs / 1000,
+    [customFetch]: providerFetch,
     execute: isLoopback(issuer.hostname) ? [allowInsecureRequests] : [],
   });
 }

@@ -1,6 +1,5 @@
-import { PROVIDER_TIMEOUT_MS } from "./oauth-client.js";
-
-const MOST_BYTES = 2 * 1024 * 1024;
+import { AnswerTooLarge, fetchText, type Answer } from "../../http/fetch-text.js";
+import { PROVIDER_LIMITS } from "./provider-limits.js";
 
 /** Why an answer of a provider's API cannot be used; `status` is 0 when none came. */
 export class ProviderFailure extends Error {
@@ -34,35 +33,25 @@ export interface ProviderApi {
 export function providerApi(apiUrl: string, token: string, headers: Readonly<Record<string, string>>): ProviderApi {
   return {
     async get(path) {
-      let response: Response;
-      let text: string | undefined;
+      let answer: Answer;
       try {
-        response = await fetch(apiUrl + path, {
-          headers: { accept: "application/json", ...headers, authorization: `Bearer ${token}` },
-          redirect: "manual",
-          signal: AbortSignal.timeout(PROVIDER_TIMEOUT_MS),
-        });
-        text = await readText(response);
+        answer = await fetchText(
+          apiUrl + path,
+          {
+            headers: { accept: "application/json", ...headers, authorization: `Bearer ${token}` },
+            redirect: "manual",
+          },
+          PROVIDER_LIMITS,
+        );
       } catch (cause) {
+        if (cause instanceof AnswerTooLarge) throw new ProviderFailure(0, "the answer is too large", { cause });
         throw new ProviderFailure(0, "no answer came", { cause });
       }
-      const { status } = response;
-      if (text === undefined) throw new ProviderFailure(status, "the answer is too large");
+      const { status } = answer;
       if (status >= 300 && status < 400) throw new ProviderFailure(status, "it sends elsewhere");
-      return { status, headers: response.headers, body: parsed(text) };
+      return { status, headers: answer.headers, body: parsed(answer.text) };
     },
   };
-}
-
-async function readText(response: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > MOST_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 function parsed(text: string): unknown {

@@ -1,0 +1,70 @@
+/** Thrown when an answer is larger than allowed. */
+export class AnswerTooLarge extends Error {
+  override readonly name = "AnswerTooLarge";
+}
+
+/** Thrown when an answer was not there, to its last byte, at its deadline. */
+export class AnswerTimedOut extends Error {
+  override readonly name = "AnswerTimedOut";
+}
+
+export interface AnswerLimits {
+  /** Milliseconds of real time for the whole exchange, body included. */
+  readonly timeoutMs: number;
+  /** Counted after decompression, so that a small packed answer cannot fill the memory. */
+  readonly maxBytes: number;
+  readonly signal?: AbortSignal | null | undefined;
+}
+
+/** An answer that was read to its end. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/**
+ * `fetch`, with the whole body, within limits that hold whatever the connection does.
+ * @throws {AnswerTimedOut | AnswerTooLarge} the caller's abort reason, or what `fetch` throws.
+ */
+export async function fetchText(url: string | URL, init: RequestInit, limits: AnswerLimits): Promise<Answer> {
+  const { signal, timeoutMs } = limits;
+  signal?.throwIfAborted();
+  // Not AbortSignal.any over AbortSignal.timeout: on Node.js 20 the pair can be collected before it fires (nodejs/node#54614).
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(new AnswerTimedOut(`no answer within ${timeoutMs} ms`)), timeoutMs);
+  const onAbort = () => stop.abort(signal?.reason);
+  signal?.addEventListener("abort", onAbort, { once: true });
+  // fetch's own word is not waited for: after an abort that comes between the last byte from the network and the last one
+  // read, the fetch of Node.js 20 and 22 never settles (nodejs/undici#4089).
+  const stopped = new Promise<never>((_resolve, reject) => {
+    stop.signal.addEventListener("abort", () => reject(stop.signal.reason as Error), { once: true });
+  });
+  try {
+    return await Promise.race([stopped, exchange(url, { ...init, signal: stop.signal }, limits.maxBytes)]);
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  }
+}
+
+/** The answer as a client library takes it from its `fetch`. */
+export function responseOf({ status, headers, text }: Answer): Response {
+  const hasNoBody = [204, 205, 304].includes(status);
+  return new Response(hasNoBody ? null : text, { status, headers });
+}
+
+async function exchange(url: string | URL, init: RequestInit, maxBytes: number): Promise<Answer> {
+  const response = await fetch(url, init);
+  const { status, headers } = response;
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  let size = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw new AnswerTooLarge(`more than ${maxBytes} bytes`);
+    parts.push(decoder.decode(chunk, { stream: true }));
+  }
+  parts.push(decoder.decode());
+  return { status, headers, text: parts.join("") };
+}

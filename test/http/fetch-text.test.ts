@@ -1,0 +1,79 @@
+import type { RequestListener } from "node:http";
+import { gzipSync } from "node:zlib";
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf } from "../../src/http/fetch-text.js";
+import { localServer, type LocalServer } from "../deployer/argocd/local-server.js";
+
+const MEBIBYTE = 1024 * 1024;
+/** Some tenths of a second of unpacking, and just more on the wire than the 64 KiB that are read at once. */
+const PACKED = gzipSync(Buffer.alloc(65 * MEBIBYTE, 32));
+const GENEROUS = { timeoutMs: 60_000, maxBytes: 66 * MEBIBYTE };
+
+let server: LocalServer | undefined;
+afterEach(() => server?.stop());
+
+async function serve(answer: RequestListener): Promise<string> {
+  server = await localServer(answer);
+  return server.url;
+}
+
+const packed: RequestListener = (_request, response) => {
+  response.setHeader("content-encoding", "gzip").end(PACKED);
+};
+
+test("an answer is read to its end, whatever its packing", async () => {
+  const url = await serve(packed);
+  const { status, headers, text } = await fetchText(url, {}, GENEROUS);
+  expect({ status, encoding: headers.get("content-encoding"), length: text.length }).toEqual({
+    status: 200,
+    encoding: "gzip",
+    length: 65 * MEBIBYTE,
+  });
+});
+
+test("a letter that is cut by two chunks stays whole", async () => {
+  const bytes = Buffer.from("ü");
+  const url = await serve((_request, response) => {
+    response.write(bytes.subarray(0, 1), () => response.end(bytes.subarray(1)));
+  });
+  expect((await fetchText(url, {}, GENEROUS)).text).toBe("ü");
+});
+
+describe("an abort ends the call with its reason", () => {
+  test("before anything was sent", async () => {
+    const url = await serve((_request, response) => response.end());
+    await expect(fetchText(url, {}, { ...GENEROUS, signal: AbortSignal.abort("pushed") })).rejects.toBe("pushed");
+    expect(server?.requests).toEqual([]);
+  });
+
+  test("while the answer is awaited", async () => {
+    const stop = new AbortController();
+    const url = await serve(() => stop.abort("pushed"));
+    await expect(fetchText(url, {}, { ...GENEROUS, signal: stop.signal })).rejects.toBe("pushed");
+  });
+});
+
+test("the deadline ends a call whose answer came and is being unpacked, where Node's own fetch never ends (nodejs/undici#4089)", async () => {
+  const url = await serve(packed);
+  await expect(fetchText(url, {}, { ...GENEROUS, timeoutMs: 50 })).rejects.toThrow(AnswerTimedOut);
+});
+
+test("the deadline holds for the body too", async () => {
+  const url = await serve((_request, response) => void response.write("half"));
+  await expect(fetchText(url, {}, { ...GENEROUS, timeoutMs: 50 })).rejects.toThrow(AnswerTimedOut);
+});
+
+test("an answer is measured unpacked", async () => {
+  const url = await serve(packed);
+  await expect(fetchText(url, {}, { ...GENEROUS, maxBytes: 1000 })).rejects.toThrow(AnswerTooLarge);
+});
+
+test.each([
+  [200, "{}", "{}"],
+  [404, "not here", "not here"],
+  [204, "", ""],
+  [304, "", ""],
+])("the response of status %i has the text and the headers", async (status, text, expected) => {
+  const response = responseOf({ status, text, headers: new Headers({ "x-total": "3" }) });
+  expect([response.status, response.headers.get("x-total"), await response.text()]).toEqual([status, "3", expected]);
+});
