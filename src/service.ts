@@ -114,8 +114,8 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     log,
   });
   const app = createWebServer({
+    tracing: telemetry.webhooks,
     webhooks: [
-      ...telemetry.webhooks,
       ...(github === undefined || hosta === undefined
         ? []
         : [githubWebhook({ secret: hosta.webhookSecret, probot: github.probot, push, log })]),

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { Router, type Request, type RequestHandler } from "express";
+import type { Request, RequestHandler } from "express";
 import { isJsonObject, type JsonObject } from "../core/json.js";
 import type { Log } from "../core/log.js";
 import { MAX_WEBHOOK_BYTES, readBody } from "./read-body.js";
@@ -16,14 +16,18 @@ export interface WebhookSource {
   receive(headers: IncomingHttpHeaders, body: Buffer, payload: JsonObject): Promise<Receipt>;
 }
 
+/** Where a code host sends its webhooks, and what answers them. */
+export interface WebhookRoute {
+  readonly path: string;
+  readonly post: RequestHandler;
+}
+
 /**
  * The route of a webhook. In this order: size (413), content encoding (415), secret (401), JSON object (400), and then
  * always 200, since a host may switch off a webhook that is answered with errors; 503 only when the queue is closed.
  */
-export function webhookRoute(source: WebhookSource, log: Log): Router {
-  const router = Router();
-  router.post(source.path, answerWebhook(source, log));
-  return router;
+export function webhookRoute(source: WebhookSource, log: Log): WebhookRoute {
+  return { path: source.path, post: answerWebhook(source, log) };
 }
 
 /** Written without Express, which would digest each answer for an `ETag` that no sender of webhooks asks for. */

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { changeRequestKey } from "../core/change-request.js";
 import { StoreUnavailable } from "../core/errors.js";
 import type { EventQueue, QueueBacklog } from "../core/event-queue.js";
@@ -138,16 +137,18 @@ class DurableQueue implements EventQueue {
 
   /** Undefined after so many milliseconds; Redis takes nothing of it any more a little before. */
   async #attemptPush(event: HostEvent, ms: number): Promise<Pushed | undefined> {
-    const timer = new AbortController();
-    const late = delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
     const pushed = this.#lanes.push(event, ms * TAKEN_WITHIN_SHARE).catch((error: unknown) => {
       if (error instanceof StoreUnavailable) return undefined;
       throw error;
     });
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), ms);
+    });
     try {
       return await Promise.race([pushed, late]);
     } finally {
-      timer.abort();
+      clearTimeout(timer);
     }
   }
 

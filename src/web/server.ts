@@ -8,8 +8,10 @@ import { refuseOtherSites } from "./same-site.js";
 import { securityHeaders } from "./security-headers.js";
 
 export interface WebParts {
-  /** Mounted before everything else: webhooks are verified on raw bytes, and their senders wait. */
-  readonly webhooks: readonly Router[];
+  /** In front of the webhooks. */
+  readonly tracing: readonly RequestHandler[];
+  /** Before everything else: webhooks are verified on raw bytes, and their senders wait. */
+  readonly webhooks: readonly { readonly path: string; readonly post: RequestHandler }[];
   /** Style sheets and scripts: the same for everybody, so that no session is read for them. */
   readonly assets: RequestHandler;
   /** Notes for everything below who makes the request. */
@@ -34,7 +36,8 @@ export function createWebServer(parts: WebParts): Express {
   app.set("view engine", "ejs");
   app.set("trust proxy", parts.trustProxy ? 1 : false);
   // No browser reads what they answer.
-  for (const router of parts.webhooks) app.use(router);
+  if (parts.tracing.length > 0) app.use(...parts.tracing);
+  for (const { path, post } of parts.webhooks) app.post(path, post);
   app.use(securityHeaders());
   app.get("/health", (_request, response) => {
     response.json({ status: "ok" });

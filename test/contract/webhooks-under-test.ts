@@ -74,6 +74,7 @@ export async function startWebhooks(configured: readonly HostId[] = HOSTS): Prom
   let ping = (): Promise<void> => Promise.resolve();
   const server = await listenOnLoopback(
     createWebServer({
+      tracing: [],
       webhooks: configured.map((id) => routes[id]()),
       assets: Router(),
       identify: [],

@@ -36,8 +36,11 @@ beforeAll(async () => {
     return answerPush();
   };
   const app = express();
-  app.use(githubWebhook({ secret: GITHUB_SECRET, probot: probot(), push, log: recordingLog() }));
-  app.use(gitlabWebhook({ secret: GITLAB_SECRET, push, ...unsigned }));
+  const routes = [
+    githubWebhook({ secret: GITHUB_SECRET, probot: probot(), push, log: recordingLog() }),
+    gitlabWebhook({ secret: GITLAB_SECRET, push, ...unsigned }),
+  ];
+  for (const { path, post } of routes) app.post(path, post);
   server = createServer(app).listen(0, "127.0.0.1");
   await once(server, "listening");
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -91,7 +91,8 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     throw new Error("secret details");
   });
   const app = createWebServer({
-    webhooks: [broken],
+    tracing: [broken],
+    webhooks: [],
     assets: site.assets,
     identify: auth.identify,
     auth: auth.routes,

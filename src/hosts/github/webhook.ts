@@ -1,12 +1,11 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Router } from "express";
 import type { Probot } from "probot";
 import type { HostEvent } from "../../core/event.js";
 import type { Log } from "../../core/log.js";
 import { WEBHOOK_PATHS } from "../../names.js";
 import { deliveryId } from "../payload-fields.js";
-import { webhookRoute, type Receipt } from "../webhook-route.js";
+import { webhookRoute, type Receipt, type WebhookRoute } from "../webhook-route.js";
 import { SUBSCRIBED_EVENTS, isSubscribed, translateGitHubEvent } from "./translate-event.js";
 
 export interface GitHubWebhookOptions {
@@ -26,8 +25,9 @@ type Outcome = { readonly receipt: Receipt } | { readonly failure: unknown };
  * middleware is not used: it has no size limit, answers 400 to a wrong signature and 500 when a handler fails.
  * @throws {RangeError} when the secret is empty: everybody could sign then.
  */
-export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOptions): Router {
+export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOptions): WebhookRoute {
   if (secret === "") throw new RangeError("hosta.webhook_secret is empty");
+  const key = createSecretKey(secret, "utf8");
   const outcomes = new WeakMap<object, Outcome>();
 
   probot.on([...SUBSCRIBED_EVENTS], async ({ id, name, payload }) => {
@@ -50,7 +50,7 @@ export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOption
   return webhookRoute(
     {
       path: WEBHOOK_PATHS.hosta,
-      isAuthentic: (headers, body) => isSignedWith(secret, headers["x-hub-signature-256"], body),
+      isAuthentic: (headers, body) => isSignedWith(key, headers["x-hub-signature-256"], body),
       async receive(headers, body, payload) {
         const event = {
           id: deliveryId("hosta", headers["x-github-delivery"], body),
@@ -81,8 +81,8 @@ function isProbotEvent(event: { id: string; name: string; payload: unknown }): e
 }
 
 /** https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries */
-function isSignedWith(secret: string, header: IncomingHttpHeaders[string], body: Buffer): boolean {
+function isSignedWith(key: KeyObject, header: IncomingHttpHeaders[string], body: Buffer): boolean {
   const given = typeof header === "string" ? /^sha256=([0-9a-f]{64})$/.exec(header)?.[1] : undefined;
   if (given === undefined) return false;
-  return timingSafeEqual(createHmac("sha256", secret).update(body).digest(), Buffer.from(given, "hex"));
+  return timingSafeEqual(createHmac("sha256", key).update(body).digest(), Buffer.from(given, "hex"));
 }

@@ -1,12 +1,11 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Router } from "express";
 import type { Clock } from "../../core/clock.js";
 import type { HostEvent } from "../../core/event.js";
 import type { Log } from "../../core/log.js";
 import { HOSTB_TOKEN_HEADERS, WEBHOOK_PATHS } from "../../names.js";
 import { deliveryId } from "../payload-fields.js";
-import { webhookRoute } from "../webhook-route.js";
+import { webhookRoute, type WebhookRoute } from "../webhook-route.js";
 import { translateGitLabEvent } from "./translate-event.js";
 import { signedDelivery, signingKey } from "./webhook-signature.js";
 
@@ -25,7 +24,7 @@ export interface GitLabWebhookOptions {
  * The route for GitLab's webhooks.
  * @throws {RangeError} when the secret is empty (a request without a token would match), or the signing token is none.
  */
-export function gitlabWebhook({ secret, signingToken, clock, push, log }: GitLabWebhookOptions): Router {
+export function gitlabWebhook({ secret, signingToken, clock, push, log }: GitLabWebhookOptions): WebhookRoute {
   if (secret === "") throw new RangeError("hostb.webhook_secret is empty");
   const key = signingToken === undefined ? undefined : signingKey(signingToken);
   return webhookRoute(

@@ -72,6 +72,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
   });
   const server = await listenOnLoopback(
     createWebServer({
+      tracing: [],
       webhooks: [],
       assets: Router(),
       identify: auth.identify,
