@@ -15,7 +15,7 @@ import { refreshStatus, showPlannedStatus, showStatus } from "./show-status.js";
 /** Tells the people of a change request what became of what was asked for, brings the status up to date and merges. */
 export async function answer(
   asked: Asked,
-  { result, settings, settled }: Executed,
+  { result, settings, settled, earlier }: Executed,
   change: ChangeRequest,
   run: Run,
   /** The progress comment that the answer takes the place of. */
@@ -26,7 +26,12 @@ export async function answer(
   switch (result.kind) {
     case "planned": {
       const automatic = asked.by === undefined;
-      const planComment = await publishPlan(run.host, change, parts, { run: run.run, automatic, log: run.log });
+      const planComment = await publishPlan(run.host, change, parts, {
+        run: run.run,
+        automatic,
+        earlier,
+        log: run.log,
+      });
       if (settings !== undefined) await showPlannedStatus(change, { settings, planComment }, run);
       return;
     }

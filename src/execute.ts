@@ -4,6 +4,7 @@ import type { Settings } from "./config/settings.js";
 import type { ChangeRequest } from "./core/change-request.js";
 import { close } from "./core/commands/close.js";
 import { runCommand } from "./core/commands/index.js";
+import type { OwnComment } from "./core/ports.js";
 import type { TellProgress } from "./core/progress.js";
 import type { CommandResult } from "./core/result.js";
 import type { Settled } from "./core/settle-records.js";
@@ -21,6 +22,8 @@ export interface Executed {
   readonly settings: Settings | undefined;
   /** Earlier syncs whose end was looked up before. */
   readonly settled: readonly Settled[];
+  /** What svc said on the change request before, of a plan; undefined where it is not known yet. */
+  readonly earlier?: readonly OwnComment[] | undefined;
   /** An earlier attempt of the run wrote it down, before it was cut off. */
   readonly noted?: boolean;
 }
@@ -61,13 +64,21 @@ export async function execute(
     return { result: { kind: "refused", refusal: { reason: "plan-unseen" } }, settings, settled };
   }
   const result = await runCommand(command, commandContext(by, change, { settings, snapshot }, { run, progress }));
-  const ended = await endIfClosed(change, run);
-  if (ended === undefined || result.kind !== "planned") return { result, settings, settled };
+  const [ended, earlier] = await Promise.all([
+    endIfClosed(change, run),
+    result.kind === "planned" ? earlierComments(change, run) : undefined,
+  ]);
+  if (ended === undefined || result.kind !== "planned") return { result, settings, settled, earlier };
   return by === undefined ? "closed-meanwhile" : refusedBefore({ reason: "closed", state: ended });
 }
 
 function refusedBefore(refusal: Extract<CommandResult, { kind: "refused" }>["refusal"]): Executed {
   return { result: { kind: "refused", refusal }, settings: undefined, settled: [] };
+}
+
+/** Undefined when the host does not tell: whoever needs them asks again, and says what went wrong. */
+async function earlierComments(change: ChangeRequest, run: Run): Promise<readonly OwnComment[] | undefined> {
+  return run.host.listOwnComments(change).catch(() => undefined);
 }
 
 /**
@@ -76,7 +87,7 @@ function refusedBefore(refusal: Extract<CommandResult, { kind: "refused" }>["ref
  */
 async function endIfClosed(change: ChangeRequest, run: Run): Promise<"closed" | "merged" | undefined> {
   try {
-    const { state } = await run.host.getChangeRequest(change);
+    const state = await run.host.state(change);
     if (state === "open") return undefined;
     const merged = state === "merged";
     await auditClose(await close(change, merged, run), { ...change, merged }, run);

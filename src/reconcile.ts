@@ -37,15 +37,15 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
   }
   for (const [key, change] of changes) {
     try {
-      const now = await parts.hosts[change.host]?.getChangeRequest(change);
-      if (now === undefined) continue;
+      const state = await parts.hosts[change.host]?.state(change);
+      if (state === undefined) continue;
       const origin = {
         change: changeRequestRef(change),
         delivery: `reconcile-${key}-${parts.clock.now().getTime()}`,
       };
-      if (now.state === "merged" || (now.state === "closed" && holders.has(key))) {
-        parts.log.info({ change: key, state: now.state }, "cleaning up after a lost webhook");
-        await parts.queue.push({ kind: "closed", merged: now.state === "merged", ...origin });
+      if (state === "merged" || (state === "closed" && holders.has(key))) {
+        parts.log.info({ change: key, state }, "cleaning up after a lost webhook");
+        await parts.queue.push({ kind: "closed", merged: state === "merged", ...origin });
       } else if (unsettled.has(key)) {
         await parts.queue.push({ kind: "reviewed", ...origin });
       }

@@ -45,6 +45,8 @@ async function replace(host: CodeHost, change: ChangeRequestRef, id: string, bod
 export interface PublishPlanOptions {
   readonly run: string;
   readonly automatic: boolean;
+  /** What svc said on the change request before, for whoever has read it. */
+  readonly earlier?: readonly OwnComment[] | undefined;
   readonly log: Log;
 }
 
@@ -57,9 +59,9 @@ export async function publishPlan(
   host: CodeHost,
   change: ChangeRequestRef,
   parts: readonly string[],
-  { run, automatic, log }: PublishPlanOptions,
+  { run, automatic, earlier, log }: PublishPlanOptions,
 ): Promise<string | undefined> {
-  const own = await host.listOwnComments(change);
+  const own = earlier ?? (await host.listOwnComments(change));
   const current = own.filter((comment) => isCurrentPlan(comment) && !isOfRun(comment, run, parts));
   const [only] = parts;
   const reused = automatic && parts.length === 1 && only !== undefined ? repeatable(only, current) : undefined;

@@ -22,6 +22,8 @@ export interface CodeHost {
   reach(): Promise<void>;
   /** Fresh facts from the API, never cached. */
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
+  /** Fresh as well, in one call. */
+  state(change: ChangeRequestRef): Promise<ChangeRequest["state"]>;
   /** Polls for at most 20 seconds while the host still computes it, then `unknown`. */
   mergeability(change: ChangeRequestRef, signal?: AbortSignal): Promise<Mergeability>;
   /** Read fresh: who approved the head commit given here. */
@@ -82,10 +84,7 @@ export type MergeOutcome =
 
 /** Reads repositories without a checkout. Methods throw `RepositoryFailure`. */
 export interface Repositories {
-  /**
-   * Makes the change request's head, base tip and merge base readable.
-   * @throws {HeadMoved} when the head that git fetches is not `change.headRevision`.
-   */
+  /** Makes head, base tip and merge base readable. @throws {HeadMoved} when git fetches another head than `change` has. */
   open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot>;
 }
 

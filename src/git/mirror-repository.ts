@@ -108,14 +108,14 @@ export class MirrorRepository {
     return this.#objects.ask("contents", names, { ...this.limits, maxOutput, signal });
   }
 
-  /** Fetches refs or commits, each into a private ref; one conversation with the host. */
+  /** Fetches refs or commits, each into a private ref, `first` into an empty repository; one conversation with the host. */
   async fetchCommits(
     source: CloneSource,
     wanted: readonly { readonly from: string; readonly into: string }[],
-    signal: AbortSignal,
+    { first, signal }: { readonly first: boolean; readonly signal: AbortSignal },
   ): Promise<void> {
     const refspecs = wanted.map(({ from, into }) => `+${from}:${into}`);
-    const filter = (await this.size()).packs === 0 ? NO_CONTENTS : SMALL_CONTENTS;
+    const filter = first ? NO_CONTENTS : SMALL_CONTENTS;
     const args = [...FETCH, ...FETCH_OPTIONS, filter, "--depth=1", "--end-of-options", REMOTE, ...refspecs];
     await this.#remote(args, source, "", signal);
   }

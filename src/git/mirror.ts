@@ -120,16 +120,17 @@ class GitMirror implements Repositories {
     await folder.create(change.headRevision);
     if (!(await folder.hasCommits(commitsOf(change), signal))) {
       const { bytes, packs } = await folder.size();
-      if (packs > MAX_PACKS || bytes > this.#limits.maxBytes / 2) {
+      const grown = packs > MAX_PACKS || bytes > this.#limits.maxBytes / 2;
+      if (grown) {
         await folder.remove();
         await folder.create(change.headRevision);
       }
-      await this.#fetch(session);
+      await this.#fetch(session, grown || packs === 0);
     }
     session.generation = folder.generation;
   }
 
-  async #fetch({ folder, change, source, signal }: Session): Promise<void> {
+  async #fetch({ folder, change, source, signal }: Session, first: boolean): Promise<void> {
     const begin = performance.now();
     const refs = `refs/${SERVICE}/${change.number}`;
     const wanted = [
@@ -137,7 +138,7 @@ class GitMirror implements Repositories {
       { from: change.baseRevision, into: `${refs}/base` },
       { from: change.mergeBase, into: `${refs}/merge-base` },
     ];
-    await folder.fetchCommits(source, wanted, signal);
+    await folder.fetchCommits(source, wanted, { first, signal });
     const ms = Math.round(performance.now() - begin);
     this.#options.log.debug({ repository: change.repository, number: change.number, ms }, "fetched");
     const fetched = await folder.commitOf(`${refs}/head`, signal);

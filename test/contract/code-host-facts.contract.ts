@@ -107,8 +107,10 @@ export function factsContract(under: () => CodeHostUnderTest): void {
   test("a closed one keeps the head that it had", async () => {
     const { forge, repository } = under();
     const { number, headRevision } = await under().open({ "closed.txt": "1" });
+    expect(await under().host.state(under().ref(number))).toBe("open");
     await forge.close(repository, number);
     expect(await under().read(number)).toMatchObject({ state: "closed", headRevision });
+    expect(await under().host.state(under().ref(number))).toBe("closed");
     expect(await under().host.mergeability(under().ref(number))).toBe("unknown");
   });
 
@@ -117,6 +119,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const { number, headRevision } = await under().open({ "merged.txt": "1" });
     await forge.mergeByHand(repository, number, "bo");
     expect(await under().read(number)).toMatchObject({ state: "merged", headRevision });
+    expect(await under().host.state(under().ref(number))).toBe("merged");
     expect(await under().host.mergeability(under().ref(number))).toBe("unknown");
   });
 

@@ -122,6 +122,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
 
   test.each<[string, string, (paths: HostTraits["paths"]) => RegExp, (host: CodeHost) => Promise<unknown>]>([
     ["mergeability", "GET", (paths) => paths.changeRequest, (one) => one.mergeability(change)],
+    ["state", "GET", (paths) => paths.changeRequest, (one) => one.state(change)],
     ["mayCommand", "GET", (paths) => paths.permission, (one) => one.mayCommand(change, user())],
     ["listOwnComments", "GET", (paths) => paths.comments, (one) => one.listOwnComments(change)],
     ["getChangeRequest, its branch", "GET", (paths) => paths.branch, (one) => one.getChangeRequest(change)],

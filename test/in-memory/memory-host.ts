@@ -141,6 +141,11 @@ export class MemoryHost implements CodeHost {
     return facts;
   }
 
+  async state({ number }: ChangeRequestRef): Promise<ChangeRequest["state"]> {
+    await this.#options.delay();
+    return this.facts(number).state;
+  }
+
   /** What the host says now, without a pause. */
   facts(number: number): ChangeRequest {
     const { repositories } = this.#options;

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { isMultiSource } from "../../core/application-spec.js";
 import type { Manifest, Pin } from "../../core/application.js";
 import type { Clock } from "../../core/clock.js";
@@ -8,7 +9,7 @@ import type { Target } from "./application-calls.js";
 import { ArgoCdFailure, GRPC, isAbsent } from "./argocd-failure.js";
 import type { Client, Query } from "./client.js";
 import type { ArgoCdConfig } from "./config.js";
-import { normaliseManifests } from "./normalise-manifests.js";
+import { normaliseManifests, type RenderedAs } from "./normalise-manifests.js";
 import { rawSources } from "./raw-sources.js";
 import { removeTemporary } from "./remove-temporary.js";
 import { createSemaphore } from "./semaphore.js";
@@ -25,6 +26,11 @@ interface Parts {
   readonly serverSettings: () => Promise<ServerSettings>;
 }
 
+/** What Argo CD answered, and what it had been asked to render. */
+interface Rendered extends Pick<RenderedAs, "rendered" | "settings"> {
+  readonly answer: unknown;
+}
+
 export type Render = (request: RenderRequest, signal?: AbortSignal) => Promise<readonly Manifest[]>;
 
 /** Renders at most `renderConcurrency` applications at a time, first come first served. */
@@ -32,15 +38,15 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
   const { client, clock, log } = parts;
   const semaphore = createSemaphore(config.renderConcurrency);
 
-  async function inPlace(request: RenderRequest, signal: AbortSignal | undefined): Promise<readonly Manifest[]> {
+  async function inPlace(request: RenderRequest, signal: AbortSignal | undefined): Promise<Rendered> {
     const { application, fresh } = request;
     const settings = await parts.serverSettings();
     const query = { ...atPins(request), ...(fresh ? { noCache: true } : {}) };
     const answer = await getManifests(client, application, query, config.renderTimeoutMs, signal);
-    return normaliseManifests(answer, { rendered: application, real: application, settings });
+    return { answer, rendered: application, settings };
   }
 
-  async function temporary(request: RenderRequest, signal: AbortSignal | undefined): Promise<readonly Manifest[]> {
+  async function temporary(request: RenderRequest, signal: AbortSignal | undefined): Promise<Rendered> {
     const { application, fresh } = request;
     const settings = await parts.serverSettings();
     checkPins(request);
@@ -56,7 +62,7 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
         () => getManifests(client, target, fresh ? { noCache: true } : {}, config.renderTimeoutMs, signal),
         signal,
       );
-      return normaliseManifests(answer, { rendered: target, real: application, settings });
+      return { answer, rendered: target, settings };
     } finally {
       await cleanUp(target);
     }
@@ -100,14 +106,17 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
     }
   }
 
-  return (request, signal) =>
-    semaphore.run(async () => {
-      try {
-        return await (request.mode === "in-place" ? inPlace(request, signal) : temporary(request, signal));
-      } catch (error) {
-        throw renderFailure(error);
-      }
-    }, signal);
+  return async (request, signal) => {
+    const work = request.mode === "in-place" ? inPlace : temporary;
+    try {
+      const { answer, ...of } = await semaphore.run(() => work(request, signal), signal);
+      // The next request goes out before this answer is worked through.
+      await setImmediate();
+      return normaliseManifests(answer, { ...of, real: request.application });
+    } catch (error) {
+      throw renderFailure(error);
+    }
+  };
 }
 
 /** The parameters that render the live spec at the pins; Argo CD ignores the form for the other kind of spec in silence. */

@@ -61,7 +61,7 @@ export async function getChangeRequest(
     author: pull.user
       ? { id: pull.user.id, login: pull.user.login, bot: isBot(pull.user.login, pull.user.type) }
       : undefined,
-    state: pull.merged ? "merged" : pull.state,
+    state: stateOf(pull),
     draft: pull.draft === true,
     fork: pull.head.repo?.id !== pull.base.repo.id,
     headBranch: pull.head.ref,
@@ -77,6 +77,14 @@ export async function getChangeRequest(
       ...aliases.flatMap((alias) => [`https://${alias}/${fullName}.git`, `git@${alias}:${fullName}.git`]),
     ],
   };
+}
+
+function stateOf({ merged, state }: Pull): ChangeRequest["state"] {
+  return merged ? "merged" : state;
+}
+
+export async function getState(client: GitHubClient, change: ChangeRequestRef): Promise<ChangeRequest["state"]> {
+  return stateOf(await getPull(client, change));
 }
 
 /** GitHub computes `mergeable` in the background; reading the pull request sets that going. */

@@ -9,7 +9,7 @@ import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getApproval } from "./approval.js";
-import { getChangeRequest, getMergeability } from "./change-request.js";
+import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitHubClient, ownerAndRepo, type GitHubClient } from "./client.js";
 import { createCloneSource } from "./clone-source.js";
 import { editComment, listCommentsOf, postComment } from "./comments.js";
@@ -69,6 +69,7 @@ export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): Code
     self: ownAccount,
     reach: () => reachApp(client),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, signal),
+    state: (change) => getState(client, change),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     approval: (change) => getApproval(client, change),
     mayCommand: (change, user) => mayCommand(client, change, user),

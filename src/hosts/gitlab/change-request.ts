@@ -88,7 +88,7 @@ export async function getChangeRequest(
     author: merge.author
       ? { id: merge.author.id, login: merge.author.username, bot: isBot(merge.author.username) }
       : undefined,
-    state: merge.state === "opened" || merge.state === "locked" ? "open" : merge.state,
+    state: stateOf(merge),
     draft: merge.draft ?? merge.work_in_progress ?? false,
     fork: merge.source_project_id !== merge.target_project_id,
     headBranch: merge.source_branch,
@@ -105,6 +105,14 @@ export async function getChangeRequest(
       ]),
     ],
   };
+}
+
+function stateOf({ state }: MergeRequest): ChangeRequest["state"] {
+  return state === "opened" || state === "locked" ? "open" : state;
+}
+
+export async function getState(client: GitLabClient, change: ChangeRequestRef): Promise<ChangeRequest["state"]> {
+  return stateOf(await getMergeRequest(client, change));
 }
 
 /** https://docs.gitlab.com/api/merge_requests/#merge-status; `merge_status` is the older word for conflicts alone. */

@@ -7,7 +7,7 @@ import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getApproval } from "./approval.js";
 import { react } from "./award-emoji.js";
-import { getChangeRequest, getMergeability } from "./change-request.js";
+import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { setStatus } from "./commit-status.js";
 import { belongsToAnyGroup } from "./groups.js";
@@ -57,6 +57,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
       await findSelf(client, log);
     },
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
+    state: (change) => getState(client, change),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     approval: async (change) => getApproval(client, change, (await ownAccount()).id, clock),
     mayCommand: (change, user) => mayWrite(client, change, user),
