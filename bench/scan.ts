@@ -11,16 +11,21 @@ import { promisify } from "node:util";
 import type { Application } from "../src/core/application.js";
 import { applicationName, repositoryName, revision } from "../src/core/brand.js";
 import type { ChangeRequest } from "../src/core/change-request.js";
-import { detect } from "../src/core/detect/affected.js";
-import { createManifestScanner } from "../src/core/detect/manifests.js";
-import { createGitMirror } from "../src/git/mirror.js";
+import type * as Affected from "../src/core/detect/affected.js";
+import type * as Manifests from "../src/core/detect/manifests.js";
+import type * as Mirror from "../src/git/mirror.js";
 import { sampleSettings } from "../test/core/sample-settings.js";
 import { recordingLog } from "../test/recording-log.js";
+import { builtModule } from "./built-module.js";
 import type { Order, Served } from "./monorepo-process.js";
 import { SERVICES } from "./monorepo.js";
 import { startOtherProcess } from "./other-process.js";
 
-const RUNS = 9;
+const { detect } = await builtModule<typeof Affected>("core/detect/affected.js");
+const { createManifestScanner } = await builtModule<typeof Manifests>("core/detect/manifests.js");
+const { createGitMirror } = await builtModule<typeof Mirror>("git/mirror.js");
+
+const RUNS = 25;
 const run = promisify(execFile);
 
 interface Measured {
