@@ -114,7 +114,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     log,
   });
   const app = createWebServer({
-    tracing: telemetry.webhooks,
+    tracing: telemetry.tracing,
     webhooks: [
       ...(github === undefined || hosta === undefined
         ? []

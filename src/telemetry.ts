@@ -24,7 +24,7 @@ export interface Telemetry {
   /** Around the run of one event. */
   run(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd>;
   /** To be mounted in front of the webhooks. */
-  readonly webhooks: readonly Router[];
+  readonly tracing: readonly Router[];
   /** Opens the port for metrics, if there is to be one. */
   listen(sources: MetricSources): Promise<void>;
   close(): Promise<void>;
@@ -66,7 +66,7 @@ export async function createTelemetry({ config, tracer, log }: TelemetryParts): 
       const measured = measure === undefined ? run : () => measure.measure(event, run);
       return tracer === undefined ? measured() : tracedRun(event, measured, tracer);
     },
-    webhooks: tracer === undefined ? [] : [webhookTracer(tracer)],
+    tracing: tracer === undefined ? [] : [webhookTracer(tracer)],
     async listen(sources) {
       if (metrics === undefined || port === undefined) return;
       metrics.collectFrom(sources);

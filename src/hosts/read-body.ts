@@ -22,14 +22,11 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
       resolve(undefined);
     };
     request.on("data", take);
-    const isCutOff = () => {
+    request.once("end", () => resolve(Buffer.concat(chunks, size)));
+    request.on("error", reject);
+    request.once("close", () => {
       // An error carries its stack, which is not worth writing down after each whole request.
       if (!request.readableEnded) reject(new Error("the request ended early"));
-    };
-    request.once("end", () =>
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size)),
-    );
-    request.on("error", reject);
-    request.once("close", isCutOff);
+    });
   });
 }

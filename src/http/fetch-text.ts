@@ -25,7 +25,7 @@ export interface Answer {
 
 /**
  * `fetch`, with the whole body, within limits that hold whatever the connection does.
- * @throws {AnswerTimedOut | AnswerTooLarge} the caller's abort reason, or what `fetch` throws.
+ * @throws {AnswerTimedOut | AnswerTooLarge} or the caller's abort reason, or what `fetch` throws.
  */
 export async function fetchText(url: string | URL, init: RequestInit, limits: AnswerLimits): Promise<Answer> {
   const { signal, timeoutMs } = limits;

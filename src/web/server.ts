@@ -36,7 +36,7 @@ export function createWebServer(parts: WebParts): Express {
   app.set("view engine", "ejs");
   app.set("trust proxy", parts.trustProxy ? 1 : false);
   // No browser reads what they answer.
-  if (parts.tracing.length > 0) app.use(...parts.tracing);
+  for (const handler of parts.tracing) app.use(handler);
   for (const { path, post } of parts.webhooks) app.post(path, post);
   app.use(securityHeaders());
   app.get("/health", (_request, response) => {

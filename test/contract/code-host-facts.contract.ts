@@ -119,7 +119,9 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     const { number, headRevision } = await under().open({ "merged.txt": "1" });
     await forge.mergeByHand(repository, number, "bo");
     expect(await under().read(number)).toMatchObject({ state: "merged", headRevision });
+    const since = forge.requests.length;
     expect(await under().host.state(under().ref(number))).toBe("merged");
+    expect(forge.requests).toHaveLength(since + 1);
     expect(await under().host.mergeability(under().ref(number))).toBe("unknown");
   });
 

@@ -2,7 +2,7 @@ import type { RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf } from "../../src/http/fetch-text.js";
-import { localServer, type LocalServer } from "../deployer/argocd/local-server.js";
+import { localServer, type LocalServer } from "../local-server.js";
 
 const MEBIBYTE = 1024 * 1024;
 /** Some tenths of a second of unpacking, and just more on the wire than the 64 KiB that are read at once. */

@@ -1,16 +1,9 @@
 import { AnswerTooLarge, fetchText, type Answer } from "../../http/fetch-text.js";
 import { PROVIDER_LIMITS } from "./provider-limits.js";
 
-/** Why an answer of a provider's API cannot be used; `status` is 0 when none came. */
+/** Why an answer of a provider's API cannot be used. */
 export class ProviderFailure extends Error {
   override readonly name = "ProviderFailure";
-  constructor(
-    readonly status: number,
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
 }
 
 export interface ApiAnswer {
@@ -44,11 +37,11 @@ export function providerApi(apiUrl: string, token: string, headers: Readonly<Rec
           PROVIDER_LIMITS,
         );
       } catch (cause) {
-        if (cause instanceof AnswerTooLarge) throw new ProviderFailure(0, "the answer is too large", { cause });
-        throw new ProviderFailure(0, "no answer came", { cause });
+        if (cause instanceof AnswerTooLarge) throw new ProviderFailure("the answer is too large", { cause });
+        throw new ProviderFailure("no answer came", { cause });
       }
       const { status } = answer;
-      if (status >= 300 && status < 400) throw new ProviderFailure(status, "it sends elsewhere");
+      if (status >= 300 && status < 400) throw new ProviderFailure("it sends elsewhere");
       return { status, headers: answer.headers, body: parsed(answer.text) };
     },
   };

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/brand.js";
-import { localServer } from "./local-server.js";
+import { localServer } from "../../local-server.js";
 import { application, renderRequest, underTest } from "./under-test.js";
 
 const closing: (() => Promise<void>)[] = [];

@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import { expect, test } from "@jest/globals";
 import nock from "nock";
 import type { RenderRequest } from "../../../src/core/ports.js";
+import { localServer } from "../../local-server.js";
 import { fixture } from "./fixture.js";
-import { localServer } from "./local-server.js";
 import { argocd, settings, withNock } from "./nock-lifecycle.js";
 import { application, failureOf, MULTI_SPEC, OTHER_SHA, renderRequest, SHA, underTest } from "./under-test.js";
 

@@ -5,8 +5,8 @@ import { afterEach, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/brand.js";
 import { Stopped } from "../../../src/core/stop.js";
 import type { ArgoCdConfig } from "../../../src/deployer/argocd/config.js";
-import { localServer } from "./local-server.js";
-import type { LocalServer } from "./local-server.js";
+import { localServer } from "../../local-server.js";
+import type { LocalServer } from "../../local-server.js";
 import { failureOf, live, TOKEN, underTest } from "./under-test.js";
 
 const PEM = readFileSync(new URL("../../fixtures/argocd-adapter/self-signed.pem", import.meta.url), "utf8");
