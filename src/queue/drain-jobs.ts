@@ -5,6 +5,8 @@ import { QUEUE_KEY_PREFIX } from "../names.js";
 import type { QueueConnection, QueueRedis } from "./queue-commands.js";
 
 const NAME = "drain";
+/** Jobs that are added within so many milliseconds travel together: each call of BullMQ costs more than its work in Redis. */
+const GATHERED_MS = 10;
 /** How long `close` waits for BullMQ, whose own waiting has no end. */
 const LAST_WAIT_MS = 1000;
 
@@ -35,6 +37,8 @@ export class DrainJobs {
   readonly #queue: Queue<DrainJob, void>;
   readonly #worker: Worker<DrainJob, void>;
   readonly #log: Log;
+  readonly #gathered: Parameters<Queue<DrainJob, void>["addBulk"]>[0] = [];
+  #adding: Promise<void> | undefined;
 
   constructor({ connection, concurrency, lockMs, lookEveryMs, work, log }: DrainJobsParts) {
     this.#log = log;
@@ -57,20 +61,26 @@ export class DrainJobs {
     this.#worker.on("error", (error) => log.debug({ err: error }, "BullMQ reported an error"));
   }
 
-  /** Adds a job unless it is there; one that cannot be added is added by the next look for change requests without one. */
-  async add(job: DrainJob, generation: string, delayMs = 0): Promise<void> {
-    const { change } = job;
-    const jobId = `${createHash("sha256").update(change).digest("hex").slice(0, 32)}-${generation}`;
+  /**
+   * Adds a job unless it is there, a moment later; one that cannot be added is added by the next look for change requests
+   * without one. Resolves either way.
+   */
+  add(job: DrainJob, generation: string, delayMs = 0): Promise<void> {
+    const jobId = `${createHash("sha256").update(job.change).digest("hex").slice(0, 32)}-${generation}`;
+    const opts = { jobId, delay: delayMs, removeOnComplete: true, removeOnFail: true, attempts: 1 };
+    this.#gathered.push({ name: NAME, data: job, opts });
+    this.#adding ??= this.#addGathered();
+    return this.#adding;
+  }
+
+  async #addGathered(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, GATHERED_MS));
+    this.#adding = undefined;
+    const jobs = this.#gathered.splice(0);
     try {
-      await this.#queue.add(NAME, job, {
-        jobId,
-        delay: delayMs,
-        removeOnComplete: true,
-        removeOnFail: true,
-        attempts: 1,
-      });
+      await this.#queue.addBulk(jobs);
     } catch (error) {
-      this.#log.debug({ err: error, change }, "a job could not be added");
+      this.#log.debug({ err: error, changes: jobs.map(({ data }) => data.change) }, "jobs could not be added");
     }
   }
 
@@ -80,7 +90,7 @@ export class DrainJobs {
   }
 
   async close(): Promise<void> {
-    const closed = Promise.allSettled([this.#worker.close(true), this.#queue.close()]);
+    const closed = Promise.allSettled([this.#worker.close(true), this.#closeQueue()]);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {
       timer = setTimeout(resolve, LAST_WAIT_MS);
@@ -88,5 +98,10 @@ export class DrainJobs {
     await Promise.race([closed, late]);
     clearTimeout(timer);
     this.#redis.disconnect();
+  }
+
+  async #closeQueue(): Promise<void> {
+    await this.#adding;
+    await this.#queue.close();
   }
 }

@@ -202,7 +202,7 @@ class DurableQueue implements EventQueue {
     this.#runs.set(change, run);
     try {
       const followed = await run.work(() => this.#tellChange());
-      if (followed?.kind === "more") await this.#jobs.add({ change }, followed.generation, followed.delayMs);
+      if (followed?.kind === "more") void this.#jobs.add({ change }, followed.generation, followed.delayMs);
     } finally {
       this.#runs.delete(change);
       this.#tellChange();
@@ -212,9 +212,9 @@ class DurableQueue implements EventQueue {
   /** Whoever added a job may have been killed before; and one that met a dead replica's lease is gone. */
   async #addLostJobs(): Promise<void> {
     try {
-      for (const { change, generation } of await this.#lanes.free(this.#timing.lookEveryMs)) {
-        if (this.#closed === undefined) await this.#jobs.add({ change }, generation);
-      }
+      const free = await this.#lanes.free(this.#timing.lookEveryMs);
+      if (this.#closed !== undefined) return;
+      await Promise.all(free.map(({ change, generation }) => this.#jobs.add({ change }, generation)));
     } catch (error) {
       this.#options.log.debug({ err: error }, "could not look for events whose job was lost");
     }
