@@ -106,7 +106,7 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
     opened: told.flatMap(({ opened }) => opened),
     observer,
     trouble,
-    isRefused: (delivery) => replicas.some(({ refused }) => refused.has(delivery)),
+    isRefused: (delivery) => isRefused(delivery, replicas),
   };
   const rested = await atRest(outside, observer);
   const wrong = rested ? [] : ["events were still waiting a minute after the last disturbance"];
@@ -130,7 +130,11 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
 }
 
 /** What everybody did, on both hosts at once. */
-function stories({ seed, outside, observer, entrance }: Scene, trouble: Trouble, note: (what: string) => void) {
+function stories(
+  { seed, outside, replicas, observer, entrance }: Scene,
+  trouble: Trouble,
+  note: (what: string) => void,
+) {
   const { forges } = outside;
   const people = HOST_IDS.flatMap((host) => Array.from({ length: PEOPLE }, () => host));
   return Promise.all(
@@ -138,12 +142,18 @@ function stories({ seed, outside, observer, entrance }: Scene, trouble: Trouble,
       const repeatable = (): readonly string[] =>
         entrance.passed
           .filter((one) => one.host === host && one.status === 200 && !trouble.during(one.from, one.until))
+          // It was answered, and not run; sent again it is another event, with an answer of its own.
+          .filter(({ delivery }) => !isRefused(delivery, replicas))
           .map(({ delivery }) => delivery.slice(host.length + 1));
       const random = new Random(seed + 2 + index);
       const stage = { host, forge: forges[host], applications: APPLICATIONS[host], random, observer, repeatable, note };
       return play(stage, CHANGE_REQUESTS);
     }),
   );
+}
+
+function isRefused(delivery: string, replicas: readonly Replica[]): boolean {
+  return replicas.some(({ refused }) => refused.has(delivery));
 }
 
 function portOf(url: string): number {
