@@ -1,5 +1,5 @@
 import { hasTold } from "./comments/repost.js";
-import type { ChangeRequest } from "./core/change-request.js";
+import type { ChangeRequestRef } from "./core/change-request.js";
 import { HeadMoved, LeaseLost, safeMessage, StoreUnavailable } from "./core/errors.js";
 import type { StopReason } from "./core/event-queue.js";
 import type { Refusal } from "./core/result.js";
@@ -12,7 +12,7 @@ import type { Asked, Run } from "./run.js";
 export async function refusalFor(
   error: unknown,
   asked: Asked,
-  change: ChangeRequest | undefined,
+  change: ChangeRequestRef,
   run: Run,
 ): Promise<Refusal | undefined> {
   const refusal = await refusalOf(error, asked, change, run);
@@ -23,8 +23,8 @@ export async function refusalFor(
  * What stands there is the answer: a run that is repeated, or a delivery that comes twice while the store is away, which
  * knows nothing of the first, does not add that it failed.
  */
-async function toldBefore({ reason }: Refusal, change: ChangeRequest | undefined, run: Run): Promise<boolean> {
-  if (change === undefined || !(run.ticket.again || reason === "store-unavailable")) return false;
+export async function toldBefore({ reason }: Refusal, change: ChangeRequestRef, run: Run): Promise<boolean> {
+  if (!run.ticket.again && reason !== "store-unavailable") return false;
   try {
     return await hasTold(run.host, change, run.run, "plans-too");
   } catch (error) {
@@ -36,7 +36,7 @@ async function toldBefore({ reason }: Refusal, change: ChangeRequest | undefined
 async function refusalOf(
   error: unknown,
   asked: Asked,
-  change: ChangeRequest | undefined,
+  change: ChangeRequestRef,
   run: Run,
 ): Promise<Refusal | undefined> {
   const { signal, log } = run;
@@ -57,7 +57,7 @@ async function refusalOf(
 async function refusalForStop(
   reason: StopReason,
   asked: Asked,
-  change: ChangeRequest | undefined,
+  change: ChangeRequestRef,
   run: Run,
 ): Promise<Refusal | undefined> {
   if (asked.by === undefined || reason === "handed-back") return undefined;
@@ -70,11 +70,11 @@ async function refusalForStop(
 }
 
 /** Whether the push that stopped a plan brings an automatic plan, which then is the answer. */
-async function willReplan(change: ChangeRequest | undefined, run: Run): Promise<boolean> {
+async function willReplan(change: ChangeRequestRef, run: Run): Promise<boolean> {
   const { config } = run;
-  if (change === undefined || !plansByItself(change, config)) return false;
   try {
     const fresh = await run.host.getChangeRequest(change);
+    if (!plansByItself({ ...fresh, state: "open" }, config)) return false;
     const snapshot = await run.repositories.open(fresh, await run.host.cloneSource(fresh));
     return (await loadSettings(config, fresh, snapshot)).settings.autoplan;
   } catch {

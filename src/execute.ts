@@ -1,4 +1,5 @@
 import { auditClose } from "./audit-run.js";
+import { toldBefore } from "./broken-run.js";
 import { commandContext } from "./command-context.js";
 import type { Settings } from "./config/settings.js";
 import type { ChangeRequest } from "./core/change-request.js";
@@ -34,8 +35,20 @@ export interface Executed {
  */
 export type Silence = "not-planned" | "told-before" | "closed-meanwhile" | "answered-before";
 
-/** Asks whether the command is allowed, reads the settings and runs it. */
+/** Runs a command. A refusal is nothing to say after an earlier attempt of the run that has answered. */
 export async function execute(
+  asked: Asked,
+  change: ChangeRequest,
+  run: Run,
+  progress: TellProgress,
+): Promise<Executed | Silence> {
+  const executed = await decideAndRun(asked, change, run, progress);
+  if (typeof executed === "string" || executed.noted === true || executed.result.kind !== "refused") return executed;
+  return (await toldBefore(executed.result.refusal, change, run)) ? "answered-before" : executed;
+}
+
+/** Asks whether the command is allowed, reads the settings and runs it. */
+async function decideAndRun(
   asked: Asked,
   change: ChangeRequest,
   run: Run,

@@ -94,6 +94,8 @@ async function closeChangeRequest(event: Extract<HostEvent, { kind: "closed" }>,
 
 /** The outcome of a run that was stopped and has nothing to say. */
 const STOPPED = "stopped";
+/** The outcome of a run whose earlier attempt has said all. */
+const ANSWERED = "answered-before";
 
 type Commented = Extract<HostEvent, { kind: "commented" }>;
 
@@ -105,8 +107,8 @@ async function obeyMarked(event: Commented, asked: Asked, run: Run): Promise<str
     const outcome = await obey(event, asked, run, (result) => {
       end.mark = didAsAsked(result) ? "done" : "failed";
     });
-    // The plan that replaces this one is its answer.
-    if (outcome === STOPPED) end.mark = undefined;
+    // The plan that replaces this one is its answer, or what stands there.
+    if (outcome === STOPPED || outcome === ANSWERED) end.mark = undefined;
     return outcome;
   } finally {
     await marks.end(end.mark);
@@ -164,9 +166,9 @@ async function obey(
     await announced;
     if (typeof executed === "string") {
       if (executed === "not-planned") await showDetected(change, run);
-      if (executed === "answered-before" && asked.by === undefined) await showStatus(change, ANSWERED_BEFORE, run);
+      if (executed === ANSWERED && asked.by === undefined) await showStatus(change, ANSWERED_BEFORE, run);
       if (executed === "told-before") await auditRun(TOLD_BEFORE, { change, asked }, run);
-      return undefined;
+      return executed === ANSWERED ? ANSWERED : undefined;
     }
     const { result } = executed;
     if (result.kind === "planned") throwIfStopped(run.signal);
@@ -181,7 +183,7 @@ async function obey(
     const into = await progress?.end();
     // It was deployed: that the answer could not be posted is no failure of the command, and saying so would be wrong.
     if (ended?.kind === "synced" || ended?.kind === "rolled-back" || error instanceof NotResumed) throw error;
-    const refusal = await refusalFor(error, asked, change, run);
+    const refusal = await refusalFor(error, asked, event.change, run);
     if (refusal === undefined) return STOPPED;
     const result = { kind: "refused", refusal } as const;
     onResult(result);

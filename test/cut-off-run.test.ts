@@ -413,6 +413,55 @@ test.each(["svc plan", "svc sync"])(
   },
 );
 
+test.each(["closed", "merged"] as const)(
+  "a plan that was posted is the answer, also when its change request is %s before the run goes on",
+  async (state) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    const event = world.comment(number, "svc plan");
+    const journal = new MemoryJournal();
+    const gone = cutAt({ at: world.host, method: "postComment", when: "after" });
+    void handleEvent(event, world.dependencies(), ticketOf(journal));
+    await gone;
+    world.host.setState(number, state);
+    await world.handle(event, { ...ticketOf(journal), again: true });
+    expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
+    expect(world.host.reactionsOf(number).map(({ reaction }) => reaction)).not.toContain("failed");
+  },
+);
+
+test("a plan that was posted is the answer, also when a push stops the run before it has read its change request", async () => {
+  const world = new CutWorld();
+  world.defaults = { autoplan: false };
+  const number = world.open(config("web", "2"));
+  const event = world.comment(number, "svc plan");
+  await world.handle(event);
+  const { getChangeRequest } = world.host;
+  world.host.getChangeRequest = async (change, signal) => {
+    signal?.throwIfAborted();
+    return getChangeRequest.call(world.host, change);
+  };
+  const abort = new AbortController();
+  abort.abort(new Stopped("pushed"));
+  await handleEvent(event, world.dependencies(), { ...ticketOf(), signal: abort.signal, again: true });
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
+});
+
+test.each(["svc sync --dry-run", "svc rollback --dry-run"])(
+  "`%s` that Argo CD carried out is followed, not repeated, and stays a dry run",
+  async (body) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    await world.cutOff(world.comment(number, body), { at: world.deployer, method: "sync", when: "after" });
+    expect(world.deployer.syncs).toMatchObject([{ dryRun: true }]);
+    expect(world.host.commentsOf(number)).toHaveLength(2);
+    expect(world.host.commentsOf(number)[1]).toMatch(/dry run/i);
+    expect(await world.holders()).toEqual({ web: number });
+    expect(await world.stores.deployments.list()).toEqual([]);
+  },
+);
+
 test("a plan that was posted is the answer: that the run could not be repeated is not told", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

@@ -59,6 +59,8 @@ export async function readHead(instance: Instance, merge: MergeRequest): Promise
   const tip = await store.resolve(sourceProject.path, `refs/heads/${merge.sourceBranch}`);
   if (tip === undefined || tip === merge.head) return false;
   if (sourceProject !== project) await store.copyObjects(sourceProject.path, project.path, tip);
+  // A merge may have begun meanwhile: what was merged stays its head.
+  if (merge.state === "locked" || merge.state === "merged") return false;
   await store.setRef(project.path, `refs/merge-requests/${merge.iid}/head`, tip);
   merge.head = tip;
   await addVersion(instance, merge);

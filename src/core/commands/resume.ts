@@ -28,17 +28,18 @@ export async function resumeDeployment(
   const missing = begun.map(({ application }) => application).filter((_, index) => followed[index] === undefined);
   const anew = missing.length === 0 ? undefined : await beginMissing(command, missing, begun, context);
   const all = [...applications, ...rest(anew, missing)];
-  if (command.name === "rollback") return { kind: "rolled-back", dryRun: false, applications: all };
+  const { dryRun } = command;
+  if (command.name === "rollback") return { kind: "rolled-back", dryRun, applications: all };
   const involved = begun.map(({ application }) => application);
   const plan = await context.plans.find(context.change);
   return {
     kind: "synced",
-    dryRun: false,
+    dryRun,
     applications: all,
     announced: anew?.kind === "synced" ? anew.announced : [],
     skipped: anew?.kind === "synced" ? anew.skipped : [],
     replaced: anew?.kind === "synced" ? anew.replaced : [],
-    ...(await decideMerge({ dryRun: false, involved, deployed: all, plan }, context)),
+    ...(await decideMerge({ dryRun, involved, deployed: all, plan }, context)),
   };
 }
 
@@ -63,7 +64,8 @@ async function follow(
   context: CommandContext,
 ): Promise<ApplicationSync | undefined> {
   const { deployer, deployments, change, run, progress } = context;
-  const records = await deployments.ofChange(change);
+  // A dry run writes none: what stands there is of another command.
+  const records = command.dryRun ? [] : await deployments.ofChange(change);
   const record = records.find((one) => one.application === application);
   const onProgress = (told: { done: number; total: number; message: string }) =>
     progress(application, { kind: "running", ...told });
@@ -117,9 +119,10 @@ async function writeDown(
   application: ApplicationName,
   outcome: SyncOutcome,
   record: Deployment | undefined,
-  { name }: DeployingCommand,
+  { name, dryRun }: DeployingCommand,
   context: CommandContext,
 ): Promise<string | undefined> {
+  if (dryRun) return undefined;
   if (name === "sync") return record?.run === context.run ? settleDeployed(record, outcome, context) : undefined;
   return outcome.kind === "succeeded" ? finishRollback(application, context) : undefined;
 }

@@ -46,9 +46,7 @@ export async function rollback(command: RollbackCommand, context: RollbackContex
     await giveBack(attempts, context);
     return { kind: "refused", refusal };
   }
-  if (!command.dryRun) {
-    await context.begin(live.flatMap(({ found }) => (found === undefined ? [] : [begunOf(found)])));
-  }
+  await context.begin(live.flatMap(({ found }) => (found === undefined ? [] : [begunOf(found)])));
   for (const { application } of live) context.progress(application, { kind: "waiting" });
   const applications = await Promise.all(
     live.map(async (one) => {

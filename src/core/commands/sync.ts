@@ -44,7 +44,7 @@ export async function sync(command: SyncCommand, context: CommandContext): Promi
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
   if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context);
   const approvers = prepared.approval?.approvers ?? [];
-  if (!command.dryRun) await context.begin(confirmed.subjects.map(({ live }) => begunOf(live)));
+  await context.begin(confirmed.subjects.map(({ live }) => begunOf(live)));
   for (const { name } of confirmed.subjects) context.progress(name, { kind: "waiting" });
   const deployed = await Promise.all(
     confirmed.subjects.map((subject) => deploySubject(subject, { command, approvers, context })),
