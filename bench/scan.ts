@@ -81,7 +81,7 @@ let live: readonly Application[] = [];
 /** What a plan does before anything is rendered; returns how many applications are affected. */
 async function scan(change: ChangeRequest): Promise<number> {
   const snapshot = await mirror.open(change, source);
-  const found = await detect({ change, settings: sampleSettings(), snapshot, live, nameOf, scanner });
+  const found = await detect({ change, settings: sampleSettings(), snapshot, live, liveSets: [], nameOf, scanner });
   return found.applications.length;
 }
 

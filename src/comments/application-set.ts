@@ -8,7 +8,10 @@ const MAX_NAMED = 100;
 /** What a plan says of one ApplicationSet: the applications that come, go and change, or why that cannot be told. */
 export function applicationSetText(set: ApplicationSetPreview): string {
   const heading = `### ApplicationSet: ${code(set.name)}`;
-  const file = `**Source file:** ${code(set.sourceFile)}`;
+  const file =
+    set.sourceFile === undefined
+      ? "**Source file:** none in this repository; the ApplicationSet reads files of it"
+      : `**Source file:** ${code(set.sourceFile)}`;
   if (set.problem !== undefined) {
     const owned = set.owned.length === 0 ? [] : [`It owns these applications now: ${named(set.owned)}.`];
     const reason = fence(shortened(set.problem, MAX_REASON));
@@ -21,7 +24,8 @@ export function applicationSetText(set: ApplicationSetPreview): string {
   ];
   const changes = lines.length === 0 ? "It generates the same applications on both sides." : lines.join("\n");
   const notes = set.notes.length === 0 ? [] : [set.notes.map((note) => `- ℹ️ ${sentence(note)}`).join("\n")];
-  const end = `${file}\n\nArgo CD applies this when the ApplicationSet is applied; a sync here does not.`;
+  const when = set.sourceFile === undefined ? "some minutes after the merge" : "when the ApplicationSet is applied";
+  const end = `${file}\n\nArgo CD applies this ${when}; a sync here does not.`;
   return [heading, changes, ...notes, end].join("\n\n");
 }
 

@@ -67,7 +67,7 @@ function behindNote(
   baseChanges: readonly string[],
 ): readonly string[] {
   const reads = [base, head].some((set) => set !== undefined && readsFiles(set, change, baseChanges));
-  if (!reads && !baseChanges.includes(sourceFile)) return [];
+  if (!reads && (sourceFile === undefined || !baseChanges.includes(sourceFile))) return [];
   return [
     `${change.baseBranch} changed what it generates since this branch left it, which the preview does not show: bring the branch up to date`,
   ];

@@ -43,9 +43,12 @@ export interface Pin {
 /** A rendered Kubernetes object. */
 export type Manifest = JsonObject;
 
-/** An ApplicationSet from a file, whole. */
+/** An ApplicationSet, whole; as Argo CD runs it without what Argo CD adds to its metadata. */
 export interface ApplicationSet {
   readonly name: string;
   readonly namespace: string | undefined;
   readonly resource: Json & JsonObject;
 }
+
+/** Names an ApplicationSet; no namespace means Argo CD's own. */
+export type SetId = Pick<ApplicationSet, "name" | "namespace">;

@@ -1,7 +1,8 @@
 import type { ChangeRequest } from "./change-request.js";
+import type { CommitRange, CommitSummary } from "./commit-range.js";
 import { touchedPaths, type InputSet } from "./detect/input-set.js";
 import { RepositoryFailure } from "./errors.js";
-import type { CommitRange, CommitSummary, RepositorySnapshot } from "./ports.js";
+import type { RepositorySnapshot } from "./ports.js";
 
 const MAX_FILES = 3;
 const MAX_COMMITS = 5;

@@ -126,9 +126,10 @@ async function obstacleOf(
   { everyApplication }: Survey,
   { change, settings, deployer, signal }: CommandContext,
 ): Promise<string | undefined> {
-  const claim = { live, holdsResource: set.base !== undefined, owner: undefined, everyApplication, change, settings };
+  const holdsResource = set.base !== undefined && set.sourceFile !== undefined;
+  const claim = { live, holdsResource, owner: undefined, everyApplication, change, settings };
   const obstacle = drivingObstacle(claim);
-  if (obstacle === undefined || set.base === undefined) return obstacle;
+  if (obstacle === undefined || set.base === undefined || !holdsResource) return obstacle;
   try {
     return drivingObstacle({ ...claim, owner: await deployer.findApplicationSet(set.base, signal) });
   } catch {
@@ -151,7 +152,7 @@ function removalReason(set: ChangedApplicationSet): string {
 }
 
 function labelOf({ name, sourceFile }: ChangedApplicationSet): string {
-  return `${name} (${sourceFile})`;
+  return sourceFile === undefined ? name : `${name} (${sourceFile})`;
 }
 
 /** An owner is always in the namespace of what it owns. */

@@ -113,7 +113,8 @@ export interface NotDeployed {
 /** What a changed ApplicationSet would add, remove and change. */
 export interface ApplicationSetPreview {
   readonly name: string;
-  readonly sourceFile: string;
+  /** Undefined where its resource is in no file of the repository. */
+  readonly sourceFile: string | undefined;
   readonly added: readonly ApplicationName[];
   readonly removed: readonly ApplicationName[];
   readonly changed: readonly ApplicationName[];

@@ -1,9 +1,18 @@
 import type { HostId } from "../names.js";
 import type { Account, Role } from "./account.js";
-import type { Application, ApplicationSet, ApplicationSpec, LiveApplication, Manifest, Pin } from "./application.js";
+import type {
+  Application,
+  ApplicationSet,
+  ApplicationSpec,
+  LiveApplication,
+  Manifest,
+  Pin,
+  SetId,
+} from "./application.js";
 import type { Approval } from "./approval.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "./change-request.js";
+import type { CommitRange } from "./commit-range.js";
 import type { Deployment } from "./deployment.js";
 import type { LiveRun } from "./live-run.js";
 import type { LiveState } from "./live-state.js";
@@ -102,22 +111,6 @@ export interface RepositorySnapshot {
   commitsBetween(from: Revision, to: Revision): Promise<CommitRange>;
 }
 
-export interface CommitRange {
-  /** Newest first, at most 200; each is surely in the range. */
-  readonly commits: readonly CommitSummary[];
-  /** False when there are more commits, or not all of the history could be had. */
-  readonly complete: boolean;
-}
-
-/** A commit as its author wrote it: untrusted. */
-export interface CommitSummary {
-  readonly id: Revision;
-  /** First line of the message, at most 100 characters, without control characters. */
-  readonly subject: string;
-  /** Paths that differ from the first parent, sorted. */
-  readonly paths: readonly string[];
-}
-
 export interface TreeEntry {
   readonly path: string;
   readonly kind: "file" | "symlink" | "submodule";
@@ -164,9 +157,6 @@ export type FollowRequest = SyncLookup & Pick<SyncRequest, "onProgress">;
 /** Names an Application resource: `<name>`, or `<namespace>/<name>` outside Argo CD's own namespace. */
 export type Naming = (namespace: string | undefined, name: string) => ApplicationName;
 
-/** Names an ApplicationSet; no namespace means Argo CD's own. */
-export type SetId = Pick<ApplicationSet, "name" | "namespace">;
-
 /** Argo CD. Methods throw `DeployerFailure`. */
 export interface Deployer {
   /** Proves that Argo CD is reachable and the token valid; returns what a person should know (server version, account). */
@@ -185,6 +175,8 @@ export interface Deployer {
   liveResources(application: LiveApplication, signal?: AbortSignal): Promise<LiveState>;
   /** The Applications that a set would generate now; its git generators of this repository are pinned by the caller. */
   expandApplicationSet(set: ApplicationSet, signal?: AbortSignal): Promise<readonly Application[]>;
+  /** Every ApplicationSet that the token can see, as Argo CD runs it. Cached for some seconds. */
+  listApplicationSets(signal?: AbortSignal): Promise<readonly ApplicationSet[]>;
   /** An ApplicationSet as Argo CD runs it; undefined when it does not exist or the token may not see it. */
   findApplicationSet(set: SetId, signal?: AbortSignal): Promise<ApplicationSet | undefined>;
   /** Names of the applications that a set owns now, sorted. One costly call that reads every application whole. */

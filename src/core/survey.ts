@@ -1,5 +1,5 @@
 import { isAutoSynced, isHydrated } from "./application-spec.js";
-import type { Application, ApplicationSpec, LiveApplication } from "./application.js";
+import type { Application, ApplicationSet, ApplicationSpec, LiveApplication } from "./application.js";
 import type { ApplicationName } from "./brand.js";
 import { sameChangeRequest } from "./change-request.js";
 import type { CommandContext } from "./commands/context.js";
@@ -75,12 +75,22 @@ export async function survey(
   onSubject: (subject: Subject, detection: Detection) => void = () => undefined,
 ): Promise<Survey> {
   const { change, settings, snapshot, deployer, deployments, scanner, signal } = context;
-  const [everyApplication, nameOf, records] = await Promise.all([
+  const [everyApplication, sets, nameOf, records] = await Promise.all([
     deployer.listApplications(signal),
+    readApplicationSets(context),
     deployer.naming(),
     deployments.list(),
   ]);
-  const detection = await detect({ change, settings, snapshot, live: everyApplication, nameOf, scanner });
+  const detected = await detect({
+    change,
+    settings,
+    snapshot,
+    live: everyApplication,
+    liveSets: sets.found,
+    nameOf,
+    scanner,
+  });
+  const detection = { ...detected, notes: [...detected.notes, ...sets.notes] };
   const affected = withDeployed(detection.applications, records, context);
   const baseTip = await baseTipApplications(affected, records, nameOf, context);
   const looked = await Promise.all(
@@ -98,6 +108,24 @@ export async function survey(
     subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),
     notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...detection.notFollowing],
   };
+}
+
+/** A failure hides no application, and is told. */
+async function readApplicationSets({ deployer, signal, log }: CommandContext): Promise<{
+  readonly found: readonly ApplicationSet[];
+  readonly notes: readonly string[];
+}> {
+  try {
+    return { found: await deployer.listApplicationSets(signal), notes: [] };
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ err: error }, "the ApplicationSets could not be listed");
+    const reason = safeMessage(error);
+    return {
+      found: [],
+      notes: [`Whether ApplicationSets of other repositories read what changes here could not be told: ${reason}`],
+    };
+  }
 }
 
 /** An application that this change request deployed counts as affected until it runs this head or was rolled back. */

@@ -158,6 +158,16 @@ describe("the shapes of a plan comment", () => {
             problem: "permission denied: applicationsets, create",
             owned: [applicationName("one"), applicationName("two")],
           },
+          {
+            name: "of-the-platform",
+            sourceFile: undefined,
+            added: [applicationName("team-it")],
+            removed: [],
+            changed: [],
+            notes: [],
+            problem: undefined,
+            owned: [],
+          },
         ],
         notDeployed: [
           { application: applicationName("api"), reason: "its definition belongs to the ApplicationSet apis" },

@@ -2,8 +2,9 @@ import { expect, test } from "@jest/globals";
 import { warning } from "../../src/comments/markdown.js";
 import { behindSentence } from "../../src/core/behind-base.js";
 import { revision, type Revision } from "../../src/core/brand.js";
+import type { CommitRange } from "../../src/core/commit-range.js";
 import { RepositoryFailure } from "../../src/core/errors.js";
-import type { CommitRange, RepositorySnapshot } from "../../src/core/ports.js";
+import type { RepositorySnapshot } from "../../src/core/ports.js";
 import { BASE_TIP, CHANGE, HEAD, memorySnapshot, MERGE_BASE } from "./detect/memory-snapshot.js";
 import { inputs, single } from "./detect/read-inputs.js";
 

@@ -1,19 +1,18 @@
 import { parseAllDocuments } from "yaml";
 import { sourcesOf } from "../../src/core/application-spec.js";
-import type { Application, ApplicationSpec, LiveApplication, Manifest } from "../../src/core/application.js";
+import type {
+  Application,
+  ApplicationSet,
+  ApplicationSpec,
+  LiveApplication,
+  Manifest,
+  SetId,
+} from "../../src/core/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../src/core/brand.js";
 import { DeployerFailure } from "../../src/core/errors.js";
 import { isJsonObject } from "../../src/core/json.js";
 import type { LiveState } from "../../src/core/live-state.js";
-import type {
-  Deployer,
-  Naming,
-  RenderRequest,
-  SetId,
-  FollowRequest,
-  SyncLookup,
-  SyncRequest,
-} from "../../src/core/ports.js";
+import type { Deployer, Naming, RenderRequest, FollowRequest, SyncLookup, SyncRequest } from "../../src/core/ports.js";
 import type { SyncOutcome } from "../../src/core/result.js";
 import type { Delay } from "./delay.js";
 import type { MemoryRepositories } from "./memory-repositories.js";
@@ -114,6 +113,10 @@ export class MemoryDeployer implements Deployer {
 
   /** Its sets generate nothing. */
   async expandApplicationSet(): Promise<readonly Application[]> {
+    return [];
+  }
+
+  async listApplicationSets(): Promise<readonly ApplicationSet[]> {
     return [];
   }
 

@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { revision, type Revision } from "../../src/core/brand.js";
 import type { ChangeRequest } from "../../src/core/change-request.js";
+import type { CommitSummary } from "../../src/core/commit-range.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/errors.js";
-import type { CloneSource, CommitSummary, Repositories, RepositorySnapshot } from "../../src/core/ports.js";
+import type { CloneSource, Repositories, RepositorySnapshot } from "../../src/core/ports.js";
 import type { Delay } from "./delay.js";
 
 /** The files of a commit: path to text. */

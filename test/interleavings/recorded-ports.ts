@@ -61,6 +61,7 @@ export class Recorder {
       renderingSettings: () => deployer.renderingSettings(),
       liveResources: (application, signal) => deployer.liveResources(application, signal),
       expandApplicationSet: (set, signal) => deployer.expandApplicationSet(set, signal),
+      listApplicationSets: (signal) => deployer.listApplicationSets(signal),
       findApplicationSet: (set, signal) => deployer.findApplicationSet(set, signal),
       applicationsOfSet: (set, signal) => deployer.applicationsOfSet(set, signal),
       updateSpec: (application, spec) => deployer.updateSpec(application, spec),

@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
 import { planned } from "./plan-comment.js";
 import { configMap } from "./resources.js";
-import { git, names, shops } from "./sets.js";
+import { cloneUrlOf, generatedApplication, git, names, runsShops, shops, shopsResource } from "./sets.js";
 
 describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
   test("a changed ApplicationSet shows which applications would be added or removed", async () => {
@@ -32,6 +32,33 @@ describe.each(HOSTS)("ApplicationSet expansion on %s", (host) => {
     const one = await bot.open({ "shops/it/configmap.yaml": configMap("it", { value: "1" }) });
     expect(bot.lastComment(one)).toContain("### ApplicationSet: `shops`\n\n- adds `shop-it`\n");
     expect(bot.argocd.applications().map(({ metadata }) => metadata.name)).toEqual(["web", "api"]);
+  });
+
+  test("an ApplicationSet of another repository is expanded when its git generator reads what the PR changes", async () => {
+    const config = (folder: string) => JSON.stringify({ name: "de", folder: `shops/${folder}` });
+    const bot = await startBot({ host, files: () => ({ "shops/de.json": config("one") }) });
+    const url = cloneUrlOf(bot.forge);
+    const set = shopsResource(url, git(url, { files: [{ path: "shops/*.json" }] }), { path: "{{ .folder }}" });
+    runsShops(bot, set, [generatedApplication("de", { repoURL: url, path: "shops/one" })]);
+    const one = await bot.open({ "shops/de.json": config("two"), "shops/two/configmap.yaml": configMap("de", {}) });
+    const comment = bot.lastComment(one);
+    expect(comment).toContain("### ApplicationSet: `shops`\n\n- changes `shop-de`\n");
+    expect(comment).toContain("**Source file:** none in this repository; the ApplicationSet reads files of it");
+    expect(comment).toContain("its ApplicationSet shops changes its definition: it takes effect at the merge");
+    const two = await bot.open({ "shops/it.json": JSON.stringify({ name: "it", folder: "shops/one" }) });
+    expect(bot.lastComment(two)).toContain("### ApplicationSet: `shops`\n\n- adds `shop-it`\n");
+    const three = await bot.open({ "README.md": "more" });
+    expect(bot.lastComment(three)).not.toContain("ApplicationSet");
+  });
+
+  test("sets that cannot be listed hide no application, and it is told", async () => {
+    const bot = await startBot({ host });
+    bot.argocd.faults.add({ path: /\/applicationsets$/, fault: { kind: "status", status: 500 } });
+    const one = await bot.open({ "apps/web/configmap.yaml": configMap("web", { value: "2" }) });
+    expect(planned(bot.lastComment(one))).toEqual(["web"]);
+    expect(bot.lastComment(one)).toContain(
+      "Whether ApplicationSets of other repositories read what changes here could not be told",
+    );
   });
 
   test("an ApplicationSet that cannot be expanded says why and hides no application", async () => {

@@ -6,6 +6,7 @@ import { changeOf } from "./resources.js";
 /** What was asked of Argo CD. Listing and settings are also asked for at the start, and answered from memory for a while. */
 interface Calls {
   readonly lists: number;
+  readonly setLists: number;
   readonly settings: number;
   readonly gets: number;
   /** What was rendered, in the order of asking; `temporary` is a copy with another definition. */
@@ -22,6 +23,7 @@ async function callsOf(bot: Bot, act: () => Promise<number>): Promise<Calls> {
   const gets = (pattern: RegExp) => seen.filter(({ method, path }) => method === "GET" && pattern.test(path));
   return {
     lists: gets(/\/applications$/).length,
+    setLists: gets(/\/applicationsets$/).length,
     settings: gets(/\/settings$/).length,
     gets: gets(/\/applications\/[^/]+$/).length,
     renders: gets(/\/manifests$/).map(({ query }) => {
@@ -34,16 +36,17 @@ async function callsOf(bot: Bot, act: () => Promise<number>): Promise<Calls> {
 
 const times = <T>(count: number, one: T): T[] => Array.from({ length: count }, () => one);
 const namesOf = (count: number) => Array.from({ length: count }, (_, index) => `app-${index + 1}`);
-const NOTHING = { lists: 0, settings: 0, gets: 0, renders: [], writes: [] };
+const NOTHING = { lists: 0, setLists: 0, settings: 0, gets: 0, renders: [], writes: [] };
 
 describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
   test.each([1, 20])(
-    "%i applications: one list, one settings call, one GET and two renders each, all heads before the first base",
+    "%i applications: one list of them and one of sets, one settings call, one GET and two renders each, all heads before the first base",
     async (count) => {
       const applications = namesOf(count);
       const bot = await startBot({ host, applications });
       const calls = await callsOf(bot, () => bot.open(changeOf(applications)));
       expect(calls.lists).toBeLessThanOrEqual(1);
+      expect(calls.setLists).toBe(1);
       expect(calls.settings).toBeLessThanOrEqual(1);
       expect(calls.gets).toBe(count);
       expect(calls.renders).toEqual([...times(count, "head"), ...times(count, "base")]);

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { matchesName, matchesPath } from "../../config/pattern.js";
 import type { Settings } from "../../config/settings.js";
 import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../names.js";
-import type { Application } from "../application.js";
+import type { Application, ApplicationSet } from "../application.js";
 import type { ApplicationName } from "../brand.js";
 import type { ChangeRequest } from "../change-request.js";
 import { canonicalJson } from "../json.js";
@@ -21,6 +21,8 @@ export interface DetectionRequest {
   readonly snapshot: RepositorySnapshot;
   /** Every application that Argo CD shows. */
   readonly live: readonly Application[];
+  /** Every ApplicationSet that Argo CD shows. */
+  readonly liveSets: readonly ApplicationSet[];
   readonly nameOf: Naming;
   readonly scanner: ManifestScanner;
 }
@@ -61,7 +63,7 @@ export interface AffectedApplication {
  * changed file.
  */
 export async function detect(request: DetectionRequest): Promise<Detection> {
-  const { change, settings, snapshot, nameOf, scanner } = request;
+  const { change, settings, snapshot, liveSets, nameOf, scanner } = request;
   const changedPaths = await snapshot.changedPaths(change.mergeBase, change.headRevision);
   // One after the other, since most of the head's files are then known from the merge base.
   const scan = { snapshot, crPaths: settings.crPaths, nameOf };
@@ -80,7 +82,7 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   return {
     applications: looked.flatMap((one) => (one !== undefined && "kind" in one ? [one] : [])),
     notFollowing: looked.flatMap((one) => (one !== undefined && !("kind" in one) ? [one] : [])),
-    applicationSets: await changedApplicationSets({ base, head, changedPaths, change, snapshot, nameOf }),
+    applicationSets: await changedApplicationSets({ base, head, liveSets, changedPaths, change, snapshot, nameOf }),
     notes: [
       ...unreadableNotes(base, head, changedPaths),
       ...duplicateNotes(head, changedPaths),

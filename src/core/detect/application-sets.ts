@@ -11,7 +11,8 @@ import { openTree } from "./repository-tree.js";
 export interface ChangedApplicationSet {
   /** `<name>`, or `<namespace>/<name>` outside of Argo CD's own namespace. */
   readonly name: string;
-  readonly sourceFile: string;
+  /** Undefined where its resource is in no file that was searched: then it is as Argo CD runs it. */
+  readonly sourceFile: string | undefined;
   readonly base?: ApplicationSet;
   readonly head?: ApplicationSet;
   /** Other files that define a set of this name differently: which of them Argo CD runs cannot be told. */
@@ -23,6 +24,8 @@ export interface ChangedApplicationSet {
 interface SetRequest {
   readonly base: ManifestScan;
   readonly head: ManifestScan;
+  /** Every ApplicationSet that Argo CD shows. */
+  readonly liveSets: readonly ApplicationSet[];
   readonly changedPaths: readonly string[];
   readonly change: ChangeRequest;
   readonly snapshot: RepositorySnapshot;
@@ -34,15 +37,29 @@ export async function changedApplicationSets(request: SetRequest): Promise<reado
   const { change, snapshot, changedPaths, nameOf } = request;
   const [before, after] = [byName(request.base, nameOf), byName(request.head, nameOf)];
   const trees = await Promise.all([openTree(snapshot, change.mergeBase), openTree(snapshot, change.headRevision)]);
-  return [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((name) =>
+  const reads = (set: ApplicationSet) => readsChanges(set, change, changedPaths, trees);
+  const here = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) =>
     paired(before.get(name) ?? [], after.get(name) ?? []).flatMap(({ base, head, alsoIn }) => {
       const same = base !== undefined && base.content === head?.content;
-      if (same && !readsChanges(base.set, change, changedPaths, trees)) return [];
+      if (same && !reads(base.set)) return [];
       const sourceFile = head?.file ?? base?.file ?? "";
       const problem = lost(base, head, request);
       return [{ name, sourceFile, base: base?.set, head: head?.set, alsoIn, problem }];
     }),
   );
+  const elsewhere = request.liveSets.filter(reads).flatMap((set) => {
+    const name = nameOf(set.namespace, set.name);
+    const namesakes = here.filter((one) => one.name === name);
+    // A file of the same name stands for it only if it reads the same: anybody can add one.
+    if (namesakes.some(({ base }) => base !== undefined && reads(base))) return [];
+    const alsoIn = namesakes.map(({ sourceFile }) => sourceFile);
+    return [{ name, sourceFile: undefined, base: set, head: set, alsoIn, problem: undefined }];
+  });
+  return [...here, ...elsewhere].sort(byNameOf);
+}
+
+function byNameOf(left: ChangedApplicationSet, right: ChangedApplicationSet): number {
+  return left.name < right.name ? -1 : left.name > right.name ? 1 : 0;
 }
 
 function byName(scan: ManifestScan, nameOf: Naming): ReadonlyMap<string, readonly FoundApplicationSet[]> {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { ApplicationSet } from "../../core/application.js";
+import type { ApplicationSet, SetId } from "../../core/application.js";
 import type { ApplicationName } from "../../core/brand.js";
-import type { SetId } from "../../core/ports.js";
+import type { Log } from "../../core/log.js";
 import { nameOfResource, ownNamespace } from "./application-names.js";
 import { applicationItem, applicationList, json } from "./application-schema.js";
 import { isAbsent } from "./argocd-failure.js";
@@ -11,6 +11,31 @@ import { isTemporary } from "./remove-temporary.js";
 import type { ServerSettings } from "./server-settings.js";
 
 const wholeSet = z.object({ metadata: json, spec: json });
+const setList = z.object({ items: z.array(z.unknown()).nullish() });
+const setItem = z.object({ metadata: z.object({ name: z.string(), namespace: z.string().nullish() }), spec: json });
+
+/** Every ApplicationSet on which the token has `applicationsets, get`, in all namespaces: Argo CD leaves the others out in silence. */
+export async function listApplicationSets(
+  client: Client,
+  settings: ServerSettings,
+  log: Log,
+): Promise<readonly ApplicationSet[]> {
+  const path = ["api", "v1", "applicationsets"];
+  const answer = await client.call({ method: "GET", path, permission: "applicationsets, get" });
+  const { items } = parseAnswer(setList, answer, "the list of ApplicationSets");
+  return (items ?? []).flatMap((item) => {
+    const parsed = setItem.safeParse(item);
+    if (!parsed.success) {
+      log.warn({ problem: parsed.error.message }, "left out an ApplicationSet that cannot be read");
+      return [];
+    }
+    const { spec, metadata } = parsed.data;
+    const { name, namespace } = metadata;
+    // What else Argo CD and Kubernetes note in the metadata is as large as the rest, and decides nothing.
+    const resource = { metadata: { name, ...(namespace ? { namespace } : {}) }, spec };
+    return [{ name, namespace: ownNamespace(namespace, settings.controllerNamespace), resource }];
+  });
+}
 
 /** One ApplicationSet, read fresh; undefined when there is none or the token lacks `applicationsets, get` on it. */
 export async function findApplicationSet(

@@ -2,13 +2,13 @@ import type { Application, LiveApplication } from "../../core/application.js";
 import type { ApplicationName } from "../../core/brand.js";
 import type { Clock } from "../../core/clock.js";
 import type { Log } from "../../core/log.js";
-import { abortable } from "./abortable.js";
 import { getApplication } from "./application-calls.js";
 import { parseName } from "./application-names.js";
 import { applicationItem, applicationList } from "./application-schema.js";
 import type { WholeApplication } from "./application-schema.js";
 import { isAbsent } from "./argocd-failure.js";
 import type { Client } from "./client.js";
+import { keep } from "./kept.js";
 import { parseAnswer } from "./parse-answer.js";
 import { isTemporary } from "./remove-temporary.js";
 import { createSemaphore } from "./semaphore.js";
@@ -21,7 +21,6 @@ export const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "delet
   .concat("items.spec")
   .join(",");
 
-const CACHE_MS = 10_000;
 /** Reads of single applications at a time: their time-outs run from when they are sent, not from when they are asked for. */
 const MAX_READS = 16;
 
@@ -43,7 +42,7 @@ export interface Applications {
 export function createApplications({ client, clock, log, serverSettings }: Parts): Applications {
   const projects = new Map<ApplicationName, string>();
   const reads = createSemaphore(MAX_READS);
-  let cached: { readonly at: number; readonly list: Promise<readonly Application[]> } | undefined;
+  const kept = keep(read, clock);
 
   async function read(): Promise<readonly Application[]> {
     const settings = await serverSettings();
@@ -58,19 +57,6 @@ export function createApplications({ client, clock, log, serverSettings }: Parts
     });
     for (const application of list) projects.set(application.name, application.project);
     return list;
-  }
-
-  function list(signal?: AbortSignal): Promise<readonly Application[]> {
-    const now = clock.now().getTime();
-    if (cached === undefined || now - cached.at >= CACHE_MS) {
-      // Shared by all who ask meanwhile, so that the abort of one of them does not reach it.
-      const entry = { at: now, list: read() };
-      cached = entry;
-      entry.list.catch(() => {
-        if (cached === entry) cached = undefined;
-      });
-    }
-    return abortable(cached.list, signal);
   }
 
   async function find(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined> {
@@ -99,5 +85,5 @@ export function createApplications({ client, clock, log, serverSettings }: Parts
     }
   }
 
-  return { list, find, forget: () => (cached = undefined) };
+  return { list: kept.get, find, forget: kept.forget };
 }

@@ -2,12 +2,13 @@ import type { Clock } from "../../core/clock.js";
 import type { Log } from "../../core/log.js";
 import type { Deployer } from "../../core/ports.js";
 import { nameOfResource } from "./application-names.js";
-import { applicationsOfSet, findApplicationSet } from "./application-sets.js";
+import { applicationsOfSet, findApplicationSet, listApplicationSets } from "./application-sets.js";
 import { createApplications } from "./applications.js";
 import { check } from "./check.js";
 import { createClient } from "./client.js";
 import type { ArgoCdConfig } from "./config.js";
 import { expandApplicationSet } from "./expand-application-set.js";
+import { keep } from "./kept.js";
 import { createLiveResources } from "./live-resources.js";
 import { createRender } from "./render.js";
 import { createServerSettings } from "./server-settings.js";
@@ -27,6 +28,7 @@ export function createArgoCd(
   const client = createClient(config, parts);
   const serverSettings = createServerSettings(client, clock);
   const applications = createApplications({ client, clock, log, serverSettings });
+  const sets = keep(async () => listApplicationSets(client, await serverSettings(), log), clock);
   const render = createRender(config, { client, clock, log, serverSettings });
   const liveResources = createLiveResources(config, { client, log });
   const sync = createSync(config, { client, clock, log });
@@ -53,6 +55,8 @@ export function createArgoCd(
       // Git generators make Argo CD fetch the repository, as a render does.
       return expandApplicationSet(client, await serverSettings(), set, { timeoutMs: config.renderTimeoutMs, signal });
     },
+
+    listApplicationSets: (signal) => sets.get(signal),
 
     async findApplicationSet(set, signal) {
       return findApplicationSet(client, await serverSettings(), set, signal);

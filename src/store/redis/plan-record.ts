@@ -95,7 +95,7 @@ const plan: z.ZodType<Plan> = z.object({
   applicationSets: z.array(
     z.object({
       name: z.string(),
-      sourceFile: z.string(),
+      sourceFile: orUndefined(z.string()),
       added: z.array(storedApplication),
       removed: z.array(storedApplication),
       changed: z.array(storedApplication),

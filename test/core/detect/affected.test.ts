@@ -72,6 +72,7 @@ function detection({ base, head, live: running = [], settings = {}, change = {} 
     settings: { ...SETTINGS, ...settings },
     snapshot: memorySnapshot(base, head),
     live: running,
+    liveSets: [],
     nameOf,
     scanner: createManifestScanner(),
   });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Application } from "../../../src/core/application.js";
+import type { Application, ApplicationSet } from "../../../src/core/application.js";
 import { applicationName } from "../../../src/core/brand.js";
 import { changedApplicationSets, compareGenerated } from "../../../src/core/detect/application-sets.js";
 import { createManifestScanner } from "../../../src/core/detect/manifests.js";
@@ -9,17 +9,25 @@ import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, nameOf, OWN_URL, type Files }
 const git = (more: JsonObject = {}): JsonObject => ({ git: { repoURL: OWN_URL, ...more } });
 
 describe("changedApplicationSets", () => {
-  async function changed(before: Files, after: Files) {
+  async function changed(before: Files, after: Files, liveSets: readonly ApplicationSet[] = []) {
     const snapshot = memorySnapshot(before, after);
     const scanner = createManifestScanner();
     const request = { snapshot, crPaths: [], nameOf };
     const base = await scanner.scan({ ...request, revision: MERGE_BASE });
     const head = await scanner.scan({ ...request, revision: HEAD });
     const changedPaths = await snapshot.changedPaths(MERGE_BASE, HEAD);
-    const sets = await changedApplicationSets({ base, head, changedPaths, change: CHANGE, snapshot, nameOf });
+    const sets = await changedApplicationSets({
+      base,
+      head,
+      liveSets,
+      changedPaths,
+      change: CHANGE,
+      snapshot,
+      nameOf,
+    });
     return sets.map(({ name, base: old, head: young, sourceFile, alsoIn, problem }) =>
       [
-        `${name} ${old ? "base" : "-"} ${young ? "head" : "-"} ${sourceFile}`,
+        `${name} ${old ? "base" : "-"} ${young ? "head" : "-"} ${sourceFile ?? "in no file"}`,
         ...(alsoIn.length === 0 ? [] : [`also in ${alsoIn.join()}`]),
         ...(problem === undefined ? [] : [problem]),
       ].join(" "),
@@ -75,6 +83,45 @@ describe("changedApplicationSets", () => {
   const reading = (generator: JsonObject) => ({
     "s.yaml": file("s", [{ matrix: { generators: [generator] } }]),
     "envs/a/x.json": "1",
+  });
+
+  describe("a set that only Argo CD has", () => {
+    const generators = [git({ files: [{ path: "envs/*/x.json" }] })];
+    const live = (name: string, namespace?: string): ApplicationSet => ({
+      name,
+      namespace,
+      resource: { metadata: { name }, spec: { generators } },
+    });
+    const before = { "envs/a/x.json": "1" };
+    const after = { "envs/a/x.json": "2" };
+
+    test("is found when its generators read what changes", async () => {
+      const sets = [live("s"), live("other", "team-a")];
+      expect(await changed(before, after, sets)).toEqual([
+        "s base head in no file",
+        "team-a/other base head in no file",
+      ]);
+      expect(await changed(before, { ...before, "docs/x.md": "2" }, sets)).toEqual([]);
+    });
+
+    test("is the one of a file that reads the same", async () => {
+      const text = file("s", generators);
+      expect(await changed({ ...before, "s.yaml": text }, { ...after, "s.yaml": text }, [live("s")])).toEqual([
+        "s base head s.yaml",
+      ]);
+    });
+
+    test.each<[string, Files, Files, string[]]>([
+      ["a new file", {}, { "s.yaml": file("s", generators) }, ["s - head s.yaml"]],
+      ["a changed file", { "s.yaml": file("s", []) }, { "s.yaml": file("s", [{}]) }, ["s base head s.yaml"]],
+      ["a file that stays", { "s.yaml": file("s", []) }, { "s.yaml": file("s", []) }, []],
+    ])("is hidden by no namesake: %s", async (_, one, other, found) => {
+      const also = found.length === 0 ? "" : " also in s.yaml";
+      expect(await changed({ ...before, ...one }, { ...after, ...other }, [live("s")])).toEqual([
+        ...found,
+        `s base head in no file${also}`,
+      ]);
+    });
   });
 
   test.each<[string, JsonObject, Files, boolean]>([

@@ -120,6 +120,47 @@ test.each([
   });
 });
 
+const listSets = (answer: object, status = 200) =>
+  argocd().get("/api/v1/applicationsets").query({}).reply(status, answer);
+
+test("all sets are read, without what Kubernetes notes in their metadata; one that cannot be read hides none", async () => {
+  settings();
+  const spec = { generators: [{ list: { elements: [] } }], template: {} };
+  const item = (name: string, namespace: string) => ({
+    metadata: { name, namespace, uid: "1", managedFields: [{ manager: "argocd" }] },
+    spec,
+    status: { resources: [] },
+  });
+  listSets({ metadata: {}, items: [item("set1", "argocd"), { metadata: {}, spec }, item("set2", "team-a")] });
+  expect(await underTest().deployer.listApplicationSets()).toEqual([
+    { name: "set1", namespace: undefined, resource: { metadata: { name: "set1", namespace: "argocd" }, spec } },
+    { name: "set2", namespace: "team-a", resource: { metadata: { name: "set2", namespace: "team-a" }, spec } },
+  ]);
+});
+
+test.each([
+  ["null, as Argo CD answers to a token that may see none", { metadata: { resourceVersion: "509" }, items: null }],
+  ["missing", {}],
+])("a list of sets that is %s is empty", async (_title, answer) => {
+  settings();
+  listSets(answer);
+  expect(await underTest().deployer.listApplicationSets()).toEqual([]);
+});
+
+test("the sets are asked for once in ten seconds, and again after a failure", async () => {
+  settings();
+  const { deployer, clock } = underTest();
+  listSets({ code: 2, message: "boom" }, 500);
+  expect((await failureOf(deployer.listApplicationSets())).message).toBe("boom");
+  listSets({ items: null });
+  await Promise.all([deployer.listApplicationSets(), deployer.listApplicationSets()]);
+  clock.forward(9_999);
+  await deployer.listApplicationSets();
+  clock.forward(1);
+  listSets({ items: null });
+  await deployer.listApplicationSets();
+});
+
 test.each([
   [404, { code: 5, message: 'error getting ApplicationSet: applicationset.argoproj.io "set1" not found' }],
   [403, { code: 7, message: "permission denied" }],
