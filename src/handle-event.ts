@@ -137,7 +137,7 @@ async function obey(
   given: Run,
   onResult: (result: CommandResult) => void = () => undefined,
 ): Promise<string | undefined> {
-  const run = stopsOnPush(asked) ? given : { ...given, signal: new AbortController().signal };
+  const run = stopsOnPush(asked, given.ticket) ? given : { ...given, signal: new AbortController().signal };
   const began = run.clock.now();
   let change: ChangeRequest | undefined;
   let progress: ReturnType<typeof progressOf>;
@@ -230,9 +230,12 @@ function liveOf({ command }: Asked, change: ChangeRequest, began: Date, run: Run
   return tellLive({ change, run: run.run, command: command.name, began }, run.live);
 }
 
-/** A push or a close stops a plan, and a sync that has not begun to deploy; everything else runs to its end. */
-function stopsOnPush({ command }: Asked): boolean {
-  return command !== "not-a-command" && (command.name === "plan" || command.name === "sync");
+/**
+ * A push or a close stops a plan, and a sync that has not begun to deploy; everything else runs to its end. So does a sync
+ * that goes on after it was cut off: what it began is followed, and the rest is checked anew.
+ */
+function stopsOnPush({ command }: Asked, { again }: RunTicket): boolean {
+  return command !== "not-a-command" && (command.name === "plan" || (command.name === "sync" && !again));
 }
 
 function throwIfStopped(signal: AbortSignal): void {

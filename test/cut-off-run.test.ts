@@ -100,6 +100,15 @@ function cutAt({ at, method, when, saying = "" }: Cut): Promise<void> {
   });
 }
 
+/** Reading the change request heeds the signal, as the real hosts do. */
+function stopsWhereItCan({ host }: CutWorld): void {
+  const { getChangeRequest } = host;
+  host.getChangeRequest = async (change, signal) => {
+    signal?.throwIfAborted();
+    return getChangeRequest.call(host, change);
+  };
+}
+
 const titles = (comments: readonly string[]) => comments.map((body) => /^## svc (.*)$/m.exec(body)?.[1] ?? body);
 
 test.each(["before", "after"] as const)(
@@ -436,16 +445,33 @@ test("a plan that was posted is the answer, also when a push stops the run befor
   const number = world.open(config("web", "2"));
   const event = world.comment(number, "svc plan");
   await world.handle(event);
-  const { getChangeRequest } = world.host;
-  world.host.getChangeRequest = async (change, signal) => {
-    signal?.throwIfAborted();
-    return getChangeRequest.call(world.host, change);
-  };
+  stopsWhereItCan(world);
   const abort = new AbortController();
   abort.abort(new Stopped("pushed"));
   await handleEvent(event, world.dependencies(), { ...ticketOf(), signal: abort.signal, again: true });
   expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
 });
+
+test.each(["pushed", "closed"] as const)(
+  "a sync that Argo CD carried out is followed and told, even if its change request is %s as the run goes on",
+  async (reason) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    const event = world.comment(number, "svc sync");
+    const journal = new MemoryJournal();
+    const gone = cutAt({ at: world.deployer, method: "sync", when: "after" });
+    void handleEvent(event, world.dependencies(), ticketOf(journal));
+    await gone;
+    stopsWhereItCan(world);
+    const abort = new AbortController();
+    abort.abort(new Stopped(reason));
+    await world.handle(event, { ...ticketOf(journal), signal: abort.signal, again: true });
+    expect(world.deployer.syncs).toHaveLength(1);
+    expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
+    expect(world.host.commentsOf(number)[1]).toContain("✅ succeeded");
+  },
+);
 
 test.each(["svc sync --dry-run", "svc rollback --dry-run"])(
   "`%s` that Argo CD carried out is followed, not repeated, and stays a dry run",
