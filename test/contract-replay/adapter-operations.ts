@@ -11,6 +11,7 @@ export const adapterOperations: readonly string[] = [
   "DELETE /api/v1/applications/{name}",
   "PUT /api/v1/applications/{name}/spec",
   "POST /api/v1/applications/{name}/sync",
+  "GET /api/v1/applicationsets",
   "GET /api/v1/applicationsets/{name}",
   "POST /api/v1/applicationsets/generate",
 ];
