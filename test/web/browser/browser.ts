@@ -16,7 +16,7 @@ export type Look = keyof typeof LOOKS;
 /** A window of somebody's own, with cookies of its own. */
 export async function openWindow(browser: Browser, baseURL: string, look: Look = "light"): Promise<Page> {
   const context: BrowserContext = await browser.newContext({ ...LOOKS[look], baseURL, reducedMotion: "reduce" });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   return context.newPage();
 }
 
@@ -26,6 +26,8 @@ export async function signIn(page: Page, person: Person): Promise<void> {
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("button", { name: "Sign out" }).waitFor();
+  // A page that can be seen already may still wait for its script, and a key that is pressed before is lost.
+  await page.waitForLoadState("load");
 }
 
 const SCREENSHOTS = fileURLToPath(new URL("../../../screenshots/pages/", import.meta.url));
