@@ -20,7 +20,7 @@ export async function showDetected(change: ChangeRequest, run: Run): Promise<voi
     } else if (!(await showPlannedStatus(change, { settings }, run))) {
       const parts = { run, progress: () => undefined };
       const context = { ...commandContext(undefined, change, { settings, snapshot }, parts), user: NOBODY };
-      const { subjects, notDeployed, detection } = await survey(context);
+      const { subjects, notDeployed, detection } = await survey(context, { withLiveSets: true });
       const found = [...subjects.map(({ name }) => name), ...detection.applicationSets.map(({ name }) => name)];
       const atMerge = notDeployed.map(({ application }) => application);
       // What could not be read may hide an application, and an approval is asked for by the plan.

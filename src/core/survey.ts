@@ -1,5 +1,5 @@
 import { isAutoSynced, isHydrated } from "./application-spec.js";
-import type { Application, ApplicationSet, ApplicationSpec, LiveApplication } from "./application.js";
+import type { Application, ApplicationSpec, LiveApplication } from "./application.js";
 import type { ApplicationName } from "./brand.js";
 import { sameChangeRequest } from "./change-request.js";
 import type { CommandContext } from "./commands/context.js";
@@ -8,6 +8,7 @@ import { detect, type AffectedApplication, type Detection } from "./detect/affec
 import { movingPositions, notMovingReason } from "./detect/moving-sources.js";
 import { branchObstacle, drivingObstacle, type DrivingClaim } from "./driving-right.js";
 import { safeMessage } from "./errors.js";
+import { readLiveSets, type LiveSets } from "./live-sets.js";
 import { definitionOwner } from "./owner.js";
 import type { NotDeployed } from "./plan.js";
 import type { Naming } from "./ports.js";
@@ -66,18 +67,24 @@ export interface Side {
   readonly positions: readonly number[];
 }
 
-/**
- * Finds the affected applications and what each would be deployed from. One failing application hides no other.
- * `onSubject` is told of each subject as soon as it was looked at, while Argo CD is still asked for the others.
- */
+export interface SurveyOptions {
+  /** Finds ApplicationSets of other repositories as well: one more call to Argo CD, for those who show sets. */
+  readonly withLiveSets?: boolean;
+  /** Told of each subject as soon as it was looked at, while Argo CD is still asked for the others. */
+  readonly onSubject?: (subject: Subject, detection: Detection) => void;
+}
+
+const NO_SETS: LiveSets = { found: [], notes: [] };
+
+/** Finds the affected applications and what each would be deployed from. One failing application hides no other. */
 export async function survey(
   context: CommandContext,
-  onSubject: (subject: Subject, detection: Detection) => void = () => undefined,
+  { withLiveSets = false, onSubject }: SurveyOptions = {},
 ): Promise<Survey> {
   const { change, settings, snapshot, deployer, deployments, scanner, signal } = context;
   const [everyApplication, sets, nameOf, records] = await Promise.all([
     deployer.listApplications(signal),
-    readApplicationSets(context),
+    withLiveSets ? readLiveSets(context) : NO_SETS,
     deployer.naming(),
     deployments.list(),
   ]);
@@ -96,7 +103,7 @@ export async function survey(
   const looked = await Promise.all(
     affected.map(async (one) => {
       const subject = await lookAt(one, { everyApplication, records, baseTip, context });
-      if (!("reason" in subject)) onSubject(subject, detection);
+      if (!("reason" in subject)) onSubject?.(subject, detection);
       return subject;
     }),
   );
@@ -108,24 +115,6 @@ export async function survey(
     subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),
     notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...detection.notFollowing],
   };
-}
-
-/** A failure hides no application, and is told. */
-async function readApplicationSets({ deployer, signal, log }: CommandContext): Promise<{
-  readonly found: readonly ApplicationSet[];
-  readonly notes: readonly string[];
-}> {
-  try {
-    return { found: await deployer.listApplicationSets(signal), notes: [] };
-  } catch (error) {
-    signal.throwIfAborted();
-    log.warn({ err: error }, "the ApplicationSets could not be listed");
-    const reason = safeMessage(error);
-    return {
-      found: [],
-      notes: [`Whether ApplicationSets of other repositories read what changes here could not be told: ${reason}`],
-    };
-  }
 }
 
 /** An application that this change request deployed counts as affected until it runs this head or was rolled back. */

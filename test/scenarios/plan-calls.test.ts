@@ -80,6 +80,19 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
     expect(section(bot.lastComment(one), "api")).toMatch(/-  value: "1"\n\+  value: "2"/);
   });
 
+  test("a sync asks for no ApplicationSets, which it does not show", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.clock.advance(10_000);
+    bot.expectChanges("sync web");
+    const calls = await callsOf(bot, async () => {
+      await bot.comment(one, "svc sync");
+      return one;
+    });
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(calls).toMatchObject({ lists: 1, setLists: 0 });
+  });
+
   test("a plan that a person asks for renders both sides, and the one after it has a base again", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));

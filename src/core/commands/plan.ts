@@ -30,9 +30,12 @@ export async function plan(command: PlanCommand, context: CommandContext): Promi
   const locks = new Map<ApplicationName, LockAttempt>();
   const start = createPlanStart(locks, context);
   try {
-    const surveyed = await survey(context, (subject, { applicationSets: changedSets }) => {
-      // What may still be refused, or be told otherwise by a set, is begun when that is known.
-      if (context.automatic && everything && changedSets.length === 0) start.begin(subject);
+    const surveyed = await survey(context, {
+      withLiveSets: true,
+      onSubject: (subject, { applicationSets: changedSets }) => {
+        // What may still be refused, or be told otherwise by a set, is begun when that is known.
+        if (context.automatic && everything && changedSets.length === 0) start.begin(subject);
+      },
     });
     const { found, applicationSets } = await withApplicationSets(surveyed, context);
     const names = new Set<string>(found.subjects.map(({ name }) => name));
