@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { createManifestScanner } from "../src/core/detect/manifests.js";
 import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../src/core/errors.js";
-import type { RunTicket } from "../src/core/event-queue.js";
+import type { RunEnd, RunTicket } from "../src/core/event-queue.js";
 import type { HostEvent } from "../src/core/event.js";
 import { createRenderCache } from "../src/core/render-cache.js";
 import { Stopped } from "../src/core/stop.js";
@@ -61,7 +61,7 @@ class CutWorld extends CommandWorld {
   }
 
   /** Runs an event until its process is gone, right before or after this call, and then once more. */
-  async cutOff(event: HostEvent, cut: Cut): Promise<void> {
+  async cutOff(event: HostEvent, cut: Cut, { meanwhile, signal, end = "done" }: Resumption = {}): Promise<void> {
     const journal = new MemoryJournal();
     const dead = { lost: false };
     const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
@@ -69,8 +69,19 @@ class CutWorld extends CommandWorld {
     void handleEvent(event, this.dependencies(), { ...ticketOf(journal), confirm });
     await gone;
     dead.lost = true;
-    await this.handle(event, { ...ticketOf(journal), again: true });
+    meanwhile?.();
+    const ticket = ticketOf(journal);
+    const again = { ...ticket, signal: signal ?? ticket.signal, again: true };
+    expect(await handleEvent(event, this.dependencies(), again)).toBe(end);
   }
+}
+
+/** How a run goes on that was cut off. */
+interface Resumption {
+  /** What happens before. */
+  readonly meanwhile?: () => void;
+  readonly signal?: AbortSignal;
+  readonly end?: RunEnd;
 }
 
 function ticketOf(journal = new MemoryJournal()): RunTicket {
@@ -130,12 +141,11 @@ test("a plan of another head than the one that was posted is another comment", a
   const world = new CutWorld();
   const number = world.open(BOTH);
   const event = world.comment(number, "svc plan");
-  const journal = new MemoryJournal();
-  const gone = cutAt({ at: world.host, method: "postComment", when: "after" });
-  void handleEvent(event, world.dependencies(), ticketOf(journal));
-  await gone;
-  world.host.push(number, config("web", "3"));
-  await world.handle(event, { ...ticketOf(journal), again: true });
+  await world.cutOff(
+    event,
+    { at: world.host, method: "postComment", when: "after" },
+    { meanwhile: () => world.host.push(number, config("web", "3")) },
+  );
   const [first = "", second = "", ...more] = world.host.commentsOf(number);
   expect(more).toEqual([]);
   expect(first).toContain("stale=true");
@@ -196,12 +206,15 @@ test("a sync after which another operation ran is told as unknown and not repeat
     return found && { ...found, lastOperation };
   };
   const event = world.comment(number, "svc sync");
-  const journal = new MemoryJournal();
-  const gone = cutAt({ at: world.deployer, method: "sync", when: "before" });
-  void handleEvent(event, world.dependencies(), ticketOf(journal));
-  await gone;
-  lastOperation = "2026-03-02T11:00:00Z";
-  await world.handle(event, { ...ticketOf(journal), again: true });
+  await world.cutOff(
+    event,
+    { at: world.deployer, method: "sync", when: "before" },
+    {
+      meanwhile: () => {
+        lastOperation = "2026-03-02T11:00:00Z";
+      },
+    },
+  );
   expect(world.deployer.syncs).toHaveLength(0);
   expect(world.host.commentsOf(number)[1]).toContain("another operation took the place of this one");
   expect(await world.holders()).toEqual({ web: number });
@@ -290,12 +303,11 @@ test.each([
     await world.says(number, "svc plan");
     world.host.approve(number, "bo");
     const event = world.comment(number, "svc sync");
-    const journal = new MemoryJournal();
-    const gone = cutAt({ at: world.host, method: "merge", when: "before" });
-    void handleEvent(event, world.dependencies(), ticketOf(journal));
-    await gone;
-    act(world, number);
-    await world.handle(event, { ...ticketOf(journal), again: true });
+    await world.cutOff(
+      event,
+      { at: world.host, method: "merge", when: "before" },
+      { meanwhile: () => act(world, number) },
+    );
     expect(world.host.stateOf(number)).toBe("open");
     expect(world.deployer.syncs).toHaveLength(1);
     expect(world.host.commentsOf(number).at(-1)).toContain(says);
@@ -308,17 +320,20 @@ test("a merge that was cut off is not asked for once the change request is close
   const number = world.open(config("web", "2"));
   await world.says(number, "svc plan");
   const event = world.comment(number, "svc sync");
-  const journal = new MemoryJournal();
-  const gone = cutAt({ at: world.host, method: "merge", when: "before" });
-  void handleEvent(event, world.dependencies(), ticketOf(journal));
-  await gone;
-  world.host.setState(number, "closed");
   let merges = 0;
-  world.host.merge = () => {
-    merges += 1;
-    return Promise.resolve({ kind: "refused", reason: "it is closed" });
-  };
-  await world.handle(event, { ...ticketOf(journal), again: true });
+  await world.cutOff(
+    event,
+    { at: world.host, method: "merge", when: "before" },
+    {
+      meanwhile: () => {
+        world.host.setState(number, "closed");
+        world.host.merge = () => {
+          merges += 1;
+          return Promise.resolve({ kind: "refused", reason: "it is closed" });
+        };
+      },
+    },
+  );
   expect(merges).toBe(0);
 });
 
@@ -428,12 +443,11 @@ test.each(["closed", "merged"] as const)(
     const world = new CutWorld();
     const number = world.open(config("web", "2"));
     const event = world.comment(number, "svc plan");
-    const journal = new MemoryJournal();
-    const gone = cutAt({ at: world.host, method: "postComment", when: "after" });
-    void handleEvent(event, world.dependencies(), ticketOf(journal));
-    await gone;
-    world.host.setState(number, state);
-    await world.handle(event, { ...ticketOf(journal), again: true });
+    await world.cutOff(
+      event,
+      { at: world.host, method: "postComment", when: "after" },
+      { meanwhile: () => world.host.setState(number, state) },
+    );
     expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
     expect(world.host.reactionsOf(number).map(({ reaction }) => reaction)).not.toContain("failed");
   },
@@ -459,14 +473,10 @@ test.each(["pushed", "closed"] as const)(
     const number = world.open(config("web", "2"));
     await world.says(number, "svc plan");
     const event = world.comment(number, "svc sync");
-    const journal = new MemoryJournal();
-    const gone = cutAt({ at: world.deployer, method: "sync", when: "after" });
-    void handleEvent(event, world.dependencies(), ticketOf(journal));
-    await gone;
     stopsWhereItCan(world);
     const abort = new AbortController();
     abort.abort(new Stopped(reason));
-    await world.handle(event, { ...ticketOf(journal), signal: abort.signal, again: true });
+    await world.cutOff(event, { at: world.deployer, method: "sync", when: "after" }, { signal: abort.signal });
     expect(world.deployer.syncs).toHaveLength(1);
     expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
     expect(world.host.commentsOf(number)[1]).toContain("✅ succeeded");
@@ -492,11 +502,15 @@ test("a plan that was posted is the answer: that the run could not be repeated i
   const world = new CutWorld();
   const number = world.open(config("web", "2"));
   const event = world.comment(number, "svc plan");
-  const journal = new MemoryJournal();
-  const gone = cutAt({ at: world.host, method: "postComment", when: "after" });
-  void handleEvent(event, world.dependencies(), ticketOf(journal));
-  await gone;
-  world.deployer.listApplications = () => Promise.reject(new Error("Argo CD is away"));
-  await handleEvent(event, world.dependencies(), { ...ticketOf(journal), again: true });
+  await world.cutOff(
+    event,
+    { at: world.host, method: "postComment", when: "after" },
+    {
+      meanwhile: () => {
+        world.deployer.listApplications = () => Promise.reject(new Error("Argo CD is away"));
+      },
+      end: "stopped",
+    },
+  );
   expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
 });
