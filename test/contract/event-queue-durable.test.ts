@@ -218,6 +218,24 @@ test("what a closing replica cannot finish is begun anew by another one at once"
   await runs.endAll(other.queue);
 });
 
+test("what waits behind a run that ends while its replica closes is begun by another one at once", async () => {
+  const runs = new Runs();
+  const timing = { leaseMs: 60_000, lookEveryMs: 60_000 };
+  const { queue } = startReplica(runs.run, { timing });
+  const waiting = commented(1);
+  await queue.push(commented(1));
+  await runs.begun(1);
+  await queue.push(waiting);
+  const other = startReplica(runs.run, { timing });
+  const closing = queue.close(60_000);
+  await runs.end(0);
+  await closing;
+  await runs.begun(2);
+  expect(runs.started[1]).toEqual(waiting);
+  expect(runs.tickets[1]?.again).toBe(false);
+  await runs.endAll(other.queue);
+});
+
 test("what a closing replica is told is run by another one", async () => {
   const runs = new Runs();
   const { queue } = startReplica(runs.run);

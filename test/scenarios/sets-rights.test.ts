@@ -8,8 +8,14 @@ const OTHER = "acme/private";
 const SECRETS = { "de/configmap.yaml": configMap("shop-de", { value: "confidential" }) };
 const otherUrl = (url: string) => url.replace(REPOSITORY, OTHER);
 
-/** Argo CD runs `shop-de` of another repository; a set of that name stands in this one, whatever the live set reads. */
-function startElsewhere(host: Bot["host"], readsThisRepository: boolean): Promise<Bot> {
+interface Elsewhere {
+  readonly readsThisRepository: boolean;
+  /** Whether the set has a file here. */
+  readonly standsHere: boolean;
+}
+
+/** Argo CD runs `shop-de` of another repository, which a set generates. */
+function startElsewhere(host: Bot["host"], { readsThisRepository, standsHere }: Elsewhere): Promise<Bot> {
   const reading = (url: string) => git(url, { files: [{ path: "envs/*.json" }] });
   const set = (url: string, generator: object) =>
     shopsResource(url, generator, {
@@ -18,7 +24,7 @@ function startElsewhere(host: Bot["host"], readsThisRepository: boolean): Promis
   return startBot({
     host,
     files: (url) => ({
-      "sets/shops.yaml": JSON.stringify(set(url, reading(url))),
+      ...(standsHere ? { "sets/shops.yaml": JSON.stringify(set(url, reading(url))) } : {}),
       "envs/de.json": JSON.stringify({ name: "de", folder: "old" }),
     }),
     prepare: async (world, forge) => {
@@ -36,14 +42,17 @@ const created = ({ argocd }: Bot) =>
 
 describe.each(HOSTS)("whose generated applications a PR may show on %s", (host) => {
   test("an application of other sources is shown where the live set reads this repository", async () => {
-    const bot = await startElsewhere(host, true);
+    const bot = await startElsewhere(host, { readsThisRepository: true, standsHere: true });
     const one = await bot.open(CHANGED);
     expect(section(bot.lastComment(one), "shop-de")).toContain("+  value: confidential");
     expect(await bot.locked(one)).toEqual([]);
   });
 
-  test("where the live set has nothing of this repository, it is listed with the cure and not rendered", async () => {
-    const bot = await startElsewhere(host, false);
+  test.each([
+    ["the live set has nothing of this repository", { readsThisRepository: false, standsHere: true }],
+    ["the set reads this repository and stands in another one", { readsThisRepository: true, standsHere: false }],
+  ])("where %s, it is listed with the cure and not rendered", async (_, how) => {
+    const bot = await startElsewhere(host, how);
     const one = await bot.open(CHANGED);
     expect(bot.lastComment(one)).toContain("- changes `shop-de`");
     expect(bot.lastComment(one)).toContain("- `shop-de`: no source of the live Application points at acme/deploy.");

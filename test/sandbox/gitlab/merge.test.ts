@@ -57,6 +57,25 @@ test("a source branch that moved on, or is protected, stays", async () => {
   expect(await world.forge.branches(repository)).toContain("change-1");
 });
 
+test("a push that comes during the merge is not what was merged", async () => {
+  const before = head();
+  const resolve = world.store.resolve.bind(world.store);
+  let merged: unknown;
+  world.store.resolve = async (path, ref) => {
+    const tip = await resolve(path, ref);
+    if (ref !== "refs/heads/change-1" || tip === before) return tip;
+    world.store.resolve = resolve;
+    // The push has moved the branch, and what it changes about the merge request is still to come.
+    merged = await merge({ sha: before, shouldRemoveSourceBranch: false });
+    return tip;
+  };
+  const pushed = await world.forge.pushToBranch(repository, "change-1", { "apps/web.yaml": "replicas: 3\n" });
+  expect(merged).toMatchObject({ state: "merged", sha: before });
+  expect(head()).toBe(before);
+  expect(await resolve(repository, "refs/heads/change-1")).toBe(pushed);
+  expect(await world.client.Repositories.mergeBase(repository, ["main", pushed])).toMatchObject({ id: before });
+});
+
 test("the merge of one makes the check of the others start anew", async () => {
   const other = await world.forge.open({ repository, by: "bo", changes: { "apps/web.yaml": "replicas: 3\n" } });
   const status = async (): Promise<string> =>

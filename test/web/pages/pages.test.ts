@@ -159,6 +159,9 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
         "deletes the PersistentVolumeClaim",
         "may not <code>get</code> one",
         "ApplicationSet tenants",
+        "<p>Source file: <code>argocd/tenants.yaml</code></p>",
+        "ApplicationSet of-the-platform",
+        "<p>Source file: none in this repository; the ApplicationSet reads files of it</p>",
         "argocd/broken.yaml could not be read",
       ]) {
         expect(text).toContain(shown);
