@@ -39,11 +39,13 @@ local answer = { "accepted", tostring(now), "" }
 if ARGV[3] ~= "" then
   local running = redis.call("HEXISTS", KEYS[2], "running") == 1
   for i, waiting in ipairs(redis.call("LRANGE", KEYS[1], 0, -1)) do
-    local readable, value = pcall(cjson.decode, waiting)
-    local update = readable and type(value) == "table" and value.v == 1 and value.event.kind == "updated"
-    if update and not (running and i == 1) then
-      redis.call("LREM", KEYS[1], 1, waiting)
-      answer[#answer + 1] = waiting
+    -- Most are something else, which the text tells for a fifth of the price.
+    if string.find(waiting, '"kind":"updated"', 1, true) and not (running and i == 1) then
+      local readable, value = pcall(cjson.decode, waiting)
+      if readable and type(value) == "table" and value.v == 1 and value.event.kind == "updated" then
+        redis.call("LREM", KEYS[1], 1, waiting)
+        answer[#answer + 1] = waiting
+      end
     end
   end
   if running then redis.call("HSETNX", KEYS[2], "stop", ARGV[3]) end

@@ -32,9 +32,9 @@ export const updated = (number: number, reason: "opened" | "pushed" | "retargete
   reason,
 });
 export const closed = (number: number): HostEvent => ({ ...origin(number), kind: "closed", merged: false });
-export const commented = (number: number): HostEvent => {
+export const commented = (number: number, body = "svc plan"): HostEvent => {
   const from = origin(number);
-  return { ...from, kind: "commented", commentId: from.delivery, body: "svc plan", author: user };
+  return { ...from, kind: "commented", commentId: from.delivery, body, author: user };
 };
 const reviewed = (number: number): HostEvent => ({ ...origin(number), kind: "reviewed" });
 
@@ -160,7 +160,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const [running, opened, comment, retargeted, newest] = [
         commented(1),
         updated(1, "opened"),
-        commented(1),
+        commented(1, '"kind":"updated"'),
         updated(1, "retargeted"),
         updated(1),
       ];
