@@ -16,6 +16,7 @@ import { RedisConnection } from "../../src/store/redis/connection.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";
 import { freePort, RedisServer } from "../redis-server.js";
+import { withinASecond } from "../within-a-second.js";
 import { aborted, closed, commented, Runs, settled, updated } from "./event-queue.contract.js";
 
 jest.setTimeout(20_000);
@@ -140,9 +141,7 @@ test.each([
     await connection.run((redis) => redis.ping());
     const event = commented(1);
     await takeAway();
-    const began = performance.now();
-    expect(await queue.push(event)).toBe(true);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(await withinASecond(() => queue.push(event))).toBe(true);
     expect(refused).toEqual([event]);
     expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
     await bringBack();
@@ -162,10 +161,8 @@ test("an event is answered within a second when Redis was never reachable", asyn
       return "refused";
     },
   });
-  const began = performance.now();
   const event = commented(1);
-  expect(await queue.push(event)).toBe(true);
-  expect(performance.now() - began).toBeLessThan(1_000);
+  expect(await withinASecond(() => queue.push(event))).toBe(true);
   expect(refused).toEqual([event]);
 });
 

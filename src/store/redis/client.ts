@@ -1,4 +1,5 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from "ioredis";
+import { afterAwake } from "./awake-timer.js";
 import { replyCode } from "./failure.js";
 import type { RedisConfig } from "./redis-config.js";
 
@@ -6,7 +7,7 @@ import type { RedisConfig } from "./redis-config.js";
 export type RedisClient = Redis | Cluster;
 
 /** One command may take this long. */
-export const COMMAND_TIMEOUT_MS = 500;
+const COMMAND_TIMEOUT_MS = 500;
 const CONNECT_TIMEOUT_MS = 1000;
 /** https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
 const SLOTS = 16_384;
@@ -18,7 +19,6 @@ const SLOTS = 16_384;
 export function createFastClient(config: RedisConfig): RedisClient {
   const options: RedisOptions = {
     ...accessOf(config),
-    commandTimeout: COMMAND_TIMEOUT_MS,
     // A connection that lost its peer without a word is given up, instead of timing out command after command.
     socketTimeout: 2000,
     disconnectTimeout: 500,
@@ -26,13 +26,30 @@ export function createFastClient(config: RedisConfig): RedisClient {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
   };
-  return createClient(config, options, {
+  const redis = createClient(config, options, {
     // A node is connected to at the first command for it, and what comes meanwhile waits, for at most a command's time.
     enableOfflineQueue: true,
     // These two would send a command again that was cut off.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
   });
+  boundCommands(redis);
+  // Some commands are for each node.
+  if (redis instanceof Cluster) redis.on("+node", boundCommands);
+  return redis;
+}
+
+/** ioredis's own bound, `commandTimeout`, also cuts off what was answered while this process was busy. */
+function boundCommands(redis: RedisClient): void {
+  const send: Cluster["sendCommand"] = redis.sendCommand.bind(redis);
+  const bounded: Cluster["sendCommand"] = (command, ...where) => {
+    const callOff = afterAwake(COMMAND_TIMEOUT_MS, () =>
+      command.reject(Object.assign(new Error("Command timed out"), { code: "ETIMEDOUT" })),
+    );
+    command.promise.then(callOff, callOff);
+    return send(command, ...where);
+  };
+  redis.sendCommand = bounded;
 }
 
 /** A client that waits for an answer as long as it takes, for blocking reads. */

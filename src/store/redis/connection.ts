@@ -3,13 +3,14 @@ import { Cluster } from "ioredis";
 import type { Log } from "../../core/log.js";
 import { STORE_TITLE } from "../../names.js";
 import type { StoreStatus } from "../stores.js";
-import { COMMAND_TIMEOUT_MS, createFastClient, createPatientClient, primariesOf, type RedisClient } from "./client.js";
+import { afterAwake } from "./awake-timer.js";
+import { createFastClient, createPatientClient, primariesOf, type RedisClient } from "./client.js";
 import { warnOfLosses } from "./durability.js";
 import { describeProblem, isSelect, refused, replyCode, unavailable, withoutArguments } from "./failure.js";
 import { placeOf, type RedisConfig } from "./redis-config.js";
 
 /** Together with one command under a second. */
-const FIRST_CONNECTION_MS = 400;
+const FIRST_CONNECTION_MS = 300;
 const LAST_WAIT_MS = 1000;
 
 const TIMED_OUT = "timed out";
@@ -45,9 +46,9 @@ export class RedisConnection {
     redis.on("ready", () => this.#back());
     redis.once("ready", () => void warnOfLosses(redis, this.#log));
     this.#firstAttempt = new Promise((resolve) => {
-      const timer = setTimeout(resolve, FIRST_CONNECTION_MS);
+      const callOff = afterAwake(FIRST_CONNECTION_MS, resolve);
       const end = () => {
-        clearTimeout(timer);
+        callOff();
         resolve();
       };
       redis.once("ready", end).once("error", end).once("end", end);
@@ -61,7 +62,6 @@ export class RedisConnection {
   async run<T>(commands: (redis: RedisClient) => Promise<T>): Promise<T> {
     if (!this.#ready()) await this.#firstAttempt;
     if (!this.#ready()) throw unavailable(this.#problem ?? TIMED_OUT);
-    const begin = performance.now();
     try {
       gatherWrites(this.#redis);
       const answer = await commands(this.#redis);
@@ -69,9 +69,9 @@ export class RedisConnection {
       return answer;
     } catch (error) {
       if (replyCode(error) !== undefined) throw refused(error);
-      // ioredis has no code for either; a lost connection fails at once, even before its end is known.
-      const waited = performance.now() - begin >= COMMAND_TIMEOUT_MS - 10;
-      const problem = this.#ready() && waited ? TIMED_OUT : (this.#problem ?? CONNECTION_CLOSED);
+      // What was lost with a connection has no code of its own, even before the end of that is known.
+      const own = this.#ready() ? describeProblem(error) : undefined;
+      const problem = own ?? this.#problem ?? CONNECTION_CLOSED;
       this.#away(problem, error);
       throw unavailable(problem, error);
     }

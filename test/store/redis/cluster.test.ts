@@ -12,6 +12,7 @@ import type { StoresUnderTest } from "../../contract/stores-under-test.js";
 import { recordingLog } from "../../recording-log.js";
 import { HOSTS, startBot } from "../../scenarios/bot.js";
 import { changeOf } from "../../scenarios/resources.js";
+import { withinASecond } from "../../within-a-second.js";
 import { startCluster, type RedisClusterServers } from "./cluster-servers.js";
 
 const holder: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 };
@@ -97,10 +98,8 @@ describe("a cluster", () => {
     const [gone] = cluster.servers;
     gone?.freeze();
     try {
-      const begin = performance.now();
-      await expect(stores.ping()).rejects.toThrow(StoreUnavailable);
-      await expect(stores.locks.list()).rejects.toThrow(StoreUnavailable);
-      expect(performance.now() - begin).toBeLessThan(2500);
+      await expect(withinASecond(() => stores.ping())).rejects.toThrow(StoreUnavailable);
+      await expect(withinASecond(() => stores.locks.list())).rejects.toThrow(StoreUnavailable);
     } finally {
       gone?.thaw();
     }
@@ -146,9 +145,9 @@ describe("a cluster", () => {
 
   test("that nobody can reach is said to be away within a second", async () => {
     const { stores, log } = connect(["127.0.0.1:1"]);
-    const begin = performance.now();
-    await expect(stores.ping()).rejects.toThrow("failed to connect to Redis: no node of the cluster answers");
-    expect(performance.now() - begin).toBeLessThan(1000);
+    await expect(withinASecond(() => stores.ping())).rejects.toThrow(
+      "failed to connect to Redis: no node of the cluster answers",
+    );
     expect(stores.status().kind).toBe("unavailable");
     await stores.close();
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
