@@ -1,6 +1,6 @@
 /**
  * How many webhooks the built service takes, beside the least that a receiver of webhooks can do, how soon it answers
- * them, and how fast its queue is worked off: `tsx bench/webhooks.ts [--seconds 60] [--burst 10000] [--rounds 3]`.
+ * them, and how fast its queue is worked off: `tsx bench/webhooks.ts [--seconds 60] [--burst 10000] [--rounds 7]`.
  */
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
     burst: { type: "string", default: "10000" },
-    rounds: { type: "string", default: "3" },
+    rounds: { type: "string", default: "7" },
     build: { type: "string", default: "dist" },
   },
 });
