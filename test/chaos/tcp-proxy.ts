@@ -72,11 +72,16 @@ export class TcpProxy {
     const pair = [client, target] as const;
     this.#pairs.add(pair);
     for (const [from, to] of [pair, [target, client] as const]) {
+      const way = new Way();
+      const later = (act: () => void) => way.pass(act, this.weather.delayMs);
       from.setNoDelay(true);
       from.on("data", (chunk: Buffer) => {
-        if (from === target || this.#mayPass(chunk)) this.#pass(chunk, to);
+        if (from === client && !this.#mayPass(chunk)) return;
+        later(() => {
+          if (!to.destroyed) to.write(chunk);
+        });
       });
-      from.once("end", () => this.#later(() => to.end()));
+      from.once("end", () => later(() => to.end()));
       from.on("error", () => undefined); // its close tells
       from.once("close", () => {
         // A client that is gone takes with it what it sent and what has not arrived.
@@ -93,16 +98,28 @@ export class TcpProxy {
     this.ambush = undefined;
     return ambush.act(piece);
   }
+}
 
-  #pass(chunk: Buffer, to: Socket): void {
-    this.#later(() => {
-      if (!to.destroyed) to.write(chunk);
-    });
+/** One direction of a connection. What is on its way arrives in order, also when the way gets shorter meanwhile. */
+class Way {
+  readonly #waiting: { readonly act: () => void; readonly dueAt: number }[] = [];
+
+  pass(act: () => void, delayMs: number): void {
+    if (delayMs === 0 && this.#waiting.length === 0) {
+      act();
+      return;
+    }
+    this.#waiting.push({ act, dueAt: performance.now() + delayMs });
+    if (this.#waiting.length === 1) this.#awaitFirst();
   }
 
-  /** In order: timers of one length fire in the order in which they were set. */
-  #later(act: () => void): void {
-    if (this.weather.delayMs === 0) act();
-    else setTimeout(act, this.weather.delayMs);
+  #awaitFirst(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    setTimeout(() => {
+      first.act();
+      this.#waiting.shift();
+      this.#awaitFirst();
+    }, first.dueAt - performance.now());
   }
 }
