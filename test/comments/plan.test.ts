@@ -7,7 +7,7 @@ import { markStale } from "../../src/comments/stale.js";
 import { applicationName } from "../../src/core/brand.js";
 import type { Plan } from "../../src/core/plan.js";
 import { expectGolden } from "./golden.js";
-import { evaluated, HEAD, resource, sampleApplication, sampleLock, samplePlan } from "./samples.js";
+import { evaluated, HEAD, resource, sampleApplication, sampleLock, samplePlan, sampleSet } from "./samples.js";
 
 const HUNK = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
 const LIVE = { kind: "live", approximate: [], drifted: [], alreadyThere: [] } as const;
@@ -138,36 +138,19 @@ describe("the shapes of a plan comment", () => {
       "sets-and-lists",
       samplePlan([sampleApplication("web", evaluated([])), sampleApplication("left", { kind: "unplanned" })], {
         applicationSets: [
-          {
-            name: "shops",
+          sampleSet("shops", {
             sourceFile: "sets/shops.yaml",
             added: [applicationName("shop-it")],
             removed: [applicationName("shop-de")],
             changed: [applicationName("shop-fr")],
             notes: ["its policy *create-update* keeps removed applications"],
-            problem: undefined,
-            owned: [],
-          },
-          {
-            name: "broken",
+          }),
+          sampleSet("broken", {
             sourceFile: "sets/broken.yaml",
-            added: [],
-            removed: [],
-            changed: [],
-            notes: [],
             problem: "permission denied: applicationsets, create",
             owned: [applicationName("one"), applicationName("two")],
-          },
-          {
-            name: "of-the-platform",
-            sourceFile: undefined,
-            added: [applicationName("team-it")],
-            removed: [],
-            changed: [],
-            notes: [],
-            problem: undefined,
-            owned: [],
-          },
+          }),
+          sampleSet("of-the-platform", { added: [applicationName("team-it")] }),
         ],
         notDeployed: [
           { application: applicationName("api"), reason: "its definition belongs to the ApplicationSet apis" },

@@ -1,7 +1,7 @@
 import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
 import type { ChangeRequest } from "../../src/core/change-request.js";
 import type { Lock } from "../../src/core/lock.js";
-import type { ApplicationPlan, Evaluated, Plan, ResourceChange } from "../../src/core/plan.js";
+import type { ApplicationPlan, ApplicationSetPreview, Evaluated, Plan, ResourceChange } from "../../src/core/plan.js";
 import type { HostId } from "../../src/names.js";
 
 export const HEAD = revision("c0ffee00".repeat(5));
@@ -37,6 +37,12 @@ export function sampleLock(application: string, number = 1, user = "ana"): Lock 
     planRevision: HEAD,
     sourceFile: undefined,
   };
+}
+
+/** A changed ApplicationSet of which nothing is to be told but what is given. */
+export function sampleSet(name: string, more: Partial<ApplicationSetPreview> = {}): ApplicationSetPreview {
+  const nothing = { added: [], removed: [], changed: [], notes: [], owned: [] };
+  return { name, sourceFile: undefined, problem: undefined, ...nothing, ...more };
 }
 
 export function samplePlan(applications: readonly ApplicationPlan[], more: Partial<Plan> = {}): Plan {

@@ -3,6 +3,7 @@ import { applicationName, repositoryName, revision } from "../../src/core/brand.
 import type { ChangeRequestRef } from "../../src/core/change-request.js";
 import type { Plan } from "../../src/core/plan.js";
 import type { PlanStore } from "../../src/core/ports.js";
+import { sampleSet } from "../comments/samples.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const change: ChangeRequestRef = { host: "hostb", repository: repositoryName("acme/group/deploy"), number: 7 };
@@ -64,26 +65,14 @@ const plan: Plan = {
     },
   ],
   applicationSets: [
-    {
-      name: "shops",
+    sampleSet("shops", {
       sourceFile: "sets/shops.yaml",
       added: [applicationName("shop-ch")],
-      removed: [],
       changed: [applicationName("shop-at")],
       notes: ["removed applications are deleted"],
-      problem: undefined,
       owned: [applicationName("shop-be")],
-    },
-    {
-      name: "of-the-platform",
-      sourceFile: undefined,
-      added: [],
-      removed: [],
-      changed: [],
-      notes: [],
-      problem: undefined,
-      owned: [],
-    },
+    }),
+    sampleSet("of-the-platform"),
   ],
   notDeployed: [{ application: applicationName("infra"), reason: "owned by an ApplicationSet" }],
   released: [applicationName("gone")],

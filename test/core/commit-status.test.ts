@@ -12,6 +12,7 @@ import {
   sampleChange,
   sampleLock,
   samplePlan,
+  sampleSet,
 } from "../comments/samples.js";
 import { sampleSettings } from "./sample-settings.js";
 
@@ -73,16 +74,7 @@ function planned(applications: readonly ApplicationPlan[], { settings, plan, ...
 }
 
 const held = { kind: "held", by: sampleLock("web", 9, "bo") } as const;
-const set = {
-  name: "shops",
-  sourceFile: "sets.yaml",
-  added: [],
-  removed: [],
-  changed: [],
-  notes: [],
-  problem: undefined,
-  owned: [],
-};
+const set = sampleSet("shops", { sourceFile: "sets.yaml" });
 
 describe("the commit status svc/sync", () => {
   test.each<[string, StatusFacts, string, string]>([

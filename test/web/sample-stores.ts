@@ -2,7 +2,7 @@ import { applicationName, repositoryName, revision } from "../../src/core/brand.
 import type { ChangeRequestRef } from "../../src/core/change-request.js";
 import type { Plan } from "../../src/core/plan.js";
 import type { Stores } from "../../src/store/stores.js";
-import { evaluated, resource, sampleApplication, sampleLock } from "../comments/samples.js";
+import { evaluated, resource, sampleApplication, sampleLock, sampleSet } from "../comments/samples.js";
 import type { JumpClock } from "../jump-clock.js";
 
 export const HEAD = revision("c0ffee00".repeat(5));
@@ -50,26 +50,12 @@ export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt:
       }),
     ],
     applicationSets: [
-      {
-        name: "tenants",
+      sampleSet("tenants", {
         sourceFile: "argocd/tenants.yaml",
         added: [applicationName("tenant-b")],
-        removed: [],
-        changed: [],
         notes: ["removed applications stay"],
-        problem: undefined,
-        owned: [],
-      },
-      {
-        name: "of-the-platform",
-        sourceFile: undefined,
-        added: [],
-        removed: [],
-        changed: [applicationName("api")],
-        notes: [],
-        problem: undefined,
-        owned: [],
-      },
+      }),
+      sampleSet("of-the-platform", { changed: [applicationName("api")] }),
     ],
     notDeployed: [{ application: applicationName("old"), reason: "no source of it follows main" }],
     released: [],
