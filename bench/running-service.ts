@@ -3,13 +3,13 @@ import { pino } from "pino";
 import { stringify } from "yaml";
 import { GITHUB_APP } from "../sandbox/world.js";
 import type * as Server from "../src/config/server.js";
-import type * as Service from "../src/service.js";
+import type * as Service from "../src/service/service.js";
 import { builtModule } from "./built-module.js";
 import { startOtherProcess } from "./other-process.js";
 import type { Order, SeenCall, Started } from "./sandbox-process.js";
 
 const { loadServerConfig } = await builtModule<typeof Server>("config/server.js");
-const { startService } = await builtModule<typeof Service>("service.js");
+const { startService } = await builtModule<typeof Service>("service/service.js");
 
 const SECRET = "bench-webhook-secret";
 

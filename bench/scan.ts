@@ -8,11 +8,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Application } from "../src/core/application.js";
-import { applicationName, repositoryName, revision } from "../src/core/brand.js";
-import type { ChangeRequest } from "../src/core/change-request.js";
-import type * as Affected from "../src/core/detect/affected.js";
-import type * as Manifests from "../src/core/detect/manifests.js";
+import type * as Affected from "../src/core/detect/scan/affected.js";
+import type * as Manifests from "../src/core/detect/scan/manifests.js";
+import type { Application } from "../src/core/model/application.js";
+import { applicationName, repositoryName, revision } from "../src/core/model/brand.js";
+import type { ChangeRequest } from "../src/core/model/change-request.js";
 import type * as Mirror from "../src/git/mirror.js";
 import { sampleSettings } from "../test/core/sample-settings.js";
 import { recordingLog } from "../test/recording-log.js";
@@ -21,8 +21,8 @@ import type { Order, Served } from "./monorepo-process.js";
 import { SERVICES } from "./monorepo.js";
 import { startOtherProcess } from "./other-process.js";
 
-const { detect } = await builtModule<typeof Affected>("core/detect/affected.js");
-const { createManifestScanner } = await builtModule<typeof Manifests>("core/detect/manifests.js");
+const { detect } = await builtModule<typeof Affected>("core/detect/scan/affected.js");
+const { createManifestScanner } = await builtModule<typeof Manifests>("core/detect/scan/manifests.js");
 const { createGitMirror } = await builtModule<typeof Mirror>("git/mirror.js");
 
 const RUNS = 25;

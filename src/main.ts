@@ -6,10 +6,10 @@ import { loadServerFiles } from "./config/files.js";
 import { describeProblem } from "./config/problem.js";
 import { loadServerConfig } from "./config/server.js";
 import { readVersion } from "./config/version.js";
-import type { Log } from "./core/log.js";
-import { createLogger } from "./log.js";
+import type { Log } from "./core/ports/log.js";
 import { SERVICE } from "./names.js";
-import type { Tracing } from "./tracing/start-tracing.js";
+import { createLogger } from "./observe/log.js";
+import type { Tracing } from "./observe/tracing/start-tracing.js";
 
 /** Runs the program; resolves with the exit code, or with undefined while the service runs. */
 async function main(argv: readonly string[]): Promise<number | undefined> {
@@ -46,7 +46,7 @@ async function run(files: Parameters<typeof loadServerConfig>[0]): Promise<numbe
     return 1;
   }
   // Loaded here, so that checking files does not wait for everything that the service is made of.
-  const { startService } = await import("./service.js");
+  const { startService } = await import("./service/service.js");
   const log = createLogger(loaded.config.server.logLevel, { terminal: process.stdout.isTTY });
   for (const warning of loaded.warnings) log.warn({}, warning);
   const tracing = await startTraces(log);
@@ -75,7 +75,7 @@ async function run(files: Parameters<typeof loadServerConfig>[0]): Promise<numbe
 async function startTraces(log: Log): Promise<Tracing | undefined> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: all, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = process.env;
   if ((all ?? "") === "" && (traces ?? "") === "") return undefined;
-  const { startTracing } = await import("./tracing/start-tracing.js");
+  const { startTracing } = await import("./observe/tracing/start-tracing.js");
   return startTracing(readVersion(), log);
 }
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../src/core/clock.js";
+import type { Clock } from "../src/core/ports/clock.js";
 
 /** A clock that jumps to the next timer instead of waiting; timers end in the order of their times. */
 export class JumpClock implements Clock {

@@ -1,4 +1,4 @@
-import type { Clock } from "../src/core/clock.js";
+import type { Clock } from "../src/core/ports/clock.js";
 
 /** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {

@@ -1,4 +1,4 @@
-import type { Log } from "../src/core/log.js";
+import type { Log } from "../src/core/ports/log.js";
 
 export interface LogLine {
   readonly level: "debug" | "info" | "warn" | "error";

@@ -1,5 +1,5 @@
-import type { ApplicationName } from "../core/brand.js";
-import type { ApplicationSetPreview } from "../core/plan.js";
+import type { ApplicationName } from "../core/model/brand.js";
+import type { ApplicationSetPreview } from "../core/model/plan.js";
 import { code, codes, fence, sentence, shortened } from "./markdown.js";
 
 const MAX_REASON = 4000;

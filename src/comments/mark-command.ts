@@ -1,6 +1,6 @@
-import type { ChangeRequestRef } from "../core/change-request.js";
-import type { Log } from "../core/log.js";
-import type { CodeHost, Reaction } from "../core/ports.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { Log } from "../core/ports/log.js";
+import type { CodeHost, Reaction } from "../core/ports/ports.js";
 
 /** The marks on one person's command. */
 export interface CommandMarks {

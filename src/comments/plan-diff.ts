@@ -1,4 +1,4 @@
-import type { ResourceChange } from "../core/plan.js";
+import type { ResourceChange } from "../core/model/plan.js";
 import { details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
 
 export interface DiffRoom {

@@ -1,4 +1,4 @@
-import type { ApplicationPlan, DiffBasis, NameChanges } from "../core/plan.js";
+import type { ApplicationPlan, DiffBasis, NameChanges } from "../core/model/plan.js";
 import { codes, sentence, shortened, warning } from "./markdown.js";
 
 /** An application whose two sides were rendered. */

@@ -1,4 +1,4 @@
-import type { ApplicationPlan, Plan } from "../core/plan.js";
+import type { ApplicationPlan, Plan } from "../core/model/plan.js";
 import { SERVICE, type HostId } from "../names.js";
 import { applicationSetText } from "./application-set.js";
 import { lockedBy } from "./locked-by.js";

@@ -1,6 +1,6 @@
-import type { ChangeRequestRef } from "../core/change-request.js";
-import { HostFailure } from "../core/errors.js";
-import type { CodeHost } from "../core/ports.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import { HostFailure } from "../core/model/errors.js";
+import type { CodeHost } from "../core/ports/ports.js";
 import { readMarker } from "./marker.js";
 
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;

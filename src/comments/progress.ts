@@ -1,5 +1,5 @@
-import type { ChangeRequest } from "../core/change-request.js";
-import type { Phase } from "../core/progress.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import type { Phase } from "../core/model/progress.js";
 import { SERVICE } from "../names.js";
 import { code, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";

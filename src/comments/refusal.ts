@@ -1,5 +1,5 @@
-import { changeRequestName, type ChangeRequestRef } from "../core/change-request.js";
-import type { BarredApplication, NarrowedCommand, Refusal } from "../core/result.js";
+import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
+import type { BarredApplication, NarrowedCommand, Refusal } from "../core/model/result.js";
 import { HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
 import { lockedBy } from "./locked-by.js";
 import { code, codes, fence, plainName, sentence, shortened } from "./markdown.js";

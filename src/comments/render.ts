@@ -1,5 +1,5 @@
-import type { ChangeRequest } from "../core/change-request.js";
-import type { CommandResult } from "../core/result.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import type { CommandResult } from "../core/model/result.js";
 import { SERVICE } from "../names.js";
 import { code, codes, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";

@@ -1,5 +1,5 @@
-import type { ChangeRequest } from "../core/change-request.js";
-import type { ApplicationSync, CommandResult, SyncedResource, SyncedResult } from "../core/result.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import type { ApplicationSync, CommandResult, SyncedResource, SyncedResult } from "../core/model/result.js";
 import { SERVICE } from "../names.js";
 import { code, codes, fence, shortened, warning } from "./markdown.js";
 import type { Block } from "./parts.js";

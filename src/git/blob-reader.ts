@@ -1,5 +1,5 @@
-import type { LruCache } from "../core/lru-cache.js";
-import type { CloneSource } from "../core/ports.js";
+import type { LruCache } from "../core/model/lru-cache.js";
+import type { CloneSource } from "../core/ports/ports.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { GitObject } from "./object-stream.js";

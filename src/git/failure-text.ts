@@ -1,4 +1,4 @@
-import { RepositoryFailure } from "../core/errors.js";
+import { RepositoryFailure } from "../core/model/errors.js";
 import type { GitFailure } from "./git-failure.js";
 
 /**

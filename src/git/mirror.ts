@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import type { Revision } from "../core/brand.js";
-import type { ChangeRequest } from "../core/change-request.js";
-import { HeadMoved } from "../core/errors.js";
-import type { Log } from "../core/log.js";
-import { LruCache } from "../core/lru-cache.js";
-import type { CloneSource, Repositories, RepositorySnapshot, TreeEntry } from "../core/ports.js";
-import { Stopped } from "../core/stop.js";
+import type { Revision } from "../core/model/brand.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import { HeadMoved } from "../core/model/errors.js";
+import { LruCache } from "../core/model/lru-cache.js";
+import type { Log } from "../core/ports/log.js";
+import type { CloneSource, Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/ports.js";
+import { Stopped } from "../core/ports/stop.js";
 import { SERVICE } from "../names.js";
 import { sourceProblem } from "./clone-source.js";
 import { lastWords, remoteProblem, repositoryFailure } from "./failure-text.js";

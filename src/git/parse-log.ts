@@ -1,5 +1,5 @@
-import { revision } from "../core/brand.js";
-import type { CommitSummary } from "../core/commit-range.js";
+import { revision } from "../core/model/brand.js";
+import type { CommitSummary } from "../core/model/commit-range.js";
 import { GitFailure } from "./git-failure.js";
 
 /** What `git log` is asked for: an empty field, id, seconds and message, then paths, all ended by zero bytes. */

@@ -1,8 +1,8 @@
 import { extname } from "node:path";
-import type { Revision } from "../core/brand.js";
-import type { CommitRange } from "../core/commit-range.js";
-import type { LruCache } from "../core/lru-cache.js";
-import type { CloneSource, RepositorySnapshot, TreeEntry } from "../core/ports.js";
+import type { Revision } from "../core/model/brand.js";
+import type { CommitRange } from "../core/model/commit-range.js";
+import type { LruCache } from "../core/model/lru-cache.js";
+import type { CloneSource, RepositorySnapshot, TreeEntry } from "../core/ports/ports.js";
 import { BlobReader, type TextCache } from "./blob-reader.js";
 import { commitsBetween } from "./commit-range.js";
 import type { MirrorRepository } from "./mirror-repository.js";

@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.js";
+import type { Clock } from "../core/ports/clock.js";
 
 /** How many comments, reactions and statuses a host takes from one account. */
 export interface ContentLimits {

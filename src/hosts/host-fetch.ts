@@ -1,5 +1,5 @@
-import type { Clock } from "../core/clock.js";
-import { HostFailure } from "../core/errors.js";
+import { HostFailure } from "../core/model/errors.js";
+import type { Clock } from "../core/ports/clock.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf, type Answer } from "../http/fetch-text.js";
 import { createContentPace, type ContentLimits } from "./content-pace.js";
 import { isRateLimited, type HostWords } from "./host-refusal.js";

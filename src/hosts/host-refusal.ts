@@ -1,4 +1,4 @@
-import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/errors.js";
+import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/model/errors.js";
 
 /** How messages name a code host and where its settings are. */
 export interface HostWords {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { HostFailure } from "../core/errors.js";
+import { HostFailure } from "../core/model/errors.js";
 import type { Answer } from "../http/fetch-text.js";
 import type { HostWords } from "./host-refusal.js";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { z } from "zod";
-import { repositoryName, revision } from "../core/brand.js";
+import { repositoryName, revision } from "../core/model/brand.js";
 import type { HostId } from "../names.js";
 
 /** A numeric id of a host as text; Octokit gives those beyond 2^53 as `bigint`. */

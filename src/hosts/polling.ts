@@ -1,4 +1,4 @@
-import type { Clock } from "../core/clock.js";
+import type { Clock } from "../core/ports/clock.js";
 
 /** Pauses between reads of something that the host computes in the background, in milliseconds. */
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000];

@@ -1,7 +1,7 @@
-import type { Revision } from "../core/brand.js";
-import type { ChangeRequest } from "../core/change-request.js";
-import { HostFailure } from "../core/errors.js";
-import type { MergeIntent } from "../core/result.js";
+import type { Revision } from "../core/model/brand.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import { HostFailure } from "../core/model/errors.js";
+import type { MergeIntent } from "../core/model/result.js";
 
 /** A branch as the host knows it now. */
 export interface SourceBranch {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Request, RequestHandler } from "express";
-import { isJsonObject, type JsonObject } from "../core/json.js";
-import type { Log } from "../core/log.js";
+import { isJsonObject, type JsonObject } from "../core/model/json.js";
+import type { Log } from "../core/ports/log.js";
 import { MAX_WEBHOOK_BYTES, readBody } from "./read-body.js";
 
 /** What became of an authentic delivery. */

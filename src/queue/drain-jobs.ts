@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Queue, Worker } from "bullmq";
-import type { Log } from "../core/log.js";
+import type { Log } from "../core/ports/log.js";
 import { QUEUE_KEY_PREFIX } from "../names.js";
 import type { QueueConnection, QueueRedis } from "./queue-commands.js";
 

@@ -1,7 +1,7 @@
-import { changeRequestKey } from "../core/change-request.js";
-import { StoreUnavailable } from "../core/errors.js";
-import type { EventQueue, QueueBacklog } from "../core/event-queue.js";
-import type { HostEvent } from "../core/event.js";
+import { changeRequestKey } from "../core/model/change-request.js";
+import { StoreUnavailable } from "../core/model/errors.js";
+import type { HostEvent } from "../core/model/event.js";
+import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
 import { DrainJobs, type DrainJob } from "./drain-jobs.js";
 import { EventRun, type RunBegun } from "./event-run.js";
 import { createInProcessQueue } from "./in-process.js";

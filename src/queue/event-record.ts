@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { repositoryName } from "../core/brand.js";
-import type { HostEvent } from "../core/event.js";
+import { repositoryName } from "../core/model/brand.js";
+import type { HostEvent } from "../core/model/event.js";
 import { HOST_IDS } from "../names.js";
 
 /** An event as it waits in Redis. */

@@ -1,6 +1,6 @@
-import { StoreUnavailable } from "../core/errors.js";
-import type { RunEnd, StopReason } from "../core/event-queue.js";
-import { Stopped } from "../core/stop.js";
+import { StoreUnavailable } from "../core/model/errors.js";
+import type { RunEnd, StopReason } from "../core/ports/event-queue.js";
+import { Stopped } from "../core/ports/stop.js";
 import type { Ended, LaneStore, Taken } from "./lane-store.js";
 import { Lease } from "./lease.js";
 import type { QueueConnection } from "./queue-commands.js";

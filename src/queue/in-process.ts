@@ -1,7 +1,7 @@
-import { changeRequestKey } from "../core/change-request.js";
-import type { EventQueue, QueueBacklog, RunEnd } from "../core/event-queue.js";
-import type { HostEvent } from "../core/event.js";
-import { Stopped } from "../core/stop.js";
+import { changeRequestKey } from "../core/model/change-request.js";
+import type { HostEvent } from "../core/model/event.js";
+import type { EventQueue, QueueBacklog, RunEnd } from "../core/ports/event-queue.js";
+import { Stopped } from "../core/ports/stop.js";
 import { DeliveryMemory } from "./delivery-memory.js";
 import { Lane } from "./lane.js";
 import { MemoryJournal } from "./memory-journal.js";

@@ -1,8 +1,8 @@
-import { changeRequestKey } from "../core/change-request.js";
-import { StoreUnavailable } from "../core/errors.js";
-import type { QueueBacklog } from "../core/event-queue.js";
-import type { HostEvent } from "../core/event.js";
-import { isJsonObject } from "../core/json.js";
+import { changeRequestKey } from "../core/model/change-request.js";
+import { StoreUnavailable } from "../core/model/errors.js";
+import type { HostEvent } from "../core/model/event.js";
+import { isJsonObject } from "../core/model/json.js";
+import type { QueueBacklog } from "../core/ports/event-queue.js";
 import { eventRecordOf, readEventRecord, type EventRecord } from "./event-record.js";
 import { withQueueCommands, type QueueConnection } from "./queue-commands.js";
 import { journalKey, laneKeys, LANES_KEY, nameKey } from "./queue-keys.js";

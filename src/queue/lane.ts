@@ -1,6 +1,6 @@
-import type { StopReason } from "../core/event-queue.js";
-import type { HostEvent } from "../core/event.js";
-import { Stopped } from "../core/stop.js";
+import type { HostEvent } from "../core/model/event.js";
+import type { StopReason } from "../core/ports/event-queue.js";
+import { Stopped } from "../core/ports/stop.js";
 
 /** The events of one change request: one runs, the others wait in order. */
 export class Lane {

@@ -1,4 +1,4 @@
-import { LeaseLost } from "../core/errors.js";
+import { LeaseLost } from "../core/model/errors.js";
 import type { Renewed } from "./lane-store.js";
 
 export interface LeaseParts {

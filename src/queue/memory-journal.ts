@@ -1,5 +1,5 @@
-import type { RunJournal } from "../core/event-queue.js";
-import type { RunNotes } from "../core/run-notes.js";
+import type { RunNotes } from "../core/model/run-notes.js";
+import type { RunJournal } from "../core/ports/event-queue.js";
 
 /** A run's notes in this process's memory. */
 export class MemoryJournal implements RunJournal {

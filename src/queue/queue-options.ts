@@ -1,8 +1,8 @@
-import { changeRequestKey } from "../core/change-request.js";
-import type { Clock } from "../core/clock.js";
-import type { RunEnd, RunTicket } from "../core/event-queue.js";
-import type { HostEvent } from "../core/event.js";
-import type { Log } from "../core/log.js";
+import { changeRequestKey } from "../core/model/change-request.js";
+import type { HostEvent } from "../core/model/event.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { RunEnd, RunTicket } from "../core/ports/event-queue.js";
+import type { Log } from "../core/ports/log.js";
 
 /** What both queues need. */
 export interface QueueOptions {

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { applicationName } from "../core/brand.js";
-import { StoredValueUnreadable } from "../core/errors.js";
-import type { RunJournal } from "../core/event-queue.js";
-import { isJsonObject } from "../core/json.js";
-import type { RunNotes } from "../core/run-notes.js";
+import { applicationName } from "../core/model/brand.js";
+import { StoredValueUnreadable } from "../core/model/errors.js";
+import { isJsonObject } from "../core/model/json.js";
+import type { RunNotes } from "../core/model/run-notes.js";
+import type { RunJournal } from "../core/ports/event-queue.js";
 import { STORE_TITLE } from "../names.js";
 import { NAMES_KEPT_MS } from "./lane-store.js";
 import type { QueueConnection } from "./queue-commands.js";

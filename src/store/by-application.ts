@@ -1,4 +1,4 @@
-import type { ApplicationName } from "../core/brand.js";
+import type { ApplicationName } from "../core/model/brand.js";
 
 /** Order of records by application, the same on every machine. */
 export function byApplication(

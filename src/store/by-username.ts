@@ -1,4 +1,4 @@
-import type { Account } from "../core/account.js";
+import type { Account } from "../core/model/account.js";
 
 /** Order of people in a list; those of one name by their id. */
 export function byUsername(left: Account, right: Account): number {

@@ -1,4 +1,4 @@
-import type { LoginProvider } from "../core/account.js";
+import type { LoginProvider } from "../core/model/account.js";
 
 /** One login that has begun at a provider and not come back yet. */
 export interface LoginAttempt {

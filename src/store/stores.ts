@@ -1,8 +1,8 @@
 import type { Store as SessionStore } from "express-session";
 import type { Cluster, Redis } from "ioredis";
-import type { AttemptCounter } from "../core/attempt-counter.js";
-import type { AuditLog } from "../core/audit.js";
-import type { DeploymentStore, LiveFeed, LockStore, PlanStore, UserStore } from "../core/ports.js";
+import type { AttemptCounter } from "../core/ports/attempt-counter.js";
+import type { AuditLog } from "../core/ports/audit.js";
+import type { DeploymentStore, LiveFeed, LockStore, PlanStore, UserStore } from "../core/ports/ports.js";
 
 /** Whether the store can be used now; `problem` is safe to show to people. */
 export type StoreStatus = { readonly kind: "ready" } | { readonly kind: "unavailable"; readonly problem: string };

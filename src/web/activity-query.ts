@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { AUDIT_ACTIONS, type AuditQuery } from "../core/audit.js";
-import type { ChangeRequestRef } from "../core/change-request.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import { AUDIT_ACTIONS, type AuditQuery } from "../core/ports/audit.js";
 import { readChangeAddress } from "./change-address.js";
 
 const MOST = 200;

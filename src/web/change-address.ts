@@ -1,5 +1,5 @@
-import { repositoryName } from "../core/brand.js";
-import type { ChangeRequestRef } from "../core/change-request.js";
+import { repositoryName } from "../core/model/brand.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HOST_IDS } from "../names.js";
 
 /**

@@ -1,4 +1,4 @@
-import type { ChangeRequestRef } from "../core/change-request.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostId } from "../names.js";
 
 /** Where people see the code hosts: the roots of their web pages, without a slash at the end; undefined is not configured. */

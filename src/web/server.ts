@@ -1,6 +1,6 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from "express";
-import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/errors.js";
-import type { Log } from "../core/log.js";
+import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
+import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
 import { VIEWS_FOLDER } from "./pages/assets.js";
 import { prefersJson } from "./prefers-json.js";

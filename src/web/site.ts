@@ -1,10 +1,10 @@
 import type { RequestHandler, Router } from "express";
 import type { ServerConfig } from "../config/server-config.js";
 import { readVersion } from "../config/version.js";
-import type { Clock } from "../core/clock.js";
-import type { EventQueue } from "../core/event-queue.js";
-import type { Log } from "../core/log.js";
-import type { CodeHost, Deployer, LiveFeed } from "../core/ports.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { EventQueue } from "../core/ports/event-queue.js";
+import type { Log } from "../core/ports/log.js";
+import type { CodeHost, Deployer, LiveFeed } from "../core/ports/ports.js";
 import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
 import type { Stores } from "../store/stores.js";
 import { apiRouter } from "./api/api.js";

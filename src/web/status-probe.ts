@@ -1,5 +1,5 @@
-import type { Clock } from "../core/clock.js";
-import { safeMessage } from "../core/errors.js";
+import { safeMessage } from "../core/model/errors.js";
+import type { Clock } from "../core/ports/clock.js";
 
 /** One outside system that the service needs. */
 export interface StatusCheck {

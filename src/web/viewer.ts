@@ -1,5 +1,5 @@
 import type { Request } from "express";
-import type { Account } from "../core/account.js";
+import type { Account } from "../core/model/account.js";
 
 /** Who looks at a page or calls the API. */
 export type Viewer =

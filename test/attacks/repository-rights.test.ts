@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
-import { repositoryName } from "../../src/core/brand.js";
+import { repositoryName } from "../../src/core/model/brand.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
 import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";

@@ -1,10 +1,10 @@
 import { afterEach, expect } from "@jest/globals";
 import type { Forge } from "../../sandbox/forge.js";
 import { startSandbox, type SandboxWorld } from "../../sandbox/world.js";
-import { repositoryName } from "../../src/core/brand.js";
-import type { ChangeRequestRef } from "../../src/core/change-request.js";
+import { repositoryName } from "../../src/core/model/brand.js";
+import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { HostId } from "../../src/names.js";
-import { startService, type Service } from "../../src/service.js";
+import { startService, type Service } from "../../src/service/service.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import type { Stores } from "../../src/store/stores.js";
 import { JumpClock } from "../jump-clock.js";

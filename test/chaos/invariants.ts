@@ -2,7 +2,7 @@ import type { Forge, SeenChangeRequest, SeenComment } from "../../sandbox/forge.
 import type { SandboxWorld } from "../../sandbox/world.js";
 import { readMarker } from "../../src/comments/marker.js";
 import { HOST_IDS, type HostId } from "../../src/names.js";
-import { runIdOf } from "../../src/run.js";
+import { runIdOf } from "../../src/run/run.js";
 import type { Passed } from "./entrance.js";
 import { placeKey, REPOSITORY, type Observer, type Place, type SeenSync } from "./observer.js";
 import type { Asked, Opened } from "./story.js";

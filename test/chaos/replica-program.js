@@ -9,8 +9,8 @@ const [dist = ""] = process.argv.slice(2);
 const built = (name) => import(pathToFileURL(join(dist, name)).href);
 const [{ loadServerConfig }, { createLogger }, { startService }] = await Promise.all([
   built("config/server.js"),
-  built("log.js"),
-  built("service.js"),
+  built("observe/log.js"),
+  built("service/service.js"),
   built("queue/durable.js"),
   built("store/redis/redis-stores.js"),
 ]);

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { diffBlocks } from "../../src/comments/plan-diff.js";
-import type { ResourceChange } from "../../src/core/plan.js";
+import type { ResourceChange } from "../../src/core/model/plan.js";
 
 const LIMIT = 6_000;
 

@@ -4,8 +4,8 @@ import { readMarker } from "../../src/comments/marker.js";
 import { COMMENT_LIMITS, MAX_PARTS } from "../../src/comments/parts.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import { markStale } from "../../src/comments/stale.js";
-import { applicationName } from "../../src/core/brand.js";
-import type { Plan } from "../../src/core/plan.js";
+import { applicationName } from "../../src/core/model/brand.js";
+import type { Plan } from "../../src/core/model/plan.js";
 import { expectGolden } from "./golden.js";
 import { evaluated, HEAD, resource, sampleApplication, sampleLock, samplePlan, sampleSet } from "./samples.js";
 

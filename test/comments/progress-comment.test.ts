@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { createProgressComment } from "../../src/comments/progress-comment.js";
-import { applicationName } from "../../src/core/brand.js";
-import { HostFailure } from "../../src/core/errors.js";
+import { applicationName } from "../../src/core/model/brand.js";
+import { HostFailure } from "../../src/core/model/errors.js";
 import { CommandWorld, config, WEB } from "../core/commands/command-world.js";
 import { ManualClock } from "../manual-clock.js";
 

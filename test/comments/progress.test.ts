@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { renderProgress } from "../../src/comments/progress.js";
-import type { Phase } from "../../src/core/progress.js";
+import type { Phase } from "../../src/core/model/progress.js";
 import { expectGolden } from "./golden.js";
 import { sampleChange } from "./samples.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
-import { applicationName } from "../../src/core/brand.js";
-import type { ApplicationSync, CommandResult, Refusal, SyncedResult } from "../../src/core/result.js";
+import { applicationName } from "../../src/core/model/brand.js";
+import type { ApplicationSync, CommandResult, Refusal, SyncedResult } from "../../src/core/model/result.js";
 import { expectGolden } from "./golden.js";
 import { sampleApplication, sampleChange, sampleLock } from "./samples.js";
 

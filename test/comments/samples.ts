@@ -1,7 +1,13 @@
-import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
-import type { ChangeRequest } from "../../src/core/change-request.js";
-import type { Lock } from "../../src/core/lock.js";
-import type { ApplicationPlan, ApplicationSetPreview, Evaluated, Plan, ResourceChange } from "../../src/core/plan.js";
+import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
+import type { ChangeRequest } from "../../src/core/model/change-request.js";
+import type { Lock } from "../../src/core/model/lock.js";
+import type {
+  ApplicationPlan,
+  ApplicationSetPreview,
+  Evaluated,
+  Plan,
+  ResourceChange,
+} from "../../src/core/model/plan.js";
 import type { HostId } from "../../src/names.js";
 
 export const HEAD = revision("c0ffee00".repeat(5));

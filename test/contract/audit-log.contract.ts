@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { AUDIT_CAPACITY, type AuditEntry, type AuditFilter, type AuditLog } from "../../src/core/audit.js";
-import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
-import type { ChangeRequestRef } from "../../src/core/change-request.js";
+import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
+import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
+import { AUDIT_CAPACITY, type AuditEntry, type AuditFilter, type AuditLog } from "../../src/core/ports/audit.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const change: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 };

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { gitEnvironment } from "../../sandbox/git/run-git.js";
-import type { CloneSource } from "../../src/core/ports.js";
-import type { User } from "../../src/core/user.js";
+import type { User } from "../../src/core/model/user.js";
+import type { CloneSource } from "../../src/core/ports/ports.js";
 import type { CodeHostUnderTest } from "./code-host-under-test.js";
 
 const run = promisify(execFile);

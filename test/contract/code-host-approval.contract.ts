@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import type { ChangeRequest } from "../../src/core/change-request.js";
+import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import type { CodeHostUnderTest } from "./code-host-under-test.js";
 
 let opened = 0;

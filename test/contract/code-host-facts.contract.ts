@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { sameRepository } from "../../src/core/detect/repository-url.js";
+import { sameRepository } from "../../src/core/detect/tree/repository-url.js";
 import { ALIAS, type CodeHostUnderTest } from "./code-host-under-test.js";
 
 /** What a `CodeHost` tells about a change request. */

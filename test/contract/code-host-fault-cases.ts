@@ -1,5 +1,5 @@
 import type { Fault } from "../../sandbox/faults.js";
-import type { HostFailureReason } from "../../src/core/errors.js";
+import type { HostFailureReason } from "../../src/core/model/errors.js";
 import type { HostTraits } from "./code-host-under-test.js";
 
 /** The deadline that a client of these cases must have. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
-import type { ChangeRequestRef } from "../../src/core/change-request.js";
-import type { Deployment } from "../../src/core/deployment.js";
-import type { DeploymentStore } from "../../src/core/ports.js";
+import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
+import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
+import type { Deployment } from "../../src/core/model/deployment.js";
+import type { DeploymentStore } from "../../src/core/ports/ports.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const one: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 1 };

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { applicationName, repositoryName } from "../../src/core/brand.js";
-import { changeRequestKey } from "../../src/core/change-request.js";
-import type { EventQueue, RunEnd, RunTicket } from "../../src/core/event-queue.js";
-import type { HostEvent } from "../../src/core/event.js";
-import { Stopped } from "../../src/core/stop.js";
+import { applicationName, repositoryName } from "../../src/core/model/brand.js";
+import { changeRequestKey } from "../../src/core/model/change-request.js";
+import type { HostEvent } from "../../src/core/model/event.js";
+import type { EventQueue, RunEnd, RunTicket } from "../../src/core/ports/event-queue.js";
+import { Stopped } from "../../src/core/ports/stop.js";
 import type { QueueOptions } from "../../src/queue/queue-options.js";
 import type { ManualClock } from "../manual-clock.js";
 import type { LogLine } from "../recording-log.js";

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
-import { repositoryName } from "../../src/core/brand.js";
+import { repositoryName } from "../../src/core/model/brand.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../src/store/stores.js";

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { applicationName, repositoryName, revision, type ApplicationName } from "../../src/core/brand.js";
-import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../src/core/change-request.js";
-import type { LockRequest } from "../../src/core/lock.js";
-import type { LockStore } from "../../src/core/ports.js";
+import { applicationName, repositoryName, revision, type ApplicationName } from "../../src/core/model/brand.js";
+import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../src/core/model/change-request.js";
+import type { LockRequest } from "../../src/core/model/lock.js";
+import type { LockStore } from "../../src/core/ports/ports.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const web = applicationName("web");

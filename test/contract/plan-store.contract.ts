@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
-import type { ChangeRequestRef } from "../../src/core/change-request.js";
-import type { Plan } from "../../src/core/plan.js";
-import type { PlanStore } from "../../src/core/ports.js";
+import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
+import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
+import type { Plan } from "../../src/core/model/plan.js";
+import type { PlanStore } from "../../src/core/ports/ports.js";
 import { sampleSet } from "../comments/samples.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 

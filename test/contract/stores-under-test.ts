@@ -1,5 +1,5 @@
 import { Redis } from "ioredis";
-import { LOCK_LIFETIME_MS } from "../../src/core/lock.js";
+import { LOCK_LIFETIME_MS } from "../../src/core/model/lock.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../src/store/stores.js";

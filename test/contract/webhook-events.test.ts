@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Forge } from "../../sandbox/forge.js";
-import { repositoryName } from "../../src/core/brand.js";
+import { repositoryName } from "../../src/core/model/brand.js";
 import { example } from "../hosts/github-samples.js";
 import { sample } from "../hosts/gitlab-samples.js";
 import { deliver, HOSTS, REPOSITORY, SENDERS, startWebhooks, type WebhooksUnderTest } from "./webhooks-under-test.js";

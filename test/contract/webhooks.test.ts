@@ -3,7 +3,7 @@ import { request as httpRequest, type ClientRequest, type IncomingMessage } from
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { StoreUnavailable } from "../../src/core/errors.js";
+import { StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostId } from "../../src/names.js";
 import { deliver, HOSTS, SECRET, SENDERS, startWebhooks, type WebhooksUnderTest } from "./webhooks-under-test.js";
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { COMMANDS } from "../../src/comments/refusal.js";
 import { USAGE } from "../../src/config/command-line.js";
-import { parseComment } from "../../src/core/parse-command.js";
+import { parseComment } from "../../src/core/commands/parse-command.js";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const PAGE = read("docs/commands.md");

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { renderProgress } from "../../src/comments/progress.js";
 import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
-import { applicationName } from "../../src/core/brand.js";
+import { applicationName } from "../../src/core/model/brand.js";
 import { HOST_IDS } from "../../src/names.js";
 import { sampleChange } from "../comments/samples.js";
 import { fuzz } from "./fuzz.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { parseComment } from "../../src/core/parse-command.js";
+import { parseComment } from "../../src/core/commands/parse-command.js";
 import { fuzz } from "./fuzz.js";
 import { hostileText } from "./hostile-text.js";
 

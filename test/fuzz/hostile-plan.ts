@@ -1,6 +1,12 @@
 import fc from "fast-check";
-import { applicationName } from "../../src/core/brand.js";
-import type { ApplicationPlan, ApplicationSetPreview, DiffBasis, NameChanges, Plan } from "../../src/core/plan.js";
+import { applicationName } from "../../src/core/model/brand.js";
+import type {
+  ApplicationPlan,
+  ApplicationSetPreview,
+  DiffBasis,
+  NameChanges,
+  Plan,
+} from "../../src/core/model/plan.js";
 import { evaluated, resource, sampleApplication, sampleLock, samplePlan } from "../comments/samples.js";
 import { hostileName, hostileText } from "./hostile-text.js";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { applicationName } from "../../src/core/brand.js";
-import type { ApplicationSync, CommandResult, Refusal } from "../../src/core/result.js";
+import { applicationName } from "../../src/core/model/brand.js";
+import type { ApplicationSync, CommandResult, Refusal } from "../../src/core/model/result.js";
 import { sampleLock } from "../comments/samples.js";
 import { hostileReasons } from "./hostile-plan.js";
 import { hostileName, hostileText } from "./hostile-text.js";

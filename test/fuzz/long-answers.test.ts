@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
 import { COMMENT_LIMITS } from "../../src/comments/parts.js";
 import { renderResult } from "../../src/comments/render.js";
-import { applicationName } from "../../src/core/brand.js";
-import type { CommandResult } from "../../src/core/result.js";
+import { applicationName } from "../../src/core/model/brand.js";
+import type { CommandResult } from "../../src/core/model/result.js";
 import { sampleChange, samplePlan } from "../comments/samples.js";
 
 const MANY = Array.from({ length: 100 }, (_, index) => applicationName(`team-${index}/application-${index}`));

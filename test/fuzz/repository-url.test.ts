@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { canonicalRepository, redactUserInfo, sameRepository } from "../../src/core/detect/repository-url.js";
+import { canonicalRepository, redactUserInfo, sameRepository } from "../../src/core/detect/tree/repository-url.js";
 import { fuzz } from "./fuzz.js";
 import { hostileText } from "./hostile-text.js";
 

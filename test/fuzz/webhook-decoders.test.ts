@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { HostEvent } from "../../src/core/event.js";
+import type { HostEvent } from "../../src/core/model/event.js";
 import { translateGitHubEvent } from "../../src/hosts/github/translate-event.js";
 import { translateGitLabEvent } from "../../src/hosts/gitlab/translate-event.js";
 import { signedDelivery, signingKey } from "../../src/hosts/gitlab/webhook-signature.js";

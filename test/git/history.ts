@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { revision, type Revision } from "../../src/core/brand.js";
+import { revision, type Revision } from "../../src/core/model/brand.js";
 
 /** A commit that writes a file of its own name, or these; `time` in minutes, its place in the list when absent. */
 export interface PlannedCommit {

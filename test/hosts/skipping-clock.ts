@@ -1,4 +1,4 @@
-import type { Clock } from "../../src/core/clock.js";
+import type { Clock } from "../../src/core/ports/clock.js";
 
 /** A clock on which every sleep is over at once; it keeps how long they would have been, in milliseconds. */
 export function skippingClock(): Clock & { readonly sleeps: readonly number[] } {

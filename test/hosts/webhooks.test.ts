@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import express from "express";
-import type { HostEvent } from "../../src/core/event.js";
+import type { HostEvent } from "../../src/core/model/event.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { githubWebhook } from "../../src/hosts/github/webhook.js";
 import { gitlabWebhook } from "../../src/hosts/gitlab/webhook.js";

@@ -1,5 +1,5 @@
 import { parseAllDocuments } from "yaml";
-import { sourcesOf } from "../../src/core/application-spec.js";
+import { sourcesOf } from "../../src/core/model/application-spec.js";
 import type {
   Application,
   ApplicationSet,
@@ -7,13 +7,20 @@ import type {
   LiveApplication,
   Manifest,
   SetId,
-} from "../../src/core/application.js";
-import { applicationName, type ApplicationName, type Revision } from "../../src/core/brand.js";
-import { DeployerFailure } from "../../src/core/errors.js";
-import { isJsonObject } from "../../src/core/json.js";
-import type { LiveState } from "../../src/core/live-state.js";
-import type { Deployer, Naming, RenderRequest, FollowRequest, SyncLookup, SyncRequest } from "../../src/core/ports.js";
-import type { SyncOutcome } from "../../src/core/result.js";
+} from "../../src/core/model/application.js";
+import { applicationName, type ApplicationName, type Revision } from "../../src/core/model/brand.js";
+import { DeployerFailure } from "../../src/core/model/errors.js";
+import { isJsonObject } from "../../src/core/model/json.js";
+import type { LiveState } from "../../src/core/model/live-state.js";
+import type { SyncOutcome } from "../../src/core/model/result.js";
+import type {
+  Deployer,
+  Naming,
+  RenderRequest,
+  FollowRequest,
+  SyncLookup,
+  SyncRequest,
+} from "../../src/core/ports/ports.js";
 import type { Delay } from "./delay.js";
 import type { MemoryRepositories } from "./memory-repositories.js";
 

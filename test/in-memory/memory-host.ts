@@ -1,9 +1,16 @@
-import type { Approval } from "../../src/core/approval.js";
-import type { RepositoryName, Revision } from "../../src/core/brand.js";
-import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../src/core/change-request.js";
-import { HostFailure } from "../../src/core/errors.js";
-import type { CloneSource, CodeHost, CommitStatus, MergeOutcome, OwnComment, Reaction } from "../../src/core/ports.js";
-import type { User } from "../../src/core/user.js";
+import type { Approval } from "../../src/core/model/approval.js";
+import type { RepositoryName, Revision } from "../../src/core/model/brand.js";
+import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../src/core/model/change-request.js";
+import { HostFailure } from "../../src/core/model/errors.js";
+import type { User } from "../../src/core/model/user.js";
+import type {
+  CloneSource,
+  CodeHost,
+  CommitStatus,
+  MergeOutcome,
+  OwnComment,
+  Reaction,
+} from "../../src/core/ports/ports.js";
 import type { HostId } from "../../src/names.js";
 import type { Delay } from "./delay.js";
 import { withChanges, type FileChanges, type MemoryRepositories } from "./memory-repositories.js";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { revision, type Revision } from "../../src/core/brand.js";
-import type { ChangeRequest } from "../../src/core/change-request.js";
-import type { CommitSummary } from "../../src/core/commit-range.js";
-import { HeadMoved, RepositoryFailure } from "../../src/core/errors.js";
-import type { CloneSource, Repositories, RepositorySnapshot } from "../../src/core/ports.js";
+import { revision, type Revision } from "../../src/core/model/brand.js";
+import type { ChangeRequest } from "../../src/core/model/change-request.js";
+import type { CommitSummary } from "../../src/core/model/commit-range.js";
+import { HeadMoved, RepositoryFailure } from "../../src/core/model/errors.js";
+import type { CloneSource, Repositories, RepositorySnapshot } from "../../src/core/ports/ports.js";
 import type { Delay } from "./delay.js";
 
 /** The files of a commit: path to text. */

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { applicationName } from "../../src/core/brand.js";
+import { applicationName } from "../../src/core/model/brand.js";
 import { judge, type Acquired, type Happened, type Released, type Synced } from "./lock-history.js";
 
 const application = applicationName("web");

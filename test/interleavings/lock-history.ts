@@ -1,4 +1,4 @@
-import type { ApplicationName } from "../../src/core/brand.js";
+import type { ApplicationName } from "../../src/core/model/brand.js";
 
 /** Points of one common time that only counts: a later moment of this process has the greater number. */
 interface Span {

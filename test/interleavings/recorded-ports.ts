@@ -1,5 +1,5 @@
-import { changeRequestKey } from "../../src/core/change-request.js";
-import type { Deployer, LockStore } from "../../src/core/ports.js";
+import { changeRequestKey } from "../../src/core/model/change-request.js";
+import type { Deployer, LockStore } from "../../src/core/ports/ports.js";
 import type { Happened } from "./lock-history.js";
 
 /** What happened at the ports of all cores, in one common time. */

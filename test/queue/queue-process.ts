@@ -1,6 +1,6 @@
 import { createDurableQueue } from "../../src/queue/durable.js";
+import { systemClock } from "../../src/service/system-clock.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
-import { systemClock } from "../../src/system-clock.js";
 import { recordingLog } from "../recording-log.js";
 
 // A replica of its own: tells each event whose run begins, and never ends one.

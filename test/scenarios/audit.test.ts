@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import type { AuditRecord } from "../../src/core/audit.js";
-import { StoreUnavailable } from "../../src/core/errors.js";
+import { StoreUnavailable } from "../../src/core/model/errors.js";
+import type { AuditRecord } from "../../src/core/ports/audit.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { StoreUnavailable } from "../../src/core/errors.js";
+import { StoreUnavailable } from "../../src/core/model/errors.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { asYaml, changeOf } from "./resources.js";

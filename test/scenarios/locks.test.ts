@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { applicationName } from "../../src/core/brand.js";
+import { applicationName } from "../../src/core/model/brand.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf } from "./resources.js";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { startService } from "../../src/service.js";
+import { startService } from "../../src/service/service.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";

@@ -1,6 +1,6 @@
-import { applicationName, repositoryName, revision } from "../../src/core/brand.js";
-import type { ChangeRequestRef } from "../../src/core/change-request.js";
-import type { Plan } from "../../src/core/plan.js";
+import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
+import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
+import type { Plan } from "../../src/core/model/plan.js";
 import type { Stores } from "../../src/store/stores.js";
 import { evaluated, resource, sampleApplication, sampleLock, sampleSet } from "../comments/samples.js";
 import type { JumpClock } from "../jump-clock.js";

@@ -1,6 +1,6 @@
-import type { ChangeRequestRef } from "../change-request.js";
-import type { DeploymentStore, LockStore } from "../ports.js";
-import type { CommandResult } from "../result.js";
+import type { ChangeRequestRef } from "../model/change-request.js";
+import type { CommandResult } from "../model/result.js";
+import type { DeploymentStore, LockStore } from "../ports/ports.js";
 
 /**
  * Releases everything that a closed change request holds. A merge ends its records "deployed, not merged"; a close

@@ -1,6 +1,6 @@
-import type { Command } from "../command.js";
-import type { CommandResult } from "../result.js";
-import type { CommandContext } from "./context.js";
+import type { Command } from "../model/command.js";
+import type { CommandResult } from "../model/result.js";
+import type { CommandContext } from "../ports/context.js";
 import { plan } from "./plan.js";
 import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";

@@ -1,9 +1,9 @@
-import type { ApplicationName } from "../brand.js";
-import { changeRequestRef } from "../change-request.js";
-import type { LockAttempt } from "../lock.js";
-import type { ApplicationPlan, PlanLock } from "../plan.js";
-import type { Subject } from "../survey.js";
-import type { CommandContext } from "./context.js";
+import type { ApplicationName } from "../model/brand.js";
+import { changeRequestRef } from "../model/change-request.js";
+import type { LockAttempt } from "../model/lock.js";
+import type { ApplicationPlan, PlanLock } from "../model/plan.js";
+import type { CommandContext } from "../ports/context.js";
+import type { Subject } from "../survey/survey.js";
 
 /** Locks an application for a plan, without its revision. What is not deployed from here is not locked. */
 export async function acquireOne(

@@ -1,13 +1,13 @@
-import type { ApplicationName } from "../brand.js";
-import { settleDeployed } from "../deploy.js";
-import type { Deployment } from "../deployment.js";
-import { movingPositions } from "../detect/moving-sources.js";
-import { safeMessage } from "../errors.js";
-import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../result.js";
-import type { BegunApplication } from "../run-notes.js";
-import { specEqual } from "../spec-equality.js";
-import { decideMerge } from "./auto-merge.js";
-import type { CommandContext } from "./context.js";
+import { settleDeployed } from "../deploy/deploy.js";
+import { movingPositions } from "../detect/inputs/moving-sources.js";
+import type { ApplicationName } from "../model/brand.js";
+import type { Deployment } from "../model/deployment.js";
+import { safeMessage } from "../model/errors.js";
+import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
+import type { BegunApplication } from "../model/run-notes.js";
+import { specEqual } from "../model/spec-equality.js";
+import { decideMerge } from "../policy/auto-merge.js";
+import type { CommandContext } from "../ports/context.js";
 import { finishRollback, rollback, type RollbackCommand } from "./rollback.js";
 import { sync, type SyncCommand } from "./sync.js";
 

@@ -1,19 +1,19 @@
-import { confirmAccess } from "../access.js";
-import { isAutoSynced } from "../application-spec.js";
-import type { LiveApplication } from "../application.js";
-import type { ApplicationName } from "../brand.js";
-import { changeRequestRef } from "../change-request.js";
-import { needsApproval } from "../checks.js";
-import type { Command } from "../command.js";
-import type { Deployment } from "../deployment.js";
-import { LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../errors.js";
-import { insist } from "../insist.js";
-import type { LockAttempt } from "../lock.js";
-import { BEGUN, endOf } from "../progress.js";
-import type { ApplicationSync, CommandResult, Refusal } from "../result.js";
-import { begunOf } from "../run-notes.js";
-import { specEqual } from "../spec-equality.js";
-import type { CommandContext } from "./context.js";
+import { insist } from "../deploy/insist.js";
+import { isAutoSynced } from "../model/application-spec.js";
+import type { LiveApplication } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
+import { changeRequestRef } from "../model/change-request.js";
+import type { Command } from "../model/command.js";
+import type { Deployment } from "../model/deployment.js";
+import { LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../model/errors.js";
+import type { LockAttempt } from "../model/lock.js";
+import { BEGUN, endOf } from "../model/progress.js";
+import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
+import { begunOf } from "../model/run-notes.js";
+import { specEqual } from "../model/spec-equality.js";
+import { confirmAccess } from "../policy/access.js";
+import { needsApproval } from "../policy/checks.js";
+import type { CommandContext } from "../ports/context.js";
 import { select } from "./selection.js";
 
 /** A rollback needs no repository: it works when `.svc.yaml` is broken and when the change request is closed. */

@@ -1,5 +1,5 @@
-import type { ApplicationName } from "../brand.js";
-import type { Refusal } from "../result.js";
+import type { ApplicationName } from "../model/brand.js";
+import type { Refusal } from "../model/result.js";
 
 /** The applications that a command acts on, or why it acts on none. */
 export type Selection<T> =

@@ -1,8 +1,8 @@
-import { checkLists } from "../access.js";
-import { applicationName } from "../brand.js";
-import type { Command } from "../command.js";
-import type { CommandResult } from "../result.js";
-import type { CommandContext } from "./context.js";
+import { applicationName } from "../model/brand.js";
+import type { Command } from "../model/command.js";
+import type { CommandResult } from "../model/result.js";
+import { checkLists } from "../policy/access.js";
+import type { CommandContext } from "../ports/context.js";
 
 type UnlockCommand = Extract<Command, { readonly name: "unlock" }>;
 

@@ -1,4 +1,4 @@
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../json.js";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import { keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { isList, mapMembers, ownMember } from "./members.js";

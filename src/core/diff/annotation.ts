@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json.js";
+import { isJsonObject, type JsonObject } from "../model/json.js";
 
 /** The text of an annotation; undefined when it is absent or no text. */
 export function annotationOf(manifest: JsonObject | undefined, name: string): string | undefined {

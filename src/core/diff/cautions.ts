@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from "../json.js";
+import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import { annotationOf } from "./annotation.js";
 import { isHook, syncHookTypes } from "./hook.js";
 import { refusedChanges } from "./immutable-fields.js";

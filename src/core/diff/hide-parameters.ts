@@ -1,5 +1,5 @@
 import { parse, stringify } from "yaml";
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../json.js";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { isList, mapMembers } from "./members.js";
 

@@ -1,4 +1,4 @@
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../json.js";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
 /** Members of a Secret that hold no value of it. */

@@ -1,4 +1,4 @@
-import type { Manifest } from "../application.js";
+import type { Manifest } from "../model/application.js";
 import { annotationOf } from "./annotation.js";
 
 const HELM_TYPES: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import { structuredPatch } from "diff";
 import { stringify } from "yaml";
-import type { JsonObject } from "../json.js";
+import type { JsonObject } from "../model/json.js";
 
 /** Work that the hunks of one application may take, in steps of the algorithm: the square of the differing lines. */
 export interface DiffBudget {

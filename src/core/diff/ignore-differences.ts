@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { matchesName, patternProblem } from "../../config/pattern.js";
-import type { ApplicationSpec } from "../application.js";
-import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../json.js";
+import type { ApplicationSpec } from "../model/application.js";
+import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
 const text = z

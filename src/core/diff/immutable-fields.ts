@@ -1,4 +1,4 @@
-import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../json.js";
+import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { compareQuantities } from "./quantity.js";
 

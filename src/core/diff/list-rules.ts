@@ -1,4 +1,4 @@
-import { isJsonObject, type Json } from "../json.js";
+import { isJsonObject, type Json } from "../model/json.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
 /** Where a value stands in its object: names of members, and `[]` for "in each element". */

@@ -1,5 +1,5 @@
-import type { Manifest } from "../application.js";
-import { isJsonObject, type Json, type JsonObject } from "../json.js";
+import type { Manifest } from "../model/application.js";
+import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import { isSecret } from "./hide-secret.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { normalise } from "./normalise.js";

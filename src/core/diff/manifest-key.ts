@@ -1,5 +1,5 @@
-import type { Manifest } from "../application.js";
-import { isJsonObject, type Json } from "../json.js";
+import type { Manifest } from "../model/application.js";
+import { isJsonObject, type Json } from "../model/json.js";
 
 /** What makes an object the same on both sides, and how people call it. */
 export interface ManifestIdentity {

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../json.js";
+import type { Json, JsonObject } from "../model/json.js";
 
 /** A member by a name from outside: `constructor` and the like are members only where somebody wrote them. */
 export function ownMember(object: JsonObject, name: string): Json | undefined {

@@ -1,6 +1,6 @@
-import type { Manifest } from "../application.js";
-import type { Revision } from "../brand.js";
-import { isJsonObject, sortedKeys, type Json, type JsonObject } from "../json.js";
+import type { Manifest } from "../model/application.js";
+import type { Revision } from "../model/brand.js";
+import { isJsonObject, sortedKeys, type Json, type JsonObject } from "../model/json.js";
 
 /** What Argo CD puts on every object it renders; it depends on the application's name and says nothing of the change. */
 const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.argoproj.io/installation-id"]);

@@ -1,4 +1,4 @@
-import type { Json } from "../json.js";
+import type { Json } from "../model/json.js";
 
 /** Factors of a thousandth of a thousandth of a thousandth, so that `n` is 1. */
 const SUFFIXES: ReadonlyMap<string, bigint> = new Map([

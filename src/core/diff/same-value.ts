@@ -1,4 +1,4 @@
-import { jsonEqual, type Json } from "../json.js";
+import { jsonEqual, type Json } from "../model/json.js";
 import type { ValuePath } from "./list-rules.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { hasCommit, matchesCommit } from "./normalise.js";

@@ -1,5 +1,5 @@
-import { jsonEqual, type JsonObject } from "../json.js";
-import type { DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../plan.js";
+import { jsonEqual, type JsonObject } from "../model/json.js";
+import type { DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/plan.js";
 import { alignLists, withoutIdleOrder } from "./align-lists.js";
 import { cautionsOf, isDangerous, type TwoSides } from "./cautions.js";
 import { carriesParameters, hideParameters } from "./hide-parameters.js";

@@ -1,5 +1,5 @@
-import type { ApplicationSpec } from "../application.js";
-import { isJsonObject, type Json, type JsonObject } from "../json.js";
+import type { ApplicationSpec } from "../model/application.js";
+import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import { annotationOf } from "./annotation.js";
 
 /** `spec.syncPolicy.syncOptions`: they hold for every object of the application. */

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../../core/json.js";
+import type { Json, JsonObject } from "../../core/model/json.js";
 import { TEMPORARY_NAME_PREFIX } from "../../names.js";
 import { wholeApplication } from "./application-schema.js";
 import type { WholeApplication } from "./application-schema.js";

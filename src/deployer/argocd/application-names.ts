@@ -1,5 +1,5 @@
-import { applicationName } from "../../core/brand.js";
-import type { ApplicationName } from "../../core/brand.js";
+import { applicationName } from "../../core/model/brand.js";
+import type { ApplicationName } from "../../core/model/brand.js";
 
 /** An Application in Kubernetes; no namespace means Argo CD's own. */
 export interface ResourceId {

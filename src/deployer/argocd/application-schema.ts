@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { isJsonObject } from "../../core/json.js";
-import type { JsonObject } from "../../core/json.js";
+import { isJsonObject } from "../../core/model/json.js";
+import type { JsonObject } from "../../core/model/json.js";
 
 const texts = z
   .record(z.string(), z.string())

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { ApplicationSet, SetId } from "../../core/application.js";
-import type { ApplicationName } from "../../core/brand.js";
-import type { Log } from "../../core/log.js";
+import type { ApplicationSet, SetId } from "../../core/model/application.js";
+import type { ApplicationName } from "../../core/model/brand.js";
+import type { Log } from "../../core/ports/log.js";
 import { nameOfResource, ownNamespace } from "./application-names.js";
 import { applicationItem, applicationList, json } from "./application-schema.js";
 import { isAbsent } from "./argocd-failure.js";

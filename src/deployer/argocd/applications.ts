@@ -1,7 +1,7 @@
-import type { Application, LiveApplication } from "../../core/application.js";
-import type { ApplicationName } from "../../core/brand.js";
-import type { Clock } from "../../core/clock.js";
-import type { Log } from "../../core/log.js";
+import type { Application, LiveApplication } from "../../core/model/application.js";
+import type { ApplicationName } from "../../core/model/brand.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Log } from "../../core/ports/log.js";
 import { getApplication } from "./application-calls.js";
 import { parseName } from "./application-names.js";
 import { applicationItem, applicationList } from "./application-schema.js";

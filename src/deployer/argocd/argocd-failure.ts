@@ -1,5 +1,5 @@
-import { DeployerFailure } from "../../core/errors.js";
-import type { DeployerFailureReason } from "../../core/errors.js";
+import { DeployerFailure } from "../../core/model/errors.js";
+import type { DeployerFailureReason } from "../../core/model/errors.js";
 
 /** gRPC status codes that Argo CD's gateway puts into the member `code` of an error (https://grpc.io/docs/guides/status-codes/). */
 export const GRPC = {

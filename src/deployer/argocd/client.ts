@@ -1,7 +1,7 @@
 import { Agent } from "undici";
-import type { Clock } from "../../core/clock.js";
-import type { Json } from "../../core/json.js";
-import type { Log } from "../../core/log.js";
+import type { Json } from "../../core/model/json.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Log } from "../../core/ports/log.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchText, type Answer } from "../../http/fetch-text.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 import type { ArgoCdConfig } from "./config.js";

@@ -1,5 +1,5 @@
-import type { Application, ApplicationSet } from "../../core/application.js";
-import { isJsonObject } from "../../core/json.js";
+import type { Application, ApplicationSet } from "../../core/model/application.js";
+import { isJsonObject } from "../../core/model/json.js";
 import { generatedList } from "./application-schema.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 import type { Client } from "./client.js";

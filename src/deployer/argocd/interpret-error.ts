@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { DeployerFailureReason } from "../../core/errors.js";
+import type { DeployerFailureReason } from "../../core/model/errors.js";
 import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
 import { readableText } from "./error-text.js";
 import { parseRetryAfter } from "./retry-after.js";

@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.js";
+import type { Clock } from "../../core/ports/clock.js";
 import { abortable } from "./abortable.js";
 
 const KEPT_MS = 10_000;

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { LiveApplication, Manifest } from "../../core/application.js";
-import { isJsonObject } from "../../core/json.js";
-import type { LiveResource, LiveState } from "../../core/live-state.js";
-import type { Log } from "../../core/log.js";
+import type { LiveApplication, Manifest } from "../../core/model/application.js";
+import { isJsonObject } from "../../core/model/json.js";
+import type { LiveResource, LiveState } from "../../core/model/live-state.js";
+import type { Log } from "../../core/ports/log.js";
 import { getManagedResources, refreshApplication } from "./application-calls.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 import type { Client } from "./client.js";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Manifest } from "../../core/application.js";
-import { isJsonObject } from "../../core/json.js";
-import type { Json, JsonObject } from "../../core/json.js";
+import type { Manifest } from "../../core/model/application.js";
+import { isJsonObject } from "../../core/model/json.js";
+import type { Json, JsonObject } from "../../core/model/json.js";
 import { instanceName } from "./application-names.js";
 import type { ResourceId } from "./application-names.js";
 import { ArgoCdFailure } from "./argocd-failure.js";

@@ -1,6 +1,6 @@
-import type { ApplicationSpec } from "../../core/application.js";
-import { isJsonObject } from "../../core/json.js";
-import type { JsonObject } from "../../core/json.js";
+import type { ApplicationSpec } from "../../core/model/application.js";
+import { isJsonObject } from "../../core/model/json.js";
+import type { JsonObject } from "../../core/model/json.js";
 
 /** The sources that are rendered, whole and in the order of their positions; of a hydrated application its dry source. */
 export function rawSources(spec: ApplicationSpec): readonly JsonObject[] {

@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.js";
-import type { DeployerFailureReason } from "../../core/errors.js";
+import type { DeployerFailureReason } from "../../core/model/errors.js";
+import type { Clock } from "../../core/ports/clock.js";
 import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../names.js";
 import { deleteTemporary, getApplication } from "./application-calls.js";
 import type { Target } from "./application-calls.js";

@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
-import { isMultiSource } from "../../core/application-spec.js";
-import type { Manifest, Pin } from "../../core/application.js";
-import type { Clock } from "../../core/clock.js";
-import type { Log } from "../../core/log.js";
-import type { RenderRequest } from "../../core/ports.js";
+import { isMultiSource } from "../../core/model/application-spec.js";
+import type { Manifest, Pin } from "../../core/model/application.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Log } from "../../core/ports/log.js";
+import type { RenderRequest } from "../../core/ports/ports.js";
 import { getManifests, postApplication } from "./application-calls.js";
 import type { Target } from "./application-calls.js";
 import { ArgoCdFailure, GRPC, isAbsent } from "./argocd-failure.js";

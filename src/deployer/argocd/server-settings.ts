@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import type { Clock } from "../../core/clock.js";
-import { canonicalJson, isJsonObject } from "../../core/json.js";
+import { canonicalJson, isJsonObject } from "../../core/model/json.js";
+import type { Clock } from "../../core/ports/clock.js";
 import type { Client } from "./client.js";
 import { parseAnswer } from "./parse-answer.js";
 

@@ -1,5 +1,5 @@
-import type { Clock } from "../../core/clock.js";
-import type { Log } from "../../core/log.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Log } from "../../core/ports/log.js";
 import { ANNOTATION_EXPIRES, LABEL_TEMPORARY } from "../../names.js";
 import { applicationItem, applicationList } from "./application-schema.js";
 import type { ApplicationItem } from "./application-schema.js";

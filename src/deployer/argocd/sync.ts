@@ -1,7 +1,7 @@
-import type { Clock } from "../../core/clock.js";
-import type { Log } from "../../core/log.js";
-import type { FollowRequest, SyncLookup, SyncRequest } from "../../core/ports.js";
-import type { SyncOutcome } from "../../core/result.js";
+import type { SyncOutcome } from "../../core/model/result.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Log } from "../../core/ports/log.js";
+import type { FollowRequest, SyncLookup, SyncRequest } from "../../core/ports/ports.js";
 import { getApplication, postSync } from "./application-calls.js";
 import type { Target } from "./application-calls.js";
 import { ArgoCdFailure } from "./argocd-failure.js";

@@ -1,6 +1,6 @@
-import { isMultiSource } from "../../core/application-spec.js";
-import type { Application, ApplicationSpec, LiveApplication } from "../../core/application.js";
-import type { ApplicationName } from "../../core/brand.js";
+import { isMultiSource } from "../../core/model/application-spec.js";
+import type { Application, ApplicationSpec, LiveApplication } from "../../core/model/application.js";
+import type { ApplicationName } from "../../core/model/brand.js";
 import { nameOfInstance, nameOfResource, ownNamespace } from "./application-names.js";
 import type { ApplicationItem, WholeApplication } from "./application-schema.js";
 import { rawSources } from "./raw-sources.js";

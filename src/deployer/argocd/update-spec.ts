@@ -1,6 +1,6 @@
-import type { Application, ApplicationSpec } from "../../core/application.js";
-import type { Clock } from "../../core/clock.js";
-import { specEqual } from "../../core/spec-equality.js";
+import type { Application, ApplicationSpec } from "../../core/model/application.js";
+import { specEqual } from "../../core/model/spec-equality.js";
+import type { Clock } from "../../core/ports/clock.js";
 import { getApplication, putSpec } from "./application-calls.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 import type { Client } from "./client.js";

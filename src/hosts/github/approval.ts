@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Approval } from "../../core/approval.js";
-import type { ChangeRequest } from "../../core/change-request.js";
+import type { Approval } from "../../core/model/approval.js";
+import type { ChangeRequest } from "../../core/model/change-request.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { describeAwaited } from "./awaited-reviews.js";

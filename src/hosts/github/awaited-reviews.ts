@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { ChangeRequestRef } from "../../core/change-request.js";
-import { HostFailure } from "../../core/errors.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
 import { decodeAnswer } from "../json-answer.js";
 import { loginField } from "../payload-fields.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { HostFailure, type HostFailureReason } from "../../core/errors.js";
+import { HostFailure, type HostFailureReason } from "../../core/model/errors.js";
 import { oneLine, refusalOf } from "../host-refusal.js";
 import { GITHUB } from "./words.js";
 

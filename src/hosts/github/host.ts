@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
 import type { Probot } from "probot";
 import { z } from "zod";
-import type { ChangeRequestRef } from "../../core/change-request.js";
-import type { Clock } from "../../core/clock.js";
-import type { CodeHost } from "../../core/ports.js";
-import type { User } from "../../core/user.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
+import type { User } from "../../core/model/user.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { CodeHost } from "../../core/ports/ports.js";
 import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ChangeRequestRef } from "../../core/change-request.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { decodeAnswer } from "../json-answer.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";

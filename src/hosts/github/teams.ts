@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { ChangeRequestRef } from "../../core/change-request.js";
-import { HostFailure } from "../../core/errors.js";
-import type { User } from "../../core/user.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
+import type { User } from "../../core/model/user.js";
 import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import type { GitHubClient } from "./client.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { HostEvent } from "../../core/event.js";
+import type { HostEvent } from "../../core/model/event.js";
 import { commentField, idField, loginField, numberField, repositoryField } from "../payload-fields.js";
 
 /** What an event of a code host means to us, or why it means nothing. */

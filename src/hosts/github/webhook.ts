@@ -1,8 +1,8 @@
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Probot } from "probot";
-import type { HostEvent } from "../../core/event.js";
-import type { Log } from "../../core/log.js";
+import type { HostEvent } from "../../core/model/event.js";
+import type { Log } from "../../core/ports/log.js";
 import { WEBHOOK_PATHS } from "../../names.js";
 import { deliveryId } from "../payload-fields.js";
 import { webhookRoute, type Receipt, type WebhookRoute } from "../webhook-route.js";

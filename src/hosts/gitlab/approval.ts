@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Approval } from "../../core/approval.js";
-import type { ChangeRequest } from "../../core/change-request.js";
-import type { Clock } from "../../core/clock.js";
+import type { Approval } from "../../core/model/approval.js";
+import type { ChangeRequest } from "../../core/model/change-request.js";
+import type { Clock } from "../../core/ports/clock.js";
 import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/change-request.js";
-import type { Clock } from "../../core/clock.js";
-import { HostFailure } from "../../core/errors.js";
+import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
+import type { Clock } from "../../core/ports/clock.js";
 import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField, repositoryField, revisionField } from "../payload-fields.js";

@@ -1,7 +1,7 @@
 import { createRequesterFn } from "@gitbeaker/requester-utils";
 import { z } from "zod";
-import type { Clock } from "../../core/clock.js";
-import { HostFailure } from "../../core/errors.js";
+import { HostFailure } from "../../core/model/errors.js";
+import type { Clock } from "../../core/ports/clock.js";
 import { createHostFetch } from "../host-fetch.js";
 import { refusalOf } from "../host-refusal.js";
 import { refusalMessage } from "../json-answer.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { User } from "../../core/user.js";
+import type { User } from "../../core/model/user.js";
 import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField } from "../payload-fields.js";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { ChangeRequestRef } from "../../core/change-request.js";
-import type { User } from "../../core/user.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
+import type { User } from "../../core/model/user.js";
 import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField } from "../payload-fields.js";

@@ -1,8 +1,8 @@
-import type { ChangeRequest } from "../../core/change-request.js";
-import type { Clock } from "../../core/clock.js";
-import { HostFailure } from "../../core/errors.js";
-import type { MergeOutcome } from "../../core/ports.js";
-import type { MergeIntent } from "../../core/result.js";
+import type { ChangeRequest } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
+import type { MergeIntent } from "../../core/model/result.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { MergeOutcome } from "../../core/ports/ports.js";
 import { HostRefusal, oneLine } from "../host-refusal.js";
 import { readUntil } from "../polling.js";
 import { deleteSourceBranch } from "../source-branch.js";

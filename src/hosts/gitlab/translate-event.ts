@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { HostEvent } from "../../core/event.js";
-import { isJsonObject } from "../../core/json.js";
+import type { HostEvent } from "../../core/model/event.js";
+import { isJsonObject } from "../../core/model/json.js";
 import { commentField, idField, loginField, numberField, repositoryField } from "../payload-fields.js";
 
 /** What an event of a code host means to us, or why it means nothing. */

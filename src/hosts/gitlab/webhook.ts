@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Clock } from "../../core/clock.js";
-import type { HostEvent } from "../../core/event.js";
-import type { Log } from "../../core/log.js";
+import type { HostEvent } from "../../core/model/event.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Log } from "../../core/ports/log.js";
 import { HOSTB_TOKEN_HEADERS, WEBHOOK_PATHS } from "../../names.js";
 import { deliveryId } from "../payload-fields.js";
 import { webhookRoute, type WebhookRoute } from "../webhook-route.js";

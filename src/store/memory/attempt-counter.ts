@@ -1,5 +1,5 @@
-import type { AttemptCounter } from "../../core/attempt-counter.js";
-import type { Clock } from "../../core/clock.js";
+import type { AttemptCounter } from "../../core/ports/attempt-counter.js";
+import type { Clock } from "../../core/ports/clock.js";
 
 const MOST_KEYS = 10_000;
 

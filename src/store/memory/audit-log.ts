@@ -5,7 +5,7 @@ import {
   type AuditLog,
   type AuditQuery,
   type AuditRecord,
-} from "../../core/audit.js";
+} from "../../core/ports/audit.js";
 
 /** The audit trail in this process. */
 export class MemoryAuditLog implements AuditLog {

@@ -1,6 +1,6 @@
-import { changeRequestKey, type ChangeRequestRef } from "../../core/change-request.js";
-import type { LiveRun } from "../../core/live-run.js";
-import type { LiveFeed } from "../../core/ports.js";
+import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
+import type { LiveRun } from "../../core/model/live-run.js";
+import type { LiveFeed } from "../../core/ports/ports.js";
 
 type Listener = (run: LiveRun) => void;
 

@@ -1,8 +1,8 @@
-import type { ApplicationName } from "../../core/brand.js";
-import { changeRequestRef, sameChangeRequest, type ChangeRequestRef } from "../../core/change-request.js";
-import type { Clock } from "../../core/clock.js";
-import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../core/lock.js";
-import type { LockStore } from "../../core/ports.js";
+import type { ApplicationName } from "../../core/model/brand.js";
+import { changeRequestRef, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
+import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../core/model/lock.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { LockStore } from "../../core/ports/ports.js";
 import { byApplication } from "../by-application.js";
 
 interface Entry {

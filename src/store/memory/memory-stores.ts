@@ -1,4 +1,4 @@
-import type { Clock } from "../../core/clock.js";
+import type { Clock } from "../../core/ports/clock.js";
 import type { Stores } from "../stores.js";
 import { MemoryAttemptCounter } from "./attempt-counter.js";
 import { MemoryAuditLog } from "./audit-log.js";

@@ -1,5 +1,5 @@
 import { Store, type SessionData } from "express-session";
-import type { Clock } from "../../core/clock.js";
+import type { Clock } from "../../core/ports/clock.js";
 
 const MOST_SESSIONS = 10_000;
 

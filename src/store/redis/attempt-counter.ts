@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AttemptCounter } from "../../core/attempt-counter.js";
+import type { AttemptCounter } from "../../core/ports/attempt-counter.js";
 import { LOGIN_ATTEMPT_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
 

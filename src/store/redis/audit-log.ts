@@ -5,7 +5,7 @@ import {
   type AuditLog,
   type AuditQuery,
   type AuditRecord,
-} from "../../core/audit.js";
+} from "../../core/ports/audit.js";
 import { AUDIT_KEY } from "../../names.js";
 import { auditRecordOf, readAuditEntry } from "./audit-record.js";
 import type { RedisConnection } from "./connection.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AUDIT_ACTIONS, type AuditEntry } from "../../core/audit.js";
+import { AUDIT_ACTIONS, type AuditEntry } from "../../core/ports/audit.js";
 import { AUDIT_KEY, HOST_IDS, SERVICE } from "../../names.js";
 import { orUndefined, storedApplication, storedChange, storedRevision, storedTime } from "./scalars.js";
 import { readStored } from "./stored-value.js";

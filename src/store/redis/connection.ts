@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Cluster } from "ioredis";
-import type { Log } from "../../core/log.js";
+import type { Log } from "../../core/ports/log.js";
 import { STORE_TITLE } from "../../names.js";
 import type { StoreStatus } from "../stores.js";
 import { afterAwake } from "./awake-timer.js";

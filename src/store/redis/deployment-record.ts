@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { ApplicationSpec } from "../../core/application.js";
-import type { Deployment } from "../../core/deployment.js";
-import { isJsonObject } from "../../core/json.js";
+import type { ApplicationSpec } from "../../core/model/application.js";
+import type { Deployment } from "../../core/model/deployment.js";
+import { isJsonObject } from "../../core/model/json.js";
 import { orUndefined, storedApplication, storedChange, storedRevision, storedTime } from "./scalars.js";
 import { readStored } from "./stored-value.js";
 

@@ -1,5 +1,5 @@
 import { Cluster } from "ioredis";
-import type { Log } from "../../core/log.js";
+import type { Log } from "../../core/ports/log.js";
 import { STORE_TITLE } from "../../names.js";
 import type { RedisClient } from "./client.js";
 import { withoutArguments } from "./failure.js";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { StoredValueUnreadable, StoreUnavailable } from "../../core/errors.js";
+import { StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import { STORE_TITLE } from "../../names.js";
 
 /** What Node's error codes mean to people (https://nodejs.org/api/errors.html#common-system-errors). */

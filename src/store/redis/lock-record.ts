@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Lock, LockRequest } from "../../core/lock.js";
+import type { Lock, LockRequest } from "../../core/model/lock.js";
 import { LOCK_KEY_PREFIX } from "../../names.js";
 import {
   orUndefined,

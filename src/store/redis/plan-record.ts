@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ApplicationPlan, Plan, PlanLock } from "../../core/plan.js";
+import type { ApplicationPlan, Plan, PlanLock } from "../../core/model/plan.js";
 import {
   orUndefined,
   storedApplication,

@@ -1,4 +1,4 @@
-import type { Log } from "../../core/log.js";
+import type { Log } from "../../core/ports/log.js";
 import type { Stores } from "../stores.js";
 import { RedisAttemptCounter } from "./attempt-counter.js";
 import { RedisAuditLog } from "./audit-log.js";

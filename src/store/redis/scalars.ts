@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { ApplicationName, RepositoryName, Revision } from "../../core/brand.js";
-import type { ChangeRequestRef } from "../../core/change-request.js";
+import type { ApplicationName, RepositoryName, Revision } from "../../core/model/brand.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HOST_IDS } from "../../names.js";
 
 /** Members that several stored records share. */

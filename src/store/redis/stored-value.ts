@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { StoredValueUnreadable } from "../../core/errors.js";
+import { StoredValueUnreadable } from "../../core/model/errors.js";
 import { STORE_TITLE } from "../../names.js";
 
 /**

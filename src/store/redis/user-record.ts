@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ROLES, type Account, type Role } from "../../core/account.js";
+import { ROLES, type Account, type Role } from "../../core/model/account.js";
 import { HOST_IDS } from "../../names.js";
 import { orUndefined } from "./scalars.js";
 import { readStored } from "./stored-value.js";

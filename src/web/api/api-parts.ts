@@ -1,4 +1,4 @@
-import type { LockStore, PlanStore, UserStore } from "../../core/ports.js";
+import type { LockStore, PlanStore, UserStore } from "../../core/ports/ports.js";
 import type { ForceUnlockParts } from "../force-unlock.js";
 import type { HostPages } from "../host-pages.js";
 

@@ -1,8 +1,8 @@
-import type { Account } from "../../core/account.js";
-import type { AuditRecord } from "../../core/audit.js";
-import { changePagePath } from "../../core/change-page.js";
-import type { ChangeRequestRef } from "../../core/change-request.js";
-import type { Lock } from "../../core/lock.js";
+import type { Account } from "../../core/model/account.js";
+import { changePagePath } from "../../core/model/change-page.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
+import type { Lock } from "../../core/model/lock.js";
+import type { AuditRecord } from "../../core/ports/audit.js";
 import { hostPageOf, type HostPages } from "../host-pages.js";
 
 /** The bodies of `/api/v1`, as `openapi.yaml` describes them; members without a value are left out. */

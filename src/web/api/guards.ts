@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from "express";
-import type { Account } from "../../core/account.js";
+import type { Account } from "../../core/model/account.js";
 import { viewerOf } from "../viewer.js";
 import { answering, send, type ApiAnswer } from "./respond.js";
 

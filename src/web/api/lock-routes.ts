@@ -1,5 +1,5 @@
 import { Router } from "express";
-import { applicationName } from "../../core/brand.js";
+import { applicationName } from "../../core/model/brand.js";
 import { forceUnlock } from "../force-unlock.js";
 import type { ApiParts } from "./api-parts.js";
 import { lockBody } from "./bodies.js";

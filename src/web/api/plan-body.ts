@@ -1,4 +1,4 @@
-import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock } from "../../core/plan.js";
+import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock } from "../../core/model/plan.js";
 import type { HostPages } from "../host-pages.js";
 import { changeBody, lockBody } from "./bodies.js";
 

@@ -1,5 +1,5 @@
 import { Router } from "express";
-import { changeRequestName } from "../../core/change-request.js";
+import { changeRequestName } from "../../core/model/change-request.js";
 import { SERVICE } from "../../names.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
 import { readChangeAddress } from "../change-address.js";

@@ -1,6 +1,6 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from "express";
-import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/errors.js";
-import type { Log } from "../../core/log.js";
+import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import type { Log } from "../../core/ports/log.js";
 
 /** An answer of the API. Without `body` it is an error that says what to do. */
 export type ApiAnswer =

@@ -1,6 +1,6 @@
 import express, { Router } from "express";
 import { z } from "zod";
-import { ROLES } from "../../core/account.js";
+import { ROLES } from "../../core/model/account.js";
 import type { ApiParts } from "./api-parts.js";
 import { userBody } from "./bodies.js";
 import { answeringAdmin } from "./guards.js";

@@ -1,5 +1,5 @@
 import type { RoleAssignment } from "../../config/server-config.js";
-import type { LoginProvider, Role } from "../../core/account.js";
+import type { LoginProvider, Role } from "../../core/model/account.js";
 import type { LoginFacts } from "./login-provider.js";
 
 /** What an assignment's pattern means. */

@@ -1,6 +1,6 @@
 import express, { Router, type ErrorRequestHandler, type Request, type Response } from "express";
 import type { BasicUser } from "../../config/server-config.js";
-import type { Log } from "../../core/log.js";
+import type { Log } from "../../core/ports/log.js";
 import { userBody } from "../api/bodies.js";
 import { isForm } from "../prefers-json.js";
 import { answerRefusal } from "./answer-refusal.js";

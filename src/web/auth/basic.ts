@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { z } from "zod";
 import type { BasicUser } from "../../config/server-config.js";
-import type { Account } from "../../core/account.js";
+import type { Account } from "../../core/model/account.js";
 
 const credentials = z.object({
   username: z.string().min(1).max(200),

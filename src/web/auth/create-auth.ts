@@ -1,7 +1,7 @@
 import { Router, type RequestHandler } from "express";
 import type { ServerConfig } from "../../config/server-config.js";
-import type { Clock } from "../../core/clock.js";
-import type { Log } from "../../core/log.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Log } from "../../core/ports/log.js";
 import type { Stores } from "../../store/stores.js";
 import { meaningOf } from "./assign-role.js";
 import { githubLogin } from "./github.js";

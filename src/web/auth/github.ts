@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { AuthSection, RoleAssignment } from "../../config/server-config.js";
-import type { Log } from "../../core/log.js";
+import type { Log } from "../../core/ports/log.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";
 import { groupsAskedFor } from "./assign-role.js";
 import { GitHubMemberships } from "./github-memberships.js";

@@ -1,6 +1,6 @@
 import type { RequestHandler } from "express";
 import { rateLimit } from "express-rate-limit";
-import type { AttemptCounter } from "../../core/attempt-counter.js";
+import type { AttemptCounter } from "../../core/ports/attempt-counter.js";
 import { answerRefusal } from "./answer-refusal.js";
 
 /** Logins begun, callbacks and passwords of one address; a login at a provider counts twice. */

@@ -1,4 +1,4 @@
-import type { LoginProvider } from "../../core/account.js";
+import type { LoginProvider } from "../../core/model/account.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 import type { LoginRefusal } from "./refusal.js";
 

@@ -8,8 +8,8 @@ import {
   type Configuration,
 } from "openid-client";
 import type { OidcSection } from "../../config/server-config.js";
-import type { Clock } from "../../core/clock.js";
-import type { Log } from "../../core/log.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Log } from "../../core/ports/log.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 import type { LoginFacts, RedirectProvider } from "./login-provider.js";
 import { authorizationUrl } from "./oauth-client.js";

@@ -1,6 +1,6 @@
 import type { Request } from "express";
 import type { AuthSection, ServerSection } from "../../config/server-config.js";
-import type { Log } from "../../core/log.js";
+import type { Log } from "../../core/ports/log.js";
 
 /** Why a browser would not get the session's cookie; undefined when it would. */
 export type PlainHttpCheck = (request: Request) => string | undefined;

@@ -1,4 +1,4 @@
-import type { LoginProvider } from "../../core/account.js";
+import type { LoginProvider } from "../../core/model/account.js";
 import { HOST_TITLES } from "../../names.js";
 
 /** Why somebody is not logged in. Texts in it that come from outside are untrusted and already cut. */

@@ -3,8 +3,8 @@ import { unescape } from "node:querystring";
 import type { CookieOptions, Request, RequestHandler, Response } from "express";
 import session, { type Store } from "express-session";
 import type { AuthSection } from "../../config/server-config.js";
-import type { Account } from "../../core/account.js";
-import type { Clock } from "../../core/clock.js";
+import type { Account } from "../../core/model/account.js";
+import type { Clock } from "../../core/ports/clock.js";
 import { SESSION_COOKIE } from "../../names.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 

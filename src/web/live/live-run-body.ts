@@ -1,4 +1,4 @@
-import type { LiveApplicationPhase, LiveRun } from "../../core/live-run.js";
+import type { LiveApplicationPhase, LiveRun } from "../../core/model/live-run.js";
 
 /** A run as the page's script reads it. */
 export function liveRunBody({ run, command, began, applications, ended }: LiveRun, withMessages: boolean) {

@@ -1,4 +1,4 @@
-import { AUDIT_ACTIONS, type AuditRecord } from "../../core/audit.js";
+import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
 import type { PageParts } from "./page-parts.js";
 import { problemPage, type Page } from "./page.js";

@@ -1,6 +1,6 @@
-import type { AuditRecord } from "../../core/audit.js";
-import type { Deployment } from "../../core/deployment.js";
-import type { Lock } from "../../core/lock.js";
+import type { Deployment } from "../../core/model/deployment.js";
+import type { Lock } from "../../core/model/lock.js";
+import type { AuditRecord } from "../../core/ports/audit.js";
 import type { HostPages } from "../host-pages.js";
 import { deploymentState, type DeploymentState } from "./deployment-state.js";
 import type { PageParts } from "./page-parts.js";

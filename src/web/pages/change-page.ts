@@ -1,8 +1,8 @@
-import { changePagePath } from "../../core/change-page.js";
-import { changeRequestName, sameChangeRequest, type ChangeRequestRef } from "../../core/change-request.js";
-import type { Deployment } from "../../core/deployment.js";
-import type { Lock } from "../../core/lock.js";
-import type { Plan } from "../../core/plan.js";
+import { changePagePath } from "../../core/model/change-page.js";
+import { changeRequestName, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
+import type { Deployment } from "../../core/model/deployment.js";
+import type { Lock } from "../../core/model/lock.js";
+import type { Plan } from "../../core/model/plan.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";
 import { readChangeAddress } from "../change-address.js";
 import { ownDeploymentState } from "./deployment-state.js";

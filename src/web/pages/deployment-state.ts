@@ -1,5 +1,5 @@
-import type { Revision } from "../../core/brand.js";
-import { isDeployedAt, type Deployment } from "../../core/deployment.js";
+import type { Revision } from "../../core/model/brand.js";
+import { isDeployedAt, type Deployment } from "../../core/model/deployment.js";
 
 /** What a record "deployed, not merged" means, in a few words, and how loud to say it. */
 export interface DeploymentState {

@@ -1,4 +1,4 @@
-import type { Lock } from "../../core/lock.js";
+import type { Lock } from "../../core/model/lock.js";
 import type { PageParts } from "./page-parts.js";
 import { isAdmin, type Page, type Reader } from "./page.js";
 import { readText } from "./read-text.js";

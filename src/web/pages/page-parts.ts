@@ -1,7 +1,7 @@
-import type { AuditLog } from "../../core/audit.js";
-import type { Clock } from "../../core/clock.js";
-import type { EventQueue } from "../../core/event-queue.js";
-import type { DeploymentStore, LockStore, PlanStore, UserStore } from "../../core/ports.js";
+import type { AuditLog } from "../../core/ports/audit.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { EventQueue } from "../../core/ports/event-queue.js";
+import type { DeploymentStore, LockStore, PlanStore, UserStore } from "../../core/ports/ports.js";
 import type { HostPages } from "../host-pages.js";
 import type { LiveStreams } from "../live/live-streams.js";
 import type { StatusProbe } from "../status-probe.js";

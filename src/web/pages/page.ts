@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from "express";
-import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/errors.js";
+import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import { SERVICE } from "../../names.js";
 import { viewerOf, type Viewer } from "../viewer.js";
 

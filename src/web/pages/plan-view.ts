@@ -1,4 +1,4 @@
-import type { ApplicationPlan, DiffBasis, NameChanges, Plan, PlanLock, ResourceChange } from "../../core/plan.js";
+import type { ApplicationPlan, DiffBasis, NameChanges, Plan, PlanLock, ResourceChange } from "../../core/model/plan.js";
 import type { HostPages } from "../host-pages.js";
 import { colourDiff, type DiffLine } from "./colour-diff.js";
 import { shownChange, type ShownChange } from "./shown-change.js";

@@ -1,5 +1,5 @@
-import { changePagePath } from "../../core/change-page.js";
-import { changeRequestName, type ChangeRequestRef } from "../../core/change-request.js";
+import { changePagePath } from "../../core/model/change-page.js";
+import { changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { HOST_TITLES } from "../../names.js";
 import { hostPageOf, type HostPages } from "../host-pages.js";
 

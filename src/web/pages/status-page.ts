@@ -1,5 +1,5 @@
-import { StoreUnavailable } from "../../core/errors.js";
-import type { QueueBacklog } from "../../core/event-queue.js";
+import { StoreUnavailable } from "../../core/model/errors.js";
+import type { QueueBacklog } from "../../core/ports/event-queue.js";
 import type { PageParts } from "./page-parts.js";
 import type { Page, Reader } from "./page.js";
 import { shownTime } from "./shown-time.js";

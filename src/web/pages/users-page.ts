@@ -1,4 +1,4 @@
-import { ROLES } from "../../core/account.js";
+import { ROLES } from "../../core/model/account.js";
 import type { PageParts } from "./page-parts.js";
 import { isAdmin, problemPage, type Page, type Reader } from "./page.js";
 

@@ -1,4 +1,4 @@
-import type { AuditEntry } from "../../core/audit.js";
+import type { AuditEntry } from "../../core/ports/audit.js";
 import { SERVICE } from "../../names.js";
 
 /** Who did something, as a page names them. */

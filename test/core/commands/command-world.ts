@@ -1,10 +1,10 @@
-import { applicationName, repositoryName } from "../../../src/core/brand.js";
-import type { Command } from "../../../src/core/command.js";
-import type { CommandContext } from "../../../src/core/commands/context.js";
 import { runCommand } from "../../../src/core/commands/index.js";
-import { createManifestScanner } from "../../../src/core/detect/manifests.js";
-import { createRenderCache } from "../../../src/core/render-cache.js";
-import type { CommandResult, Refusal } from "../../../src/core/result.js";
+import { createManifestScanner } from "../../../src/core/detect/scan/manifests.js";
+import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
+import type { Command } from "../../../src/core/model/command.js";
+import type { CommandResult, Refusal } from "../../../src/core/model/result.js";
+import type { CommandContext } from "../../../src/core/ports/context.js";
+import { createRenderCache } from "../../../src/core/render/render-cache.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { noDelay } from "../../in-memory/delay.js";
 import { MemoryDeployer } from "../../in-memory/memory-deployer.js";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { revision, type Revision } from "../../../src/core/brand.js";
-import { repositoryName } from "../../../src/core/brand.js";
-import { applicationName } from "../../../src/core/brand.js";
-import type { ChangeRequest } from "../../../src/core/change-request.js";
-import type { Naming, RepositorySnapshot, TreeEntry } from "../../../src/core/ports.js";
+import { revision, type Revision } from "../../../src/core/model/brand.js";
+import { repositoryName } from "../../../src/core/model/brand.js";
+import { applicationName } from "../../../src/core/model/brand.js";
+import type { ChangeRequest } from "../../../src/core/model/change-request.js";
+import type { Naming, RepositorySnapshot, TreeEntry } from "../../../src/core/ports/ports.js";
 
 export const MERGE_BASE = revision("a".repeat(40));
 export const HEAD = revision("b".repeat(40));

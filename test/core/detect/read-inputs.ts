@@ -1,8 +1,8 @@
-import type { Application } from "../../../src/core/application.js";
-import { applicationName } from "../../../src/core/brand.js";
-import { touchedPaths, type InputSet } from "../../../src/core/detect/input-set.js";
-import { inputsOf } from "../../../src/core/detect/inputs.js";
-import type { JsonObject } from "../../../src/core/json.js";
+import { touchedPaths, type InputSet } from "../../../src/core/detect/inputs/input-set.js";
+import { inputsOf } from "../../../src/core/detect/inputs/inputs.js";
+import type { Application } from "../../../src/core/model/application.js";
+import { applicationName } from "../../../src/core/model/brand.js";
+import type { JsonObject } from "../../../src/core/model/json.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "./memory-snapshot.js";
 
 /** An Application `web` of Argo CD's own namespace. */

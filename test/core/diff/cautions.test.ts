@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Manifest } from "../../../src/core/application.js";
+import type { Manifest } from "../../../src/core/model/application.js";
 import { diff, object, withOption } from "./resource.js";
 
 const CURE = "the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { Manifest } from "../../../src/core/application.js";
+import type { Manifest } from "../../../src/core/model/application.js";
 import { diff, object } from "./resource.js";
 
 const application = (helm: Manifest) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { Manifest } from "../../../src/core/application.js";
-import { isJsonObject, type Json } from "../../../src/core/json.js";
+import type { Manifest } from "../../../src/core/model/application.js";
+import { isJsonObject, type Json } from "../../../src/core/model/json.js";
 import { diff, object } from "./resource.js";
 
 const container = (members: Manifest) => [{ name: "web", image: "web:1", ...members }];

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { compareQuantities } from "../../../src/core/diff/quantity.js";
-import type { Json } from "../../../src/core/json.js";
+import type { Json } from "../../../src/core/model/json.js";
 
 test.each<[Json | undefined, Json | undefined, number | undefined]>([
   ["1", "1000m", 0],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { threeWayMerge } from "../../../src/core/diff/three-way-merge.js";
-import type { Json, JsonObject } from "../../../src/core/json.js";
+import type { Json, JsonObject } from "../../../src/core/model/json.js";
 
 const THING = { group: "example.com", kind: "Thing", namespace: "a", name: "b", generateName: "" };
 const SERVICE = { ...THING, group: "", kind: "Service" };

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { applicationName } from "../../../src/core/brand.js";
+import { applicationName } from "../../../src/core/model/brand.js";
 import { fixture, recordedApplication } from "./fixture.js";
 import { argocd, settings, withNock } from "./nock-lifecycle.js";
 import { failureOf, underTest } from "./under-test.js";

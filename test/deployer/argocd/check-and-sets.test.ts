@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import type { ApplicationSet } from "../../../src/core/application.js";
+import type { ApplicationSet } from "../../../src/core/model/application.js";
 import { fixture } from "./fixture.js";
 import { argocd, settings, withNock } from "./nock-lifecycle.js";
 import { failureOf, underTest } from "./under-test.js";

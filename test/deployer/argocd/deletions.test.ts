@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { applicationName } from "../../../src/core/brand.js";
+import { applicationName } from "../../../src/core/model/brand.js";
 import { deleteTemporary } from "../../../src/deployer/argocd/application-calls.js";
 import { localServer } from "../../local-server.js";
 import type { LocalServer } from "../../local-server.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { applicationName } from "../../../src/core/brand.js";
+import { applicationName } from "../../../src/core/model/brand.js";
 import { fixture } from "./fixture.js";
 import { argocd, withNock } from "./nock-lifecycle.js";
 import { failureOf, live, underTest } from "./under-test.js";

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import type { Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, expect, test } from "@jest/globals";
-import { applicationName } from "../../../src/core/brand.js";
+import { applicationName } from "../../../src/core/model/brand.js";
 import { localServer } from "../../local-server.js";
 import { application, renderRequest, underTest } from "./under-test.js";
 

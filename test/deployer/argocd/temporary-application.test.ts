@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { applicationName } from "../../../src/core/brand.js";
+import { applicationName } from "../../../src/core/model/brand.js";
 import { temporaryApplication, temporaryName } from "../../../src/deployer/argocd/temporary-application.js";
 import { application, CHANGE, MULTI_SPEC, renderRequest, SHA } from "./under-test.js";
 

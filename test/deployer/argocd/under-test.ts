@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
-import type { Application, LiveApplication } from "../../../src/core/application.js";
-import { applicationName, repositoryName, revision } from "../../../src/core/brand.js";
-import type { Clock } from "../../../src/core/clock.js";
-import type { JsonObject } from "../../../src/core/json.js";
-import type { RenderRequest, SyncRequest } from "../../../src/core/ports.js";
+import type { Application, LiveApplication } from "../../../src/core/model/application.js";
+import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
+import type { JsonObject } from "../../../src/core/model/json.js";
+import type { Clock } from "../../../src/core/ports/clock.js";
+import type { RenderRequest, SyncRequest } from "../../../src/core/ports/ports.js";
 import type { ArgoCdConfig } from "../../../src/deployer/argocd/config.js";
 import { createArgoCd } from "../../../src/deployer/argocd/create-argocd.js";
 import { recordingLog } from "../../recording-log.js";

@@ -1,6 +1,6 @@
 import nock from "nock";
-import { repositoryName, revision } from "../../../src/core/brand.js";
-import type { ChangeRequest } from "../../../src/core/change-request.js";
+import { repositoryName, revision } from "../../../src/core/model/brand.js";
+import type { ChangeRequest } from "../../../src/core/model/change-request.js";
 import { createGitHubHost } from "../../../src/hosts/github/host.js";
 import { rsaKey } from "../../config/rsa-key.js";
 import { keptLogger } from "../../secrets-in-logs/kept-logger.js";

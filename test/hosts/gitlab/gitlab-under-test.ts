@@ -1,6 +1,6 @@
 import nock from "nock";
-import { repositoryName, revision } from "../../../src/core/brand.js";
-import type { ChangeRequest } from "../../../src/core/change-request.js";
+import { repositoryName, revision } from "../../../src/core/model/brand.js";
+import type { ChangeRequest } from "../../../src/core/model/change-request.js";
 import { createGitLabHost } from "../../../src/hosts/gitlab/host.js";
 import { recordingLog } from "../../recording-log.js";
 import { skippingClock } from "../skipping-clock.js";

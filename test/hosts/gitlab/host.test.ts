@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type nock from "nock";
-import { HostFailure } from "../../../src/core/errors.js";
+import { HostFailure } from "../../../src/core/model/errors.js";
 import { interceptRequests } from "../intercept.js";
 import {
   BASE,

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
-import { applicationName, repositoryName, revision } from "../../../src/core/brand.js";
-import { LOCK_LIFETIME_MS } from "../../../src/core/lock.js";
-import { PLAN_LIFETIME_MS } from "../../../src/core/plan.js";
+import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
+import { LOCK_LIFETIME_MS } from "../../../src/core/model/lock.js";
+import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { ManualClock } from "../../manual-clock.js";
 

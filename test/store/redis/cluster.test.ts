@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { applicationName, repositoryName, type ApplicationName } from "../../../src/core/brand.js";
-import type { ChangeRequestRef } from "../../../src/core/change-request.js";
-import { StoreUnavailable } from "../../../src/core/errors.js";
+import { applicationName, repositoryName, type ApplicationName } from "../../../src/core/model/brand.js";
+import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
+import { StoreUnavailable } from "../../../src/core/model/errors.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../../src/store/stores.js";
 import { deploymentStoreContract } from "../../contract/deployment-store.contract.js";

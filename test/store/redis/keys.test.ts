@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { takesTurn } from "../../../src/queue/turn.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
-import { tableUnder } from "../../metrics/markdown-table.js";
+import { tableUnder } from "../../observe/metrics/markdown-table.js";
 import { recordingLog } from "../../recording-log.js";
 import { RedisServer } from "../../redis-server.js";
 import { startBot } from "../../scenarios/bot.js";

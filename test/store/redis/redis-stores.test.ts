@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
-import { applicationName, repositoryName, revision } from "../../../src/core/brand.js";
-import type { ChangeRequestRef } from "../../../src/core/change-request.js";
-import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/errors.js";
-import { LOCK_LIFETIME_MS, type LockRequest } from "../../../src/core/lock.js";
-import { PLAN_LIFETIME_MS } from "../../../src/core/plan.js";
+import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
+import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
+import { StoredValueUnreadable, StoreUnavailable } from "../../../src/core/model/errors.js";
+import { LOCK_LIFETIME_MS, type LockRequest } from "../../../src/core/model/lock.js";
+import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../../src/store/stores.js";
 import { recordingLog } from "../../recording-log.js";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { applicationName, repositoryName } from "../../../src/core/brand.js";
+import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
 import { redisConfigOf, type RedisConfig } from "../../../src/store/redis/redis-config.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../../recording-log.js";

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
-import { applicationName, repositoryName } from "../../../src/core/brand.js";
+import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { applicationName } from "../../../src/core/brand.js";
-import { DeployerFailure, HostFailure, StoreUnavailable } from "../../../src/core/errors.js";
+import { applicationName } from "../../../src/core/model/brand.js";
+import { DeployerFailure, HostFailure, StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { Stores } from "../../../src/store/stores.js";
 import { evaluated, resource, sampleApplication, samplePlan } from "../../comments/samples.js";
 import { MemoryHost } from "../../in-memory/memory-host.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { DeployerFailure } from "../../../src/core/errors.js";
+import { DeployerFailure } from "../../../src/core/model/errors.js";
 import { StatusProbe } from "../../../src/web/status-probe.js";
 import { JumpClock } from "../../jump-clock.js";
 

@@ -1,0 +1,135 @@
+import type { ApplicationName } from "../model/brand.js";
+import { changeRequestName } from "../model/change-request.js";
+import type { Lock } from "../model/lock.js";
+import type { ApplicationPlan, Plan } from "../model/plan.js";
+import type { CommandResult, MergeIntent, Refusal } from "../model/result.js";
+import type { AuditAction, AuditedApplication } from "../ports/audit.js";
+import type { MergeOutcome } from "../ports/ports.js";
+
+/** The part of an audit entry that a result tells. */
+export interface AuditFacts {
+  readonly action: AuditAction;
+  readonly applications: readonly AuditedApplication[];
+  readonly reason: string | undefined;
+}
+
+const MAX_TEXT = 500;
+
+/** What the trail says of a result; undefined where nothing was asked or done: help, no command, a close that held nothing. */
+export function auditFactsOf(result: CommandResult): AuditFacts | undefined {
+  switch (result.kind) {
+    case "planned":
+      return { action: "planned", applications: plannedApplications(result.plan), reason: undefined };
+    case "synced":
+      return {
+        action: "synced",
+        applications: [
+          ...result.applications.map(({ application, kind }) => audited(application, kind)),
+          ...result.announced.map(({ application, kind }) => audited(application, kind)),
+          ...result.skipped.map((name) => audited(name, "skipped")),
+        ],
+        reason: tried(result.dryRun),
+      };
+    case "rolled-back":
+      return {
+        action: "rolled-back",
+        applications: result.applications.map(({ application, kind }) => audited(application, kind)),
+        reason: tried(result.dryRun),
+      };
+    case "unlocked":
+      return {
+        action: "unlocked",
+        applications: result.released.map((name) => audited(name, "released")),
+        reason: undefined,
+      };
+    case "closed": {
+      const applications = [
+        ...result.released.map((name) => audited(name, "released")),
+        ...result.stillDeployed.map((name) => audited(name, "still deployed")),
+      ];
+      return applications.length === 0 ? undefined : { action: "closed", applications, reason: undefined };
+    }
+    case "help":
+      return undefined;
+    case "refused":
+      return refusedFacts(result.refusal);
+  }
+}
+
+/** What the trail says of a merge by the service. */
+export function auditFactsOfMerge(outcome: MergeOutcome, intent: MergeIntent): AuditFacts {
+  switch (outcome.kind) {
+    case "merged":
+      return { action: "merged", applications: [], reason: intent.method };
+    case "refused":
+      return { action: "refused", applications: [], reason: cut(`merge: ${outcome.reason}`) };
+  }
+}
+
+function refusedFacts(refusal: Refusal): AuditFacts | undefined {
+  const refused = (applications: readonly AuditedApplication[] = []): AuditFacts => {
+    return { action: "refused", applications, reason: refusal.reason };
+  };
+  switch (refusal.reason) {
+    case "not-a-command":
+      return undefined;
+    case "failure":
+      return { action: "failed", applications: [], reason: cut(refusal.message) };
+    case "store-unavailable":
+      return { action: "failed", applications: [], reason: refusal.reason };
+    case "not-approved":
+      return refused(refusal.applications.map((name) => audited(name, "refused", refusal.missing)));
+    case "auto-sync":
+      return refused(refusal.applications.map((name) => audited(name, "refused")));
+    case "stale":
+      return refused(refusal.applications.map(({ application }) => audited(application, "refused")));
+    case "not-deployable":
+      return refused(refusal.applications.map(({ application, reason }) => audited(application, "refused", reason)));
+    case "not-allowed":
+      return refused(refusal.applications.map(({ application, problem }) => audited(application, "refused", problem)));
+    case "locked-by-other":
+      return refused(refusal.locks.map((lock) => audited(lock.application, "refused", lockedBy(lock))));
+    // The applications of these two are words of the comment.
+    case "unknown-applications":
+    case "not-locked":
+    case "nothing-locked":
+    case "conflicts":
+    case "mergeability-unknown":
+    case "head-moved":
+    case "plan-unseen":
+    case "closed":
+    case "fork":
+    case "no-write-access":
+    case "repository-file":
+    case "superseded":
+      return refused();
+  }
+}
+
+function plannedApplications({ applications, notDeployed }: Plan): readonly AuditedApplication[] {
+  return [
+    ...applications.map(plannedApplication),
+    ...notDeployed.map(({ application, reason }) => audited(application, "not deployed", reason)),
+  ];
+}
+
+function plannedApplication(plan: ApplicationPlan): AuditedApplication {
+  const outcome = plan.kind === "evaluated" ? plan.verdict : plan.kind;
+  return audited(plan.application, outcome, plan.lock.kind === "held" ? lockedBy(plan.lock.by) : undefined);
+}
+
+function audited(application: ApplicationName, outcome: string, detail?: string): AuditedApplication {
+  return { application, outcome, detail: detail === undefined || detail === "" ? undefined : cut(detail) };
+}
+
+function lockedBy({ holder }: Lock): string {
+  return `locked by ${changeRequestName(holder)}`;
+}
+
+function tried(dryRun: boolean): string | undefined {
+  return dryRun ? "dry run" : undefined;
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}…`;
+}

@@ -1,0 +1,124 @@
+import { SERVICE } from "../../names.js";
+import type { Command } from "../model/command.js";
+
+/** What a comment's text is to us; undefined when it is none of our business. */
+export type ParsedComment =
+  { readonly kind: "command"; readonly command: Command } | { readonly kind: "not-a-command" };
+
+/** A comment longer than this is prose; only its beginning is looked at. */
+const MAX_LOOKED_AT = 10_000;
+const MAX_NAME_LENGTH = 253;
+const MAX_NAMES = 100;
+/** Where a quoted mail or a signature begins: nothing behind it was written for us. */
+const MAIL_TAIL = /^(?:-- ?$|_{5,}$|-{3,}\s*original message|on .+wrote:$|sent from my )/i;
+/** Characters that make a line look different from what it is: controls, zero-width, bidirectional marks. */
+const DECEIVING = /[\p{Cc}\p{Cf}]/u;
+
+/**
+ * Reads a comment. Only its first non-empty line counts, after quotes, code and mail tails are taken out, and only if
+ * it begins with the command word.
+ */
+export function parseComment(body: string): ParsedComment | undefined {
+  const found = firstOwnLine(body.slice(0, MAX_LOOKED_AT));
+  if (found === undefined) return undefined;
+  const { line, last } = found;
+  const [word = "", ...rest] = line.split(/[ \t]+/);
+  if (word.toLowerCase() !== SERVICE) return undefined;
+  // What stands behind the cut may be "--dry-run".
+  if (last && body.length > MAX_LOOKED_AT) return { kind: "not-a-command" };
+  const command = DECEIVING.test(line.replaceAll("\t", " ")) ? undefined : parseWords(rest);
+  return command === undefined ? { kind: "not-a-command" } : { kind: "command", command };
+}
+
+interface OwnLine {
+  readonly line: string;
+  /** Nothing follows it. */
+  readonly last: boolean;
+}
+
+function firstOwnLine(body: string): OwnLine | undefined {
+  let fence: string | undefined;
+  const lines = body.split(/\r\n|\r|\n/);
+  for (const [index, raw] of lines.entries()) {
+    const marker = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(raw);
+    if (fence !== undefined) {
+      const closes = marker?.[1]?.startsWith(fence) === true && marker[2]?.trim() === "";
+      if (closes) fence = undefined;
+      continue;
+    }
+    if (marker?.[1] !== undefined) {
+      fence = marker[1];
+      continue;
+    }
+    if (/^(?: {4}| {0,3}\t| {0,3}>)/.test(raw) || raw.trim() === "") continue;
+    return MAIL_TAIL.test(raw.trim()) ? undefined : { line: raw.trim(), last: index === lines.length - 1 };
+  }
+  return undefined;
+}
+
+function parseWords(words: readonly string[]): Command | undefined {
+  const [name, ...rest] = words;
+  const options = parseOptions(rest);
+  if (name === undefined || options === undefined) return undefined;
+  const { applications, dryRun, prune } = options;
+  switch (name.toLowerCase()) {
+    case "plan":
+      return dryRun || prune ? undefined : { name: "plan", applications };
+    case "unlock":
+      return dryRun || prune ? undefined : { name: "unlock", applications };
+    case "sync":
+      return { name: "sync", applications, dryRun, prune };
+    case "rollback":
+      return { name: "rollback", applications, dryRun, prune };
+    case "help":
+      return rest.length > 0 ? undefined : { name: "help" };
+    default:
+      return undefined;
+  }
+}
+
+interface Options {
+  readonly applications: readonly string[];
+  readonly dryRun: boolean;
+  readonly prune: boolean;
+}
+
+function parseOptions(words: readonly string[]): Options | undefined {
+  const applications = new Set<string>();
+  let dryRun = false;
+  let prune = false;
+  for (let at = 0; at < words.length; at += 1) {
+    const word = words[at] ?? "";
+    const [option, attached] = splitAtEquals(word);
+    switch (option.toLowerCase()) {
+      case "-a":
+      case "--app": {
+        const value = attached ?? words[(at += 1)];
+        if (value === undefined || !isApplicationName(value)) return undefined;
+        applications.add(value);
+        break;
+      }
+      case "--dry-run":
+        if (attached !== undefined) return undefined;
+        dryRun = true;
+        break;
+      case "--prune":
+        if (attached !== undefined) return undefined;
+        prune = true;
+        break;
+      default:
+        return undefined;
+    }
+  }
+  return applications.size > MAX_NAMES ? undefined : { applications: [...applications], dryRun, prune };
+}
+
+function splitAtEquals(word: string): [string, string | undefined] {
+  const at = word.indexOf("=");
+  return at < 0 ? [word, undefined] : [word.slice(0, at), word.slice(at + 1)];
+}
+
+/** `<name>` or `<namespace>/<name>`, each a Kubernetes name. */
+function isApplicationName(text: string): boolean {
+  return text.length <= 2 * MAX_NAME_LENGTH && /^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$/.test(text);
+}

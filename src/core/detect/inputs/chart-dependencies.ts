@@ -1,0 +1,80 @@
+import { z } from "zod";
+import { cleanPath } from "../tree/repository-path.js";
+import type { RepositoryTree } from "../tree/repository-tree.js";
+import type { InputCollector } from "./input-set.js";
+import { isExactVersion } from "./pinned-reads.js";
+
+const MAX_CHARTS = 200;
+const text = z.string().catch("");
+const chartSchema = z.object({
+  dependencies: z
+    .array(z.object({ repository: text, version: text }).catch({ repository: "", version: "" }))
+    .nullish()
+    .transform((dependencies) => dependencies ?? []),
+});
+
+/**
+ * The directories of `file://` dependencies of every chart in a directory (subcharts and what links lead to included),
+ * and of those charts in turn. Names, aliases and conditions do not matter: what may be read counts.
+ */
+export async function addChartDependencies(
+  directory: string,
+  tree: RepositoryTree,
+  into: InputCollector,
+): Promise<void> {
+  const waiting = [directory];
+  const seen = new Set(waiting);
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const found = [...tree.linksIn(next)];
+    for (const file of chartFilesIn(next, tree)) {
+      const dependencies = await dependenciesIn(file, tree);
+      if (dependencies === undefined) {
+        into.addWhole(`the dependencies in ${file} cannot be read`);
+        return;
+      }
+      if (dependencies.remote) into.addRemote();
+      for (const path of dependencies.local) {
+        found.push(path);
+        into.addPath(path);
+      }
+    }
+    for (const one of found.filter((path) => !seen.has(path))) {
+      seen.add(one);
+      waiting.push(one);
+    }
+    if (seen.size > MAX_CHARTS) {
+      into.addWhole(`${directory} depends on more than ${MAX_CHARTS} charts`);
+      return;
+    }
+  }
+}
+
+/** Under a linked directory's own name and under that of its target, since `..` may mean either. */
+function chartFilesIn(directory: string, tree: RepositoryTree): readonly string[] {
+  const real = tree.follow(directory).path;
+  const files = tree.entriesIn(directory).filter(({ path }) => /(?:^|\/)(?:Chart|requirements)\.yaml$/.test(path));
+  return [...new Set(files.flatMap(({ path }) => [path, cleanPath(directory, path.slice(real?.length ?? 0))]))];
+}
+
+interface Dependencies {
+  readonly local: readonly string[];
+  /** Some come from a chart repository by a version that does not stand for one package. */
+  readonly remote: boolean;
+}
+
+/** Undefined when the file cannot be read. */
+async function dependenciesIn(path: string, tree: RepositoryTree): Promise<Dependencies | undefined> {
+  const documents = await tree.readYaml(path);
+  if (documents === undefined) return undefined;
+  const chart = chartSchema.safeParse(documents[0] ?? {});
+  if (!chart.success) return undefined;
+  const { dependencies } = chart.data;
+  return {
+    local: dependencies.flatMap(({ repository }) =>
+      repository.startsWith("file://") ? [cleanPath(path, "..", repository.slice("file://".length))] : [],
+    ),
+    remote: dependencies.some(
+      ({ repository, version }) => repository !== "" && !repository.startsWith("file://") && !isExactVersion(version),
+    ),
+  };
+}

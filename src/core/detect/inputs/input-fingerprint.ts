@@ -1,0 +1,64 @@
+import { createHash } from "node:crypto";
+import type { TreeEntry } from "../../ports/ports.js";
+import { matchesGlob } from "../tree/path-glob.js";
+import { parentOf } from "../tree/repository-path.js";
+import type { RepositoryTree } from "../tree/repository-tree.js";
+import { fixedPart, type InputSet } from "./input-set.js";
+
+/**
+ * One text for the content of everything that an application reads of the change request's repository at a commit:
+ * `tree` is that commit's tree and `inputs` were found in it. Two commits with equal fingerprints give an application
+ * with the same definition the same files to read; what it reads elsewhere is no part of it (`readsOnlyPinned` tells).
+ */
+export function inputFingerprint(inputs: InputSet, tree: RepositoryTree): string {
+  const hash = createHash("sha256");
+  const parts = inputs.map(({ position, whole, paths, patterns }) => ({
+    position,
+    files: (whole === undefined ? sorted(paths) : [""]).map((path) => [path, pathDigest(path, tree)]),
+    matches: whole === undefined ? sorted(patterns).map((pattern) => [pattern, patternDigest(pattern, tree)]) : [],
+  }));
+  return hash.update(JSON.stringify(parts)).digest("hex");
+}
+
+function sorted(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)].sort();
+}
+
+const digests = new WeakMap<RepositoryTree, Map<string, string>>();
+
+/** Many applications read the same directories, some of them the whole repository. */
+function pathDigest(path: string, tree: RepositoryTree): string {
+  const known = digests.get(tree) ?? new Map<string, string>();
+  digests.set(tree, known);
+  const digest = known.get(path) ?? digestOf([...entriesAbove(path, tree), ...tree.entriesIn(path)]);
+  known.set(path, digest);
+  return digest;
+}
+
+function patternDigest(pattern: string, tree: RepositoryTree): string {
+  const directory = fixedPart(pattern);
+  return digestOf([
+    ...entriesAbove(directory, tree),
+    ...tree
+      .entriesIn(directory)
+      .filter(({ path, kind }) => kind !== "file" || matchesGlob(pattern, path, { doubleStar: true })),
+  ]);
+}
+
+/** A submodule or a link stands in for everything below its path, and for what is at it. */
+function entriesAbove(path: string, tree: RepositoryTree): readonly TreeEntry[] {
+  const above: TreeEntry[] = [];
+  for (let one = path; one !== ""; one = parentOf(one)) {
+    const entry = tree.entryAt(one);
+    if (entry !== undefined) above.push(entry);
+  }
+  return above;
+}
+
+function digestOf(entries: readonly TreeEntry[]): string {
+  const hash = createHash("sha256");
+  for (const { path, kind, executable, blob } of entries) {
+    hash.update(`${JSON.stringify([path, kind, executable, blob])}\n`);
+  }
+  return hash.digest("hex");
+}

@@ -1,0 +1,126 @@
+import { isJsonObject, type Json } from "../../model/json.js";
+import { cleanPath } from "../tree/repository-path.js";
+import type { RepositoryTree } from "../tree/repository-tree.js";
+import { readYamlDocuments } from "../tree/yaml-documents.js";
+import { addChartDependencies } from "./chart-dependencies.js";
+import type { InputCollector } from "./input-set.js";
+import { fetchesRemotes, namesUrl } from "./kustomize-remotes.js";
+
+export const KUSTOMIZATION_FILES = ["kustomization.yaml", "kustomization.yml", "Kustomization"] as const;
+
+/** Where `helmCharts` looks without `helmGlobals.chartHome`. */
+const DEFAULT_CHART_HOME = "charts";
+const MAX_DEPTH = 20;
+const MAX_FILES = 2000;
+
+export function hasKustomization(directory: string, tree: RepositoryTree): boolean {
+  return KUSTOMIZATION_FILES.some((name) => tree.hasFile(cleanPath(directory, name)));
+}
+
+/**
+ * Everything that the kustomizations in these directories read, through whatever field: each text in one that names a
+ * path counts, be it a resource, base, component, generator, patch, replacement, `key=path` or chart. Directories are
+ * followed. A text that does not climb out of its kustomization's directory is covered by that directory. As Kustomize
+ * does, paths are taken from where a linked directory really is.
+ */
+export async function addKustomizeInputs(
+  directories: readonly string[],
+  tree: RepositoryTree,
+  into: InputCollector,
+): Promise<void> {
+  const seen = new Set(directories.map(realPath));
+  let files = 0;
+  let level = [...seen];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) {
+      into.addWhole(`its kustomizations are nested more than ${MAX_DEPTH} deep`);
+      return;
+    }
+    const next: string[] = [];
+    for (const directory of level) {
+      into.addPath(directory);
+      for (const name of KUSTOMIZATION_FILES) {
+        const file = cleanPath(directory, name);
+        if (!tree.hasFile(file)) continue;
+        const reads = await readsOf(file, directory, tree);
+        if (reads === undefined) {
+          into.addWhole(`the kustomization ${file} cannot be read`);
+          return;
+        }
+        if (reads.remote) into.addRemote();
+        files += 1 + reads.paths.length;
+        if (files > MAX_FILES) {
+          into.addWhole(`its kustomizations name more than ${MAX_FILES} files`);
+          return;
+        }
+        for (const path of reads.paths) {
+          into.addPath(path);
+          const real = realPath(path);
+          if (!tree.hasDirectory(path) || seen.has(real)) continue;
+          seen.add(real);
+          if (hasKustomization(real, tree)) next.push(real);
+          else await addChartDependencies(path, tree, into);
+        }
+      }
+    }
+    level = next;
+  }
+
+  function realPath(path: string): string {
+    return tree.follow(path).path ?? path;
+  }
+}
+
+interface Reads {
+  readonly paths: readonly string[];
+  /** Something is fetched from elsewhere besides. */
+  readonly remote: boolean;
+}
+
+/** Undefined when the file, or a plugin's configuration that it names, cannot be read. */
+async function readsOf(file: string, directory: string, tree: RepositoryTree): Promise<Reads | undefined> {
+  const kustomization = await tree.readYaml(file);
+  if (kustomization === undefined) return undefined;
+  const texts = [DEFAULT_CHART_HOME, ...kustomization.flatMap(textsOf)];
+  const objects = kustomization.filter(isJsonObject);
+  let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
+  for (const plugin of objects.flatMap((object) => PLUGIN_FIELDS.flatMap((field) => textsOf(object[field])))) {
+    const path = cleanPath(directory, plugin);
+    const documents = plugin.includes("\n") ? inline(plugin) : tree.hasFile(path) ? await tree.readYaml(path) : [];
+    if (documents === undefined) return undefined;
+    remote ||= documents.some(namesUrl);
+    for (const text of documents.flatMap(textsOf)) texts.push(text);
+  }
+  const named = texts.filter((text) => !text.includes("\n") && !text.includes("://"));
+  if (named.some((text) => text.includes("{{"))) return undefined;
+  const paths = [...new Set(named.flatMap((text) => [text, text.slice(text.indexOf("=") + 1)]))]
+    .map((text) => ({ text, path: cleanPath(directory, text) }))
+    .filter(({ text, path }) => text.split("/").includes("..") || tree.hasDirectory(path))
+    .map(({ path }) => path)
+    .filter((path) => path !== directory);
+  return { paths, remote };
+}
+
+/** Their entries are configurations of plugins, as files or inline, and can name files in turn. */
+const PLUGIN_FIELDS = ["generators", "transformers", "validators"] as const;
+
+function inline(text: string): readonly Json[] | undefined {
+  const { values, problems } = readYamlDocuments(text);
+  return problems.length > 0 ? undefined : values;
+}
+
+/** Every text in a value, at any depth. Kustomizations are held in a cache and asked for again at each push. */
+function textsOf(value: Json | undefined): readonly string[] {
+  if (typeof value !== "object" || value === null) return collectTexts(value);
+  const texts = known.get(value) ?? collectTexts(value);
+  known.set(value, texts);
+  return texts;
+}
+
+const known = new WeakMap<object, readonly string[]>();
+
+function collectTexts(value: Json | undefined): readonly string[] {
+  if (typeof value === "string") return value === "" ? [] : [value];
+  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(collectTexts);
+  return isJsonObject(value) ? Object.values(value).flatMap(collectTexts) : [];
+}

@@ -1,0 +1,188 @@
+import { setImmediate } from "node:timers/promises";
+import { matchesName, matchesPath } from "../../../config/pattern.js";
+import type { Settings } from "../../../config/settings.js";
+import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../../names.js";
+import type { Application, ApplicationSet } from "../../model/application.js";
+import type { ApplicationName } from "../../model/brand.js";
+import type { ChangeRequest } from "../../model/change-request.js";
+import { canonicalJson } from "../../model/json.js";
+import type { NotDeployed } from "../../model/plan.js";
+import { specText } from "../../model/spec-equality.js";
+import type { Naming, RepositorySnapshot } from "../../ports/ports.js";
+import { movingPositions, notMovingReason } from "../inputs/moving-sources.js";
+import { changedApplicationSets, type ChangedApplicationSet } from "./application-sets.js";
+import { findInputReasons } from "./input-reasons.js";
+import type { ManifestScan, ManifestScanner } from "./manifests.js";
+import { byName, compareResources, type ResourceChange } from "./resource-changes.js";
+
+export interface DetectionRequest {
+  readonly change: ChangeRequest;
+  readonly settings: Settings;
+  readonly snapshot: RepositorySnapshot;
+  /** Every application that Argo CD shows. */
+  readonly live: readonly Application[];
+  /** Every ApplicationSet that Argo CD shows. */
+  readonly liveSets: readonly ApplicationSet[];
+  readonly nameOf: Naming;
+  readonly scanner: ManifestScanner;
+}
+
+/** What a change request does to applications, before anything is rendered. */
+export interface Detection {
+  /** Sorted by name. */
+  readonly applications: readonly AffectedApplication[];
+  readonly applicationSets: readonly ChangedApplicationSet[];
+  /** Sentences for people: what could not be read. */
+  readonly notes: readonly string[];
+  /** Applications whose inputs change in sources that do not follow the base branch. */
+  readonly notFollowing: readonly NotDeployed[];
+}
+
+export interface AffectedApplication {
+  readonly name: ApplicationName;
+  /** `existing`: its resource is the same (or elsewhere), what it reads changes. */
+  readonly kind: "new" | "deleted" | "modified" | "existing";
+  /** File of the Application resource at the head (at the merge base for `deleted`); only if the resource changes. */
+  readonly sourceFile?: string;
+  /** The resource at the merge base. */
+  readonly base?: Application;
+  /** The resource at the head. */
+  readonly head?: Application;
+  readonly live?: Application;
+  /** The resource's spec differs: not only labels and annotations. */
+  readonly specChanged: boolean;
+  /** The resource changes and what it says at the head cannot be told: it could not be evaluated, for this reason. */
+  readonly problem?: string;
+  /** Sentences for people. */
+  readonly reasons: readonly string[];
+}
+
+/**
+ * Which applications a change request affects. Candidates are chosen widely, since rendering decides: an application is
+ * missed only if no source of it, as its resource at the head or at the merge base or the live object has it, reads a
+ * changed file.
+ */
+export async function detect(request: DetectionRequest): Promise<Detection> {
+  const { change, settings, snapshot, liveSets, nameOf, scanner } = request;
+  const changedPaths = await snapshot.changedPaths(change.mergeBase, change.headRevision);
+  // One after the other, since most of the head's files are then known from the merge base.
+  const scan = { snapshot, crPaths: settings.crPaths, nameOf };
+  const base = await scanner.scan({ ...scan, revision: change.mergeBase });
+  const head = await scanner.scan({ ...scan, revision: change.headRevision });
+
+  const resources = new Map(compareResources(base, head).map((one) => [one.name, one]));
+  const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
+  const names = [...new Set([...resources.keys(), ...live.keys()])].sort();
+  const looked: (AffectedApplication | NotDeployed | undefined)[] = [];
+  for (const [index, name] of names.entries()) {
+    looked.push(await lookAt({ name, resource: resources.get(name), live: live.get(name) }, changedPaths, request));
+    // Thousands of applications take seconds, in which webhooks are to be answered.
+    if (index % 20 === 0) await setImmediate();
+  }
+  return {
+    applications: looked.flatMap((one) => (one !== undefined && "kind" in one ? [one] : [])),
+    notFollowing: looked.flatMap((one) => (one !== undefined && !("kind" in one) ? [one] : [])),
+    applicationSets: await changedApplicationSets({ base, head, liveSets, changedPaths, change, snapshot, nameOf }),
+    notes: [
+      ...unreadableNotes(base, head, changedPaths),
+      ...duplicateNotes(head, changedPaths),
+      ...unknownNameNotes(names, changedPaths, settings),
+    ],
+  };
+}
+
+interface Candidate {
+  readonly name: ApplicationName;
+  readonly resource: ResourceChange | undefined;
+  readonly live: Application | undefined;
+}
+
+async function lookAt(
+  { name, resource, live }: Candidate,
+  changedPaths: readonly string[],
+  { change, settings, snapshot }: DetectionRequest,
+): Promise<AffectedApplication | NotDeployed | undefined> {
+  const common = { name, live, base: resource?.base, head: resource?.head };
+  if (resource !== undefined && resource.kind !== "unchanged") {
+    const { kind, sourceFile, specChanged, problem } = resource;
+    return { ...common, kind, sourceFile, specChanged, problem, reasons: [RESOURCE_REASONS[kind](sourceFile)] };
+  }
+  const variants = distinct([...(live === undefined ? [] : [live]), ...(resource?.found ?? [])]);
+  const inputs = await findInputReasons(variants, { change, snapshot, changedPaths });
+  const listed = settings.applications
+    .filter((entry) => matchesName(entry.name, name))
+    .flatMap(({ paths }) => paths)
+    .find((pattern) => changedPaths.some((path) => matchesPath(pattern, path)));
+  const reasons = [
+    ...inputs.moving,
+    ...(listed === undefined ? [] : [`the repository file maps ${listed} to it, which matches changed files`]),
+  ];
+  const moves = () => variants.some(({ spec }) => movingPositions(spec, change).length > 0);
+  if (reasons.length > 0 && moves()) return { ...common, kind: "existing", specChanged: false, reasons };
+  const left = variants[0];
+  if (left === undefined || (reasons.length === 0 && !inputs.others)) return undefined;
+  return {
+    application: name,
+    reason: notMovingReason(left.spec, change) ?? `no source of it follows ${change.baseBranch}`,
+  };
+}
+
+const RESOURCE_REASONS = {
+  new: (file: string) => `its Application resource is added in ${file}`,
+  deleted: (file: string) => `its Application resource is removed from ${file}`,
+  modified: (file: string) => `its Application resource in ${file} changes`,
+} as const;
+
+/** The live object first: it is the one that is deployed. */
+function distinct(applications: readonly Application[]): readonly Application[] {
+  // A resource that is in one file at both commits is read once, which tells most of them apart without their texts.
+  const different = applications.filter((one, index) => {
+    const before = applications[index - 1];
+    return one.spec !== before?.spec || one.annotations !== before.annotations;
+  });
+  if (different.length < 2) return different;
+  const seen = new Set<string>();
+  return different.filter((one) => {
+    const text = `${specText(one.spec)} ${canonicalJson(one.annotations)}`;
+    return !seen.has(text) && seen.add(text);
+  });
+}
+
+function isTemporary({ resourceName, labels }: Application): boolean {
+  return resourceName.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABEL_TEMPORARY] !== undefined;
+}
+
+const MAX_NOTES = 20;
+
+function unreadableNotes(base: ManifestScan, head: ManifestScan, changedPaths: readonly string[]): readonly string[] {
+  const notes = changedPaths.flatMap((path) => {
+    const why = head.unreadable.get(path) ?? base.unreadable.get(path);
+    return why === undefined ? [] : [`${path} could not be searched for Application resources: ${why}.`];
+  });
+  const more = notes.length - MAX_NOTES;
+  return more > 0
+    ? [...notes.slice(0, MAX_NOTES), `${more} more changed files could not be searched for Application resources.`]
+    : notes;
+}
+
+function duplicateNotes(head: ManifestScan, changedPaths: readonly string[]): readonly string[] {
+  const changed = new Set(changedPaths);
+  return [...byName(head)].flatMap(([name, found]) => {
+    if (found.length < 2 || !found.some(({ file }) => changed.has(file))) return [];
+    return [`${name} is defined more than once: ${found.map(({ file }) => file).join(", ")}.`];
+  });
+}
+
+/** An exact name in the repository file that nothing is called by is most likely a typing mistake. */
+function unknownNameNotes(
+  names: readonly string[],
+  changedPaths: readonly string[],
+  { applications }: Settings,
+): readonly string[] {
+  return applications
+    .filter(({ name, paths }) => {
+      const unknown = !/[*?{]/.test(name) && !names.some((known) => matchesName(name, known));
+      return unknown && paths.some((pattern) => changedPaths.some((path) => matchesPath(pattern, path)));
+    })
+    .map(({ name }) => `The repository file maps changed files to ${name}, which is no application that svc can see.`);
+}

@@ -1,0 +1,57 @@
+import type { Application } from "../../model/application.js";
+import type { ChangeRequest } from "../../model/change-request.js";
+import type { RepositorySnapshot } from "../../ports/ports.js";
+import { touchedPaths, touches, type InputSet } from "../inputs/input-set.js";
+import { inputsAtEither } from "../inputs/inputs.js";
+import { movingPositions, ownSources } from "../inputs/moving-sources.js";
+
+export interface InputReasons {
+  /** Why sources that follow the base branch are affected; empty when they are not. */
+  readonly moving: readonly string[];
+  /** Whether sources of the repository that do not follow the base branch read changed files. */
+  readonly others: boolean;
+}
+
+interface Surroundings {
+  readonly change: ChangeRequest;
+  readonly snapshot: RepositorySnapshot;
+  readonly changedPaths: readonly string[];
+}
+
+/** Holds the changed files against what any of these definitions of one application reads, in both trees. */
+export async function findInputReasons(
+  definitions: readonly Application[],
+  around: Surroundings,
+): Promise<InputReasons> {
+  const { change, changedPaths } = around;
+  const moving: string[] = [];
+  let others = false;
+  for (const definition of definitions) {
+    const own = [...new Set(ownSources(definition.spec, change).map(({ position }) => position))];
+    const moved = movingPositions(definition.spec, change);
+    const inputs = await inputsInBothTrees(definition, moved, around);
+    if (touches(inputs, changedPaths)) moving.push(reasonOf(inputs, changedPaths));
+    const fixed = own.filter((position) => !moved.includes(position));
+    others ||= touches(await inputsInBothTrees(definition, fixed, around), changedPaths);
+  }
+  return { moving: [...new Set(moving)], others };
+}
+
+function inputsInBothTrees(
+  definition: Application,
+  positions: readonly number[],
+  { change, snapshot, changedPaths }: Surroundings,
+): Promise<InputSet> {
+  const difference = { from: change.mergeBase, to: change.headRevision, changedPaths };
+  return inputsAtEither(definition, positions, snapshot, difference);
+}
+
+function reasonOf(inputs: InputSet, changedPaths: readonly string[]): string {
+  const known = inputs.filter(({ whole }) => whole === undefined);
+  const [first, ...more] = touchedPaths(known, changedPaths);
+  if (first !== undefined) {
+    return `it reads ${first}${more.length > 0 ? ` and ${more.length} more of the changed files` : ""}`;
+  }
+  const whole = inputs.find((part) => part.whole !== undefined)?.whole ?? "";
+  return `it may read any changed file: ${whole}`;
+}

@@ -1,0 +1,180 @@
+import { setImmediate } from "node:timers/promises";
+import { matchesPath } from "../../../config/pattern.js";
+import type { Application, ApplicationSet } from "../../model/application.js";
+import type { Revision } from "../../model/brand.js";
+import type { Naming, RepositorySnapshot, TreeEntry } from "../../ports/ports.js";
+import { mayHoldResource, readResources, type FileResources, type Resource } from "./resources.js";
+
+export interface FoundApplication {
+  readonly file: string;
+  readonly application: Application;
+  /** The whole resource without its status as one text, for comparisons. */
+  readonly content: string;
+  /** Why it cannot be deployed from this text (a patch of another file, for example). */
+  readonly problem: string | undefined;
+}
+
+export interface FoundApplicationSet {
+  readonly file: string;
+  readonly set: ApplicationSet;
+  readonly content: string;
+}
+
+/** Every Application and ApplicationSet resource of a commit, in the order of their files. */
+export interface ManifestScan {
+  readonly applications: readonly FoundApplication[];
+  readonly applicationSets: readonly FoundApplicationSet[];
+  /** Files that may hold more resources than were found, with the reason. */
+  readonly unreadable: ReadonlyMap<string, string>;
+}
+
+export interface ScanRequest {
+  readonly snapshot: RepositorySnapshot;
+  readonly revision: Revision;
+  /** Glob patterns that narrow the scan; empty means all files. */
+  readonly crPaths: readonly string[];
+  readonly nameOf: Naming;
+}
+
+export interface ManifestScanner {
+  scan(request: ScanRequest): Promise<ManifestScan>;
+}
+
+/** Paths per read, which bounds the texts held at a time. */
+const BATCH = 1000;
+/** Characters that one scan parses anew: a minute's work for a machine; later scans go on from what is remembered. */
+const MAX_PARSED = 32 * 1024 * 1024;
+/** Total of what is remembered, in characters of the files that hold resources; any other file counts as `EMPTY_WEIGHT`. */
+const CACHE_LIMIT = 64 * 1024 * 1024;
+const EMPTY_WEIGHT = 100;
+
+/** A file that holds resources, or may. */
+interface ReadFile {
+  readonly path: string;
+  readonly found: FileResources;
+}
+
+interface ScannedTree {
+  readonly crPaths: string;
+  /** In the order of their paths. */
+  readonly files: readonly ReadFile[];
+}
+
+/** A scanner that remembers what each file's content says, across commits and repositories. */
+export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner {
+  const remembered = new Map<string, { readonly resources: FileResources; readonly weight: number }>();
+  let total = 0;
+  /** By the list itself: a snapshot answers the same one for a commit that it knows, the base of most pushes. */
+  const scanned = new WeakMap<readonly TreeEntry[], ScannedTree>();
+
+  return { scan };
+
+  async function scan({ snapshot, revision, crPaths, nameOf }: ScanRequest): Promise<ManifestScan> {
+    const tree = await snapshot.list(revision);
+    const whole = scanned.get(tree);
+    if (whole?.crPaths === crPaths.join("\n")) return assemble(whole.files, nameOf);
+    const entries = tree.filter((entry) => isCandidate(entry, crPaths));
+    const read = new Map<string, FileResources>();
+    let complete = true;
+    const missing = entries.filter(({ path, blob }) => {
+      const known = recall(blob);
+      if (known !== undefined && mayHold(known)) read.set(path, known);
+      return known === undefined;
+    });
+    let parsed = 0;
+    for (let start = 0; start < missing.length; start += BATCH) {
+      const batch = missing.slice(start, start + BATCH);
+      const texts = await snapshot.read(
+        revision,
+        batch.map(({ path }) => path),
+      );
+      for (const { path, blob } of batch) {
+        const text = texts.get(path);
+        if (text !== undefined && mayHoldResource(text)) parsed += text.length;
+        if (parsed > MAX_PARSED) {
+          read.set(path, { resources: [], problem: "the repository has more Application resources than svc reads" });
+          complete = false;
+          continue;
+        }
+        const resources = readResources(text);
+        if (mayHold(resources)) read.set(path, resources);
+        // A file that could not be read may be readable through another snapshot with other limits.
+        if (text !== undefined) remember(blob, resources, text.length);
+        else complete = false;
+        if (resources.resources.length > 0) await setImmediate();
+      }
+    }
+    const files = entries.flatMap(({ path }): readonly ReadFile[] => {
+      const found = read.get(path);
+      return found === undefined ? [] : [{ path, found }];
+    });
+    if (complete) scanned.set(tree, { crPaths: crPaths.join("\n"), files });
+    return assemble(files, nameOf);
+  }
+
+  function recall(blob: string): FileResources | undefined {
+    const known = remembered.get(blob);
+    if (known === undefined) return undefined;
+    remembered.delete(blob);
+    remembered.set(blob, known);
+    return known.resources;
+  }
+
+  function remember(blob: string, resources: FileResources, length: number): void {
+    const weight = EMPTY_WEIGHT + (mayHold(resources) ? length : 0);
+    total += weight - (remembered.get(blob)?.weight ?? 0);
+    remembered.set(blob, { resources, weight });
+    for (const [oldest, { weight: freed }] of remembered) {
+      if (total <= cacheLimit) break;
+      remembered.delete(oldest);
+      total -= freed;
+    }
+  }
+}
+
+function isCandidate({ path, kind }: TreeEntry, crPaths: readonly string[]): boolean {
+  if (kind !== "file" || !/\.ya?ml$/i.test(path)) return false;
+  return crPaths.length === 0 || crPaths.some((pattern) => matchesPath(pattern, path));
+}
+
+/** Most files hold nothing of ours. */
+function mayHold({ resources, problem }: FileResources): boolean {
+  return resources.length > 0 || problem !== undefined;
+}
+
+function assemble(files: readonly ReadFile[], nameOf: Naming): ManifestScan {
+  const applications: FoundApplication[] = [];
+  const applicationSets: FoundApplicationSet[] = [];
+  const unreadable = new Map<string, string>();
+  for (const { path, found } of files) {
+    if (found.problem !== undefined) unreadable.set(path, found.problem);
+    for (const resource of found.resources) {
+      if (resource.kind === "Application") applications.push(toApplication(resource, path, nameOf));
+      else applicationSets.push(toApplicationSet(resource, path));
+    }
+  }
+  return { applications, applicationSets, unreadable };
+}
+
+function toApplication(resource: Resource, file: string, nameOf: Naming): FoundApplication {
+  const name = nameOf(resource.namespace, resource.name);
+  const project = resource.spec.project;
+  return {
+    file,
+    application: {
+      name,
+      resourceName: resource.name,
+      namespace: name === resource.name ? undefined : resource.namespace,
+      project: typeof project === "string" && project !== "" ? project : "default",
+      labels: resource.labels,
+      annotations: resource.annotations,
+      spec: resource.spec,
+    },
+    content: resource.content,
+    problem: resource.problem,
+  };
+}
+
+function toApplicationSet({ name, namespace, whole, content }: Resource, file: string): FoundApplicationSet {
+  return { file, set: { name, namespace, resource: whole }, content };
+}

@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { sourcesOf } from "../../model/application-spec.js";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import { readYamlDocuments } from "../tree/yaml-documents.js";
+
+/** An Application or ApplicationSet resource as a file has it. */
+export interface Resource {
+  readonly kind: "Application" | "ApplicationSet";
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly spec: JsonObject;
+  readonly whole: JsonObject;
+  /** The whole resource without its status, one text for equal content. */
+  readonly content: string;
+  /** Why it says too little to be deployed. */
+  readonly problem: string | undefined;
+}
+
+/** The resources of one file's text. */
+export interface FileResources {
+  readonly resources: readonly Resource[];
+  /** Why there may be more resources in it than were found. */
+  readonly problem: string | undefined;
+}
+
+/** An undefined text is a file that could not be read as text. */
+export function readResources(text: string | undefined): FileResources {
+  if (text === undefined) return { resources: [], problem: "it is no text or larger than 1 MiB" };
+  if (!mayHoldResource(text)) return { resources: [], problem: undefined };
+  const { values, problems } = readYamlDocuments(text, mayHoldResource);
+  const read = values.flatMap((value) => flattened(value, 0)).map(readResource);
+  const broken = read.find((one) => typeof one === "string");
+  return {
+    resources: read.filter((one): one is Resource => typeof one === "object"),
+    problem: problems[0] ?? (typeof broken === "string" ? broken : undefined),
+  };
+}
+
+/** Cheap; a text with escapes can spell anything. */
+export function mayHoldResource(text: string): boolean {
+  return (text.includes("argoproj.io/") && text.includes("Application")) || /\\[xuU][0-9A-Fa-f]/.test(text);
+}
+
+const MAX_LISTS = 4;
+
+/** The items of `kind: List` and the like. */
+function flattened(value: Json, depth: number): readonly Json[] {
+  if (!isJsonObject(value) || depth > MAX_LISTS) return [value];
+  const { kind, items } = value;
+  if (typeof kind !== "string" || !kind.endsWith("List") || !Array.isArray(items)) return [value];
+  return (items as readonly Json[]).flatMap((item) => flattened(item, depth + 1));
+}
+
+const scalar = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
+const stringRecord = z
+  .record(z.string(), scalar.nullable().catch(null))
+  .catch({})
+  .transform((record) =>
+    Object.fromEntries(
+      Object.entries(record).flatMap(([key, value]) => (value === null ? [] : [[key, value] as const])),
+    ),
+  );
+const kindSchema = z.object({
+  apiVersion: z.string().startsWith("argoproj.io/"),
+  kind: z.enum(["Application", "ApplicationSet"]),
+});
+const metadataSchema = z.object({
+  name: z.string().min(1),
+  namespace: z
+    .string()
+    .nullish()
+    .transform((namespace) => (namespace === null || namespace === "" ? undefined : namespace)),
+  labels: stringRecord,
+  annotations: stringRecord,
+});
+
+/** Undefined for another kind of object, a text for one of ours that cannot be read. */
+function readResource(value: Json): Resource | string | undefined {
+  const kind = kindSchema.safeParse(value);
+  if (!kind.success || !isJsonObject(value)) return undefined;
+  const metadata = metadataSchema.safeParse(value.metadata);
+  if (!metadata.success) return `it has an ${kind.data.kind} without a usable name`;
+  if (metadata.data.name.includes("{{")) return "it is a template";
+  const whole: JsonObject = { ...value, status: undefined };
+  const spec = isJsonObject(value.spec) ? value.spec : {};
+  const incomplete = kind.data.kind === "Application" && !isComplete(spec);
+  return {
+    kind: kind.data.kind,
+    ...metadata.data,
+    spec,
+    whole,
+    content: canonicalJson(whole),
+    problem: incomplete
+      ? "it has no source with a repository or no destination, as a patch of another file would"
+      : undefined,
+  };
+}
+
+function isComplete(spec: JsonObject): boolean {
+  const sources = sourcesOf(spec);
+  return sources.length > 0 && sources.every(({ repoURL }) => repoURL !== "") && isJsonObject(spec.destination);
+}

@@ -1,0 +1,12 @@
+import type { TreeEntry } from "../../ports/ports.js";
+
+/** Index of the first entry whose path is this one or sorts after it; their number when there is none. */
+export function firstAtOrAfter(entries: readonly TreeEntry[], path: string): number {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((entries[middle]?.path ?? "") < path) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

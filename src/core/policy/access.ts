@@ -1,0 +1,102 @@
+import type { Settings } from "../../config/settings.js";
+import type { AccessCommand, AccessRule } from "../../config/sync-access.js";
+import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
+import { HostFailure } from "../model/errors.js";
+import type { BarredApplication, Refusal } from "../model/result.js";
+import type { User } from "../model/user.js";
+import type { CodeHost } from "../ports/ports.js";
+
+/** Who asked for a command, and by whose rules it is judged. */
+export interface AccessContext {
+  readonly change: ChangeRequest;
+  readonly settings: Settings;
+  readonly host: CodeHost;
+  readonly user: User;
+}
+
+/** Whether a command needs write access to the repository; on a fork's change request always. */
+export function needsWriteAccess({ commandAccess }: Pick<Settings, "commandAccess">, change: ChangeRequest): boolean {
+  return commandAccess === "write" || change.fork;
+}
+
+/**
+ * The applications whose `allowed_users` and `allowed_teams` keep this person from the command. Teams are asked from the
+ * host, each list once, and only when the login alone does not allow it; a host that cannot say keeps the person out.
+ */
+export async function barredFrom(
+  command: AccessCommand,
+  applications: readonly ApplicationName[],
+  context: AccessContext,
+): Promise<readonly BarredApplication[]> {
+  const { settings, user } = context;
+  const asked = new Map<string, Promise<Membership>>();
+  const found = await Promise.all(
+    applications.map(async (application): Promise<readonly BarredApplication[]> => {
+      const allowed = settings.accessTo(application, command);
+      if (allowed === undefined || namesUser(allowed, user)) return [];
+      const key = JSON.stringify(allowed.teams);
+      const membership = asked.get(key) ?? membershipIn(allowed.teams, context);
+      asked.set(key, membership);
+      const { member, problem } = await membership;
+      return member ? [] : [{ application, allowed, problem }];
+    }),
+  );
+  return found.flat();
+}
+
+/** The refusal that names the barred applications, and those that remain; undefined when nothing is barred. */
+export function accessRefusal(
+  command: AccessCommand,
+  barred: readonly BarredApplication[],
+  others: readonly ApplicationName[],
+  { user }: Pick<AccessContext, "user">,
+): Refusal | undefined {
+  if (barred.length === 0) return undefined;
+  return { reason: "not-allowed", command, login: user.login, applications: barred, others };
+}
+
+/** The refusal by the lists alone; it offers those of the applications that are not barred. */
+export async function checkLists(
+  command: AccessCommand,
+  applications: readonly ApplicationName[],
+  context: AccessContext,
+): Promise<Refusal | undefined> {
+  const barred = await barredFrom(command, applications, context);
+  const others = applications.filter((name) => !barred.some(({ application }) => application === name));
+  return accessRefusal(command, barred, others, context);
+}
+
+/** Write access and the lists asked once more, for right before the first call that deploys. */
+export async function confirmAccess(
+  command: AccessCommand,
+  applications: readonly ApplicationName[],
+  context: AccessContext,
+): Promise<Refusal | undefined> {
+  const { change, settings, host, user } = context;
+  const [mayWrite, refusal] = await Promise.all([
+    needsWriteAccess(settings, change) ? host.mayCommand(change, user) : true,
+    checkLists(command, applications, context),
+  ]);
+  return mayWrite ? refusal : { reason: "no-write-access", login: user.login };
+}
+
+interface Membership {
+  readonly member: boolean;
+  /** Why the host could not say. */
+  readonly problem: string | undefined;
+}
+
+async function membershipIn(teams: readonly string[], { host, change, user }: AccessContext): Promise<Membership> {
+  if (teams.length === 0) return { member: false, problem: undefined };
+  try {
+    return { member: await host.belongsToAny(change, user, teams), problem: undefined };
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    return { member: false, problem: error.message };
+  }
+}
+
+function namesUser({ users }: AccessRule, { login }: User): boolean {
+  return users.some((name) => name.toLowerCase() === login.toLowerCase());
+}

@@ -1,0 +1,60 @@
+import type { ApplicationName } from "../model/brand.js";
+import { isDeployedAt } from "../model/deployment.js";
+import { safeMessage } from "../model/errors.js";
+import type { NotDeployed, Plan } from "../model/plan.js";
+import type { ApplicationSync, SyncedResult } from "../model/result.js";
+import type { CommandContext } from "../ports/context.js";
+import { barredFrom } from "./access.js";
+import { mergeDecision, requiringApproval, takingEffect } from "./merge-decision.js";
+
+export interface SyncedSoFar {
+  readonly dryRun: boolean;
+  /** The applications that the sync was for. */
+  readonly involved: readonly ApplicationName[];
+  readonly deployed: readonly ApplicationSync[];
+  readonly plan: Plan | undefined;
+}
+
+/** Whether to merge after this sync, or what hinders it; says nothing while auto-merge is off. */
+export async function decideMerge(
+  so: SyncedSoFar,
+  context: CommandContext,
+): Promise<Pick<SyncedResult, "merge" | "notMerged">> {
+  const { settings } = context;
+  if (so.dryRun || !settings.autoMerge) return { merge: undefined, notMerged: [] };
+  const hindrances = await hindrancesOf(so, context).catch((error: unknown) => {
+    // What was deployed must be told whatever happens afterwards.
+    context.log.error({ err: error }, "whether to merge could not be decided");
+    const reason = `whether everything is deployed could not be told: ${safeMessage(error)}`;
+    return so.involved.map((application) => ({ application, reason }));
+  });
+  if (hindrances.length > 0) return { merge: undefined, notMerged: hindrances };
+  const { mergeMethod, deleteSourceBranch, protectedBranches } = settings;
+  return { merge: { method: mergeMethod, deleteSourceBranch, protectedBranches }, notMerged: [] };
+}
+
+async function hindrancesOf(
+  { involved, deployed, plan }: SyncedSoFar,
+  context: CommandContext,
+): Promise<readonly NotDeployed[]> {
+  const { settings, deployments, change, host } = context;
+  const failed = deployed
+    .filter(({ kind }) => kind !== "succeeded")
+    .map(({ application }) => ({ application, reason: "its sync did not succeed" }));
+  const records = await deployments.ofChange(change);
+  const decided = mergeDecision(plan, involved, records, change, settings);
+  const others = decided.filter((one) => !failed.some(({ application }) => application === one.application));
+  if (failed.length + others.length > 0) return [...failed, ...others];
+  const isDeployed = (name: ApplicationName) =>
+    records.some((record) => record.application === name && isDeployedAt(record, change.headRevision));
+  const byTheMerge = takingEffect(plan).filter((name) => !isDeployed(name));
+  const barred = await barredFrom("sync", byTheMerge, context);
+  if (barred.length > 0) return barred.map(({ application }) => ({ application, reason: NOT_THEIRS }));
+  const requiring = requiringApproval(plan, settings);
+  // Asked anew: an approval can be withdrawn while the sync runs.
+  return requiring.length === 0 || (await host.approval(change)).approved
+    ? []
+    : requiring.map((application) => ({ application, reason: "PR must be approved before it is merged" }));
+}
+
+const NOT_THEIRS = "the merge would deploy it, and the rules do not let the person who gave this command deploy it";

@@ -1,0 +1,175 @@
+import type { Settings } from "../../config/settings.js";
+import type { HostId } from "../../names.js";
+import type { Approval } from "../model/approval.js";
+import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
+import { isDeployedAt, type Deployment } from "../model/deployment.js";
+import type { ApplicationPlan, Plan } from "../model/plan.js";
+import type { CommitStatus } from "../ports/ports.js";
+import { mergeDecision, requiringApproval } from "./merge-decision.js";
+
+/** What is known of a change request's head when its status is set. */
+export type StatusFacts =
+  /** A plan of the head has begun. */
+  | { readonly kind: "planning"; readonly host: HostId }
+  /** The plan of the head came to nothing; the reason is a text of ours. */
+  | { readonly kind: "plan-failed"; readonly reason: string }
+  /** Not planned by itself (a fork, a draft, autoplan off); nothing was rendered. */
+  | { readonly kind: "detected"; readonly detected: Detected }
+  | ({ readonly kind: "planned" } & PlannedFacts);
+
+/** What can be said of a head without a render. */
+export type Detected =
+  | { readonly kind: "nothing"; readonly atMerge: readonly string[] }
+  | { readonly kind: "affected"; readonly applications: readonly string[] }
+  /** A fork whose content the server does not allow to be planned. */
+  | { readonly kind: "barred" }
+  /** It could not be told. */
+  | { readonly kind: "unknown" };
+
+/** What the status of a planned head is decided over, all of it read for this decision. */
+export interface PlannedFacts {
+  readonly change: ChangeRequest;
+  readonly settings: Settings;
+  readonly plan: Plan;
+  /** Every record "deployed, not merged" of this change request. */
+  readonly records: readonly Deployment[];
+  /** Those of others for the applications of the plan. */
+  readonly foreign: readonly Deployment[];
+  /** Applications that this change request has locked. */
+  readonly locked: ReadonlySet<ApplicationName>;
+  /** Asked for only when an application requires it. */
+  readonly approval: Approval | undefined;
+  /** Applications whose sync was just refused by Argo CD, which leaves no record. */
+  readonly notStarted: readonly ApplicationName[];
+}
+
+export type StatusText = Pick<CommitStatus, "state" | "description">;
+
+/** GitLab keeps the text of a pending status for as long as it is pending, so that there it must hold until the sync. */
+const PLANNING: Readonly<Record<HostId, string>> = {
+  hosta: "planning",
+  hostb: "not deployed yet: the comments say how far it is",
+};
+
+/** The commit status `svc/sync`: green exactly when the conditions of auto-merge hold, whether or not it is on. */
+export function commitStatusOf(facts: StatusFacts): StatusText {
+  switch (facts.kind) {
+    case "planning":
+      return { state: "pending", description: PLANNING[facts.host] };
+    case "plan-failed":
+      return { state: "failure", description: `the plan failed: ${facts.reason}` };
+    case "detected":
+      return ofDetected(facts.detected);
+    case "planned": {
+      const { state, description } = ofPlan(facts);
+      return { state, description: joined([description, atMergeText(takingEffect(facts.plan))]) };
+    }
+  }
+}
+
+function ofDetected(detected: Detected): StatusText {
+  switch (detected.kind) {
+    case "nothing":
+      return { state: "success", description: joined(["nothing to deploy", atMergeText(detected.atMerge)]) };
+    case "affected":
+      return { state: "pending", description: `comment svc plan: affects ${names(detected.applications)}` };
+    case "barred":
+      return { state: "pending", description: "comes from a fork, whose content is not planned here" };
+    case "unknown":
+      return { state: "pending", description: "comment svc plan" };
+  }
+}
+
+function ofPlan(facts: PlannedFacts): StatusText {
+  const { plan, records, change, settings, notStarted } = facts;
+  if (plan.head !== change.headRevision) return ofDetected({ kind: "unknown" });
+  const awaiting = mergeDecision(plan, [], records, change, settings).map(({ application }) => application);
+  const own = (outcome: Deployment["outcome"]) =>
+    awaiting.filter((name) =>
+      records.some(
+        (one) => one.application === name && one.revision === change.headRevision && one.outcome === outcome,
+      ),
+    );
+  const failed = [...new Set([...own("failed"), ...notStarted.filter((name) => awaiting.includes(name))])];
+  if (failed.length > 0) return { state: "failure", description: `sync failed: ${names(failed)}` };
+  const unevaluated = awaiting.filter((name) => kindOf(plan, name) === "unevaluated");
+  if (unevaluated.length > 0) return { state: "failure", description: `could not be evaluated: ${names(unevaluated)}` };
+  const unclear = [...own("started"), ...own("unknown")];
+  if (unclear.length > 0) {
+    return { state: "pending", description: `the end of the sync is not known: look at ${names(unclear)} in Argo CD` };
+  }
+  if (awaiting.length > 0) {
+    return {
+      state: "pending",
+      description: joined([awaits(awaiting, facts), approvalText(facts), taken(awaiting, facts)]),
+    };
+  }
+  if (isUnapproved(facts)) return { state: "pending", description: "needs an approval before the merge" };
+  const synced = plan.applications
+    .map(({ application }) => application)
+    .filter((name) => records.some((one) => one.application === name && isDeployedAt(one, change.headRevision)));
+  return { state: "success", description: synced.length === 0 ? "nothing to deploy" : `synced: ${names(synced)}` };
+}
+
+function kindOf(plan: Plan, name: ApplicationName): ApplicationPlan["kind"] | undefined {
+  return plan.applications.find(({ application }) => application === name)?.kind;
+}
+
+/** Without a lock on each of them a sync is refused. */
+function awaits(awaiting: readonly ApplicationName[], { locked }: PlannedFacts): string {
+  const command = awaiting.every((name) => locked.has(name)) ? "svc sync" : "svc plan and svc sync";
+  return awaiting.length === 1
+    ? `${names(awaiting)} awaits ${command}`
+    : `${awaiting.length} applications await ${command}`;
+}
+
+function approvalText({ approval }: PlannedFacts): string {
+  if (approval === undefined) return "";
+  return approval.approved ? `approved by ${names(approval.approvers)}` : "needs an approval";
+}
+
+function isUnapproved({ plan, settings, approval }: PlannedFacts): boolean {
+  return requiringApproval(plan, settings).length > 0 && approval?.approved !== true;
+}
+
+/** Who deployed one of these applications from elsewhere. */
+function taken(awaiting: readonly ApplicationName[], { foreign, plan }: PlannedFacts): string {
+  const running = foreign
+    .filter(({ application, outcome }) => outcome === "succeeded" && awaiting.includes(application))
+    .map(({ application, change }) => `${application} now runs PR #${change.number}`);
+  const held = plan.applications.flatMap(({ application, lock }) =>
+    lock.kind === "held" && awaiting.includes(application)
+      ? [`${application} is locked by PR #${lock.by.holder.number}`]
+      : [],
+  );
+  return joined([...running, ...held]);
+}
+
+/** What svc does not deploy: it comes with the merge. */
+function takingEffect(plan: Plan): readonly string[] {
+  const applications = plan.applications.filter((one) => {
+    if (one.kind === "new" || one.kind === "deleted") return true;
+    return one.atMerge !== undefined && !(one.kind === "evaluated" && one.verdict === "unchanged");
+  });
+  return [
+    ...applications.map(({ application }) => application),
+    ...plan.notDeployed.map(({ application }) => application),
+    ...plan.applicationSets.map(({ name }) => name),
+  ];
+}
+
+function atMergeText(applications: readonly string[]): string {
+  return applications.length === 0 ? "" : `takes effect at the merge: ${names(applications)}`;
+}
+
+const MOST_NAMES = 3;
+
+function names(all: readonly string[]): string {
+  const more = all.length - MOST_NAMES;
+  return more > 0 ? `${all.slice(0, MOST_NAMES).join(", ")} and ${more} more` : all.join(", ");
+}
+
+function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("; ");
+}

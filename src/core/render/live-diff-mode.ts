@@ -1,0 +1,66 @@
+import { diffLive } from "../diff/live-diff.js";
+import { diffManifests, type DiffRequest } from "../diff/manifest-diff.js";
+import { applicationSyncOptions } from "../diff/sync-options.js";
+import { destinationOf } from "../model/destination.js";
+import { safeMessage } from "../model/errors.js";
+import type { Evaluated } from "../model/plan.js";
+import { specEqual } from "../model/spec-equality.js";
+import type { CommandContext } from "../ports/context.js";
+import type { LiveSubject } from "../survey/survey.js";
+import type { RenderedSides } from "./render.js";
+
+type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
+
+/**
+ * Compares the renders in the configured way. Where the live cluster cannot be read, the renders alone are compared, which
+ * hides nothing of the change request, and the result says so.
+ */
+export async function compareRenders(
+  subject: LiveSubject,
+  sides: BothSides,
+  { deployer, diffMode, signal, log }: CommandContext,
+): Promise<Evaluated> {
+  const request = requestOf(subject, sides);
+  const writesDefinition = !specEqual(subject.head.spec, subject.live.spec);
+  // Argo CD tells of the cluster that the application is in, which says nothing of the one that it goes to.
+  switch (movesCluster(subject) ? "branch" : diffMode) {
+    case "branch":
+      return verdictOf(diffManifests(request), writesDefinition);
+    case "live":
+      try {
+        const live = await deployer.liveResources(subject.live, signal);
+        return verdictOf(diffLive({ ...request, live, spec: subject.head.spec }), writesDefinition);
+      } catch (error) {
+        signal.throwIfAborted();
+        log.warn({ application: subject.name, err: error }, "the live cluster could not be read");
+        return verdictOf(
+          { ...diffManifests(request), basis: { kind: "live-failed", reason: safeMessage(error) } },
+          writesDefinition,
+        );
+      }
+  }
+}
+
+function requestOf(subject: LiveSubject, sides: BothSides): DiffRequest {
+  const { head, base } = subject;
+  return {
+    base: movesCluster(subject) ? [] : sides.base.manifests,
+    head: sides.head.manifests,
+    destinationNamespace: destinationOf(head.spec).namespace,
+    baseNamespace: destinationOf(base.spec).namespace,
+    syncOptions: applicationSyncOptions(head.spec),
+    placeholders: { base: sides.base.renderedAt, head: sides.head.renderedAt },
+  };
+}
+
+/** The definition names another cluster: a sync creates everything there and leaves alone what runs where it was. */
+export function movesCluster({ head, base }: LiveSubject): boolean {
+  return destinationOf(head.spec).cluster !== destinationOf(base.spec).cluster;
+}
+
+/** "Unchanged" only when nothing speaks against it: it lets an application be left out of locks and syncs. */
+function verdictOf(diff: Evaluated["diff"], writesDefinition: boolean): Evaluated {
+  const unsure = diff.hiddenSecrets || (diff.basis.kind === "live" && diff.basis.alreadyThere.length > 0);
+  const verdict = diff.resources.length > 0 ? "changed" : unsure ? "unknown" : "unchanged";
+  return { kind: "evaluated", verdict, writesDefinition, diff };
+}

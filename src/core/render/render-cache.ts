@@ -1,0 +1,47 @@
+import type { Manifest } from "../model/application.js";
+import type { Revision } from "../model/brand.js";
+import { LruCache } from "../model/lru-cache.js";
+import type { Clock } from "../ports/clock.js";
+
+/** Manifests with the commit that Argo CD rendered them at: its id may stand in their values. */
+export interface RenderedManifests {
+  readonly manifests: readonly Manifest[];
+  readonly renderedAt: Revision;
+}
+
+/** What was rendered before, by a key that names everything it was made of. In memory only. */
+export interface RenderCache {
+  find(key: string): RenderedManifests | undefined;
+  keep(key: string, rendered: RenderedManifests): void;
+}
+
+const MAX_BYTES = 64 * 1024 * 1024;
+/** Argo CD's version, its settings and the cluster's API versions are in no key: what they change is seen after an hour. */
+const MAX_AGE_MS = 60 * 60_000;
+
+interface Entry {
+  /** JSON: a third of the size of the objects, and nobody can change it. */
+  readonly text: string;
+  readonly renderedAt: Revision;
+  readonly keptAt: number;
+}
+
+/** At most 64 MiB and one hour old; what was not used for the longest time goes first. */
+export function createRenderCache(clock: Clock, maxBytes = MAX_BYTES): RenderCache {
+  const entries = new LruCache<Entry>(maxBytes);
+  return {
+    find(key) {
+      const entry = entries.get(key);
+      if (entry === undefined) return undefined;
+      if (clock.now().getTime() - entry.keptAt >= MAX_AGE_MS) {
+        entries.delete(key);
+        return undefined;
+      }
+      return { manifests: JSON.parse(entry.text) as readonly Manifest[], renderedAt: entry.renderedAt };
+    },
+    keep(key, { manifests, renderedAt }) {
+      const text = JSON.stringify(manifests);
+      entries.set(key, { text, renderedAt, keptAt: clock.now().getTime() }, 2 * (text.length + key.length) + 200);
+    },
+  };
+}

@@ -1,0 +1,200 @@
+import { createHash } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
+import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
+import { helmPositions, overrideFiles } from "../detect/scan/application-files.js";
+import type { ApplicationSpec } from "../model/application.js";
+import { shortRevision } from "../model/brand.js";
+import { safeMessage } from "../model/errors.js";
+import { specEqual, specText } from "../model/spec-equality.js";
+import type { CommandContext } from "../ports/context.js";
+import type { RenderRequest } from "../ports/ports.js";
+import type { LiveSubject } from "../survey/survey.js";
+import type { RenderedManifests } from "./render-cache.js";
+import { readsTheSame, renderInputs, type RenderInputs } from "./render-inputs.js";
+
+/** Both sides of an application. `same`: nothing was rendered, because nothing that it is rendered from differs. */
+export type RenderedSides =
+  | { readonly kind: "same" }
+  | { readonly kind: "rendered"; readonly head: RenderedManifests; readonly base: RenderedManifests }
+  | { readonly kind: "failed"; readonly reason: string };
+
+/** One application to render. */
+export interface RenderOrder {
+  readonly subject: LiveSubject;
+  /** Its lock is ours: no other change request writes its definition while Argo CD renders it. */
+  readonly locked: boolean;
+}
+
+/** Renders both sides of the applications of one plan. */
+export interface RenderLine {
+  /**
+   * Sends the render of the head on its way; the applications are looked at one after the other.
+   * @throws the signal's reason when it is aborted before that.
+   */
+  begin(order: RenderOrder): Promise<void>;
+  /**
+   * Begins the base sides of all that were begun. The promises in the answer never reject; after an abort they are worth
+   * nothing.
+   */
+  finish(): ReadonlyMap<LiveSubject, Promise<RenderedSides>>;
+}
+
+/**
+ * All heads are asked for before the first base: Argo CD's repo-server lets renders of one revision run side by side and
+ * makes those of another wait. What an earlier plan rendered from the same content stands for the base side, unless a
+ * person asked for this plan.
+ */
+export function createRenderLine(context: CommandContext): RenderLine {
+  const begun: { readonly subject: LiveSubject; readonly sides: Begun }[] = [];
+  let last: Promise<void> = Promise.resolve();
+
+  async function beginNext(order: RenderOrder): Promise<void> {
+    context.signal.throwIfAborted();
+    const prepared = await prepare(order, await context.deployer.renderingSettings(), context);
+    const sides: Begun =
+      prepared.kind === "ready" ? { ...prepared, kind: "begun", head: run(prepared.head, context) } : prepared;
+    begun.push({ subject: order.subject, sides });
+    // The first renders go out while hundreds of other applications are still looked at.
+    if (begun.length % 10 === 1) await setImmediate();
+    context.signal.throwIfAborted();
+  }
+
+  return {
+    begin(order) {
+      const mine = last.then(() => beginNext(order));
+      last = mine.catch(() => undefined);
+      return mine;
+    },
+    finish: () => new Map(begun.map(({ subject, sides }) => [subject, finish(sides, context)])),
+  };
+}
+
+interface Task {
+  readonly request: RenderRequest;
+  readonly subject: LiveSubject;
+  /** Of the cache; undefined when more than the request and the content of its inputs decides what is rendered. */
+  readonly key: string | undefined;
+  readonly keep: boolean;
+}
+
+type Settled = Extract<RenderedSides, { readonly kind: "same" | "failed" }>;
+type Prepared = Settled | { readonly kind: "ready"; readonly head: Task; readonly base: Task };
+type Outcome = { readonly kind: "done"; readonly rendered: RenderedManifests } | Extract<Settled, { kind: "failed" }>;
+type Begun = Settled | { readonly kind: "begun"; readonly head: Promise<Outcome>; readonly base: Task };
+
+async function finish(sides: Begun, context: CommandContext): Promise<RenderedSides> {
+  if (sides.kind !== "begun") return sides;
+  const [head, base] = await Promise.all([sides.head, run(sides.base, context)]);
+  if (head.kind === "failed") return head;
+  return base.kind === "failed" ? base : { kind: "rendered", head: head.rendered, base: base.rendered };
+}
+
+async function prepare(order: RenderOrder, settings: string, context: CommandContext): Promise<Prepared> {
+  const { subject } = order;
+  try {
+    const inputs = {
+      head: await renderInputs("head", subject, context),
+      base: await renderInputs("base", subject, context),
+    };
+    // What the cluster has may differ from both.
+    if (context.diffMode === "branch" && readsTheSame(subject, inputs)) return { kind: "same" };
+    const head = await taskOf("head", order, { inputs: inputs.head, settings }, context);
+    const base = await taskOf("base", order, { inputs: inputs.base, settings }, context);
+    if (typeof head === "string") return { kind: "failed", reason: head };
+    return typeof base === "string" ? { kind: "failed", reason: base } : { kind: "ready", head, base };
+  } catch (error) {
+    return failure(subject, "the repository could not be read", error, context);
+  }
+}
+
+/** What to ask for, or why Argo CD would render something else. */
+async function taskOf(
+  side: "head" | "base",
+  { subject, locked }: RenderOrder,
+  { inputs, settings }: { readonly inputs: RenderInputs; readonly settings: string },
+  context: CommandContext,
+): Promise<Task | string> {
+  const { change, snapshot } = context;
+  const { spec, positions } = subject[side];
+  const at = side === "head" ? change.headRevision : change.baseRevision;
+  const mode = context.temporaryApps === "always" || !specEqual(spec, subject.live.spec) ? "temporary" : "in-place";
+  const application = { ...subject.live, spec, project: projectOf(spec) };
+  const overrides = mode === "temporary" ? await overrideFiles(application, change, snapshot, at) : [];
+  if (overrides.length > 0) return overridesLost(overrides);
+  const request: RenderRequest = {
+    application,
+    mode,
+    pins: positions.map((position) => ({ position, revision: at })),
+    side,
+    change,
+    helmPositions: mode === "temporary" ? await helmPositions(application, change, snapshot, at) : [],
+    fresh: subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined,
+  };
+  const key = isRepeatable(subject, inputs) ? keyOf(request, inputs, settings) : undefined;
+  return { request, subject, key, keep: locked };
+}
+
+/** While a change request is deployed and not merged, the live definition may change under a render. */
+function isRepeatable({ ownRecord, foreignRecords }: LiveSubject, { pinned }: RenderInputs): boolean {
+  return pinned && ownRecord === undefined && foreignRecords.length === 0;
+}
+
+/** Everything that the manifests are made of, whichever side and commit asks for them. */
+function keyOf(request: RenderRequest, { fingerprint }: RenderInputs, settings: string): string {
+  const { application, mode, pins, helmPositions: helm } = request;
+  const { name, resourceName, namespace, project, spec } = application;
+  const positions = pins.map(({ position }) => position);
+  const parts = [name, resourceName, namespace, project, specText(spec), mode, positions, helm, fingerprint, settings];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+/** Never rejects. The head is what will be deployed: it is always rendered at its own commit. */
+async function run({ request, subject, key, keep }: Task, context: CommandContext): Promise<Outcome> {
+  const { change, deployer, signal, clock, log, renders, automatic } = context;
+  const { side, mode } = request;
+  const kept = key === undefined || side === "head" || !automatic ? undefined : renders.find(key);
+  if (kept !== undefined) {
+    log.debug({ application: subject.name, side, renderedAt: kept.renderedAt }, "rendered before");
+    return { kind: "done", rendered: kept };
+  }
+  try {
+    const begin = clock.now().getTime();
+    const manifests = await deployer.renderManifests(request, signal);
+    log.debug({ application: subject.name, side, mode, ms: clock.now().getTime() - begin }, "rendered");
+    const rendered = { manifests, renderedAt: side === "head" ? change.headRevision : change.baseRevision };
+    if (key !== undefined && keep && (await isUndeployed(subject, context))) renders.keep(key, rendered);
+    return { kind: "done", rendered };
+  } catch (error) {
+    return failure(subject, sideName(side, context), error, context);
+  }
+}
+
+/** Once more: a sync that ended before the lock was ours may have written another definition than the one that was read. */
+async function isUndeployed({ name }: LiveSubject, { deployments }: CommandContext): Promise<boolean> {
+  return (await deployments.ofApplication(name)).length === 0;
+}
+
+function failure({ name }: LiveSubject, where: string, error: unknown, { log, signal }: CommandContext) {
+  if (!signal.aborted) log.warn({ application: name, where, err: error }, "rendering failed");
+  return { kind: "failed", reason: `${where}: ${safeMessage(error)}` } as const;
+}
+
+function projectOf(spec: ApplicationSpec): string {
+  const project = spec.project;
+  return typeof project === "string" && project !== "" ? project : "default";
+}
+
+/** Argo CD finds such a file by the application's name, so that a temporary Application would be rendered without it. */
+function overridesLost(files: readonly string[]): string {
+  return (
+    `the definition changes, and ${files.join(", ")} overrides parameters by the application's name: ` +
+    "a preview under a temporary name would leave these out. Move the parameters into the definition, or change it in a pull request of its own."
+  );
+}
+
+function sideName(side: "head" | "base", { change }: CommandContext): string {
+  const { headRevision, baseRevision, baseBranch } = change;
+  return side === "head"
+    ? `at the head commit ${shortRevision(headRevision)}`
+    : `at ${baseBranch} (${shortRevision(baseRevision)})`;
+}

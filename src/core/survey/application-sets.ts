@@ -1,0 +1,105 @@
+import { compareGenerated, type ChangedApplicationSet } from "../detect/scan/application-sets.js";
+import { pinGitGenerators } from "../detect/scan/git-generators.js";
+import type { Application, ApplicationSet } from "../model/application.js";
+import type { ApplicationName, Revision } from "../model/brand.js";
+import { DeployerFailure, safeMessage } from "../model/errors.js";
+import { isJsonObject } from "../model/json.js";
+import type { ApplicationSetPreview } from "../model/plan.js";
+import type { CommandContext } from "../ports/context.js";
+import { notesOf, type Expansion, type NoteSurroundings } from "./application-set-notes.js";
+import { applyExpansions, warnOfUnpreviewed } from "./generated-applications.js";
+import type { Survey } from "./survey.js";
+
+export interface SurveyWithSets {
+  /** With what the sets do to the applications that they own. */
+  readonly found: Survey;
+  readonly applicationSets: readonly ApplicationSetPreview[];
+}
+
+type Attempt = Expansion | Unpreviewed;
+
+interface Unpreviewed {
+  readonly set: ChangedApplicationSet;
+  readonly problem: string;
+  readonly owned: readonly ApplicationName[];
+}
+
+/** Asks Argo CD what changed ApplicationSets generate on both sides; what cannot be previewed says why. */
+export async function withApplicationSets(found: Survey, context: CommandContext): Promise<SurveyWithSets> {
+  const { change, snapshot } = context;
+  const { applicationSets } = found.detection;
+  if (applicationSets.length === 0) return { found, applicationSets: [] };
+  const attempts = await Promise.all(applicationSets.map((set) => expand(set, context)));
+  const unpreviewed = attempts.flatMap((one) => ("problem" in one ? [one.set] : []));
+  const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
+  const around: NoteSurroundings = {
+    live: new Set(found.everyApplication.map(({ name }) => name)),
+    change,
+    baseChanges: await snapshot.changedPaths(change.mergeBase, change.baseRevision),
+  };
+  return {
+    found: warnOfUnpreviewed(await applyExpansions(found, expansions, context), unpreviewed),
+    applicationSets: attempts.map((one) => previewOf(one, around)),
+  };
+}
+
+function previewOf(attempt: Attempt, around: NoteSurroundings): ApplicationSetPreview {
+  const { name, sourceFile } = attempt.set;
+  if ("problem" in attempt) {
+    const { problem, owned } = attempt;
+    return { name, sourceFile, added: [], removed: [], changed: [], notes: [], problem, owned };
+  }
+  const notes = notesOf(attempt, around);
+  return { name, sourceFile, ...attempt.comparison, notes, problem: undefined, owned: [] };
+}
+
+async function expand(set: ChangedApplicationSet, context: CommandContext): Promise<Attempt> {
+  const { change, signal, log } = context;
+  if (set.problem !== undefined) return { set, problem: set.problem, owned: await ownedNow(set, context) };
+  try {
+    const head = await generated(set.head, change.headRevision, context);
+    const base = await generated(set.base, change.mergeBase, context);
+    return { set, head, comparison: compareGenerated(base, head) };
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ set: set.name, err: error }, "an ApplicationSet could not be previewed");
+    return { set, problem: problemOf(set, error), owned: await ownedNow(set, context) };
+  }
+}
+
+async function generated(
+  set: ApplicationSet | undefined,
+  at: Revision,
+  { change, deployer, signal }: CommandContext,
+): Promise<readonly Application[]> {
+  return set === undefined ? [] : deployer.expandApplicationSet(pinGitGenerators(set, change, at), signal);
+}
+
+function problemOf(set: ChangedApplicationSet, error: unknown): string {
+  const message = safeMessage(error);
+  if (!(error instanceof DeployerFailure) || error.reason !== "forbidden") return message;
+  return `${message}. Argo CD asks for this permission on ${projectOf(set)}/${set.name} before it previews an ApplicationSet: give it to svc's token`;
+}
+
+function projectOf({ base, head }: ChangedApplicationSet): string {
+  const spec = (head ?? base)?.resource.spec;
+  const template = isJsonObject(spec) && isJsonObject(spec.template) ? spec.template.spec : undefined;
+  const project = isJsonObject(template) ? template.project : undefined;
+  return typeof project === "string" && project !== "" ? project : "default";
+}
+
+/** Empty when that cannot be told either; the reason for the preview's failure is reported all the same. */
+async function ownedNow(
+  { base, head }: ChangedApplicationSet,
+  { deployer, signal, log }: CommandContext,
+): Promise<readonly ApplicationName[]> {
+  const set = base ?? head;
+  if (set === undefined) return [];
+  try {
+    return await deployer.applicationsOfSet(set, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ set: set.name, err: error }, "the applications of an ApplicationSet could not be listed");
+    return [];
+  }
+}

@@ -1,0 +1,91 @@
+import { touchedPaths, type InputSet } from "../detect/inputs/input-set.js";
+import type { ChangeRequest } from "../model/change-request.js";
+import type { CommitRange, CommitSummary } from "../model/commit-range.js";
+import { RepositoryFailure } from "../model/errors.js";
+import type { RepositorySnapshot } from "../ports/ports.js";
+
+const MAX_FILES = 3;
+const MAX_COMMITS = 5;
+/** The sentence has to fit into what a comment shows of a warning. */
+const MAX_SUBJECT = 60;
+
+/**
+ * Says what a sync of the head would take back that the base branch got since the head left it: files among `inputs`
+ * that changed on the base branch and are not the same in the head, and the commits that changed them. Undefined when
+ * there are none. Paths and subjects in it are untrusted text. `inputs` are those at the base branch's tip and the head.
+ */
+export async function behindSentence(
+  inputs: InputSet,
+  change: ChangeRequest,
+  snapshot: RepositorySnapshot,
+): Promise<string | undefined> {
+  if (change.mergeBase === change.baseRevision) return undefined;
+  const lost = touchedPaths(inputs, await lostChanges(change, snapshot));
+  if (lost.length === 0) return undefined;
+  const range = await commitsOf(change, snapshot);
+  const lostPaths = new Set(lost);
+  const commits = range?.commits.filter(({ paths }) => paths.some((path) => lostPaths.has(path))) ?? [];
+  const changed = `${change.baseBranch} changed ${listed(lost, MAX_FILES)} since this branch left it`;
+  if (range === undefined || commits.length === 0) {
+    const span = `${change.mergeBase.slice(0, 8)} to ${change.baseRevision.slice(0, 8)}`;
+    return `${changed} (${span}): a sync would revert that. Bring the branch up to date first`;
+  }
+  const which = commits.length === 1 && range.complete ? "this commit" : "these commits";
+  const others = range.complete ? "" : " and perhaps others";
+  const names = listed(commits.map(named), MAX_COMMITS);
+  return `${changed}: a sync would revert ${which}: ${names}${others}. Bring the branch up to date first`;
+}
+
+interface BaseMoves {
+  lost?: Promise<readonly string[]>;
+  commits?: Promise<CommitRange | undefined>;
+}
+
+/** The same for every application of a change request, whose snapshot this is. */
+const known = new WeakMap<RepositorySnapshot, Map<string, BaseMoves>>();
+
+function movesOf({ mergeBase, baseRevision, headRevision }: ChangeRequest, snapshot: RepositorySnapshot): BaseMoves {
+  const all = known.get(snapshot) ?? new Map<string, BaseMoves>();
+  known.set(snapshot, all);
+  const key = `${mergeBase} ${baseRevision} ${headRevision}`;
+  const moves = all.get(key) ?? {};
+  all.set(key, moves);
+  return moves;
+}
+
+/** What the base branch changed, without what the head has as well, by a cherry-pick for instance. */
+function lostChanges(change: ChangeRequest, snapshot: RepositorySnapshot): Promise<readonly string[]> {
+  const { mergeBase, baseRevision, headRevision } = change;
+  const moves = movesOf(change, snapshot);
+  moves.lost ??= Promise.all([
+    snapshot.changedPaths(mergeBase, baseRevision),
+    snapshot.changedPaths(headRevision, baseRevision),
+  ]).then(([changed, different]) => {
+    const still = new Set(different);
+    return changed.filter((path) => still.has(path));
+  });
+  return moves.lost;
+}
+
+/** Undefined when the history could not be had: the plan goes on without the names. */
+function commitsOf(change: ChangeRequest, snapshot: RepositorySnapshot): Promise<CommitRange | undefined> {
+  const moves = movesOf(change, snapshot);
+  moves.commits ??= snapshot.commitsBetween(change.headRevision, change.baseRevision).catch((error: unknown) => {
+    if (error instanceof RepositoryFailure) return undefined;
+    throw error;
+  });
+  return moves.commits;
+}
+
+function named({ id, subject }: CommitSummary): string {
+  const short = Array.from(subject);
+  const text = short.length > MAX_SUBJECT ? `${short.slice(0, MAX_SUBJECT).join("")}…` : subject;
+  return `${id.slice(0, 8)} "${text}"`;
+}
+
+/** The first ones, and how many more there are. */
+export function listed(texts: readonly string[], most: number): string {
+  const more = texts.length - most;
+  const first = texts.slice(0, most).join(", ");
+  return more > 0 ? `${first} and ${more} more` : first;
+}

@@ -1,0 +1,161 @@
+import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
+import type { ChangedApplicationSet } from "../detect/scan/application-sets.js";
+import { isAutoSynced, isHydrated } from "../model/application-spec.js";
+import type { Application, LiveApplication } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
+import { sameChangeRequest } from "../model/change-request.js";
+import { safeMessage } from "../model/errors.js";
+import type { NotDeployed } from "../model/plan.js";
+import { specEqual } from "../model/spec-equality.js";
+import type { CommandContext } from "../ports/context.js";
+import type { Expansion } from "./application-set-notes.js";
+import { policyOf } from "./application-set-policy.js";
+import { drivingObstacle } from "./driving-right.js";
+import type { LiveSubject, Subject, Survey } from "./survey.js";
+
+/**
+ * A survey with what ApplicationSets do to the applications that they own. One whose generated definition changes is
+ * shown and not deployed, since the set would put back what a sync writes; one that is no longer generated is left out.
+ * What a set generates unchanged stays as it was found, and so does everything where it is not certain which set it is.
+ */
+export async function applyExpansions(
+  found: Survey,
+  expansions: readonly Expansion[],
+  context: CommandContext,
+): Promise<Survey> {
+  const generated = new Set(expansions.flatMap(({ head }) => head.map(({ name }) => name)));
+  const certain = expansions.filter(({ set }) => set.alsoIn.length === 0);
+  const removed = certain.flatMap(({ set, comparison }) =>
+    comparison.removed.filter((name) => !generated.has(name)).map((name) => removedFrom(set, name, found)),
+  );
+  const changed = await Promise.all(
+    certain.flatMap((one) => changedBy(one).map((application) => changedSubject(application, one.set, found, context))),
+  );
+  const looked = [...removed, ...changed];
+  const verdicts = new Map(
+    looked.flatMap((one) => (one === undefined ? [] : [["reason" in one ? one.application : one.name, one] as const])),
+  );
+  const decided = [...verdicts.values()];
+  return {
+    ...found,
+    subjects: [
+      ...found.subjects.filter(({ name }) => !verdicts.has(name)),
+      ...decided.flatMap((one) => ("reason" in one ? [] : [one])),
+    ],
+    notDeployed: [
+      ...found.notDeployed.filter(({ application }) => !verdicts.has(application)),
+      ...decided.flatMap((one) => ("reason" in one ? [one] : [])),
+    ],
+  };
+}
+
+/** The applications of a set that could not be previewed stay as they are, with a warning. */
+export function warnOfUnpreviewed(found: Survey, sets: readonly ChangedApplicationSet[]): Survey {
+  const subjects = found.subjects.map((subject): Subject => {
+    if (subject.kind !== "live") return subject;
+    const set = sets.find((one) => isOwnedBy(subject.live, one));
+    if (set === undefined) return subject;
+    const warning = `its ApplicationSet ${labelOf(set)} changes and could not be previewed: the definition of this application may change at the merge`;
+    return { ...subject, warnings: [...subject.warnings, warning] };
+  });
+  return { ...found, subjects };
+}
+
+function changedBy({ set, head, comparison }: Expansion): readonly Application[] {
+  if (set.head === undefined || !policyOf(set.head).updates) return [];
+  const byName = new Map(head.map((one) => [one.name, one]));
+  return comparison.changed.flatMap((name) => byName.get(name) ?? []);
+}
+
+async function changedSubject(
+  application: Application,
+  set: ChangedApplicationSet,
+  found: Survey,
+  context: CommandContext,
+): Promise<LiveSubject | NotDeployed | undefined> {
+  const { change } = context;
+  const { name, spec } = application;
+  const known = found.subjects.find((subject) => subject.name === name);
+  if (known !== undefined && known.kind !== "live") return undefined;
+  if (!found.everyApplication.some((one) => one.name === name)) return undefined;
+  const live = known?.live ?? (await readLive(name, context));
+  if (live !== undefined && "reason" in live) return live;
+  if (live === undefined || !isOwnedBy(live, set) || specEqual(spec, live.spec)) return undefined;
+  const obstacle =
+    (await obstacleOf(live, set, found, context)) ?? [spec, live.spec].filter(isHydrated).map(reasonOf)[0];
+  if (obstacle !== undefined) return { application: name, reason: obstacle };
+  const records = found.records.filter((record) => record.application === name);
+  return {
+    kind: "live",
+    name,
+    sourceFile: undefined,
+    live,
+    head: { spec, positions: movingPositions(spec, change) },
+    base: known?.base ?? { spec: live.spec, positions: movingPositions(live.spec, change) },
+    ownRecord: records.find((record) => sameChangeRequest(record.change, change)),
+    foreignRecords: records.filter((record) => !sameChangeRequest(record.change, change)),
+    autoSynced: isAutoSynced(live.spec) || isAutoSynced(spec),
+    notDriven: `its ApplicationSet ${labelOf(set)} changes its definition: it takes effect at the merge`,
+    warnings: [],
+  };
+
+  function reasonOf(hydrated: Application["spec"]): string | undefined {
+    return notMovingReason(hydrated, change);
+  }
+}
+
+async function readLive(
+  name: ApplicationName,
+  { deployer, signal }: CommandContext,
+): Promise<LiveApplication | NotDeployed | undefined> {
+  try {
+    return await deployer.findApplication(name, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    return {
+      application: name,
+      reason: `its definition changes at the merge, and it could not be read: ${safeMessage(error)}`,
+    };
+  }
+}
+
+/** What a set generates is shown only to those who may drive it: anybody can write a set that renders foreign sources. */
+async function obstacleOf(
+  live: LiveApplication,
+  set: ChangedApplicationSet,
+  { everyApplication }: Survey,
+  { change, settings, deployer, signal }: CommandContext,
+): Promise<string | undefined> {
+  const holdsResource = set.base !== undefined && set.sourceFile !== undefined;
+  const claim = { live, holdsResource, owner: undefined, everyApplication, change, settings };
+  const obstacle = drivingObstacle(claim);
+  if (obstacle === undefined || set.base === undefined || !holdsResource) return obstacle;
+  try {
+    return drivingObstacle({ ...claim, owner: await deployer.findApplicationSet(set.base, signal) });
+  } catch {
+    signal.throwIfAborted();
+    return obstacle;
+  }
+}
+
+function removedFrom(set: ChangedApplicationSet, name: ApplicationName, found: Survey): NotDeployed | undefined {
+  const known = found.subjects.find((subject) => subject.name === name);
+  if (known?.kind !== "live" || !isOwnedBy(known.live, set)) return undefined;
+  return { application: name, reason: removalReason(set) };
+}
+
+function removalReason(set: ChangedApplicationSet): string {
+  if (set.head === undefined) return `its ApplicationSet ${labelOf(set)} is removed, and Argo CD deletes it with that`;
+  const { name, deletes } = policyOf(set.head);
+  const what = deletes ? "Argo CD deletes it at the merge" : `its policy ${name} keeps it: it runs on as it is`;
+  return `its ApplicationSet ${labelOf(set)} no longer generates it, and ${what}`;
+}
+
+function labelOf({ name, sourceFile }: ChangedApplicationSet): string {
+  return sourceFile === undefined ? name : `${name} (${sourceFile})`;
+}
+
+/** An owner is always in the namespace of what it owns. */
+function isOwnedBy({ namespace, owningSet }: LiveApplication, set: ChangedApplicationSet): boolean {
+  return owningSet !== undefined && set.name === (namespace === undefined ? owningSet : `${namespace}/${owningSet}`);
+}

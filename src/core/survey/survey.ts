@@ -1,0 +1,237 @@
+import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
+import { detect, type AffectedApplication, type Detection } from "../detect/scan/affected.js";
+import { isAutoSynced, isHydrated } from "../model/application-spec.js";
+import type { Application, ApplicationSpec, LiveApplication } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
+import { sameChangeRequest } from "../model/change-request.js";
+import { isDeployedAt, type Deployment } from "../model/deployment.js";
+import { safeMessage } from "../model/errors.js";
+import { definitionOwner } from "../model/owner.js";
+import type { NotDeployed } from "../model/plan.js";
+import { specEqual } from "../model/spec-equality.js";
+import type { CommandContext } from "../ports/context.js";
+import type { Naming } from "../ports/ports.js";
+import { branchObstacle, drivingObstacle, type DrivingClaim } from "./driving-right.js";
+import { readLiveSets, type LiveSets } from "./live-sets.js";
+import { chooseSpecs } from "./side-specs.js";
+
+/** Everything that plan and sync must know of the applications of a change request, without a render. */
+export interface Survey {
+  readonly subjects: readonly Subject[];
+  readonly detection: Detection;
+  readonly notDeployed: readonly NotDeployed[];
+  /** Every application that Argo CD shows. */
+  readonly everyApplication: readonly Application[];
+  /** Every record "deployed, not merged". */
+  readonly records: readonly Deployment[];
+}
+
+/** One application that the change request affects. */
+export type Subject = AnnouncedSubject | UnreadableSubject | LiveSubject;
+
+interface SubjectBase {
+  readonly name: ApplicationName;
+  readonly sourceFile: string | undefined;
+}
+
+/** Comes or goes with its Application resource; never deployed by us. */
+export interface AnnouncedSubject extends SubjectBase {
+  readonly kind: "new" | "deleted";
+}
+
+/** Argo CD does not know it, or could not be asked. */
+export interface UnreadableSubject extends SubjectBase {
+  readonly kind: "unreadable";
+  readonly problem: string;
+}
+
+/** Runs in Argo CD. */
+export interface LiveSubject extends SubjectBase {
+  readonly kind: "live";
+  readonly live: LiveApplication;
+  /** The definition that a sync deploys, and the 1-based sources of it that get the head commit. */
+  readonly head: Side;
+  /** The definition that the target branch stands for. */
+  readonly base: Side;
+  /** Our own record of an earlier sync, if any. */
+  readonly ownRecord: Deployment | undefined;
+  readonly foreignRecords: readonly Deployment[];
+  readonly autoSynced: boolean;
+  /** Why its changed definition cannot be deployed from here: it is shown and not locked, and takes effect at the merge. */
+  readonly notDriven: string | undefined;
+  readonly warnings: readonly string[];
+}
+
+export interface Side {
+  readonly spec: ApplicationSpec;
+  readonly positions: readonly number[];
+}
+
+export interface SurveyOptions {
+  /** Finds ApplicationSets of other repositories as well: one more call to Argo CD, for those who show sets. */
+  readonly withLiveSets?: boolean;
+  /** Told of each subject as soon as it was looked at, while Argo CD is still asked for the others. */
+  readonly onSubject?: (subject: Subject, detection: Detection) => void;
+}
+
+const NO_SETS: LiveSets = { found: [], notes: [] };
+
+/** Finds the affected applications and what each would be deployed from. One failing application hides no other. */
+export async function survey(
+  context: CommandContext,
+  { withLiveSets = false, onSubject }: SurveyOptions = {},
+): Promise<Survey> {
+  const { change, settings, snapshot, deployer, deployments, scanner, signal } = context;
+  const [everyApplication, sets, nameOf, records] = await Promise.all([
+    deployer.listApplications(signal),
+    withLiveSets ? readLiveSets(context) : NO_SETS,
+    deployer.naming(),
+    deployments.list(),
+  ]);
+  const detected = await detect({
+    change,
+    settings,
+    snapshot,
+    live: everyApplication,
+    liveSets: sets.found,
+    nameOf,
+    scanner,
+  });
+  const detection = { ...detected, notes: [...detected.notes, ...sets.notes] };
+  const affected = withDeployed(detection.applications, records, context);
+  const baseTip = await baseTipApplications(affected, records, nameOf, context);
+  const looked = await Promise.all(
+    affected.map(async (one) => {
+      const subject = await lookAt(one, { everyApplication, records, baseTip, context });
+      if (!("reason" in subject)) onSubject?.(subject, detection);
+      return subject;
+    }),
+  );
+  signal.throwIfAborted();
+  return {
+    detection,
+    everyApplication,
+    records,
+    subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),
+    notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...detection.notFollowing],
+  };
+}
+
+/** An application that this change request deployed counts as affected until it runs this head or was rolled back. */
+function withDeployed(
+  detected: readonly AffectedApplication[],
+  records: readonly Deployment[],
+  { change }: CommandContext,
+): readonly AffectedApplication[] {
+  const known = new Set(detected.map(({ name }) => name));
+  const missed = records.filter(
+    (record) =>
+      sameChangeRequest(record.change, change) &&
+      !known.has(record.application) &&
+      !isDeployedAt(record, change.headRevision),
+  );
+  return [
+    ...detected,
+    ...missed.map(({ application }) => ({
+      name: application,
+      kind: "existing" as const,
+      specChanged: false,
+      reasons: ["deployed from an earlier commit of this change request"],
+    })),
+  ];
+}
+
+/** Definitions at the tip of the target branch; read only where a change request wrote a live spec. */
+async function baseTipApplications(
+  affected: readonly AffectedApplication[],
+  records: readonly Deployment[],
+  nameOf: Naming,
+  { change, settings, snapshot, scanner }: CommandContext,
+): Promise<ReadonlyMap<ApplicationName, Application>> {
+  const names = new Set(affected.map(({ name }) => name));
+  const needed = records.some((record) => record.specWritten !== undefined && names.has(record.application));
+  if (!needed) return new Map();
+  const found = await scanner.scan({ snapshot, revision: change.baseRevision, crPaths: settings.crPaths, nameOf });
+  return new Map(found.applications.map(({ application }) => [application.name, application]));
+}
+
+interface Surroundings {
+  readonly everyApplication: readonly Application[];
+  readonly records: readonly Deployment[];
+  readonly baseTip: ReadonlyMap<ApplicationName, Application>;
+  readonly context: CommandContext;
+}
+
+interface LeftOut {
+  readonly application: ApplicationName;
+  readonly reason: string;
+}
+
+async function lookAt(affected: AffectedApplication, around: Surroundings): Promise<Subject | LeftOut> {
+  const { change, settings, deployer, signal } = around.context;
+  const { name, sourceFile } = affected;
+  let live: LiveApplication | undefined;
+  try {
+    live = await deployer.findApplication(name, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    return { kind: "unreadable", name, sourceFile, problem: safeMessage(error) };
+  }
+  if (live === undefined) {
+    if (affected.kind === "new" || affected.kind === "deleted") return { kind: affected.kind, name, sourceFile };
+    return { kind: "unreadable", name, sourceFile, problem: affected.problem ?? UNKNOWN_APPLICATION };
+  }
+  const claim: DrivingClaim = {
+    live,
+    holdsResource: affected.base !== undefined,
+    owner: undefined,
+    everyApplication: around.everyApplication,
+    change,
+    settings,
+  };
+  const obstacle = drivingObstacle(claim);
+  // First of all: whoever may not drive an application takes no lock of it either.
+  if (obstacle !== undefined) return { application: name, reason: obstacle };
+  if (affected.kind === "deleted") return { kind: "deleted", name, sourceFile };
+  if (affected.problem !== undefined) return { kind: "unreadable", name, sourceFile, problem: affected.problem };
+  return liveSubject(affected, claim, around);
+}
+
+/** The specification's text, and what to do. */
+const UNKNOWN_APPLICATION =
+  "application not found: Argo CD does not know this application, or svc's token may not see it. " +
+  "Apply its Application resource first, or give the token `get` on it.";
+
+function liveSubject(affected: AffectedApplication, claim: DrivingClaim, around: Surroundings): LiveSubject | LeftOut {
+  const { live } = claim;
+  const { change } = around.context;
+  const records = around.records.filter((record) => record.application === live.name);
+  const specs = chooseSpecs(affected, live, records, around.baseTip.get(live.name));
+  const head = { spec: specs.head, positions: movingPositions(specs.head, change) };
+  const writesSpec = !specEqual(specs.head, live.spec);
+  const hydrated = [specs.head, live.spec].find(isHydrated);
+  if (hydrated !== undefined) return { application: live.name, reason: notMovingReason(hydrated, change) ?? "" };
+  if (head.positions.length === 0 && !writesSpec && !affected.specChanged) {
+    return {
+      application: live.name,
+      reason: `no source of it follows ${change.baseBranch} of ${change.repository}, so this change does not reach it before its target revision moves`,
+    };
+  }
+  const owner = writesSpec ? definitionOwner(live, around.everyApplication) : undefined;
+  const ownRecord = records.find((record) => sameChangeRequest(record.change, change));
+  const foreignRecords = records.filter((record) => record !== ownRecord);
+  return {
+    kind: "live",
+    name: live.name,
+    sourceFile: affected.sourceFile,
+    live,
+    head,
+    base: { spec: specs.base, positions: movingPositions(specs.base, change) },
+    ownRecord,
+    foreignRecords,
+    autoSynced: isAutoSynced(live.spec) || isAutoSynced(specs.head),
+    notDriven:
+      (writesSpec ? branchObstacle(claim) : undefined) ?? (owner?.reverts === true ? owner.sentence : undefined),
+    warnings: owner === undefined || owner.reverts ? [] : [owner.sentence],
+  };
+}

@@ -1,0 +1,31 @@
+import { pino, type Logger } from "pino";
+import pretty from "pino-pretty";
+import type { LogLevel } from "../config/server-config.js";
+import { SERVICE } from "../names.js";
+
+/** Fields that could carry a secret; the paths cover our own fields and what clients hang on their errors. */
+const SECRET_PATHS = [
+  "token",
+  "password",
+  "secret",
+  "authorization",
+  "*.token",
+  "*.password",
+  "*.secret",
+  "*.authorization",
+  "*.headers",
+  "*.request",
+  "*.response",
+  "*.options",
+  "err.cause.request",
+  "err.cause.response",
+  "err.cause.options",
+  "err.config",
+];
+
+/** The service's logger: lines for people in a terminal, JSON otherwise. */
+export function createLogger(level: LogLevel, { terminal }: { readonly terminal: boolean }): Logger {
+  const options = { name: SERVICE, level, redact: { paths: SECRET_PATHS, censor: "[redacted]" } };
+  if (!terminal) return pino(options);
+  return pino(options, pretty({ colorize: true, ignore: "pid,hostname,name", translateTime: "HH:MM:ss", sync: true }));
+}

@@ -1,0 +1,85 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { z } from "zod";
+import type { ServerConfig } from "../../config/server-config.js";
+import { isRateLimited } from "../../hosts/host-refusal.js";
+import type { HostId } from "../../names.js";
+import type { Metrics } from "./metrics.js";
+
+/** Of `fetch` on every supported Node.js: https://github.com/nodejs/undici/blob/main/docs/docs/api/DiagnosticsChannel.md */
+const ANSWERED = "undici:request:headers";
+const BROKEN = "undici:request:error";
+
+const request = z.object({ origin: z.union([z.string(), z.instanceof(URL)]).transform(String) });
+const answered = z.object({
+  request,
+  response: z.object({ statusCode: z.number(), headers: z.array(z.unknown()).transform((list) => list.map(String)) }),
+});
+const broken = z.object({ request });
+
+/** GitHub's resources that svc uses; every other one is `other`. */
+const RESOURCES: ReadonlySet<string> = new Set(["core", "graphql"]);
+
+/**
+ * Counts the requests to the code hosts' APIs, however the client libraries make them.
+ * @returns ends it.
+ */
+export function countHostRequests({ hosta, hostb }: ServerConfig, metrics: Metrics): () => void {
+  const hosts = new Map<string, HostId>();
+  if (hosta !== undefined) hosts.set(new URL(hosta.apiUrl).origin, "hosta");
+  if (hostb !== undefined) hosts.set(new URL(hostb.url).origin, "hostb");
+  /** Whose answer was counted: its body may break afterwards. */
+  const counted = new WeakSet<object>();
+
+  const onAnswer = (message: unknown) => {
+    const found = answered.safeParse(message).data;
+    const host = found === undefined ? undefined : hosts.get(found.request.origin);
+    if (found === undefined || host === undefined) return;
+    remember(counted, message);
+    const { statusCode: status } = found.response;
+    const headers = headersOf(found.response.headers);
+    metrics.hostRequests.inc({ host, outcome: outcomeOf(status, headers) });
+    const remaining = Number(headers["x-ratelimit-remaining"] ?? headers["ratelimit-remaining"] ?? Number.NaN);
+    if (Number.isNaN(remaining)) return;
+    const resource = host === "hostb" ? "api" : (headers["x-ratelimit-resource"] ?? "core");
+    const known = host === "hostb" || RESOURCES.has(resource) ? resource : "other";
+    metrics.rateLimitRemaining.set({ host, resource: known }, remaining);
+  };
+  const onError = (message: unknown) => {
+    const host = hosts.get(broken.safeParse(message).data?.request.origin ?? "");
+    if (host === undefined || isRemembered(counted, message)) return;
+    metrics.hostRequests.inc({ host, outcome: "unanswered" });
+  };
+  subscribe(ANSWERED, onAnswer);
+  subscribe(BROKEN, onError);
+  return () => {
+    unsubscribe(ANSWERED, onAnswer);
+    unsubscribe(BROKEN, onError);
+  };
+}
+
+function outcomeOf(status: number, headers: Readonly<Record<string, string>>): string {
+  if (isRateLimited({ status, headers })) return "rate_limited";
+  if (status >= 500) return "server_error";
+  return status >= 400 ? "client_error" : "ok";
+}
+
+/** Names and values stand one after the other. */
+function headersOf(list: readonly string[]): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {};
+  for (let index = 0; index + 1 < list.length; index += 2) {
+    headers[list[index]?.toLowerCase() ?? ""] = list[index + 1] ?? "";
+  }
+  return headers;
+}
+
+const withRequest = z.object({ request: z.custom<object>((value) => typeof value === "object" && value !== null) });
+
+function remember(seen: WeakSet<object>, message: unknown): void {
+  const asked = withRequest.safeParse(message).data?.request;
+  if (asked !== undefined) seen.add(asked);
+}
+
+function isRemembered(seen: WeakSet<object>, message: unknown): boolean {
+  const asked = withRequest.safeParse(message).data?.request;
+  return asked !== undefined && seen.has(asked);
+}

@@ -1,0 +1,45 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { Registry } from "prom-client";
+import type { Log } from "../../core/ports/log.js";
+
+export interface MetricsServer {
+  close(): Promise<void>;
+}
+
+/** Serves `/metrics` on a port of its own, and nothing else there. */
+export async function startMetricsServer(
+  registry: Registry,
+  address: { readonly host: string; readonly port: number },
+  log: Log,
+): Promise<MetricsServer> {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "http://metrics");
+    if (pathname !== "/metrics") send(response, 404, "only /metrics is here\n");
+    else if (request.method !== "GET" && request.method !== "HEAD") send(response, 405, "only GET is understood\n");
+    else void answer(registry, response, log);
+  });
+  server.listen(address.port, address.host);
+  await once(server, "listening");
+  return {
+    async close() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(registry: Registry, response: ServerResponse, log: Log): Promise<void> {
+  try {
+    send(response, 200, await registry.metrics(), registry.contentType);
+  } catch (error) {
+    log.error({ err: error }, "the metrics could not be collected");
+    send(response, 500, "the metrics could not be collected\n");
+  }
+}
+
+function send(response: ServerResponse, status: number, body: string, type = "text/plain; charset=utf-8"): void {
+  response.writeHead(status, { "content-type": type, "cache-control": "no-store" }).end(body);
+}

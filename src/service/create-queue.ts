@@ -1,0 +1,47 @@
+import type { HostEvent } from "../core/model/event.js";
+import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
+import { createInProcessQueue } from "../queue/in-process.js";
+import type { QueueTiming } from "../queue/queue-timing.js";
+import { handleEvent } from "../run/handle-event.js";
+import type { Dependencies } from "../run/run.js";
+import { AwayLocks } from "../store/away-locks.js";
+import type { Stores } from "../store/stores.js";
+
+export interface QueueParts {
+  readonly dependencies: Dependencies;
+  /** Where the events wait; undefined: in this process. */
+  readonly connection: Stores["connection"];
+  /** Around the run of one event. */
+  readonly observe: (event: HostEvent, run: () => Promise<RunEnd>) => Promise<RunEnd>;
+  /** Other times than the usual ones. */
+  readonly timing?: Partial<QueueTiming> | undefined;
+}
+
+/** The queue of the service: in Redis when there is one, else in this process's memory. */
+export async function createQueue({ dependencies, connection, observe, timing }: QueueParts): Promise<EventQueue> {
+  const { clock, log, config } = dependencies;
+  const common = {
+    concurrency: config.server.concurrency,
+    run: (event: HostEvent, ticket: Parameters<typeof handleEvent>[2]) =>
+      observe(event, () => handleEvent(event, dependencies, ticket)),
+    clock,
+    log,
+  };
+  if (connection === undefined) return createInProcessQueue(common);
+  // BullMQ takes as long to load as half of all the rest.
+  const { createDurableQueue } = await import("../queue/durable.js");
+  const away: Dependencies = { ...dependencies, locks: new AwayLocks() };
+  return createDurableQueue({
+    ...common,
+    connection,
+    ...(timing && { timing }),
+    refuse: (event, ticket) =>
+      observe(event, async () => {
+        // A person waits for an answer; the others are made up for by the reconciler. While the store is away nobody can
+        // tell whether the delivery came before: what it was answered then stands.
+        const again = { ...ticket, again: true };
+        if (event.kind === "commented" || event.kind === "updated") await handleEvent(event, away, again);
+        return "refused";
+      }),
+  });
+}

@@ -1,0 +1,61 @@
+import { isUnsettled } from "../core/deploy/settle-records.js";
+import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../core/model/change-request.js";
+import type { Deployment } from "../core/model/deployment.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { EventQueue } from "../core/ports/event-queue.js";
+import type { Log } from "../core/ports/log.js";
+import type { CodeHost, DeploymentStore, LockStore } from "../core/ports/ports.js";
+import type { HostId } from "../names.js";
+
+const LOOKED_UP_FOR_MS = 24 * 60 * 60 * 1000;
+
+export interface ReconcileParts {
+  readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
+  readonly locks: LockStore;
+  readonly deployments: DeploymentStore;
+  readonly queue: EventQueue;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * Cleans up after lost webhooks: a change request that holds a lock, or that was merged and has a record "deployed, not
+ * merged", and is closed in truth, gets the event that did not arrive. One with a sync whose end nobody wrote down is
+ * looked at again. Both run through the queue like any other event.
+ */
+export async function reconcile(parts: ReconcileParts): Promise<void> {
+  const [locks, records] = await Promise.all([parts.locks.list(), parts.deployments.list()]);
+  const holders = new Set(locks.map(({ holder }) => changeRequestKey(holder)));
+  const unsettled = new Set(
+    records
+      .filter((one) => isUnsettled(one) && isRecent(one, parts.clock))
+      .map(({ change }) => changeRequestKey(change)),
+  );
+  const changes = new Map<string, ChangeRequestRef>();
+  for (const change of [...locks.map(({ holder }) => holder), ...records.map((record) => record.change)]) {
+    changes.set(changeRequestKey(change), change);
+  }
+  for (const [key, change] of changes) {
+    try {
+      const state = await parts.hosts[change.host]?.state(change);
+      if (state === undefined) continue;
+      const origin = {
+        change: changeRequestRef(change),
+        delivery: `reconcile-${key}-${parts.clock.now().getTime()}`,
+      };
+      if (state === "merged" || (state === "closed" && holders.has(key))) {
+        parts.log.info({ change: key, state }, "cleaning up after a lost webhook");
+        await parts.queue.push({ kind: "closed", merged: state === "merged", ...origin });
+      } else if (unsettled.has(key)) {
+        await parts.queue.push({ kind: "reviewed", ...origin });
+      }
+    } catch (error) {
+      parts.log.warn({ change: key, err: error }, "could not look at a change request that holds locks");
+    }
+  }
+}
+
+/** What Argo CD could not tell for a day it has forgotten. */
+function isRecent({ timestamp }: Deployment, clock: Clock): boolean {
+  return clock.now().getTime() - Date.parse(timestamp) < LOOKED_UP_FOR_MS;
+}

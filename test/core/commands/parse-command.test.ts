@@ -1,0 +1,93 @@
+import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { parseComment } from "../../../src/core/commands/parse-command.js";
+import type { Command } from "../../../src/core/model/command.js";
+
+const plan: Command = { name: "plan", applications: [] };
+const sync: Command = { name: "sync", applications: [], dryRun: false, prune: false };
+
+describe("a comment that is a command", () => {
+  test.each<[string, Command]>([
+    ["svc plan", plan],
+    ["  svc   plan  ", plan],
+    ["SVC Plan", plan],
+    ["\n\n svc plan\nand some prose behind it", plan],
+    ["> quoted\n\nsvc sync", sync],
+    ["```\nsvc unlock\n```\nsvc sync", sync],
+    ["~~~~\nsvc unlock\n~~~\n~~~~\nsvc sync", sync],
+    ["svc sync\r\n> svc plan", sync],
+    ["svc sync --dry-run", { ...sync, dryRun: true }],
+    ["svc sync --Prune -a web", { ...sync, prune: true, applications: ["web"] }],
+    ["svc plan -a web --app team-a/shop -a=web", { name: "plan", applications: ["web", "team-a/shop"] }],
+    ["svc rollback --app=web --dry-run", { name: "rollback", applications: ["web"], dryRun: true, prune: false }],
+    ["svc unlock -a web", { name: "unlock", applications: ["web"] }],
+    ["svc help", { name: "help" }],
+  ])("%j", (body, command) => {
+    expect(parseComment(body)).toEqual({ kind: "command", command });
+  });
+});
+
+describe("a comment that begins with the command word and is no command", () => {
+  test.each([
+    "svc",
+    "svc deploy",
+    "svc sync please",
+    "svc sync web",
+    "svc plan --dry-run",
+    "svc unlock --prune",
+    "svc sync -a",
+    "svc sync -a ../../etc",
+    "svc sync -a `web`",
+    "svc sync --dry-run=false",
+    "svc help -a web",
+    "svc sync \u202e-a bew",
+    "svc sy\u200bnc",
+  ])("%j", (body) => {
+    expect(parseComment(body)).toEqual({ kind: "not-a-command" });
+  });
+});
+
+describe("a comment that is not ours", () => {
+  test.each([
+    "",
+    "looks good",
+    "please run svc plan",
+    "svc-bot plan",
+    "svc: plan",
+    "/svc plan",
+    "/merge",
+    "> svc sync",
+    "```\nsvc sync\n```",
+    "```\nsvc sync",
+    "    svc sync",
+    "\tsvc sync",
+    "On Monday ana wrote:\nsvc sync",
+    "-- \nsvc sync",
+    "<b>svc sync</b>",
+    "`svc sync`",
+    "@team svc sync",
+    "\u202esvc sync",
+    "nothing\nsvc sync",
+  ])("%j", (body) => {
+    expect(parseComment(body)).toBeUndefined();
+  });
+});
+
+test("no text makes the parser throw, and what it accepts has only names that Kubernetes allows", () => {
+  const pieces = fc.array(
+    fc.constantFrom("svc", "sync", "plan", "-a", "--app=", "web", " ", "\n", "```", "> ", "--dry-run", "\u202e", "🚀"),
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        pieces.map((list) => list.join(" ")),
+      ),
+      (body) => {
+        const parsed = parseComment(body);
+        if (parsed?.kind !== "command" || parsed.command.name === "help") return;
+        for (const name of parsed.command.applications) expect(name).toMatch(/^[a-z0-9][a-z0-9./-]*$/);
+      },
+    ),
+  );
+});

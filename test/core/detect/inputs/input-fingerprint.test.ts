@@ -1,0 +1,96 @@
+import { describe, expect, test } from "@jest/globals";
+import { inputFingerprint } from "../../../../src/core/detect/inputs/input-fingerprint.js";
+import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
+import { openTree } from "../../../../src/core/detect/tree/repository-tree.js";
+import type { Application } from "../../../../src/core/model/application.js";
+import type { RepositorySnapshot, TreeEntry } from "../../../../src/core/ports/ports.js";
+import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
+import { application, single } from "../read-inputs.js";
+
+async function fingerprint(files: Files, of: Application, positions: readonly number[] = [1]) {
+  return fingerprintIn(memorySnapshot(files), of, positions);
+}
+
+async function fingerprintIn(snapshot: RepositorySnapshot, of: Application, positions: readonly number[] = [1]) {
+  return inputFingerprint(await inputsOf(of, positions, snapshot, HEAD), await openTree(snapshot, HEAD));
+}
+
+const FILES: Files = {
+  "apps/web/kustomization.yaml": "resources: [../base, ../../lib]",
+  "apps/web/cm.yaml": "a: 1",
+  "apps/base/kustomization.yaml": "resources: [x.yaml]",
+  "apps/base/x.yaml": "a: 1",
+  "apps/shop/cm.yaml": "a: 1",
+  "envs/eu.yaml": "a: 1",
+  "envs/eu/deep.yaml": "a: 1",
+  "vendor/sub": { kind: "submodule", id: "1" },
+  docs: { kind: "symlink", target: "apps/shop" },
+};
+const helm = single("apps/shop", { helm: { valueFiles: ["/envs/*.yaml", "../later.yaml"] } });
+const plugin = single("apps/shop", { plugin: { name: "cue" } });
+
+describe("what an application reads decides its fingerprint, and nothing else does", () => {
+  test.each<[string, Application, Files, boolean]>([
+    ["a file in the path", single("apps/web"), { "apps/web/cm.yaml": "a: 2" }, true],
+    ["a file of the base", single("apps/web"), { "apps/base/x.yaml": "a: 2" }, true],
+    ["a new file in the path", single("apps/web"), { "apps/web/new": "" }, true],
+    ["a named directory that comes", single("apps/web"), { "lib/x.yaml": "" }, true],
+    ["another application's file", single("apps/web"), { "apps/shop/cm.yaml": "a: 2" }, false],
+    ["a file beside", single("apps/web"), { "apps/webs": "", "README.md": "" }, false],
+    ["a file of a glob", helm, { "envs/eu.yaml": "a: 2" }, true],
+    ["a new file of a glob", helm, { "envs/us.yaml": "a: 2" }, true],
+    ["a file below a glob's directory", helm, { "envs/eu/deep.yaml": "a: 2" }, false],
+    ["a value file that comes", helm, { "apps/later.yaml": "" }, true],
+    ["any file for a plugin", plugin, { "README.md": "" }, true],
+    ["any file for the root", single("."), { "README.md": "" }, true],
+    ["a submodule's commit", single("vendor/sub/app"), { "vendor/sub": { kind: "submodule", id: "2" } }, true],
+    ["a link's target", single("docs"), { docs: { kind: "symlink", target: "apps/base" } }, true],
+    ["a file behind a link", single("docs"), { "apps/shop/cm.yaml": "a: 2" }, true],
+    ["a file that becomes a link", single("apps/web"), { "apps/web/cm.yaml": { kind: "symlink", target: "x" } }, true],
+  ])("%s", async (_, of, changes, differs) => {
+    const [before, after] = await Promise.all([fingerprint(FILES, of), fingerprint({ ...FILES, ...changes }, of)]);
+    expect(before !== after).toBe(differs);
+  });
+
+  test("a file that goes", async () => {
+    const { "apps/base/x.yaml": gone, ...rest } = FILES;
+    expect(gone).toBeDefined();
+    expect(await fingerprint(rest, single("apps/web"))).not.toBe(await fingerprint(FILES, single("apps/web")));
+  });
+
+  test("the executable bit", async () => {
+    const snapshot = memorySnapshot(FILES);
+    const executable: RepositorySnapshot = {
+      ...snapshot,
+      list: async (at) => (await snapshot.list(at)).map((entry): TreeEntry => ({ ...entry, executable: true })),
+    };
+    expect(await fingerprintIn(executable, single("apps/web"))).not.toBe(
+      await fingerprintIn(snapshot, single("apps/web")),
+    );
+  });
+
+  test("which source reads it", async () => {
+    const of = application({
+      sources: [
+        { repoURL: OWN_URL, path: "apps/web" },
+        { repoURL: OWN_URL, path: "apps/web" },
+      ],
+    });
+    expect(await fingerprint(FILES, of, [1])).not.toBe(await fingerprint(FILES, of, [2]));
+  });
+});
+
+test("500 applications in a tree of 20,000 files take no time", async () => {
+  const files: Record<string, string> = {};
+  for (let index = 0; index < 20_000; index += 1) files[`apps/${index % 500}/f${index}.yaml`] = "";
+  const snapshot = memorySnapshot(files);
+  const tree = await openTree(snapshot, HEAD);
+  const started = performance.now();
+  const found = new Set<string>();
+  for (let index = 0; index < 500; index += 1) {
+    const of = single(`apps/${index}`, index % 2 === 0 ? {} : { plugin: { name: "cue" } });
+    found.add(inputFingerprint(await inputsOf(of, [1], snapshot, HEAD), tree));
+  }
+  expect(found.size).toBe(251);
+  expect(performance.now() - started).toBeLessThan(5000);
+});

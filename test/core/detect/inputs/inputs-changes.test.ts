@@ -1,0 +1,83 @@
+import { describe, expect, test } from "@jest/globals";
+import { findInputReasons } from "../../../../src/core/detect/scan/input-reasons.js";
+import type { Application } from "../../../../src/core/model/application.js";
+import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, type Files } from "../memory-snapshot.js";
+import { single } from "../read-inputs.js";
+
+/** Why a change from one tree to the other affects the application. */
+async function reasons(base: Files, head: Files, of: Application): Promise<readonly string[]> {
+  const snapshot = memorySnapshot(base, head);
+  const changedPaths = await snapshot.changedPaths(MERGE_BASE, HEAD);
+  return (await findInputReasons([of], { change: CHANGE, snapshot, changedPaths })).moving;
+}
+
+const overlay = (...resources: string[]) => `resources: [${resources.join(", ")}]`;
+const K = "apps/web/kustomization.yaml";
+
+describe("both trees count, and both names of a rename", () => {
+  test.each<[string, Files, Files, string | undefined]>([
+    ["a file is renamed within the path", { "apps/web/a": "1" }, { "apps/web/b": "1" }, "apps/web/a and 1 more"],
+    ["a file is moved into the path", { "lib/a": "1" }, { "apps/web/a": "1" }, "it reads apps/web/a"],
+    ["a file is moved out of the path", { "apps/web/a": "1" }, { "lib/a": "1" }, "it reads apps/web/a"],
+    ["a file is deleted", { "apps/web/a": "1" }, {}, "it reads apps/web/a"],
+    ["a file is renamed elsewhere", { "lib/a": "1" }, { "lib/b": "1" }, undefined],
+    [
+      "a base is renamed away",
+      { [K]: overlay("../../b/x.yaml"), "b/x.yaml": "1" },
+      { [K]: overlay("../../b/x.yaml") },
+      "b/x",
+    ],
+    [
+      "a base that was missing comes",
+      { [K]: overlay("../../b") },
+      { [K]: overlay("../../b"), "b/x": "1" },
+      "it reads b/x",
+    ],
+    [
+      "a base is read no more and changes",
+      { [K]: overlay("../../b/x.yaml"), "b/x.yaml": "1" },
+      { [K]: overlay(), "b/x.yaml": "2" },
+      "it reads apps/web/kustomization.yaml and 1 more",
+    ],
+    [
+      "only what was read no more changes",
+      { [K]: overlay(), "b/x.yaml": "1" },
+      { [K]: overlay(), "b/x.yaml": "2" },
+      undefined,
+    ],
+    [
+      "a kustomization cannot be read at the head",
+      { [K]: overlay(), docs: "1" },
+      { [K]: "resources: [", docs: "2" },
+      "it reads apps/web/kustomization.yaml",
+    ],
+    [
+      "a kustomization cannot be read at either commit",
+      { [K]: "resources: [", docs: "1" },
+      { [K]: "resources: [", docs: "2" },
+      "it may read any changed file: the kustomization apps/web/kustomization.yaml cannot be read",
+    ],
+    [
+      "a submodule moves on",
+      { "apps/web/sub": { kind: "submodule", id: "1" } },
+      { "apps/web/sub": { kind: "submodule", id: "2" } },
+      "it reads apps/web/sub",
+    ],
+    [
+      "a link leads elsewhere now and the old target changes",
+      { "apps/web/l": { kind: "symlink", target: "../../a" }, a: "1" },
+      { "apps/web/l": { kind: "symlink", target: "../../b" }, a: "2" },
+      "it reads a and 1 more",
+    ],
+    [
+      "a directory becomes a link",
+      { "apps/web/x": "1", "v2/x": "1" },
+      { "apps/web": { kind: "symlink", target: "../v2" }, "v2/x": "1" },
+      "it reads apps/web and 1 more",
+    ],
+  ])("%s", async (_, base, head, reason) => {
+    const found = await reasons(base, head, single("apps/web"));
+    if (reason === undefined) expect(found).toEqual([]);
+    else expect(found).toEqual([expect.stringContaining(reason)]);
+  });
+});

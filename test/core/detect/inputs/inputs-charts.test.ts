@@ -1,0 +1,88 @@
+import { describe, expect, test } from "@jest/globals";
+import { inputs, single, touched, wholeReason } from "../read-inputs.js";
+
+describe("chart dependencies", () => {
+  const chart = (...repositories: string[]) =>
+    `name: c\ndependencies:\n${repositories.map((one) => `- {name: d, repository: "${one}"}\n`).join("")}`;
+
+  test.each([
+    ["beside", "file://../lib", "charts/lib/x", "charts/other/x"],
+    ["inside", "file://sub/lib", "charts/web/sub/lib/x", "charts/lib/x"],
+    ["above the repository's root: it stops there", "file://../../../../lib", "lib/x", "charts/lib/x"],
+    ["not there yet", "file://../missing", "charts/missing/Chart.yaml", "charts/x"],
+  ])("a local dependency %s: %s", async (_, repository, inside, outside) => {
+    for (const name of ["Chart.yaml", "requirements.yaml", "charts/sub/Chart.yaml"]) {
+      const up = name.startsWith("charts/") ? repository.replace("file://", "file://../../") : repository;
+      const files = { "charts/web/Chart.yaml": "name: web", [`charts/web/${name}`]: chart(up) };
+      expect(await touched(files, single("charts/web"), [inside, outside])).toEqual([inside]);
+    }
+  });
+
+  test("an alias or a condition changes nothing of what is read", async () => {
+    const text = "dependencies: [{name: db, alias: cache, condition: db.on, repository: 'file://../db'}]";
+    expect(await touched({ "charts/web/Chart.yaml": text }, single("charts/web"), ["charts/db/x"])).toEqual([
+      "charts/db/x",
+    ]);
+  });
+
+  test("a subchart in a linked directory brings its own dependencies", async () => {
+    const files = {
+      "charts/web/Chart.yaml": "name: web",
+      "charts/web/charts/db": { kind: "symlink", target: "../../../common/db" } as const,
+      "common/db/Chart.yaml": chart("file://../deep"),
+    };
+    expect(await touched(files, single("charts/web"), ["common/db/x", "common/deep/x", "common/z"])).toEqual([
+      "common/db/x",
+      "common/deep/x",
+    ]);
+  });
+
+  test.each([
+    ["", "", false],
+    ["file://../lib", "", false],
+    ["https://charts.example.com", "1.2.3", false],
+    ["oci://registry.example.com/charts", "v1.2.3-rc.1+b", false],
+    ["https://charts.example.com", "^1.2.3", true],
+    ["https://charts.example.com", "1.x", true],
+    ["https://charts.example.com", "", true],
+    ["@alias", "~1", true],
+  ])("a dependency from %j at %j is fetched from elsewhere: %s", async (repository, version, remote) => {
+    const text = `dependencies: [{name: d, repository: "${repository}", version: "${version}"}]`;
+    expect(await inputs({ "charts/web/Chart.yaml": text }, single("charts/web"))).toMatchObject([{ remote }]);
+  });
+
+  test("local dependencies of a chart, of its subcharts and of those in turn", async () => {
+    const files = {
+      "charts/web/Chart.yaml": chart("file://../lib", "https://charts.example.com"),
+      "charts/web/charts/sub/Chart.yaml": chart("file://../../../sublib"),
+      "charts/lib/Chart.yaml": chart("file://../deep", "file://../web"),
+      "charts/deep/requirements.yaml": "dependencies: [{repository: file://../old}]",
+      "charts/unused/Chart.yaml": "name: unused",
+    };
+    const paths = ["charts/lib/x", "charts/sublib/x", "charts/deep/x", "charts/old/x", "charts/unused/x"];
+    expect(await touched(files, single("charts/web"), paths)).toEqual(paths.slice(0, 4));
+  });
+
+  test.each([
+    ["name: {{ .Values.x }}-y\n", "cannot be read"],
+    ["dependencies: text\n", "cannot be read"],
+    ["- list\n", "cannot be read"],
+    [{ kind: "binary" } as const, "cannot be read"],
+  ])("a Chart.yaml like %j makes the whole repository an input", async (text, reason) => {
+    expect(await wholeReason({ "charts/web/Chart.yaml": text }, single("charts/web"))).toContain(reason);
+  });
+
+  test.each(["", "name: c\ndependencies: null\n", "name: c\ndependencies: [null, {name: x}, 4]\n"])(
+    "a Chart.yaml %j has no dependencies",
+    async (text) => {
+      expect(await wholeReason({ "charts/web/Chart.yaml": text }, single("charts/web"))).toBeUndefined();
+    },
+  );
+
+  test("too many charts are the whole repository", async () => {
+    const files = Object.fromEntries(
+      Array.from({ length: 210 }, (_, index) => [`c/${index}/Chart.yaml`, chart(`file://../${index + 1}`)]),
+    );
+    expect(await wholeReason(files, single("c/0"))).toContain("more than 200 charts");
+  });
+});

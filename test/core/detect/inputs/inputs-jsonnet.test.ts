@@ -1,0 +1,137 @@
+import { describe, expect, test } from "@jest/globals";
+import type { Files } from "../memory-snapshot.js";
+import { single, touched, wholeReason } from "../read-inputs.js";
+
+const withLibraries = (...libs: string[]) => single("apps/web", { directory: { jsonnet: { libs } } });
+
+describe("Jsonnet", () => {
+  test.each<[string, Files, string, string]>([
+    ["beside the file", { "apps/web/main.jsonnet": "import '../lib/a.libsonnet'" }, "apps/lib/a.libsonnet", "apps/a"],
+    ["as text", { "apps/web/main.jsonnet": "importstr '../../certs/ca.pem'" }, "certs/ca.pem", "certs/b.pem"],
+    ["as bytes", { "apps/web/main.jsonnet": 'importbin "../../logo.png"' }, "logo.png", "logo2.png"],
+    ["a JSON file", { "apps/web/main.jsonnet": "(import '../../data.json').a" }, "data.json", "data.yaml"],
+    ["a YAML text", { "apps/web/main.jsonnet": "std.parseYaml(importstr '../v.yaml')" }, "apps/v.yaml", "v.yaml"],
+    [
+      "from a file below",
+      { "apps/web/sub/x.jsonnet": "import '../../lib/a.libsonnet'" },
+      "apps/lib/a.libsonnet",
+      "lib/a",
+    ],
+    ["not there yet", { "apps/web/main.jsonnet": "import '../later.libsonnet'" }, "apps/later.libsonnet", "later"],
+    [
+      "through another import",
+      { "apps/web/main.jsonnet": "import '../lib/a.libsonnet'", "apps/lib/a.libsonnet": "import '../../deep/b'" },
+      "deep/b",
+      "deep/c",
+    ],
+    [
+      "relative to a link's own place",
+      {
+        "apps/web/main.jsonnet": { kind: "symlink", target: "../../common/m.jsonnet" },
+        "common/m.jsonnet": "import '../x'",
+      },
+      "apps/x",
+      "y",
+    ],
+    [
+      "relative to where a link leads",
+      {
+        "apps/web/main.jsonnet": { kind: "symlink", target: "../../common/deep/m.jsonnet" },
+        "common/deep/m.jsonnet": "import '../x'",
+      },
+      "common/x",
+      "y",
+    ],
+  ])("an import %s", async (_, files, inside, outside) => {
+    expect(await touched(files, single("apps/web"), [inside, outside])).toEqual([inside]);
+    expect(await wholeReason(files, single("apps/web"))).toBeUndefined();
+  });
+
+  test.each([
+    ["vendor", "vendor/k.libsonnet", "lib/k.libsonnet"],
+    ["/vendor/", "vendor/deep/k.json", "vendors/k.json"],
+    ["./lib/../vendor", "vendor/k.jsonnet", "lib/k"],
+    ["../../vendor", "vendor/k.jsonnet", "lib/k"],
+  ])("all of the library root %s counts", async (library, inside, outside) => {
+    const files = { "apps/web/main.jsonnet": "import 'k.libsonnet'" };
+    expect(await touched(files, withLibraries(library), [inside, outside])).toEqual([inside]);
+  });
+
+  test("an import that leaves a library root counts from there", async () => {
+    const files = { "apps/web/main.jsonnet": "import '../other/k.libsonnet'" };
+    expect(await touched(files, withLibraries("jsonnet/vendor"), ["jsonnet/other/k.libsonnet"])).toHaveLength(1);
+  });
+
+  test("a library is followed as well", async () => {
+    const files = {
+      "apps/web/main.jsonnet": "import 'k.libsonnet'",
+      "vendor/k.libsonnet": "import '../up/u.libsonnet'",
+    };
+    expect(await touched(files, withLibraries("vendor"), ["up/u.libsonnet", "up/v"])).toEqual(["up/u.libsonnet"]);
+  });
+
+  test("imports in a circle end", async () => {
+    const files = { "apps/web/a.jsonnet": "import '../b.libsonnet'", "apps/b.libsonnet": "import 'web/a.jsonnet'" };
+    expect(await touched(files, single("apps/web"), ["apps/b.libsonnet", "apps/c"])).toEqual(["apps/b.libsonnet"]);
+  });
+
+  test.each([
+    ["tlas", "import '../../top.libsonnet'", "top.libsonnet"],
+    ["extVars", "importstr '../cert.pem'", "apps/cert.pem"],
+  ])("an import in %s that are code counts", async (member, value, path) => {
+    const files = { "apps/web/main.jsonnet": "function(a) a", "top.libsonnet": "import 'second.libsonnet'" };
+    const of = (code: boolean) =>
+      single("apps/web", { directory: { jsonnet: { [member]: [{ name: "a", value, code }] } } });
+    expect(await touched(files, of(true), [path, "third.libsonnet"])).toEqual([path]);
+    expect(await touched(files, of(false), [path])).toEqual([]);
+  });
+
+  test("what a library root's importer names is looked for beside it as well", async () => {
+    const files = { "apps/web/m.jsonnet": "import 'k'", "vendor/a/k": "import './l'" };
+    expect(await touched(files, withLibraries("vendor/a"), ["vendor/a/l", "vendor/l"])).toEqual(["vendor/a/l"]);
+  });
+
+  const chain = Object.fromEntries(
+    Array.from({ length: 30 }, (_, index) => [`lib/${index}.libsonnet`, `import './${index + 1}.libsonnet'`]),
+  );
+  const many = Array.from({ length: 2001 }, (_, index) => [`apps/web/${index}.jsonnet`, "{}"] as const);
+
+  test.each<[string, Files, string]>([
+    ["a file that is no text", { "apps/web/main.jsonnet": { kind: "binary" } }, "apps/web/main.jsonnet cannot be read"],
+    [
+      "a library that is no text",
+      { "apps/web/main.jsonnet": "import '../l.libsonnet'", "apps/l.libsonnet": { kind: "binary" } },
+      "apps/l.libsonnet cannot be read",
+    ],
+    ["escapes", { "apps/web/main.jsonnet": 'import "\\u002e./x"' }, "an import in the Jsonnet file"],
+    [
+      "a comment before the path",
+      { "apps/web/main.jsonnet": "import /* x */ '../x'" },
+      "an import in the Jsonnet file",
+    ],
+    ["too deep", { ...chain, "apps/web/main.jsonnet": "import '../../lib/0.libsonnet'" }, "20 deep"],
+    ["too many", Object.fromEntries(many), "more than 2000 Jsonnet files"],
+    [
+      "a link that cannot be read",
+      { "apps/web/main.jsonnet": { kind: "symlink" } },
+      "the Jsonnet file apps/web/main.jsonnet cannot be read",
+    ],
+  ])("%s: the whole repository", async (_, files, reason) => {
+    expect(await wholeReason(files, single("apps/web"))).toContain(reason);
+  });
+
+  test.each<[string, Files]>([
+    ["an absolute import", { "apps/web/main.jsonnet": "import '/etc/passwd'" }],
+    ["beside a chart", { "apps/web/Chart.yaml": "name: c", "apps/web/files/d.jsonnet": "import '../../x'" }],
+    ["beside a kustomization", { "apps/web/Kustomization": "kind: x", "apps/web/d.jsonnet": "import '../x'" }],
+    ["no Jsonnet at all", { "apps/web/cm.yaml": "text: import '../x'" }],
+  ])("%s brings in nothing", async (_, files) => {
+    expect(await wholeReason(files, single("apps/web"))).toBeUndefined();
+    expect(await touched(files, single("apps/web"), ["apps/x", "x", "etc/passwd"])).toEqual([]);
+  });
+
+  test("a directory block makes a chart's directory plain", async () => {
+    const files = { "apps/web/Chart.yaml": "name: c", "apps/web/m.jsonnet": "import '../x'" };
+    expect(await touched(files, withLibraries("vendor"), ["apps/x", "vendor/x"])).toEqual(["apps/x", "vendor/x"]);
+  });
+});

@@ -1,0 +1,204 @@
+import { expect, test } from "@jest/globals";
+import { touchedPaths } from "../../../../src/core/detect/inputs/input-set.js";
+import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
+import { applicationName } from "../../../../src/core/model/brand.js";
+import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
+
+async function inputs(files: Files, kustomize = {}) {
+  const application = {
+    name: applicationName("web"),
+    resourceName: "web",
+    namespace: undefined,
+    project: "default",
+    labels: {},
+    annotations: {},
+    spec: { source: { repoURL: OWN_URL, path: "overlays/prod", kustomize } },
+  };
+  return inputsOf(application, [1], memorySnapshot(files), HEAD);
+}
+
+const BASE = { "base/kustomization.yaml": "resources: [cm.yaml]", "base/cm.yaml": "a: 1" };
+
+test.each([
+  ["resources: [../../base]", "base/cm.yaml"],
+  ["bases: [../../base]", "base/cm.yaml"],
+  ["components: [../../base]", "base/kustomization.yaml"],
+  ["resources: [../../common/cm.yaml]", "common/cm.yaml"],
+  ["crds: [../../common/crd.json]", "common/crd.json"],
+  ["configurations: [../../common/c.yaml]", "common/c.yaml"],
+  ["openapi: {path: ../../common/s.json}", "common/s.json"],
+  ["patches: [{path: ../../common/p.yaml}]", "common/p.yaml"],
+  ["patchesStrategicMerge: [../../common/p.yaml]", "common/p.yaml"],
+  ["patchesJson6902: [{path: ../../common/p.yaml, target: {kind: X}}]", "common/p.yaml"],
+  ["replacements: [{path: ../../common/r.yaml}]", "common/r.yaml"],
+  ["configMapGenerator: [{name: c, files: [../../common/f.txt]}]", "common/f.txt"],
+  ["configMapGenerator: [{name: c, files: ['key=../../common/f.txt']}]", "common/f.txt"],
+  ["secretGenerator: [{name: c, envs: [../../common/.env]}]", "common/.env"],
+  ["secretGenerator: [{name: c, env: ../../common/.env}]", "common/.env"],
+  ["helmCharts: [{name: c, valuesFile: ../../common/v.yaml}]", "common/v.yaml"],
+  ["helmCharts: [{name: c, additionalValuesFiles: [../../common/v.yaml]}]", "common/v.yaml"],
+  ["helmGlobals: {chartHome: ../../common/charts}", "common/charts/c/templates/x.yaml"],
+  ["generators: [../../common/g.yaml]", "common/g.yaml"],
+  ["transformers: [../../common/g.yaml]", "common/g.yaml"],
+  ["validators: [../../common/g.yaml]", "common/g.yaml"],
+])("%s reads %s", async (text, path) => {
+  for (const name of ["kustomization.yaml", "kustomization.yml", "Kustomization"]) {
+    const found = await inputs({ ...BASE, [`overlays/prod/${name}`]: text });
+    expect(touchedPaths(found, [path, "elsewhere/x.yaml", "overlays/stage/x.yaml"])).toEqual([path]);
+  }
+});
+
+test("directories are followed, whatever names them, and cycles end", async () => {
+  const found = await inputs({
+    "overlays/prod/kustomization.yaml": "resources: [./sub]",
+    "overlays/prod/sub/kustomization.yml": "resources: [../../../a]",
+    "a/Kustomization": "components: [../b, ../overlays/prod]",
+    "b/kustomization.yaml": "resources: [../c/x.yaml]",
+  });
+  expect(touchedPaths(found, ["a/1", "b/1", "c/x.yaml", "c/y.yaml", "d"])).toEqual(["a/1", "b/1", "c/x.yaml"]);
+});
+
+test("components and patches of the Application's own spec count", async () => {
+  const files = { "comp/kustomization.yaml": "kind: Component\nresources: [../lib/x.yaml]" };
+  const found = await inputs(files, {
+    components: ["../../comp"],
+    patches: [{ path: "../../p.yaml" }, { patch: "[]" }],
+  });
+  expect(touchedPaths(found, ["comp/c.yaml", "lib/x.yaml", "p.yaml", "q.yaml"])).toEqual([
+    "comp/c.yaml",
+    "lib/x.yaml",
+    "p.yaml",
+  ]);
+});
+
+test.each([
+  [{ components: ["../../comp"] }, false],
+  [{ components: ["https://github.com/acme/comp?ref=main"] }, true],
+  [{ patches: [{ path: "https://example.com/p.yaml" }] }, true],
+])("%j of the Application's own spec fetches from elsewhere: %s", async (kustomize, remote) => {
+  expect(await inputs({ "comp/kustomization.yaml": "kind: Component" }, kustomize)).toMatchObject([{ remote }]);
+});
+
+test("local charts bring their own local dependencies", async () => {
+  const files = {
+    "overlays/prod/kustomization.yaml": "helmCharts: [{name: c}]",
+    "overlays/prod/charts/c/Chart.yaml": "dependencies: [{name: l, repository: 'file://../../../../lib'}]",
+  };
+  expect(touchedPaths(await inputs(files), ["lib/x", "libs/x"])).toEqual(["lib/x"]);
+});
+
+test("what a plugin's configuration names counts, from a file or inline", async () => {
+  const files = {
+    "overlays/prod/kustomization.yaml": "generators:\n- gen.yaml\n- |-\n  kind: X\n  files: [../../inline/y.txt]\n",
+    "overlays/prod/gen.yaml": "kind: HelmChartInflationGenerator\nvaluesFile: ../../values/v.yaml\n",
+  };
+  expect(touchedPaths(await inputs(files), ["values/v.yaml", "inline/y.txt", "z"])).toEqual([
+    "values/v.yaml",
+    "inline/y.txt",
+  ]);
+});
+
+test.each([
+  ["the local chart that is inflated", "helmCharts: [{name: c}]", "overlays/prod/charts/c/values.yaml"],
+  ["a chart home above", "helmGlobals: {chartHome: ../../charts}\nhelmCharts: [{name: c}]", "charts/c/values.yaml"],
+  ["a generated file beside", "configMapGenerator: [{name: c, files: [f.txt]}]", "overlays/prod/f.txt"],
+  ["a file that is not there yet", "resources: [../../later.yaml]", "later.yaml"],
+  ["above the root: it stops there", "resources: [../../../../../top.yaml]", "top.yaml"],
+  ["a multi-document kustomization", "resources: []\n---\nresources: [../../second.yaml]", "second.yaml"],
+])("%s", async (_, text, path) => {
+  const files = { ...BASE, "overlays/prod/kustomization.yaml": text, "charts/c/Chart.yaml": "name: c" };
+  expect(touchedPaths(await inputs(files), [path, "overlays/stage/f.txt", "second.yml"])).toEqual([path]);
+});
+
+test("what is not named is not read", async () => {
+  const files = { ...BASE, "overlays/prod/kustomization.yaml": "resources: [../../base]", "base2/cm.yaml": "a: 1" };
+  const paths = ["base2/cm.yaml", "overlays/cm.yaml", "README.md", "bases"];
+  expect(touchedPaths(await inputs(files), paths)).toEqual([]);
+});
+
+test("a linked base is read where it is, and its own paths start there", async () => {
+  const files = {
+    "overlays/prod/kustomization.yaml": "resources: [../../current]",
+    current: { kind: "symlink", target: "versions/v2/base" } as const,
+    "versions/v2/base/kustomization.yaml": "resources: [../lib/x.yaml]",
+  };
+  const paths = ["current", "versions/v2/base/cm.yaml", "versions/v2/lib/x.yaml"];
+  expect(touchedPaths(await inputs(files), [...paths, "versions/v1/base/cm.yaml", "lib/x.yaml"])).toEqual(paths);
+});
+
+test("a kustomization that is itself a link names paths from where the link stands", async () => {
+  const files = {
+    "overlays/prod/kustomization.yaml": { kind: "symlink", target: "../../common/prod.yaml" } as const,
+    "common/prod.yaml": "resources: [../../base]",
+    ...BASE,
+  };
+  expect(touchedPaths(await inputs(files), ["common/prod.yaml", "base/cm.yaml", "common/x"])).toEqual([
+    "common/prod.yaml",
+    "base/cm.yaml",
+  ]);
+});
+
+test.each([
+  ["resources: [../../base]", false],
+  ["resources: [cm.yaml]", false],
+  ["commonAnnotations: {home: 'https://example.com'}\nresources: [../../base]", false],
+  ["configMapGenerator: [{name: c, literals: ['URL=https://example.com']}]", false],
+  ["helmCharts: [{name: c, repo: 'https://charts.example.com', version: 1.2.3}]", false],
+  ["helmCharts: [{name: c, repo: 'https://charts.example.com', version: ~1.2}]", true],
+  ["helmCharts: [{name: c, repo: 'https://charts.example.com', version: 1.2}]", true],
+  ["helmCharts: [{name: c, repo: 'https://charts.example.com'}]", true],
+  ["helmCharts: [{name: c, valuesFile: 'https://example.com/v.yaml'}]", true],
+  ["resources: ['https://github.com/acme/other//base?ref=v1']", true],
+  ["resources: ['git@github.com:acme/other.git']", true],
+  ["resources: [github.com/acme/other/base?ref=v1]", true],
+  ["components: ['ssh://git@github.com/acme/other']", true],
+  ["patches: [{path: 'https://example.com/p.yaml'}]", true],
+  ["configMapGenerator: [{name: c, files: ['a=https://example.com/p.yaml']}]", true],
+  ['generators: ["apiVersion: v1\\nkind: X\\nfrom: https://example.com\\n"]', true],
+  ['generators: ["apiVersion: v1\\nkind: X\\nfrom: ../../base\\n"]', false],
+])("%s fetches something from elsewhere: %s", async (text, remote) => {
+  const found = await inputs({ ...BASE, "overlays/prod/cm.yaml": "a: 1", "overlays/prod/kustomization.yaml": text });
+  expect(found).toMatchObject([{ remote, whole: undefined }]);
+});
+
+test("URLs of other repositories are no input", async () => {
+  const text = `resources:
+- https://github.com/acme/other//base?ref=v1
+- git@github.com:acme/other.git
+- github.com/acme/other/base?ref=v1
+patches:
+- patch: |-
+    - op: add
+      path: /../x
+`;
+  const [part] = await inputs({ "overlays/prod/kustomization.yaml": text });
+  expect(part).toMatchObject({ whole: undefined, paths: ["overlays/prod"] });
+});
+
+test.each([
+  ["a template", "resources: ['../{{ base }}']", "cannot be read"],
+  ["no YAML", "resources: [", "cannot be read"],
+  ["an alias bomb", `a: &a [x,x]\nb: &b [${"*a,".repeat(99)}]\nc: [${"*b,".repeat(99)}]`, "cannot be read"],
+  [
+    "too many files",
+    `resources:\n${"- ../../x/1.yaml\n".repeat(1)}${Array.from({ length: 2001 }, (_, i) => `- ../../x/${i}.yaml\n`).join("")}`,
+    "more than 2000 files",
+  ],
+])("%s makes the whole repository an input", async (_, text, reason) => {
+  const found = await inputs({ "overlays/prod/kustomization.yaml": text });
+  expect(found[0]?.whole).toContain(reason);
+});
+
+test("a kustomization that cannot be read as text, or a broken generator, is the whole repository", async () => {
+  expect((await inputs({ "overlays/prod/Kustomization": { kind: "binary" } }))[0]?.whole).toContain("cannot be read");
+  const broken = { "overlays/prod/kustomization.yaml": "generators: [g.yaml]", "overlays/prod/g.yaml": "a: [" };
+  expect((await inputs(broken))[0]?.whole).toContain("cannot be read");
+});
+
+test("a chain of more than 20 kustomizations is the whole repository", async () => {
+  const chain = Object.fromEntries(
+    Array.from({ length: 30 }, (_, index) => [`c/${index}/kustomization.yaml`, `resources: [../${index + 1}]`]),
+  );
+  const found = await inputs({ ...chain, "overlays/prod/kustomization.yaml": "resources: [../../c/0]" });
+  expect(found[0]?.whole).toContain("20 deep");
+});

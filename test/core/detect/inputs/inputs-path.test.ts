@@ -1,0 +1,67 @@
+import { describe, expect, test } from "@jest/globals";
+import { touches } from "../../../../src/core/detect/inputs/input-set.js";
+import { OWN_URL } from "../memory-snapshot.js";
+import { application, inputs, single, touched } from "../read-inputs.js";
+
+describe("the source's path", () => {
+  test.each([
+    ["apps/web", ["apps/web/cm.yaml", "apps/web/deep/x"], ["apps/webshop/cm.yaml", "apps", "README.md"]],
+    ["./apps//web/", ["apps/web/cm.yaml"], ["apps/webshop/cm.yaml"]],
+    ["apps/x/../web", ["apps/web/cm.yaml"], ["apps/x/cm.yaml"]],
+    [".", ["README.md", "apps/web/cm.yaml"], []],
+    ["", ["README.md"], []],
+    ["/", ["README.md"], []],
+  ])("%j", async (path, inside, outside) => {
+    const files = { "apps/web/cm.yaml": "a: 1", "apps/webshop/cm.yaml": "a: 1" };
+    const paths = [...inside, ...outside.filter((one) => one !== "apps")];
+    expect(await touched(files, single(path), paths)).toEqual(inside);
+  });
+
+  test("a changed entry above it changes it: a submodule or link that holds it", async () => {
+    expect(await touched({}, single("vendor/lib/app"), ["vendor/lib", "vendor/other", "vendor/lib/app"])).toEqual([
+      "vendor/lib",
+      "vendor/lib/app",
+    ]);
+  });
+
+  test("no positions, no inputs; no changes, nothing touched", async () => {
+    expect(await inputs({}, single("."), [])).toEqual([]);
+    expect(touches(await inputs({}, single(".")), [])).toBe(false);
+  });
+
+  test("sources at other positions do not count", async () => {
+    const of = application({
+      sources: [
+        { repoURL: OWN_URL, path: "a" },
+        { repoURL: "https://x.example/y", path: "b" },
+      ],
+    });
+    expect(await touched({}, of, ["a/x", "b/x"])).toEqual(["a/x"]);
+  });
+
+  test("a source that is only a reference reads nothing by itself", async () => {
+    const of = application({
+      sources: [
+        { repoURL: OWN_URL, ref: "values" },
+        { repoURL: OWN_URL, ref: "v2", path: "a" },
+      ],
+    });
+    expect(await touched({}, of, ["a/x", "b/x"], [1, 2])).toEqual(["a/x"]);
+  });
+});
+
+test("entries of manifest-generate-paths widen what counts", async () => {
+  const of = {
+    ...single("apps/web"),
+    annotations: { "argocd.argoproj.io/manifest-generate-paths": ".;../base; /lib/*.yaml ;;" },
+  };
+  const paths = ["apps/web/x", "apps/base/x", "lib/a.yaml", "lib/deep/a.yaml", "other"];
+  expect(await touched({}, of, paths)).toEqual(paths.slice(0, 3));
+});
+
+test("both halves of a source hydrator count", async () => {
+  const of = application({
+    sourceHydrator: { drySource: { repoURL: OWN_URL, path: "dry" }, syncSource: { targetBranch: "e", path: "wet" } },
+  });
+  expect(await touched({}, of, ["dry/x", "wet/x", "x"])).toEqual(["dry/x", "wet/x"]);
+});

@@ -1,0 +1,66 @@
+import { expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { jsonnetImports } from "../../../../src/core/detect/inputs/jsonnet-imports.js";
+
+test.each([
+  ["import 'a'", [["a", true]]],
+  ['local k = import "k.libsonnet"; k', [["k.libsonnet", true]]],
+  ["importstr 'a.txt'", [["a.txt", false]]],
+  ["importbin 'a.bin'", [["a.bin", false]]],
+  ["import'a'", [["a", true]]],
+  ["import\n\t 'a'", [["a", true]]],
+  [
+    "(import 'a') + (import \"b\")",
+    [
+      ["a", true],
+      ["b", true],
+    ],
+  ],
+  ["import @'a\\b'", [["a\\b", true]]],
+  ["import @'it''s'", [["it's", true]]],
+  ['import @"say ""x"""', [['say "x"', true]]],
+  ["import 'it\\'s'", [["it's", true]]],
+  ["import 'a\\\\b\\/c'", [["a\\b/c", true]]],
+  ["// import 'commented'", [["commented", true]]],
+  [
+    "import 'a import \"b\"'",
+    [
+      ['a import "b"', true],
+      ["b", true],
+    ],
+  ],
+  ["import '\\u0061'", [[undefined, true]]],
+  ["import # x\n'a'", [[undefined, true]]],
+  ["import // x\n'a'", [[undefined, true]]],
+  ["importstr /* x */ 'a'", [[undefined, false]]],
+  ["reimport 'a'", []],
+  ["$import 'a'", []],
+  ["imports 'a'", []],
+  ["import_ 'a'", []],
+  ["import x", []],
+  ["import 'unclosed", []],
+  ["{ 'import': 1 }", []],
+])("%j imports %j", (text, expected) => {
+  expect(jsonnetImports(text).map(({ path, code }) => [path, code])).toEqual(expected);
+});
+
+test("every path is found in whatever quotes it stands", () => {
+  const path = fc.stringMatching(/^[\w./ -]{1,20}$/);
+  const quoted = fc.tuple(path, fc.constantFrom("'", '"', "@'", '@"'), fc.constantFrom("import", "importstr"));
+  fc.assert(
+    fc.property(fc.array(quoted, { maxLength: 5 }), (imports) => {
+      const text = imports.map(([one, quote, word]) => `${word} ${quote}${one}${quote.at(-1) ?? ""};`).join("\n");
+      const found = jsonnetImports(text).map((one) => one.path);
+      for (const [one] of imports) expect(found).toContain(one);
+    }),
+  );
+});
+
+test("a hostile text takes no time", () => {
+  const started = performance.now();
+  for (const part of ["import ", "import /*", 'import "\\"', "import @'''", "import '\\", "import\n"]) {
+    jsonnetImports(part.repeat(100_000));
+    jsonnetImports(`import ${part.slice(7).repeat(200_000)}`);
+  }
+  expect(performance.now() - started).toBeLessThan(10_000);
+});

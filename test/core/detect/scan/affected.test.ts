@@ -1,0 +1,408 @@
+import { describe, expect, test } from "@jest/globals";
+import type { Settings } from "../../../../src/config/settings.js";
+import { detect } from "../../../../src/core/detect/scan/affected.js";
+import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
+import type { Application } from "../../../../src/core/model/application.js";
+import { applicationName } from "../../../../src/core/model/brand.js";
+import type { ChangeRequest } from "../../../../src/core/model/change-request.js";
+import type { JsonObject } from "../../../../src/core/model/json.js";
+import { CHANGE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
+
+const DESTINATION = { server: "https://kubernetes.default.svc", namespace: "shop" };
+const SSH_URL = "ssh://git@git.example.com:22/acme/deploy.git";
+
+function spec(path: string, more: JsonObject = {}): JsonObject {
+  return { source: { repoURL: OWN_URL, path, targetRevision: "main", ...more }, destination: DESTINATION };
+}
+
+function resource(name: string, of: JsonObject, metadata: JsonObject = {}): string {
+  return JSON.stringify({
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "Application",
+    metadata: { name, ...metadata },
+    spec: of,
+  });
+}
+
+function live(name: string, of: JsonObject, more: Partial<Application> = {}): Application {
+  const resourceName = name.split("/").at(-1) ?? "";
+  return {
+    name: applicationName(name),
+    resourceName,
+    namespace: undefined,
+    project: "default",
+    labels: {},
+    annotations: {},
+    spec: of,
+    ...more,
+  };
+}
+
+interface Situation {
+  readonly base: Files;
+  readonly head: Files;
+  readonly live?: readonly Application[];
+  readonly settings?: Partial<Settings>;
+  readonly change?: Partial<ChangeRequest>;
+}
+
+const SETTINGS: Settings = {
+  autoplan: true,
+  skipNoChanges: false,
+  autoMerge: false,
+  mergeMethod: "squash",
+  deleteSourceBranch: false,
+  protectedBranches: [],
+  prune: false,
+  planDrafts: false,
+  allowForks: false,
+  commandAccess: "write",
+  allowedBots: [],
+  applications: [],
+  crPaths: [],
+  applicationRepositories: [],
+  requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
+  accessTo: () => undefined,
+  notes: [],
+};
+
+function detection({ base, head, live: running = [], settings = {}, change = {} }: Situation) {
+  return detect({
+    change: { ...CHANGE, ...change },
+    settings: { ...SETTINGS, ...settings },
+    snapshot: memorySnapshot(base, head),
+    live: running,
+    liveSets: [],
+    nameOf,
+    scanner: createManifestScanner(),
+  });
+}
+
+/** `<name> <kind>` of what is affected. */
+async function affected(situation: Situation): Promise<readonly string[]> {
+  const { applications } = await detection(situation);
+  return applications.map(({ name, kind }) => `${name} ${kind}`);
+}
+
+describe("the Application resource, merge base against head", () => {
+  const web = resource("web", spec("apps/web"));
+
+  test("is new at the head only", async () => {
+    const { applications } = await detection({ base: {}, head: { "argo/web.yaml": web } });
+    expect(applications).toMatchObject([
+      {
+        name: "web",
+        kind: "new",
+        sourceFile: "argo/web.yaml",
+        base: undefined,
+        specChanged: true,
+        head: { spec: spec("apps/web") },
+      },
+    ]);
+    expect(applications[0]?.reasons).toEqual(["its Application resource is added in argo/web.yaml"]);
+  });
+
+  test("is deleted at the merge base only", async () => {
+    const { applications } = await detection({
+      base: { "argo/web.yaml": web },
+      head: {},
+      live: [live("web", spec("apps/web"))],
+    });
+    expect(applications).toMatchObject([
+      {
+        name: "web",
+        kind: "deleted",
+        sourceFile: "argo/web.yaml",
+        head: undefined,
+        problem: undefined,
+        live: { name: "web" },
+      },
+    ]);
+  });
+
+  test("is modified by another spec", async () => {
+    const head = resource("web", spec("apps/web", { helm: { releaseName: "x" } }));
+    const { applications } = await detection({ base: { "a.yaml": web }, head: { "b.yaml": head } });
+    expect(applications).toMatchObject([
+      { kind: "modified", sourceFile: "b.yaml", specChanged: true, problem: undefined },
+    ]);
+    expect(applications[0]?.base?.spec).toEqual(spec("apps/web"));
+  });
+
+  test("is modified, with the same spec, by labels and annotations", async () => {
+    const head = resource("web", spec("apps/web"), { labels: { team: "a" } });
+    const { applications } = await detection({ base: { "a.yaml": web }, head: { "a.yaml": head } });
+    expect(applications).toMatchObject([{ kind: "modified", specChanged: false }]);
+  });
+
+  test.each<[string, Files]>([
+    ["the format alone", { "a.yaml": `# a comment\n${JSON.stringify(JSON.parse(web), undefined, 2)}\n` }],
+    ["its status alone", { "a.yaml": JSON.stringify({ ...(JSON.parse(web) as object), status: { sync: {} } }) }],
+    ["its file", { "moved/b.yml": web }],
+    ["the number of equal copies", { "a.yaml": `${web}\n---\n${web}` }],
+  ])("is not modified by %s", async (_, head) => {
+    expect(await affected({ base: { "a.yaml": web }, head })).toEqual([]);
+  });
+
+  test.each<[string, Files[string], string]>([
+    [
+      "a template",
+      "kind: Application\napiVersion: argoproj.io/v1alpha1\nmetadata: {name: {{ x }}-y}",
+      "it is a template",
+    ],
+    ["broken YAML", "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: [", "it is no valid YAML"],
+    ["no text", { kind: "binary" }, "it is no text"],
+  ])("counts as modified when its file becomes %s, and cannot be evaluated", async (_, head, reason) => {
+    const { applications } = await detection({ base: { "a.yaml": web }, head: { "a.yaml": head } });
+    expect(applications).toMatchObject([{ name: "web", kind: "modified", specChanged: true, head: undefined }]);
+    expect(applications[0]?.problem).toContain(`a.yaml cannot be read: ${reason}`);
+  });
+
+  test("counts as modified when its file could not be read at the merge base", async () => {
+    const { applications } = await detection({ base: { "a.yaml": { kind: "binary" } }, head: { "a.yaml": web } });
+    expect(applications).toMatchObject([
+      { kind: "modified", base: undefined, problem: undefined, head: { name: "web" } },
+    ]);
+  });
+
+  test("that says too little, as a patch does, cannot be evaluated", async () => {
+    const patch = (project: string) => resource("web", { project });
+    const { applications } = await detection({ base: { "a.yaml": patch("a") }, head: { "a.yaml": patch("b") } });
+    expect(applications).toMatchObject([
+      { kind: "modified", head: undefined, problem: expect.stringContaining("not complete") },
+    ]);
+  });
+
+  test("that is defined twice and differently cannot be evaluated, and a note names the files", async () => {
+    const base = { "base/a.yaml": web, "prod/a.yaml": resource("web", { project: "a" }) };
+    const head = { "base/a.yaml": web, "prod/a.yaml": resource("web", { project: "b" }) };
+    const { applications, notes } = await detection({ base, head });
+    expect(applications).toMatchObject([
+      {
+        kind: "modified",
+        sourceFile: "prod/a.yaml",
+        head: undefined,
+        problem: expect.stringContaining("more than once"),
+      },
+    ]);
+    expect(notes).toEqual(["web is defined more than once: base/a.yaml, prod/a.yaml."]);
+    expect(await affected({ base, head: { ...base, "readme.md": "x" } })).toEqual([]);
+  });
+
+  test("in another namespace is another application", async () => {
+    const head = { "a.yaml": `${web}\n---\n${resource("web", spec("apps/web"), { namespace: "team-a" })}` };
+    expect(await affected({ base: { "a.yaml": web }, head })).toEqual(["team-a/web new"]);
+    const own = { "a.yaml": resource("web", spec("apps/web"), { namespace: "argocd" }) };
+    expect(await affected({ base: { "a.yaml": web }, head: own })).toEqual(["web modified"]);
+  });
+
+  test("is not seen outside of cr_paths", async () => {
+    const settings = { crPaths: ["argo/**"] };
+    expect(
+      await affected({ base: {}, head: { "charts/a.yaml": web, "argo/b.yaml": resource("b", spec("b")) }, settings }),
+    ).toEqual(["b new"]);
+  });
+});
+
+describe("what an application reads", () => {
+  const base = { "argo/web.yaml": resource("web", spec("apps/web")), "apps/web/cm.yaml": "a: 1", "docs/x.md": "1" };
+
+  test.each<[string, Files, readonly string[]]>([
+    ["a changed file below its path", { ...base, "apps/web/cm.yaml": "a: 2" }, ["web existing"]],
+    ["an added file below its path", { ...base, "apps/web/new.yaml": "a: 2" }, ["web existing"]],
+    ["a removed file below its path", { "argo/web.yaml": base["argo/web.yaml"], "docs/x.md": "1" }, ["web existing"]],
+    [
+      "a file that moves out of its path",
+      { ...base, "apps/web/cm.yaml": { kind: "symlink" }, "docs/cm.yaml": "a: 1" },
+      ["web existing"],
+    ],
+    ["something else", { ...base, "docs/x.md": "2", "apps/webshop/x": "1" }, []],
+    ["nothing", base, []],
+  ])("%s", async (_, head, expected) => {
+    expect(await affected({ base, head })).toEqual(expected);
+  });
+
+  test("the reasons name a file", async () => {
+    const { applications } = await detection({ base, head: { ...base, "apps/web/a": "1", "apps/web/b": "1" } });
+    expect(applications[0]).toMatchObject({
+      kind: "existing",
+      specChanged: false,
+      reasons: ["it reads apps/web/a and 1 more of the changed files"],
+      head: { name: "web" },
+      base: { name: "web" },
+    });
+  });
+
+  test("is looked up in the head's tree and in the merge base's", async () => {
+    const kustomized = (text: string): Files => ({
+      ...base,
+      "apps/web/kustomization.yaml": text,
+      "lib/x/cm.yaml": "a: 1",
+    });
+    const before = kustomized("resources: [../../lib/x/cm.yaml]");
+    const after = { ...kustomized("resources: []"), "lib/x/cm.yaml": "a: 2" };
+    expect(await affected({ base: before, head: after })).toEqual(["web existing"]);
+    expect(await affected({ base: after, head: before })).toEqual(["web existing"]);
+  });
+
+  test("may be anything for a plugin", async () => {
+    const cue = live("cue", spec("apps/cue", { plugin: { name: "cue" } }));
+    const { applications } = await detection({ base: {}, head: { "docs/x.md": "1" }, live: [cue] });
+    expect(applications).toMatchObject([{ name: "cue", reasons: [expect.stringContaining("plugin")] }]);
+  });
+});
+
+describe("applications that only Argo CD knows", () => {
+  const head = { "apps/web/cm.yaml": "a: 1" };
+
+  test.each<[string, JsonObject, readonly string[]]>([
+    ["its resource is in another repository, SSH form", spec("apps/web", { repoURL: SSH_URL }), ["web existing"]],
+    [
+      "another repository of the same name on another host",
+      spec("apps/web", { repoURL: "https://other.example/acme/deploy" }),
+      [],
+    ],
+    ["another path", spec("apps/other"), []],
+    ["without a target revision", spec("apps/web", { targetRevision: "" }), ["web existing"]],
+    ["without a source", {}, []],
+  ])("%s", async (_, of, expected) => {
+    expect(await affected({ base: {}, head, live: [live("web", of)] })).toEqual(expected);
+  });
+
+  test("the live definition counts beside the one in the repository", async () => {
+    const base = { "a.yaml": resource("web", spec("elsewhere")) };
+    expect(await affected({ base, head: { ...base, ...head }, live: [live("web", spec("apps/web"))] })).toEqual([
+      "web existing",
+    ]);
+    expect(
+      await affected({ base, head: { ...base, "elsewhere/x": "1" }, live: [live("web", spec("apps/web"))] }),
+    ).toEqual(["web existing"]);
+  });
+
+  test("our own temporary Applications are none, but only if marked and named as such", async () => {
+    const labels = { "svc.dev/temporary": "true" };
+    const running = [
+      live("svc-tmp-7-abc", spec("apps/web"), { labels }),
+      live("svc-tmp-real", spec("apps/web")),
+      live("labelled", spec("apps/web"), { labels }),
+    ];
+    expect(await affected({ base: {}, head, live: running })).toEqual(["labelled existing", "svc-tmp-real existing"]);
+  });
+
+  test("a value file in this repository of a chart from elsewhere", async () => {
+    const of = {
+      sources: [
+        {
+          repoURL: "https://charts.example.com",
+          chart: "web",
+          targetRevision: "1.2.3",
+          helm: { valueFiles: ["$v/envs/web.yaml"] },
+        },
+        { repoURL: SSH_URL, ref: "v", targetRevision: "main" },
+      ],
+    };
+    expect(await affected({ base: {}, head: { "envs/web.yaml": "a: 1" }, live: [live("web", of)] })).toEqual([
+      "web existing",
+    ]);
+    expect(await affected({ base: {}, head: { "envs/shop.yaml": "a: 1" }, live: [live("web", of)] })).toEqual([]);
+  });
+});
+
+describe("sources that do not follow the base branch", () => {
+  const head = { "apps/web/cm.yaml": "a: 1" };
+
+  test.each<[string, JsonObject, Partial<ChangeRequest>, string]>([
+    ["a tag", spec("apps/web", { targetRevision: "v1" }), {}, "it follows v1, not main"],
+    [
+      "HEAD under another base",
+      spec("apps/web", { targetRevision: "HEAD" }),
+      { baseBranch: "release" },
+      "it follows HEAD, not release",
+    ],
+    [
+      "a hydrator",
+      { sourceHydrator: { drySource: { repoURL: OWN_URL, path: "apps/web", targetRevision: "main" } } },
+      {},
+      "source hydrator",
+    ],
+  ])("%s: listed with the reason when what it reads changes", async (_, of, change, reason) => {
+    const found = await detection({ base: {}, head, live: [live("web", of)], change });
+    expect(found.applications).toEqual([]);
+    expect(found.notFollowing).toEqual([{ application: "web", reason: expect.stringContaining(reason) }]);
+    const elsewhere = await detection({ base: {}, head: { "docs/x": "1" }, live: [live("web", of)], change });
+    expect(elsewhere.notFollowing).toEqual([]);
+  });
+
+  test("are affected all the same when their resource changes", async () => {
+    const tagged = (tag: string) => ({ "a.yaml": resource("web", spec("apps/web", { targetRevision: tag })) });
+    const found = await detection({ base: tagged("v1"), head: { ...tagged("v2"), ...head } });
+    expect(found.applications).toMatchObject([{ name: "web", kind: "modified" }]);
+    expect(found.notFollowing).toEqual([]);
+  });
+
+  test("a source that follows decides for the others", async () => {
+    const of = {
+      sources: [spec("apps/web").source ?? null, { repoURL: OWN_URL, path: "old", targetRevision: "v1" }],
+    };
+    const running = [live("web", of)];
+    expect(await affected({ base: {}, head, live: running })).toEqual(["web existing"]);
+    const old = await detection({ base: {}, head: { "old/x": "1" }, live: running });
+    expect(old.applications).toEqual([]);
+    expect(old.notFollowing).toEqual([
+      { application: "web", reason: expect.stringContaining("source 2 follows v1, not main") },
+    ]);
+  });
+});
+
+describe("explicit paths of the repository file", () => {
+  const running = [
+    live("web", spec("apps/web")),
+    live("team-a/web", spec("apps/a")),
+    live("far", { source: { repoURL: "https://x.example/y", path: "z" } }),
+  ];
+  const head = { "shared/x.yaml": "a: 1" };
+
+  test.each([
+    ["web", ["shared/**"], ["web existing"]],
+    ["web", ["other/**", "shared/*.yaml"], ["web existing"]],
+    ["web", ["other/**"], []],
+    ["w*", ["shared/**"], ["web existing"]],
+    ["team-a/*", ["shared/**"], ["team-a/web existing"]],
+    ["*", ["shared/**"], ["team-a/web existing", "web existing"]],
+  ])("%s: %j", async (name, paths, expected) => {
+    expect(await affected({ base: {}, head, live: running, settings: { applications: [{ name, paths }] } })).toEqual(
+      expected,
+    );
+  });
+
+  test("do not make an application of another repository ours", async () => {
+    const settings = { applications: [{ name: "far", paths: ["**"] }] };
+    const found = await detection({ base: {}, head, live: running, settings });
+    expect(found.applications).toEqual([]);
+    expect(found.notFollowing).toEqual([{ application: "far", reason: "none of its sources is in acme/deploy" }]);
+  });
+
+  test("a name that nothing has is a note, if its paths change", async () => {
+    const settings = (paths: string[]) => ({
+      applications: [
+        { name: "wbe", paths },
+        { name: "x-*", paths },
+      ],
+    });
+    const found = await detection({ base: {}, head, live: running, settings: settings(["shared/**"]) });
+    expect(found.notes).toEqual([
+      "The repository file maps changed files to wbe, which is no application that svc can see.",
+    ]);
+    expect((await detection({ base: {}, head, live: running, settings: settings(["y"]) })).notes).toEqual([]);
+  });
+});
+
+test("changed files that cannot be searched are noted, unchanged ones are not, and there is an end to it", async () => {
+  const broken = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: [";
+  const { notes } = await detection({ base: { "old.yaml": broken }, head: { "old.yaml": broken, "new.yaml": broken } });
+  expect(notes).toEqual(["new.yaml could not be searched for Application resources: it is no valid YAML."]);
+  const many = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`${index}.yaml`, broken]));
+  const found = await detection({ base: {}, head: many });
+  expect(found.notes).toHaveLength(21);
+  expect(found.notes.at(-1)).toBe("10 more changed files could not be searched for Application resources.");
+});

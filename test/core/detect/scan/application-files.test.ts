@@ -1,0 +1,77 @@
+import { expect, test } from "@jest/globals";
+import { helmPositions, overrideFiles } from "../../../../src/core/detect/scan/application-files.js";
+import type { Application } from "../../../../src/core/model/application.js";
+import { applicationName } from "../../../../src/core/model/brand.js";
+import type { JsonObject } from "../../../../src/core/model/json.js";
+import { CHANGE, HEAD, memorySnapshot, OWN_URL } from "../memory-snapshot.js";
+
+const FILES = {
+  "charts/web/Chart.yaml": "name: web",
+  "charts/web/.argocd-source-web.yaml": "{}",
+  "charts/web/.argocd-source-team-a_web.yaml": "{}",
+  "charts/web/.argocd-source.yaml": "{}",
+  "plain/cm.yaml": "a: 1",
+  "Chart.yaml": "name: root",
+};
+const OTHER = "https://git.example.com/acme/other";
+
+function application(sources: readonly JsonObject[], name = "web", more: JsonObject = {}): Application {
+  return {
+    name: applicationName(name),
+    resourceName: "web",
+    namespace: undefined,
+    project: "default",
+    labels: {},
+    annotations: {},
+    spec: { sources, ...more },
+  };
+}
+
+test("Helm renders charts, directories with a Chart.yaml, and what has a helm block", async () => {
+  const of = application([
+    { repoURL: "https://charts.example.com", chart: "web" },
+    { repoURL: OWN_URL, path: "charts/web" },
+    { repoURL: OWN_URL, path: "plain" },
+    { repoURL: OWN_URL, path: "plain", helm: { releaseName: "x" } },
+    { repoURL: OWN_URL, path: "charts/web", kustomize: { namePrefix: "a-" } },
+    { repoURL: OWN_URL, path: "charts/web", directory: { recurse: true } },
+    { repoURL: OWN_URL, path: "charts/web", plugin: { name: "x" } },
+    { repoURL: OWN_URL, ref: "values" },
+    { repoURL: OTHER, path: "charts/web" },
+  ]);
+  expect(await helmPositions(of, CHANGE, memorySnapshot(FILES), HEAD)).toEqual([1, 2, 4]);
+});
+
+test("of other repositories the live object tells", async () => {
+  const of = {
+    ...application([
+      { repoURL: OTHER, path: "x" },
+      { repoURL: OTHER, path: "y" },
+    ]),
+    sourceTypes: ["Helm", "Kustomize"],
+  };
+  expect(await helmPositions(of, CHANGE, memorySnapshot(FILES), HEAD)).toEqual([1]);
+});
+
+test("of a source hydrator the dry source is rendered", async () => {
+  const sourceHydrator = { drySource: { repoURL: OWN_URL, path: "charts/web" }, syncSource: { path: "charts/web" } };
+  const of = application([], "web", { sourceHydrator });
+  expect(await helmPositions(of, CHANGE, memorySnapshot(FILES), HEAD)).toEqual([1]);
+});
+
+test.each([
+  ["web", "charts/web", ["charts/web/.argocd-source-web.yaml"]],
+  ["team-a/web", "./charts/web/", ["charts/web/.argocd-source-team-a_web.yaml"]],
+  ["shop", "charts/web", []],
+  ["web", "plain", []],
+])("override files of %s in %s", async (name, path, files) => {
+  const of = application(
+    [
+      { repoURL: OWN_URL, path },
+      { repoURL: OWN_URL, path },
+      { repoURL: OTHER, path: "charts/web" },
+    ],
+    name,
+  );
+  expect(await overrideFiles(of, CHANGE, memorySnapshot(FILES), HEAD)).toEqual(files);
+});

@@ -1,0 +1,175 @@
+import { describe, expect, test } from "@jest/globals";
+import { changedApplicationSets, compareGenerated } from "../../../../src/core/detect/scan/application-sets.js";
+import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
+import type { Application, ApplicationSet } from "../../../../src/core/model/application.js";
+import { applicationName } from "../../../../src/core/model/brand.js";
+import type { Json, JsonObject } from "../../../../src/core/model/json.js";
+import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
+
+const git = (more: JsonObject = {}): JsonObject => ({ git: { repoURL: OWN_URL, ...more } });
+
+describe("changedApplicationSets", () => {
+  async function changed(before: Files, after: Files, liveSets: readonly ApplicationSet[] = []) {
+    const snapshot = memorySnapshot(before, after);
+    const scanner = createManifestScanner();
+    const request = { snapshot, crPaths: [], nameOf };
+    const base = await scanner.scan({ ...request, revision: MERGE_BASE });
+    const head = await scanner.scan({ ...request, revision: HEAD });
+    const changedPaths = await snapshot.changedPaths(MERGE_BASE, HEAD);
+    const sets = await changedApplicationSets({
+      base,
+      head,
+      liveSets,
+      changedPaths,
+      change: CHANGE,
+      snapshot,
+      nameOf,
+    });
+    return sets.map(({ name, base: old, head: young, sourceFile, alsoIn, problem }) =>
+      [
+        `${name} ${old ? "base" : "-"} ${young ? "head" : "-"} ${sourceFile ?? "in no file"}`,
+        ...(alsoIn.length === 0 ? [] : [`also in ${alsoIn.join()}`]),
+        ...(problem === undefined ? [] : [problem]),
+      ].join(" "),
+    );
+  }
+  const file = (name: string, generators: Json, namespace?: string) =>
+    JSON.stringify({
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "ApplicationSet",
+      metadata: { name, namespace },
+      spec: { generators },
+    });
+
+  test("new, deleted and changed resources, not moved ones", async () => {
+    const before = { "a.yaml": file("gone", []), "b.yaml": file("same", []), "c.yaml": file("other", []) };
+    const after = {
+      "b2.yaml": file("same", []),
+      "c.yaml": file("other", [git()]),
+      "d.yaml": file("new", [], "team-a"),
+    };
+    expect(await changed(before, after)).toEqual([
+      "gone base - a.yaml",
+      "other base head c.yaml",
+      "team-a/new - head d.yaml",
+    ]);
+  });
+
+  test("sets of one name in several files are compared file by file, and say so", async () => {
+    const before = { "dev.yaml": file("s", []), "prod.yaml": file("s", [{}]) };
+    expect(await changed(before, { ...before, "dev.yaml": file("s", [git()]) })).toEqual([
+      "s base head dev.yaml also in prod.yaml",
+    ]);
+    expect(await changed(before, { "prod.yaml": file("s", [{}]) })).toEqual(["s base - dev.yaml also in prod.yaml"]);
+    const copies = { "a.yaml": file("s", []), "b.yaml": file("s", []) };
+    expect(await changed(copies, { "b.yaml": file("s", []) })).toEqual([]);
+  });
+
+  test("a set whose file cannot be read on one side is not taken for removed or new", async () => {
+    const text = file("s", []);
+    const broken = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: [";
+    const why = /^s (- head|base -) s.yaml its resource in s.yaml cannot be read at the (head|merge base): /;
+    for (const files of [
+      [text, broken],
+      [broken, text],
+      [text, { kind: "binary" } as const],
+    ]) {
+      const [one, other] = files.map((content) => ({ "s.yaml": content }));
+      const [found = ""] = await changed(one ?? {}, other ?? {});
+      expect(found).toMatch(why);
+    }
+  });
+
+  const reading = (generator: JsonObject) => ({
+    "s.yaml": file("s", [{ matrix: { generators: [generator] } }]),
+    "envs/a/x.json": "1",
+  });
+
+  describe("a set that only Argo CD has", () => {
+    const generators = [git({ files: [{ path: "envs/*/x.json" }] })];
+    const live = (name: string, namespace?: string): ApplicationSet => ({
+      name,
+      namespace,
+      resource: { metadata: { name }, spec: { generators } },
+    });
+    const before = { "envs/a/x.json": "1" };
+    const after = { "envs/a/x.json": "2" };
+
+    test("is found when its generators read what changes", async () => {
+      const sets = [live("s"), live("other", "team-a")];
+      expect(await changed(before, after, sets)).toEqual([
+        "s base head in no file",
+        "team-a/other base head in no file",
+      ]);
+      expect(await changed(before, { ...before, "docs/x.md": "2" }, sets)).toEqual([]);
+    });
+
+    test("is the one of a file that reads the same", async () => {
+      const text = file("s", generators);
+      expect(await changed({ ...before, "s.yaml": text }, { ...after, "s.yaml": text }, [live("s")])).toEqual([
+        "s base head s.yaml",
+      ]);
+    });
+
+    test.each<[string, Files, Files, string[]]>([
+      ["a new file", {}, { "s.yaml": file("s", generators) }, ["s - head s.yaml"]],
+      ["a changed file", { "s.yaml": file("s", []) }, { "s.yaml": file("s", [{}]) }, ["s base head s.yaml"]],
+      ["a file that stays", { "s.yaml": file("s", []) }, { "s.yaml": file("s", []) }, []],
+    ])("is hidden by no namesake: %s", async (_, one, other, found) => {
+      const also = found.length === 0 ? "" : " also in s.yaml";
+      expect(await changed({ ...before, ...one }, { ...after, ...other }, [live("s")])).toEqual([
+        ...found,
+        `s base head in no file${also}`,
+      ]);
+    });
+  });
+
+  test.each<[string, JsonObject, Files, boolean]>([
+    ["a file that it reads", git({ files: [{ path: "envs/*/x.json" }] }), { "envs/a/x.json": "2" }, true],
+    ["a new file that it reads", git({ files: [{ path: "envs/**/x.json" }] }), { "envs/b/c/x.json": "2" }, true],
+    [
+      "a file that git's own patterns match",
+      git({ files: [{ path: "envs/*.json" }] }),
+      { "envs/b/c/x.json": "2" },
+      true,
+    ],
+    ["a file under a templated path", git({ files: [{ path: "envs/{{ .env }}/x.json" }] }), { "envs/a/y": "2" }, true],
+    [
+      "a file that it does not read",
+      git({ files: [{ path: "envs/*/x.json" }, null, {}] }),
+      { "envs/a/y.json": "2", "x.json": "1" },
+      false,
+    ],
+    ["a directory that comes", git({ directories: [{ path: "envs/*" }] }), { "envs/b/x": "1" }, true],
+    ["a file in a directory that stays", git({ directories: [{ path: "envs/*" }] }), { "envs/a/y": "1" }, false],
+    ["a deeper directory that comes", git({ directories: [{ path: "envs/*" }] }), { "envs/a/deep/y": "1" }, false],
+    ["a directory elsewhere", git({ directories: [{ path: "envs/*" }] }), { "docs/b/y": "1" }, false],
+    ["at a tag", git({ revision: "v1", files: [{ path: "envs/*/x.json" }] }), { "envs/a/x.json": "2" }, false],
+    [
+      "of another repository",
+      git({ repoURL: "https://x.example/y", files: [{ path: "**" }] }),
+      { "envs/a/x.json": "2" },
+      false,
+    ],
+    ["no git generator", { list: { elements: [] } }, { "envs/a/x.json": "2" }, false],
+  ])("a set whose resource stays: %s", async (_, generator, after, expected) => {
+    const before = reading(generator);
+    expect(await changed(before, { ...before, ...after })).toEqual(expected ? ["s base head s.yaml"] : []);
+  });
+});
+
+test("compareGenerated compares by name and spec", () => {
+  const generated = (name: string, path: string, labels = {}): Application => ({
+    name: applicationName(name),
+    resourceName: name,
+    namespace: undefined,
+    project: "default",
+    labels,
+    annotations: {},
+    spec: { source: { path } },
+  });
+  const base = [generated("a", "1"), generated("b", "1"), generated("c", "1"), generated("c", "1")];
+  const head = [generated("d", "1"), generated("b", "2"), generated("a", "1", { x: "y" })];
+  expect(compareGenerated(base, head)).toEqual({ added: ["d"], removed: ["c"], changed: ["b"] });
+  expect(compareGenerated(head, head)).toEqual({ added: [], removed: [], changed: [] });
+});

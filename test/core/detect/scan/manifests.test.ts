@@ -1,0 +1,178 @@
+import { describe, expect, test } from "@jest/globals";
+import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
+import { HEAD, MERGE_BASE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
+
+function application(name: string, more = "", metadata = ""): string {
+  return `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata:
+  name: ${name}
+${metadata}spec:
+  source: {repoURL: ${OWN_URL}, path: apps/${name}, targetRevision: main}
+  destination: {server: https://kubernetes.default.svc, namespace: ${name}}
+${more}`;
+}
+
+async function scan(files: Files, crPaths: readonly string[] = []) {
+  return createManifestScanner().scan({ snapshot: memorySnapshot(files), revision: HEAD, crPaths, nameOf });
+}
+
+async function names(files: Files, crPaths: readonly string[] = []) {
+  return (await scan(files, crPaths)).applications.map(({ application: { name }, file }) => `${name} in ${file}`);
+}
+
+describe("a scan of a revision", () => {
+  test("finds resources in files of several documents, in lists and as JSON in YAML", async () => {
+    const list = JSON.stringify({
+      apiVersion: "v1",
+      kind: "List",
+      items: [{ apiVersion: "argoproj.io/v1alpha1", kind: "Application", metadata: { name: "listed" }, spec: {} }],
+    });
+    const files = {
+      "a.yaml": `${application("one")}---\nkind: ConfigMap\n---\n${application("two")}`,
+      "b/c.yml": list,
+      "d.YAML": application("three"),
+      "e.json": application("not-yaml"),
+      "f.yaml.txt": application("no"),
+    };
+    expect(await names(files)).toEqual(["one in a.yaml", "two in a.yaml", "listed in b/c.yml", "three in d.YAML"]);
+  });
+
+  test("reads the whole resource", async () => {
+    const metadata = '  namespace: team-a\n  labels: {env: prod, empty: null, bad: [1]}\n  annotations: {"x": 1}\n';
+    const found = await scan({ "web.yaml": application("web", "  project: shop\nstatus: {sync: {}}\n", metadata) });
+    expect(found.applications).toEqual([
+      {
+        file: "web.yaml",
+        application: {
+          name: "team-a/web",
+          resourceName: "web",
+          namespace: "team-a",
+          project: "shop",
+          labels: { env: "prod" },
+          annotations: { x: "1" },
+          spec: {
+            project: "shop",
+            source: { repoURL: OWN_URL, path: "apps/web", targetRevision: "main" },
+            destination: { server: "https://kubernetes.default.svc", namespace: "web" },
+          },
+        },
+        content: expect.not.stringContaining("status"),
+        problem: undefined,
+      },
+    ]);
+  });
+
+  test("Argo CD's own namespace is no part of the name", async () => {
+    const { applications } = await scan({ "web.yaml": application("web", "", "  namespace: argocd\n") });
+    expect(applications[0]?.application).toMatchObject({ name: "web", namespace: undefined, project: "default" });
+  });
+
+  test("finds ApplicationSets whole", async () => {
+    const text =
+      "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: s, namespace: n}\nspec: {generators: []}\n";
+    const { applicationSets } = await scan({ "set.yaml": text });
+    expect(applicationSets).toMatchObject([
+      { file: "set.yaml", set: { name: "s", namespace: "n", resource: { spec: { generators: [] } } } },
+    ]);
+  });
+
+  test("is narrowed by patterns", async () => {
+    const files = { "argo/web.yaml": application("web"), "charts/x.yaml": application("x") };
+    expect(await names(files, ["argo/**"])).toEqual(["web in argo/web.yaml"]);
+    expect(await names(files, ["other/**", "charts/*.yaml"])).toEqual(["x in charts/x.yaml"]);
+  });
+
+  test("a name spelled with escapes is found", async () => {
+    const files = { "a.yaml": application("web").replace("argoproj.io/v1alpha1", '"argoproj\\u002eio/v1alpha1"') };
+    expect(await names(files)).toEqual(["web in a.yaml"]);
+  });
+
+  test.each([
+    ["a template", application("{{ .Values.name }}"), "it is a template"],
+    ["a template in quotes", application('"{{name}}"'), "it is a template"],
+    ["broken YAML", `${application("web")}  broken: [\n`, "it is no valid YAML"],
+    [
+      "no name",
+      application("web").replace("name: web", "generateName: web-"),
+      "it has an Application without a usable name",
+    ],
+    ["binary", { kind: "binary" } as const, "it is no text or larger than 1 MiB"],
+  ])("%s is told, and other files are read", async (_, broken, problem) => {
+    const { applications, unreadable } = await scan({ "broken.yaml": broken, "ok.yaml": application("ok") });
+    expect([...unreadable]).toEqual([["broken.yaml", problem]]);
+    expect(applications.map(({ file }) => file)).toEqual(["ok.yaml"]);
+  });
+
+  test("a broken document leaves the others of its file", async () => {
+    const { applications, unreadable } = await scan({ "a.yaml": `${application("{{ x }}")}---\n${application("ok")}` });
+    expect(applications.map(({ application: { name } }) => name)).toEqual(["ok"]);
+    expect(unreadable.get("a.yaml")).toBe("it is a template");
+  });
+
+  test.each([
+    ["kind: Application\napiVersion: v1\nmetadata: {name: a}\n# argoproj.io/"],
+    ["just argoproj.io/ Application text"],
+    ["apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: Application}\n"],
+    ["- argoproj.io/v1alpha1 Application\n- null\n"],
+  ])("%j holds no resource of ours", async (text) => {
+    expect(await scan({ "a.yaml": text })).toEqual({ applications: [], applicationSets: [], unreadable: new Map() });
+  });
+
+  test("a patch of another file is found and marked", async () => {
+    const patch = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec: {project: prod}\n";
+    const { applications } = await scan({ "overlay/web.yaml": patch });
+    expect(applications[0]?.problem).toContain("no source");
+  });
+
+  test("symbolic links and submodules are not followed", async () => {
+    const files: Files = { "link.yaml": { kind: "symlink" }, "module.yaml": { kind: "submodule" } };
+    expect(await scan(files)).toEqual({ applications: [], applicationSets: [], unreadable: new Map() });
+  });
+
+  test("10,000 documents in a file and 3,000 files are read", async () => {
+    const documents = `${"kind: ConfigMap\n---\n".repeat(9_999)}${application("last")}`;
+    const many = Object.fromEntries(
+      Array.from({ length: 3000 }, (_, index) => [`f${String(index).padStart(4, "0")}.yaml`, `a: ${index}`]),
+    );
+    expect(await names({ ...many, "z.yaml": documents })).toEqual(["last in z.yaml"]);
+  });
+});
+
+describe("what a scanner remembers", () => {
+  const files = { "a.yaml": application("a"), "b.yaml": application("b"), "c.yaml": "c: 1" };
+
+  test("a file with the same content is not read again, at whatever commit and path", async () => {
+    const scanner = createManifestScanner();
+    const snapshot = memorySnapshot(files, {
+      "a.yaml": application("a"),
+      "moved.yaml": application("b"),
+      "new.yaml": "n: 1",
+    });
+    await scanner.scan({ snapshot, revision: MERGE_BASE, crPaths: [], nameOf });
+    snapshot.reads.length = 0;
+    const { applications } = await scanner.scan({ snapshot, revision: HEAD, crPaths: [], nameOf });
+    expect(snapshot.reads).toEqual(["new.yaml"]);
+    expect(applications.map(({ file }) => file)).toEqual(["a.yaml", "moved.yaml"]);
+  });
+
+  test("beyond its limit it forgets what was used least recently, and stays right", async () => {
+    const scanner = createManifestScanner(700);
+    const snapshot = memorySnapshot(files);
+    const request = { snapshot, revision: HEAD, crPaths: [], nameOf };
+    const first = await scanner.scan(request);
+    snapshot.reads.length = 0;
+    expect(await scanner.scan(request)).toEqual(first);
+    expect(snapshot.reads.length).toBeGreaterThan(0);
+    expect(snapshot.reads.length).toBeLessThan(3);
+  });
+
+  test("a file that could not be read is tried again", async () => {
+    const scanner = createManifestScanner();
+    const snapshot = memorySnapshot({ "a.yaml": { kind: "binary" } });
+    const request = { snapshot, revision: HEAD, crPaths: [], nameOf };
+    await scanner.scan(request);
+    await scanner.scan(request);
+    expect(snapshot.reads).toEqual(["a.yaml", "a.yaml"]);
+  });
+});

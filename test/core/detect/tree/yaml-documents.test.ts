@@ -1,0 +1,80 @@
+import { describe, expect, test } from "@jest/globals";
+import { MAX_DOCUMENTS, readYamlDocuments } from "../../../../src/core/detect/tree/yaml-documents.js";
+
+describe("readYamlDocuments", () => {
+  test.each([
+    ["", []],
+    ["# only a comment\n", []],
+    ["a: 1\n---\nb: 2\n", [{ a: 1 }, { b: 2 }]],
+    ["---\r\na: 1\r\n---\r\nb: 2\r\n", [{ a: 1 }, { b: 2 }]],
+    ["a: |\n  text\n  --- no marker\n---  # next\nb: 2\n", [{ a: "text\n--- no marker\n" }, { b: 2 }]],
+    ["a: 1\n...\n---\nb: 2\n", [{ a: 1 }, { b: 2 }]],
+    ["--- {a: 1}\n", [{ a: 1 }]],
+    ["---x: 1\n", [{ "---x": 1 }]],
+    ["%YAML 1.2\n---\na: 1\n", [{ a: 1 }]],
+    ['{"a": {"b": [1, null]}}', [{ a: { b: [1, null] } }]],
+    ["base: &b {x: 1}\nmore:\n  <<: *b\n  y: 2\n", [{ base: { x: 1 }, more: { x: 1, y: 2 } }]],
+    ["a: yes\nb: on\n", [{ a: "yes", b: "on" }]],
+    ["a: 1\na: 2\n", [{ a: 2 }]],
+    ["a: .inf\n", [{ a: "Infinity" }]],
+    ["a: 012\nb: 1e3\nc: 2026-01-01\n", [{ a: 12, b: 1000, c: "2026-01-01" }]],
+  ])("%j", (text, values) => {
+    const { problems, values: read } = readYamlDocuments(text);
+    expect(read.filter((value) => value !== null)).toMatchObject(values);
+    expect(read.filter((value) => value !== null)).toHaveLength(values.length);
+    expect(problems.filter((problem) => !text.startsWith("%") && problem !== "")).toEqual([]);
+  });
+
+  test.each([
+    ["targetRevision: 1.10", { targetRevision: "1.10" }],
+    ["source: {targetRevision: 1e10}", { source: { targetRevision: "1e10" } }],
+    ["git: {revision: 0123456}", { git: { revision: "0123456" } }],
+    ["v: &v 2.0\ntargetRevision: *v", { v: "2.0", targetRevision: "2.0" }],
+    ["targetRevision: true", { targetRevision: "true" }],
+    ["targetRevision: ~", { targetRevision: null }],
+    ["targetRevision: '1.10'", { targetRevision: "1.10" }],
+  ])("a revision is text: %s", (text, value) => {
+    expect(readYamlDocuments(text).values).toEqual([value]);
+  });
+
+  test("a broken document spoils only itself", () => {
+    const { values, problems } = readYamlDocuments("a: 1\n---\nname: {{ .Values.name }}-x\n---\nb: [\n---\nc: 3\n");
+    expect(values).toEqual([{ a: 1 }, { c: 3 }]);
+    expect(problems).toEqual(["it is a template", "it is no valid YAML"]);
+  });
+
+  const BOMB = [
+    "a: &a [x,x,x,x,x,x,x,x,x]",
+    ..."bcdefghi".split("").map((name, index) => {
+      const before = "abcdefgh"[index] ?? "";
+      return `${name}: &${name} [${`*${before},`.repeat(9)}]`;
+    }),
+  ].join("\n");
+
+  test.each([
+    ["an alias bomb", BOMB, "its aliases cannot be resolved"],
+    ["an unresolved alias", "a: *nothing", "its aliases cannot be resolved"],
+    ["an alias to itself", "a: &a [*a]", ""],
+    ["endless nesting", "[".repeat(20_000), "it is too large or nested too deeply"],
+    ["a document of absurd size", `a: ${"x".repeat(300_000)}`, "it is too large"],
+    ["deep nesting that closes", `${"[".repeat(3000)}${"]".repeat(3000)}`, "nested too deeply"],
+    ["deep nesting in blocks", "- ".repeat(3000), "nested too deeply"],
+    ["deep nesting of keys", "? ".repeat(3000), "nested too deeply"],
+    ["deep nesting of maps", "{a: ".repeat(3000), "nested too deeply"],
+    ["a wide value behind few aliases", `a: &a [${"x,".repeat(4_000)}x]\nb: [${"*a,".repeat(30)}]`, "it is too large"],
+  ])("%s is a problem and no crash", (_, text, problem) => {
+    const read = readYamlDocuments(text);
+    expect(read.values).toEqual([]);
+    expect(read.problems).toHaveLength(1);
+    expect(read.problems[0]).toContain(problem);
+  });
+
+  test("10,000 documents are read up to the bound, and those not wanted cost nothing", () => {
+    const text = Array.from({ length: 10_000 }, (_, index) => `kind: K${index}`).join("\n---\n");
+    const all = readYamlDocuments(text);
+    expect(all.values).toHaveLength(MAX_DOCUMENTS);
+    expect(all.problems).toEqual([`it has more than ${MAX_DOCUMENTS} documents to look into`]);
+    const one = readYamlDocuments(text, (document) => document.includes("K9999"));
+    expect(one).toEqual({ values: [{ kind: "K9999" }], problems: [] });
+  });
+});

@@ -1,0 +1,452 @@
+import { describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { diffManifests, NO_DIFFERENCE } from "../../../src/core/diff/manifest-diff.js";
+import type { Manifest } from "../../../src/core/model/application.js";
+import { revision } from "../../../src/core/model/brand.js";
+
+const BASE = revision("0123456789abcdef0123456789abcdef01234567");
+const HEAD = revision("fedcba9876543210fedcba9876543210fedcba98");
+
+function diff(base: readonly Manifest[], head: readonly Manifest[]) {
+  return diffManifests({
+    base,
+    head,
+    destinationNamespace: "guestbook",
+    baseNamespace: "guestbook",
+    syncOptions: [],
+    placeholders: { base: BASE, head: HEAD },
+  });
+}
+
+function configMap(name: string, data: Manifest, metadata: Manifest = {}): Manifest {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, ...metadata }, data };
+}
+const object = (apiVersion: string, kind: string, name: string, more: Manifest = {}): Manifest => ({
+  apiVersion,
+  kind,
+  metadata: { name },
+  ...more,
+});
+
+describe("what counts as no change", () => {
+  test.each<[string, Manifest, Manifest]>([
+    [
+      "the order of keys",
+      configMap("a", { x: "1", y: "2" }),
+      { data: { y: "2", x: "1" }, metadata: { name: "a" }, kind: "ConfigMap", apiVersion: "v1" },
+    ],
+    ["the status", configMap("a", {}), { ...configMap("a", {}), status: { ready: true } }],
+    [
+      "null members",
+      configMap("a", { x: "1" }, { creationTimestamp: null }),
+      { ...configMap("a", { x: "1", y: null }), spec: null },
+    ],
+    ["a namespace that is written out", configMap("a", {}), configMap("a", {}, { namespace: "guestbook" })],
+    ["empty metadata", configMap("a", {}), configMap("a", {}, { labels: {}, annotations: { x: null }, namespace: "" })],
+    [
+      "tracking annotations",
+      configMap("a", {}),
+      configMap(
+        "a",
+        {},
+        {
+          annotations: {
+            "argocd.argoproj.io/tracking-id": "x:/ConfigMap:y/a",
+            "argocd.argoproj.io/installation-id": "1",
+          },
+        },
+      ),
+    ],
+    ["the commit", configMap("a", { at: `x-${BASE}.y` }), configMap("a", { at: `x-${HEAD}.y` })],
+    ["the commit's first 7 digits", configMap("a", { at: "v0123456" }, {}), configMap("a", { at: "v0123456" })],
+    ["the short commit", configMap("a", { at: "img:0123456 0123456" }), configMap("a", { at: "img:fedcba9 fedcba9" })],
+    ["the commit's first 8 digits", configMap("a", { at: ["01234567"] }), configMap("a", { at: ["fedcba98"] })],
+  ])("%s", (_, base, head) => {
+    expect(diff([base], [head])).toEqual(NO_DIFFERENCE);
+  });
+});
+
+describe("what is a change all the same", () => {
+  test.each<[string, Manifest, Manifest]>([
+    ["the order of a list", configMap("a", { l: [1, 2] }), configMap("a", { l: [2, 1] })],
+    ["null in a list", configMap("a", { l: [1] }), configMap("a", { l: [1, null] })],
+    ["number and text", configMap("a", { n: 1 }), configMap("a", { n: "1" })],
+    ["short commit to long commit", configMap("a", { at: "0123456" }), configMap("a", { at: "fedcba98" })],
+    ["commit to text", configMap("a", { at: BASE }), configMap("a", { at: "main" })],
+    ["the base's commit written at the head", configMap("a", { at: "old" }), configMap("a", { at: BASE })],
+    ["the base's commit where it was before", configMap("a", { at: BASE }), configMap("a", { at: BASE })],
+    ["digits inside a longer word", configMap("a", { at: "x0123456" }), configMap("a", { at: "xfedcba9" })],
+    ["the API version", object("batch/v1beta1", "CronJob", "a"), object("batch/v1", "CronJob", "a")],
+    ["an annotation", configMap("a", {}), configMap("a", {}, { annotations: { x: "1" } })],
+  ])("%s is one update", (_, base, head) => {
+    expect(diff([base], [head])).toMatchObject({
+      created: 0,
+      updated: 1,
+      deleted: 0,
+      resources: [{ action: "update" }],
+    });
+  });
+
+  test("another group, kind, namespace or name is one deleted and one created", () => {
+    const base = object("apps/v1", "Deployment", "a");
+    for (const head of [
+      object("extensions/v1", "Deployment", "a"),
+      object("apps/v1", "StatefulSet", "a"),
+      object("apps/v1", "Deployment", "b"),
+      { ...base, metadata: { name: "a", namespace: "other" } },
+    ]) {
+      expect(diff([base], [head])).toMatchObject({ created: 1, updated: 0, deleted: 1 });
+    }
+  });
+});
+
+test("shows hunks over YAML with three lines around them and no file header", () => {
+  const base = object("apps/v1", "Deployment", "web", {
+    spec: { a: 1, b: 2, c: 3, replicas: 3, x: 1, y: 2, z: 3, zz: 4 },
+  });
+  const head = object("apps/v1", "Deployment", "web", {
+    spec: { a: 1, b: 2, c: 3, replicas: 5, x: 1, y: 2, z: 3, zz: 4 },
+  });
+  expect(diff([base], [head]).resources).toEqual([
+    {
+      action: "update",
+      title: "apps/Deployment guestbook/web",
+      kind: "Deployment",
+      hook: false,
+      diff: [
+        "@@ -6,7 +6,7 @@",
+        "   a: 1",
+        "   b: 2",
+        "   c: 3",
+        "-  replicas: 3",
+        "+  replicas: 5",
+        "   x: 1",
+        "   y: 2",
+        "   z: 3",
+      ].join("\n"),
+    },
+  ]);
+});
+
+test("shows what is created and deleted whole, and the commit by a placeholder", () => {
+  const { resources } = diff([configMap("old", { a: "1" })], [configMap("new", { at: HEAD })]);
+  expect(resources).toEqual([
+    {
+      action: "delete",
+      title: "ConfigMap guestbook/old",
+      kind: "ConfigMap",
+      hook: false,
+      diff: '@@ -1,6 +0,0 @@\n-apiVersion: v1\n-data:\n-  a: "1"\n-kind: ConfigMap\n-metadata:\n-  name: old',
+    },
+    {
+      action: "create",
+      title: "ConfigMap guestbook/new",
+      kind: "ConfigMap",
+      hook: false,
+      diff: "@@ -0,0 +1,6 @@\n+apiVersion: v1\n+data:\n+  at: <commit>\n+kind: ConfigMap\n+metadata:\n+  name: new",
+    },
+  ]);
+});
+
+describe("titles", () => {
+  test.each<[Manifest, string]>([
+    [object("v1", "Service", "web"), "Service guestbook/web"],
+    [{ ...object("v1", "Service", "web"), metadata: { name: "web", namespace: "x" } }, "Service x/web"],
+    [object("v1", "Namespace", "web"), "Namespace web"],
+    [{ apiVersion: "v1", kind: "Namespace", metadata: { name: "web", namespace: "x" } }, "Namespace web"],
+    [object("rbac.authorization.k8s.io/v1", "ClusterRole", "r"), "rbac.authorization.k8s.io/ClusterRole r"],
+    [{ apiVersion: "batch/v1", kind: "Job", metadata: { generateName: "m-" } }, "batch/Job guestbook/m-(generated)"],
+    [{}, "(without a kind) guestbook/(without a name)"],
+    [{ apiVersion: 1, kind: null, metadata: "x" }, "(without a kind) guestbook/(without a name)"],
+  ])("%j", (manifest, title) => {
+    expect(diff([], [manifest]).resources.map((one) => one.title)).toEqual([title]);
+  });
+});
+
+test("of an object that is there twice the last one counts", () => {
+  const [one, two] = [configMap("a", { x: "1" }), configMap("a", { x: "2" }, { namespace: "guestbook" })];
+  expect(diff([one, two], [two]).resources).toEqual([]);
+  expect(diff([two, one], [two]).updated).toBe(1);
+});
+
+test("objects with a generated name are told apart by their order", () => {
+  const job = (image: string): Manifest => ({
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { generateName: "m-" },
+    image,
+  });
+  expect(diff([job("1"), job("2")], [job("1"), job("2")]).resources).toEqual([]);
+  expect(diff([job("1"), job("2")], [job("1"), job("3"), job("4")])).toMatchObject({ updated: 1, created: 1 });
+});
+
+test("lists are taken apart", () => {
+  const list = { apiVersion: "v1", kind: "List", items: [configMap("a", {}), null, configMap("b", {})] };
+  expect(diff([list], [configMap("a", {}), configMap("b", {})]).resources).toEqual([]);
+});
+
+describe("hooks", () => {
+  const job = (annotations: Manifest, image = "1") =>
+    object("batch/v1", "Job", "j", { metadata: { name: "j", annotations }, image });
+
+  test.each<[Manifest, boolean]>([
+    [{ "argocd.argoproj.io/hook": "PreSync" }, true],
+    [{ "argocd.argoproj.io/hook": "PreSync, Skip" }, true],
+    [{ "helm.sh/hook": "pre-install,pre-upgrade" }, true],
+    [{ "helm.sh/hook": "test" }, true],
+    [{ "helm.sh/hook": "crd-install" }, false],
+    [{}, false],
+  ])("%j: %s", (annotations, hook) => {
+    const found = diff([job(annotations)], [job(annotations, "2")]);
+    expect(found).toMatchObject({ updated: hook ? 0 : 1, hooksChanged: hook ? 1 : 0, resources: [{ hook }] });
+  });
+
+  test.each<[string, readonly Manifest[], readonly Manifest[], object]>([
+    ["changed", [job({ "argocd.argoproj.io/hook": "Skip" })], [job({ "argocd.argoproj.io/hook": "Skip" }, "2")], {}],
+    ["with Helm's beside it", [], [job({ "argocd.argoproj.io/hook": "Skip", "helm.sh/hook": "pre-install" })], {}],
+    ["removed", [job({ "argocd.argoproj.io/hook": "Skip" })], [], {}],
+    ["which was applied before", [job({})], [job({ "argocd.argoproj.io/hook": "Skip" }, "2")], {}],
+    ["no more", [job({ "argocd.argoproj.io/hook": "Skip" })], [job({})], { created: 1 }],
+  ])("Argo CD neither applies nor deletes what says only Skip: %s", (_, base, head, counts) => {
+    expect(diff(base, head)).toMatchObject({ created: 0, updated: 0, deleted: 0, hooksChanged: 0, ...counts });
+  });
+
+  test("what becomes a hook, or is one no more, counts as an update", () => {
+    const hook = { "argocd.argoproj.io/hook": "Sync" };
+    expect(diff([job({})], [job(hook)])).toMatchObject({ updated: 1, hooksChanged: 0 });
+    expect(diff([job(hook)], [job({})])).toMatchObject({ updated: 1, hooksChanged: 0 });
+  });
+});
+
+test("the dangerous ones come first, hooks last", () => {
+  const crd = "apiextensions.k8s.io/v1";
+  const base = [
+    configMap("b", { x: "1" }),
+    configMap("replaced", { x: "1" }),
+    configMap("gone", {}),
+    object("v1", "PersistentVolumeClaim", "data"),
+    object("v1", "PersistentVolume", "disk", { spec: 1 }),
+    object(crd, "CustomResourceDefinition", "things", { spec: 1 }),
+  ];
+  const head = [
+    configMap("new", {}),
+    configMap("b", { x: "2" }),
+    { ...configMap("h", {}), metadata: { name: "h", annotations: { "helm.sh/hook": "test" } } },
+    configMap("replaced", {}, { annotations: { "argocd.argoproj.io/sync-options": "Prune=false, Replace=true" } }),
+    object("v1", "Namespace", "ns"),
+    object("v1", "PersistentVolume", "disk", { spec: 2 }),
+    object(crd, "CustomResourceDefinition", "things", { spec: 2 }),
+  ];
+  expect(diff(base, head).resources.map(({ action, title }) => `${action} ${title}`)).toEqual([
+    "delete PersistentVolumeClaim guestbook/data",
+    "delete ConfigMap guestbook/gone",
+    "update ConfigMap guestbook/replaced",
+    "update PersistentVolume disk",
+    "update apiextensions.k8s.io/CustomResourceDefinition things",
+    "create Namespace ns",
+    "update ConfigMap guestbook/b",
+    "create ConfigMap guestbook/new",
+    "create ConfigMap guestbook/h",
+  ]);
+});
+
+describe("Secrets", () => {
+  const secret = (more: Manifest, metadata: Manifest = {}): Manifest => ({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "db", ...metadata },
+    ...more,
+  });
+  const MASK = "++++++++";
+
+  test("equal masks prove nothing: no change is shown, and the result says that values are hidden", () => {
+    const same = secret({ data: { password: MASK } });
+    expect(diff([same], [same])).toMatchObject({ resources: [], hiddenSecrets: true });
+    expect(diff([], []).hiddenSecrets).toBe(false);
+  });
+
+  test("keys that come and go, the type and metadata are shown", () => {
+    const base = secret({ type: "Opaque", data: { password: MASK, user: MASK } });
+    const head = secret({ type: "x/y", data: { password: MASK, token: MASK } }, { labels: { a: "b" } });
+    const text = diff([base], [head]).resources[0]?.diff;
+    expect(text).toContain("-  user: (hidden)");
+    expect(text).toContain("+  token: (hidden)");
+    expect(text).toContain("password: (hidden, cannot tell whether it changes)");
+    expect(text).toContain("+type: x/y");
+    expect(text).toContain("+    a: b");
+  });
+
+  test("known values are compared and not shown", () => {
+    const text = (base: string, head: string) =>
+      diff([secret({ stringData: { password: base } })], [secret({ stringData: { password: head } })]).resources[0]
+        ?.diff;
+    expect(text("one", "one")).toBeUndefined();
+    expect(text("one", "two")).toContain(
+      "-  password: (hidden, before the change)\n+  password: (hidden, after the change)",
+    );
+    expect(text("one", MASK)).toBeUndefined();
+  });
+
+  test("annotations that are left over from other tools do not carry values", () => {
+    const annotations = { "kubectl.kubernetes.io/last-applied-configuration": '{"data":"hunter2"}' };
+    expect(JSON.stringify(diff([], [secret({}, { annotations })]))).not.toContain("hunter2");
+    expect(diff([secret({}, { annotations })], [secret({})]).resources).toEqual([]);
+  });
+
+  test("Secrets of other groups are objects like any other", () => {
+    const sealed = object("bitnami.com/v1", "SealedSecret", "db", { data: { password: "sealed" } });
+    expect(diff([], [sealed])).toMatchObject({
+      hiddenSecrets: false,
+      resources: [{ diff: expect.stringContaining("password: sealed") }],
+    });
+  });
+
+  test("no value of a Secret is in any result, wherever it stands", () => {
+    const value = fc.stringMatching(/^[a-zA-Z0-9]{6,20}$/).map((text) => `S3CR3T${text}`);
+    const member = fc.constantFrom("data", "stringData", "stringdata", "values", "spec");
+    const content = fc.oneof(
+      value,
+      fc.dictionary(
+        fc.constantFrom("a", "b", "c"),
+        fc.oneof(value, fc.array(value), fc.dictionary(fc.constant("x"), value)),
+      ),
+    );
+    const any = fc.dictionary(member, content).map((members) => secret(members));
+    const maybe = fc.array(
+      fc.oneof(
+        any,
+        any.map((one) => ({ apiVersion: "v1", kind: "SecretList", items: [one] })),
+      ),
+      { maxLength: 2 },
+    );
+    fc.assert(
+      fc.property(maybe, maybe, (base, head) => {
+        expect(JSON.stringify(diff(base, head))).not.toContain("S3CR3T");
+      }),
+    );
+  });
+});
+
+describe("size", () => {
+  const lines = (count: number, text: (index: number) => string) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, index) => [`k${String(index).padStart(6, "0")}`, text(index)]),
+    );
+
+  test("one line in thousands is found at once", () => {
+    const base = configMap(
+      "a",
+      lines(5000, () => "x"),
+    );
+    const head = configMap("a", { ...lines(5000, () => "x"), k002500: "y" });
+    const [resource] = diff([base], [head]).resources;
+    expect(resource?.diff.split("\n")).toHaveLength(9);
+  });
+
+  test("thousands of differing lines take bounded time and are told in a sentence", () => {
+    const started = process.cpuUsage();
+    const base = configMap(
+      "a",
+      lines(9000, (index) => `a${index}`),
+    );
+    const head = configMap(
+      "a",
+      lines(9000, (index) => `b${index}`),
+    );
+    const { updated, resources } = diff([base], [head]);
+    expect(updated).toBe(1);
+    expect(resources[0]?.diff).toBe("# Too many lines differ to be shown: 9005 lines before, 9005 after.");
+    expect(process.cpuUsage(started).user).toBeLessThan(15_000_000);
+  });
+
+  test("many objects with many differing lines share one bound, and every one is counted", () => {
+    const many = (text: string) =>
+      Array.from({ length: 40 }, (_, at) =>
+        configMap(
+          `m${at}`,
+          lines(2000, (index) => `${text}${index}`),
+        ),
+      );
+    const started = process.cpuUsage();
+    expect(diff([...many("a"), configMap("z", { x: "1" })], [...many("b"), configMap("z", { x: "2" })]).updated).toBe(
+      41,
+    );
+    expect(process.cpuUsage(started).user).toBeLessThan(15_000_000);
+  });
+
+  test("what is too large is counted and not printed", () => {
+    const { created, resources } = diff([], [configMap("a", { x: "y".repeat(600_000) })]);
+    expect(created).toBe(1);
+    expect(resources[0]?.diff).toBe("# It is too large to be shown (587 KiB).");
+  });
+
+  test("a long diff is cut at a line", () => {
+    const { diff: text } = diff(
+      [],
+      [
+        configMap(
+          "a",
+          lines(8000, (index) => `value ${index}`),
+        ),
+      ],
+    ).resources[0] ?? { diff: "" };
+    expect(text.length).toBeLessThan(101_000);
+    expect(text).toMatch(/\n# \d+ more lines are not shown\.$/);
+  });
+});
+
+describe("for any manifests", () => {
+  const leaf = fc.oneof(
+    fc.constantFrom("a", "b", BASE, HEAD),
+    fc.integer({ min: 0, max: 3 }),
+    fc.boolean(),
+    fc.constant(null),
+  );
+  const data = fc.dictionary(
+    fc.constantFrom("x", "y", "z"),
+    fc.oneof(leaf, fc.array(leaf, { maxLength: 3 }), fc.dictionary(fc.constantFrom("p", "q"), leaf)),
+  );
+  const manifest = fc
+    .record({ kind: fc.constantFrom("ConfigMap", "Secret", "Namespace"), name: fc.constantFrom("a", "b", "c"), data })
+    .map(({ kind, name, data: content }): Manifest => ({ apiVersion: "v1", kind, metadata: { name }, data: content }));
+  const manifests = fc.uniqueArray(manifest, {
+    maxLength: 6,
+    selector: (one) => JSON.stringify([one.kind, one.metadata]),
+  });
+
+  test("equal sides have no difference, whatever the order of objects and keys", () => {
+    const reversed = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(reversed);
+      if (typeof value !== "object" || value === null) return value;
+      return Object.fromEntries(
+        Object.entries(value)
+          .reverse()
+          .map(([key, one]) => [key, reversed(one)]),
+      );
+    };
+    fc.assert(
+      fc.property(manifests, (some) => {
+        const other = [...some].reverse().map((one) => reversed(one) as Manifest);
+        const same = diffManifests({
+          base: some,
+          head: other,
+          destinationNamespace: "n",
+          baseNamespace: "n",
+          syncOptions: [],
+          placeholders: { base: HEAD, head: HEAD },
+        });
+        expect(same.resources).toEqual([]);
+      }),
+    );
+  });
+
+  test("what one way creates the other way deletes", () => {
+    fc.assert(
+      fc.property(manifests, manifests, (one, other) => {
+        const [there, back] = [diff(one, other), diff(other, one)];
+        expect([there.created, there.deleted]).toEqual([back.deleted, back.created]);
+        expect(there.created + there.updated + there.deleted).toBe(there.resources.length);
+      }),
+    );
+  });
+});

@@ -1,0 +1,236 @@
+import { describe, expect, test } from "@jest/globals";
+import type { Settings } from "../../../src/config/settings.js";
+import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
+import type { Deployment } from "../../../src/core/model/deployment.js";
+import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
+import { commitStatusOf, type PlannedFacts, type StatusFacts } from "../../../src/core/policy/commit-status.js";
+import {
+  evaluated,
+  HEAD,
+  resource,
+  sampleApplication,
+  sampleChange,
+  sampleLock,
+  samplePlan,
+  sampleSet,
+} from "../../comments/samples.js";
+import { sampleSettings } from "../sample-settings.js";
+
+const change = sampleChange();
+const web = applicationName("web");
+const db = applicationName("db");
+const changed = evaluated([resource("ConfigMap a/b", "update", "@@")]);
+const same = evaluated([]);
+const APPROVED = { approved: true, approvers: ["bo"], missing: undefined };
+const UNAPPROVED = { approved: false, approvers: [], missing: "nobody has approved it yet" };
+const GATED: Partial<Settings> = { requirementsFor: () => ({ requireApproval: true, requireUpToDate: false }) };
+const OLDER = revision("0".repeat(40));
+
+function app(name: string, more: Partial<ApplicationPlan> = {}): ApplicationPlan {
+  return sampleApplication(name, { ...changed, ...more });
+}
+
+function record(application: string, more: Partial<Deployment> = {}): Deployment {
+  return {
+    application: applicationName(application),
+    change,
+    revision: HEAD,
+    outcome: "succeeded",
+    specBefore: {},
+    specWritten: undefined,
+    approvers: [],
+    user: "ana",
+    timestamp: "2026-03-02T09:14:07.000Z",
+    ...more,
+  };
+}
+
+function elsewhere(application: string, outcome: Deployment["outcome"] = "succeeded"): Deployment {
+  return record(application, {
+    change: { host: "hosta", repository: repositoryName("acme/deploy"), number: 9 },
+    outcome,
+  });
+}
+
+type More = Partial<Omit<PlannedFacts, "plan" | "settings">> & {
+  readonly settings?: Partial<Settings>;
+  readonly plan?: Partial<Plan>;
+};
+
+/** A planned head with these applications, all of them locked. */
+function planned(applications: readonly ApplicationPlan[], { settings, plan, ...more }: More = {}): StatusFacts {
+  return {
+    kind: "planned",
+    change,
+    settings: sampleSettings(settings),
+    plan: samplePlan(applications, plan),
+    records: [],
+    foreign: [],
+    locked: new Set(applications.map(({ application }) => application)),
+    approval: undefined,
+    notStarted: [],
+    ...more,
+  };
+}
+
+const held = { kind: "held", by: sampleLock("web", 9, "bo") } as const;
+const set = sampleSet("shops", { sourceFile: "sets.yaml" });
+
+describe("the commit status svc/sync", () => {
+  test.each<[string, StatusFacts, string, string]>([
+    ["a plan has begun", { kind: "planning", host: "hosta" }, "pending", "planning"],
+    [
+      "a plan has begun on GitLab, which keeps this text until the status changes",
+      { kind: "planning", host: "hostb" },
+      "pending",
+      "not deployed yet: the comments say how far it is",
+    ],
+    ["it failed", { kind: "plan-failed", reason: "see the comment" }, "failure", "the plan failed: see the comment"],
+    [
+      "a fork, a draft: nothing is affected",
+      { kind: "detected", detected: { kind: "nothing", atMerge: [] } },
+      "success",
+      "nothing to deploy",
+    ],
+    [
+      "a draft: only what comes with the merge is affected",
+      { kind: "detected", detected: { kind: "nothing", atMerge: ["pinned"] } },
+      "success",
+      "nothing to deploy; takes effect at the merge: pinned",
+    ],
+    [
+      "a draft that affects something",
+      { kind: "detected", detected: { kind: "affected", applications: ["web"] } },
+      "pending",
+      "comment svc plan: affects web",
+    ],
+    [
+      "a fork that may not be planned",
+      { kind: "detected", detected: { kind: "barred" } },
+      "pending",
+      "comes from a fork, whose content is not planned here",
+    ],
+    ["it cannot be told", { kind: "detected", detected: { kind: "unknown" } }, "pending", "comment svc plan"],
+    ["no application is affected", planned([]), "success", "nothing to deploy"],
+    [
+      "all are proven unchanged and dropped",
+      planned([sampleApplication("web", same)], { settings: { skipNoChanges: true } }),
+      "success",
+      "nothing to deploy",
+    ],
+    ["unchanged, but not dropped", planned([sampleApplication("web", same)]), "pending", "web awaits svc sync"],
+    ["one awaits", planned([app("web")]), "pending", "web awaits svc sync"],
+    ["two await", planned([app("web"), app("api")]), "pending", "2 applications await svc sync"],
+    [
+      "approved",
+      planned([app("web"), app("api")], { settings: GATED, approval: APPROVED }),
+      "pending",
+      "2 applications await svc sync; approved by bo",
+    ],
+    [
+      "not approved",
+      planned([app("web")], { settings: GATED, approval: UNAPPROVED }),
+      "pending",
+      "web awaits svc sync; needs an approval",
+    ],
+    [
+      "the lock was given back, by a rollback for instance",
+      planned([app("web")], { locked: new Set() }),
+      "pending",
+      "web awaits svc plan and svc sync",
+    ],
+    [
+      "another PR's sync took it",
+      planned([app("web")], { foreign: [elsewhere("web")], locked: new Set() }),
+      "pending",
+      "web awaits svc plan and svc sync; web now runs PR #9",
+    ],
+    [
+      "another PR's sync of it failed",
+      planned([app("web")], { foreign: [elsewhere("web", "failed")] }),
+      "pending",
+      "web awaits svc sync",
+    ],
+    [
+      "locked by another PR",
+      planned([app("web", { lock: held })], { locked: new Set() }),
+      "pending",
+      "web awaits svc plan and svc sync; web is locked by PR #9",
+    ],
+    [
+      "left out by -a",
+      planned([app("web"), sampleApplication("api", { kind: "unplanned" })], { records: [record("web")] }),
+      "pending",
+      "api awaits svc sync",
+    ],
+    [
+      "could not be evaluated",
+      planned([app("web"), sampleApplication("api", { kind: "unevaluated", reason: "broken chart" })]),
+      "failure",
+      "could not be evaluated: api",
+    ],
+    [
+      "a sync failed",
+      planned([app("web"), app("api")], { records: [record("web"), record("api", { outcome: "failed" })] }),
+      "failure",
+      "sync failed: api",
+    ],
+    [
+      "a sync of an older head failed",
+      planned([app("web")], { records: [record("web", { outcome: "failed", revision: OLDER })] }),
+      "pending",
+      "web awaits svc sync",
+    ],
+    ["Argo CD refused to start it", planned([app("web")], { notStarted: [web] }), "failure", "sync failed: web"],
+    [
+      "still running, or cut off",
+      planned([app("web"), app("api")], { records: [record("web", { outcome: "unknown" })] }),
+      "pending",
+      "the end of the sync is not known: look at web in Argo CD",
+    ],
+    [
+      "all are synced",
+      planned([app("web"), app("api")], { records: [record("web"), record("api")], locked: new Set() }),
+      "success",
+      "synced: web, api",
+    ],
+    [
+      "synced at an older head",
+      planned([app("web")], { records: [record("web", { revision: OLDER })] }),
+      "pending",
+      "web awaits svc sync",
+    ],
+    [
+      "synced, but the approval that the merge needs is gone",
+      planned([app("web")], { records: [record("web")], settings: GATED, approval: UNAPPROVED }),
+      "pending",
+      "needs an approval before the merge",
+    ],
+    [
+      "synced, and what svc does not deploy comes with the merge",
+      planned(
+        [
+          app("web"),
+          sampleApplication("fresh", { kind: "new" }),
+          app("auto", { atMerge: "auto-sync is enabled" }),
+          sampleApplication("idle", { ...same, atMerge: "auto-sync is enabled" }),
+        ],
+        {
+          records: [record("web")],
+          plan: { notDeployed: [{ application: db, reason: "not ours" }], applicationSets: [set] },
+        },
+      ),
+      "success",
+      "synced: web; takes effect at the merge: fresh, auto, db and 1 more",
+    ],
+    ["the plan is of an older head", planned([], { plan: { head: OLDER } }), "pending", "comment svc plan"],
+    [
+      "only what comes with the merge",
+      planned([app("auto", { atMerge: "auto-sync is enabled" })]),
+      "success",
+      "nothing to deploy; takes effect at the merge: auto",
+    ],
+  ])("%s", (_, facts, state, description) => {
+    expect(commitStatusOf(facts)).toEqual({ state, description });
+  });
+});

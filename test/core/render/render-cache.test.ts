@@ -1,0 +1,59 @@
+import { expect, test } from "@jest/globals";
+import { revision } from "../../../src/core/model/brand.js";
+import { createRenderCache } from "../../../src/core/render/render-cache.js";
+import { JumpClock } from "../../jump-clock.js";
+
+const AT = revision("a".repeat(40));
+const HOUR = 60 * 60_000;
+
+function rendered(value: string) {
+  return { manifests: [{ apiVersion: "v1", kind: "ConfigMap", data: { value } }], renderedAt: AT };
+}
+
+test("what was kept is found under its key and no other, with the commit that it was rendered at", () => {
+  const cache = createRenderCache(new JumpClock());
+  cache.keep("one", rendered("1"));
+  expect(cache.find("one")).toEqual(rendered("1"));
+  expect(cache.find("two")).toBeUndefined();
+});
+
+test("a later render takes the place of the earlier one", () => {
+  const cache = createRenderCache(new JumpClock());
+  cache.keep("one", rendered("1"));
+  cache.keep("one", rendered("2"));
+  expect(cache.find("one")).toEqual(rendered("2"));
+});
+
+test("nobody who finds it can change it for others", () => {
+  const cache = createRenderCache(new JumpClock());
+  const mine = rendered("1");
+  cache.keep("one", mine);
+  Object.assign(mine.manifests[0] ?? {}, { kind: "Secret" });
+  Object.assign(cache.find("one")?.manifests[0] ?? {}, { kind: "Secret" });
+  expect(cache.find("one")).toEqual(rendered("1"));
+});
+
+test.each([
+  [HOUR - 1, true],
+  [HOUR, false],
+  [2 * HOUR, false],
+])("after %i ms it is there: %s, however often it was asked for", (age, there) => {
+  const clock = new JumpClock();
+  const cache = createRenderCache(clock);
+  cache.keep("one", rendered("1"));
+  clock.advance(age / 2);
+  cache.find("one");
+  clock.advance(age / 2);
+  expect(cache.find("one") !== undefined).toBe(there);
+});
+
+test("beyond its size it forgets what was not used for the longest time, and never keeps what is larger than all of it", () => {
+  const cache = createRenderCache(new JumpClock(), 5000);
+  const large = "x".repeat(800);
+  for (const key of ["one", "two"]) cache.keep(key, rendered(large));
+  cache.find("one");
+  cache.keep("three", rendered(large));
+  expect(["one", "two", "three"].map((key) => cache.find(key) !== undefined)).toEqual([true, false, true]);
+  cache.keep("four", rendered("x".repeat(5000)));
+  expect(["one", "three", "four"].map((key) => cache.find(key) !== undefined)).toEqual([true, true, false]);
+});

@@ -1,0 +1,147 @@
+import { describe, expect, test } from "@jest/globals";
+import { compareGenerated } from "../../../src/core/detect/scan/application-sets.js";
+import type { Application, ApplicationSet } from "../../../src/core/model/application.js";
+import { applicationName } from "../../../src/core/model/brand.js";
+import type { Json, JsonObject } from "../../../src/core/model/json.js";
+import { notesOf } from "../../../src/core/survey/application-set-notes.js";
+import { policyOf } from "../../../src/core/survey/application-set-policy.js";
+import { CHANGE, OWN_URL } from "../detect/memory-snapshot.js";
+
+function set(spec: Json | undefined): ApplicationSet {
+  return { name: "s", namespace: undefined, resource: { spec } };
+}
+
+const policy = (applicationsSync: string, more: JsonObject = {}): ApplicationSet =>
+  set({ syncPolicy: { applicationsSync, ...more } });
+
+describe("policyOf", () => {
+  test.each<[string, ApplicationSet, string]>([
+    ["no spec", set(undefined), "sync updates deletes"],
+    ["no policy", set({}), "sync updates deletes"],
+    ["an empty policy", policy(""), "sync updates deletes"],
+    ["sync", policy("sync"), "sync updates deletes"],
+    ["create-only", policy("create-only"), "create-only"],
+    ["create-update", policy("create-update"), "create-update updates"],
+    ["create-delete", policy("create-delete"), "create-delete deletes"],
+    [
+      "resources that are preserved",
+      policy("sync", { preserveResourcesOnDeletion: true }),
+      "sync updates deletes keepsResources",
+    ],
+    [
+      "the template's own finalizers without Argo CD's",
+      set({ template: { metadata: { finalizers: ["example.com/x"] } } }),
+      "sync updates deletes keepsResources",
+    ],
+    [
+      "the template's finalizers with Argo CD's",
+      set({ template: { metadata: { finalizers: ["resources-finalizer.argocd.argoproj.io/background"] } } }),
+      "sync updates deletes",
+    ],
+  ])("%s", (_, one, expected) => {
+    const { name, ...flags } = policyOf(one);
+    const set = Object.entries(flags).flatMap(([flag, value]) => (value ? [flag] : []));
+    expect([name, ...set].join(" ")).toBe(expected);
+  });
+});
+
+const TWELVE = Array.from({ length: 12 }, (_, index) => `shop-${index + 10}`);
+
+describe("notesOf", () => {
+  const application = (name: string, path = name): Application => ({
+    name: applicationName(name),
+    resourceName: name,
+    namespace: undefined,
+    project: "default",
+    labels: {},
+    annotations: {},
+    spec: { source: { path } },
+  });
+  const all = (...names: string[]) => names.map((name) => application(name));
+
+  interface Case {
+    readonly base?: readonly Application[];
+    readonly head?: readonly Application[];
+    readonly live?: readonly string[];
+    readonly before?: ApplicationSet;
+    readonly after?: ApplicationSet | undefined;
+    readonly alsoIn?: readonly string[];
+    readonly baseChanges?: readonly string[];
+  }
+
+  function notes(one: Case): readonly string[] {
+    const { base = [], head = [], live = [], before = set({}) } = one;
+    const after = "after" in one ? one.after : before;
+    const { alsoIn = [], baseChanges = [] } = one;
+    const known = { name: "s", sourceFile: "s.yaml", base: before, alsoIn, problem: undefined };
+    const changed = { ...known, ...(after === undefined ? {} : { head: after }) };
+    const comparison = compareGenerated(base, head);
+    return notesOf(
+      { set: changed, head, comparison },
+      {
+        live: new Set(live.map(applicationName)),
+        change: CHANGE,
+        baseChanges,
+      },
+    );
+  }
+
+  test.each<[string, Case, readonly string[]]>([
+    ["nothing differs", { base: all("a"), head: all("a"), live: ["a"] }, []],
+    ["a new application", { head: all("a") }, []],
+    [
+      "a new application that is there already",
+      { head: all("a"), live: ["a"] },
+      ["a runs in Argo CD already: the ApplicationSet takes it over or fails on it"],
+    ],
+    [
+      "a changed application that is not there",
+      { base: all("a"), head: [application("a", "other")] },
+      ["a is not in Argo CD, or svc's token may not see it"],
+    ],
+    ["a name that comes twice", { head: all("a", "b", "a") }, ["a is generated more than once, which Argo CD refuses"]],
+    [
+      "a set that is removed",
+      { base: all("a"), live: ["a"], after: undefined },
+      ["when the ApplicationSet is deleted, removed applications are deleted with everything that they have deployed"],
+    ],
+    [
+      "the policy that holds after the merge decides over removals",
+      { base: all("a"), live: ["a"], before: policy("create-update"), after: policy("sync") },
+      ["removed applications are deleted with everything that they have deployed"],
+    ],
+    [
+      "many names",
+      { head: all(...TWELVE), live: TWELVE },
+      [
+        ...TWELVE.slice(0, 10).map(
+          (name) => `${name} runs in Argo CD already: the ApplicationSet takes it over or fails on it`,
+        ),
+        "the same holds for 2 more applications",
+      ],
+    ],
+  ])("%s", (_, one, expected) => {
+    expect(notes(one)).toEqual(expected);
+  });
+
+  test("another file that defines the same set is named", () => {
+    expect(notes({ alsoIn: ["prod/s.yaml"] })).toEqual([
+      expect.stringMatching(/^prod\/s.yaml defines a set of the same name/),
+    ]);
+  });
+
+  test.each<[string, readonly string[], boolean]>([
+    ["its own file", ["s.yaml"], true],
+    ["a file that its generator reads", ["envs/de.json"], true],
+    ["another file", ["envs/de.yaml"], false],
+  ])("the base branch changed %s meanwhile", (_, baseChanges, noted) => {
+    const before = set({ generators: [{ git: { repoURL: OWN_URL, files: [{ path: "envs/*.json" }] } }] });
+    const expected = noted ? [expect.stringContaining("main changed what it generates since this branch left it")] : [];
+    expect(notes({ before, baseChanges })).toEqual(expected);
+  });
+
+  test("a templated git generator is noted, also where only the old side has it", () => {
+    const templated = set({ generators: [{ git: { repoURL: OWN_URL, revision: "{{ .x }}" } }] });
+    expect(notes({ before: templated, after: set({}) })).toEqual([expect.stringContaining("has a template")]);
+  });
+});

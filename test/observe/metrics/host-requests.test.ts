@@ -1,0 +1,90 @@
+import { once } from "node:events";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "@jest/globals";
+import { stringify } from "yaml";
+import { loadServerConfig } from "../../../src/config/server.js";
+import { countHostRequests } from "../../../src/observe/metrics/host-requests.js";
+import { createMetrics } from "../../../src/observe/metrics/metrics.js";
+
+const cleanups: (() => void)[] = [];
+
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0).reverse()) cleanup();
+});
+
+/** A code host that answers as it is told, and the numbers of a service that has it as its GitLab. */
+async function startHost(answer: (response: ServerResponse) => void) {
+  const server: Server = createServer((_request, response) => answer(response)).listen(0, "127.0.0.1");
+  cleanups.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  const file = {
+    hostb: { url: `${url}/gitlab`, token: "t", webhook_secret: "s" },
+    deployer: { server_url: "https://argocd.example.com", token: "t" },
+  };
+  const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(file) }], {});
+  if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
+  const metrics = createMetrics();
+  const end = countHostRequests(loaded.config, metrics);
+  cleanups.push(end);
+  const requests = async () =>
+    (await metrics.hostRequests.get()).values.map(({ labels, value }) => [labels.host, labels.outcome, value]);
+  const remaining = async () =>
+    (await metrics.rateLimitRemaining.get()).values.map(({ labels, value }) => [labels.host, labels.resource, value]);
+  return { url, requests, remaining, end };
+}
+
+test.each([
+  [200, {}, "ok"],
+  [304, {}, "ok"],
+  [404, {}, "client_error"],
+  [403, {}, "client_error"],
+  [403, { "X-RateLimit-Remaining": "0" }, "rate_limited"],
+  [403, { "Retry-After": "60" }, "rate_limited"],
+  [429, {}, "rate_limited"],
+  [502, {}, "server_error"],
+])("an answer %s with %j counts as %s", async (status, headers, outcome) => {
+  const host = await startHost((response) => response.writeHead(status, headers).end());
+  await fetch(`${host.url}/api/v4/user`);
+  expect(await host.requests()).toEqual([["hostb", outcome, 1]]);
+});
+
+test("a request without an answer is counted, and a broken body of an answer is not counted twice", async () => {
+  const silent = await startHost((response) => response.destroy());
+  await expect(fetch(silent.url)).rejects.toThrow();
+  expect(await silent.requests()).toEqual([["hostb", "unanswered", 1]]);
+  const torn = await startHost((response) => {
+    response.writeHead(200, { "content-length": "10" }).write("half", () => response.destroy());
+  });
+  const answer = await fetch(torn.url);
+  await expect(answer.text()).rejects.toThrow();
+  expect(await torn.requests()).toEqual([["hostb", "ok", 1]]);
+});
+
+test("the remaining rate limit is what the latest answer told", async () => {
+  let left = 2000;
+  const host = await startHost((response) => {
+    left -= 1;
+    response.writeHead(200, left === 1998 ? {} : { "RateLimit-Remaining": String(left) }).end();
+  });
+  await fetch(host.url);
+  await fetch(host.url);
+  expect(await host.remaining()).toEqual([["hostb", "api", 1999]]);
+  await fetch(host.url);
+  expect(await host.remaining()).toEqual([["hostb", "api", 1997]]);
+});
+
+test("requests to others are not counted, and none after the end", async () => {
+  const host = await startHost((response) => response.end());
+  const other = await startHost((response) => response.end());
+  await fetch(other.url);
+  expect(await host.requests()).toEqual([]);
+  host.end();
+  await fetch(host.url);
+  expect(await host.requests()).toEqual([]);
+});

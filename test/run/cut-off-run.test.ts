@@ -1,0 +1,516 @@
+import { expect, test } from "@jest/globals";
+import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
+import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../../src/core/model/errors.js";
+import type { HostEvent } from "../../src/core/model/event.js";
+import type { RunEnd, RunTicket } from "../../src/core/ports/event-queue.js";
+import { Stopped } from "../../src/core/ports/stop.js";
+import { createRenderCache } from "../../src/core/render/render-cache.js";
+import { MemoryJournal } from "../../src/queue/memory-journal.js";
+import { handleEvent } from "../../src/run/handle-event.js";
+import type { Dependencies } from "../../src/run/run.js";
+import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
+import { ANA, API, CommandWorld, config, definition, WEB } from "../core/commands/command-world.js";
+import { testConfig } from "../in-memory/test-config.js";
+
+const BOTH = { ...config("web", "2"), ...config("api", "2") };
+
+let deliveries = 0;
+
+/** A world in which an event is run, cut off somewhere, and run once more as another replica does it. */
+class CutWorld extends CommandWorld {
+  defaults: Readonly<Record<string, unknown>> = {};
+
+  dependencies(more: Partial<Dependencies> = {}): Dependencies {
+    return {
+      ...this.stores,
+      config: testConfig(this.defaults),
+      hosts: { hostb: this.host },
+      repositories: this.repositories,
+      deployer: this.deployer,
+      scanner: createManifestScanner(),
+      renders: createRenderCache(this.clock),
+      live: new MemoryLiveFeed(),
+      clock: this.clock,
+      log: this.log,
+      temporaryApps: "auto",
+      diffMode: "branch",
+      newRun: (delivery) => `run-${delivery}`,
+      ...more,
+    };
+  }
+
+  comment(number: number, body: string): HostEvent {
+    deliveries += 1;
+    const change = this.host.ref(number);
+    return {
+      kind: "commented",
+      commentId: String(1000 + deliveries),
+      body,
+      author: ANA,
+      delivery: `d${deliveries}`,
+      change,
+    };
+  }
+
+  async says(number: number, body: string): Promise<void> {
+    await this.handle(this.comment(number, body));
+  }
+
+  async handle(event: HostEvent, ticket = ticketOf()): Promise<void> {
+    expect(await handleEvent(event, this.dependencies(), ticket)).toBe("done");
+  }
+
+  /** Runs an event until its process is gone, right before or after this call, and then once more. */
+  async cutOff(event: HostEvent, cut: Cut, { meanwhile, signal, end = "done" }: Resumption = {}): Promise<void> {
+    const journal = new MemoryJournal();
+    const dead = { lost: false };
+    const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
+    const gone = cutAt(cut);
+    void handleEvent(event, this.dependencies(), { ...ticketOf(journal), confirm });
+    await gone;
+    dead.lost = true;
+    meanwhile?.();
+    const ticket = ticketOf(journal);
+    const again = { ...ticket, signal: signal ?? ticket.signal, again: true };
+    expect(await handleEvent(event, this.dependencies(), again)).toBe(end);
+  }
+}
+
+/** How a run goes on that was cut off. */
+interface Resumption {
+  /** What happens before. */
+  readonly meanwhile?: () => void;
+  readonly signal?: AbortSignal;
+  readonly end?: RunEnd;
+}
+
+function ticketOf(journal = new MemoryJournal()): RunTicket {
+  return { signal: new AbortController().signal, again: false, confirm: () => Promise.resolve(), journal };
+}
+
+interface Cut {
+  readonly at: object;
+  readonly method: string;
+  readonly when: "before" | "after";
+  /** Only a call with this in its arguments. */
+  readonly saying?: string;
+}
+
+/** From the next such call on the process is gone: the call may be carried out, and its answer never comes. */
+function cutAt({ at, method, when, saying = "" }: Cut): Promise<void> {
+  const original: unknown = Reflect.get(at, method);
+  if (typeof original !== "function") throw new Error(`there is no ${method}`);
+  return new Promise((resolve) => {
+    Reflect.set(at, method, async (...args: unknown[]): Promise<unknown> => {
+      if (!JSON.stringify(args).includes(saying)) return Reflect.apply(original, at, args) as unknown;
+      Reflect.set(at, method, original);
+      if (when === "after") await Reflect.apply(original, at, args);
+      resolve();
+      return new Promise(() => undefined);
+    });
+  });
+}
+
+/** Reading the change request heeds the signal, as the real hosts do. */
+function stopsWhereItCan({ host }: CutWorld): void {
+  const { getChangeRequest } = host;
+  host.getChangeRequest = async (change, signal) => {
+    signal?.throwIfAborted();
+    return getChangeRequest.call(host, change);
+  };
+}
+
+const titles = (comments: readonly string[]) => comments.map((body) => /^## svc (.*)$/m.exec(body)?.[1] ?? body);
+
+test.each(["before", "after"] as const)(
+  "a plan that is cut off %s it was posted is there once, and stands",
+  async (when) => {
+    const world = new CutWorld();
+    const number = world.open(BOTH);
+    const change = world.host.ref(number);
+    const event = { kind: "updated", reason: "opened", delivery: "opened", change } as const;
+    await world.cutOff(event, { at: world.host, method: "postComment", when });
+    expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
+    expect(world.host.commentsOf(number)[0]).not.toContain("stale=true");
+    expect(world.host.isMinimised(number, "1")).toBe(false);
+    expect(await world.holders()).toEqual({ web: number, api: number });
+  },
+);
+
+test("a plan of another head than the one that was posted is another comment", async () => {
+  const world = new CutWorld();
+  const number = world.open(BOTH);
+  const event = world.comment(number, "svc plan");
+  await world.cutOff(
+    event,
+    { at: world.host, method: "postComment", when: "after" },
+    { meanwhile: () => world.host.push(number, config("web", "3")) },
+  );
+  const [first = "", second = "", ...more] = world.host.commentsOf(number);
+  expect(more).toEqual([]);
+  expect(first).toContain("stale=true");
+  expect(second).toContain(`head=${world.host.facts(number).headRevision}`);
+});
+
+test("a sync that Argo CD carried out is followed, not repeated, and answered once", async () => {
+  const world = new CutWorld();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  await world.cutOff(world.comment(number, "svc sync -a web"), { at: world.deployer, method: "sync", when: "after" });
+  expect(world.deployer.syncs).toHaveLength(1);
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
+  expect(world.host.commentsOf(number)[1]).toContain("✅ succeeded");
+  expect(await world.holders()).toEqual({ api: number });
+  expect(await world.stores.deployments.ofChange(world.host.ref(number))).toMatchObject([
+    { application: WEB, outcome: "succeeded" },
+  ]);
+});
+
+test("a sync that never reached Argo CD is begun anew, beside the one that did", async () => {
+  const world = new CutWorld();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  const apiDone = new Promise<void>((resolve) => {
+    world.deployer.faults.sync = ({ application }) => {
+      if (application.name === API) resolve();
+      return undefined;
+    };
+  });
+  const { sync } = world.deployer;
+  // The cut of `web` comes when `api` is through.
+  world.deployer.sync = async (request) => {
+    if (request.application.name === WEB) await apiDone;
+    return sync.call(world.deployer, request);
+  };
+  await world.cutOff(world.comment(number, "svc sync"), {
+    at: world.deployer,
+    method: "sync",
+    when: "before",
+    saying: '"name":"web"',
+  });
+  expect(world.deployer.syncs.map(({ application }) => application.name).sort()).toEqual([API, WEB]);
+  const said = world.host.commentsOf(number);
+  expect(titles(said)).toEqual(["Plan", "Sync"]);
+  expect(said[1]?.match(/✅ succeeded/g)).toHaveLength(2);
+  expect(await world.holders()).toEqual({});
+});
+
+test("a sync after which another operation ran is told as unknown and not repeated", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const { findApplication } = world.deployer;
+  let lastOperation = "2026-03-02T10:00:00Z";
+  world.deployer.findApplication = async (...args) => {
+    const found = await findApplication.apply(world.deployer, args);
+    return found && { ...found, lastOperation };
+  };
+  const event = world.comment(number, "svc sync");
+  await world.cutOff(
+    event,
+    { at: world.deployer, method: "sync", when: "before" },
+    {
+      meanwhile: () => {
+        lastOperation = "2026-03-02T11:00:00Z";
+      },
+    },
+  );
+  expect(world.deployer.syncs).toHaveLength(0);
+  expect(world.host.commentsOf(number)[1]).toContain("another operation took the place of this one");
+  expect(await world.holders()).toEqual({ web: number });
+});
+
+test("a changed definition is written once, and its first spec is remembered", async () => {
+  const world = new CutWorld();
+  const number = world.open({ ...config("web", "2"), ...definition("web", "other") });
+  const before = world.deployer.specOf("web");
+  await world.says(number, "svc plan");
+  await world.cutOff(world.comment(number, "svc sync"), { at: world.deployer, method: "updateSpec", when: "after" });
+  expect(world.deployer.syncs).toHaveLength(1);
+  expect(await world.stores.deployments.ofChange(world.host.ref(number))).toMatchObject([
+    { outcome: "succeeded", specBefore: before },
+  ]);
+  await world.says(number, "svc rollback");
+  expect(world.deployer.specOf("web")).toEqual(before);
+});
+
+test.each(["before", "after"] as const)("a rollback that is cut off %s its call is carried out once", async (when) => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  await world.says(number, "svc sync");
+  await world.cutOff(world.comment(number, "svc rollback"), { at: world.deployer, method: "sync", when });
+  expect(world.deployer.syncs).toHaveLength(2);
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync", "Rollback"]);
+  expect(world.host.commentsOf(number)[2]).toContain("✅");
+  expect(await world.stores.deployments.list()).toEqual([]);
+  expect(await world.holders()).toEqual({});
+});
+
+test.each(["before", "after"] as const)(
+  "an answer that is cut off %s it was posted stands there once",
+  async (when) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    await world.cutOff(world.comment(number, "svc sync"), { at: world.host, method: "postComment", when });
+    expect(world.deployer.syncs).toHaveLength(1);
+    expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
+    const trail = await world.stores.audit.list({ limit: 10 });
+    expect(trail.filter(({ action }) => action === "synced")).toHaveLength(1);
+  },
+);
+
+test("a merge that was carried out is not asked for again", async () => {
+  const world = new CutWorld();
+  world.defaults = { auto_merge: true };
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  let merges = 0;
+  const { merge } = world.host;
+  world.host.merge = async (change) => {
+    merges += 1;
+    return merge.call(world.host, change);
+  };
+  await world.cutOff(world.comment(number, "svc sync"), { at: world.host, method: "merge", when: "after" });
+  expect([merges, world.host.stateOf(number)]).toEqual([1, "merged"]);
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
+});
+
+test("a merge that was not carried out is made up for", async () => {
+  const world = new CutWorld();
+  world.defaults = { auto_merge: true };
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  await world.cutOff(world.comment(number, "svc sync"), { at: world.host, method: "merge", when: "before" });
+  expect(world.host.stateOf(number)).toBe("merged");
+  expect(world.deployer.syncs).toHaveLength(1);
+});
+
+test.each([
+  [
+    "a push",
+    (world: CutWorld, number: number) => world.host.push(number, config("web", "3")),
+    "no stored plan of the head",
+  ],
+  ["a withdrawn approval", (world: CutWorld, number: number) => world.host.approve(number), "must be approved"],
+] as const)(
+  "a merge that was cut off is decided anew: %s before the run goes on hinders it",
+  async (_name, act, says) => {
+    const world = new CutWorld();
+    world.defaults = { auto_merge: true, require_approval: true };
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    world.host.approve(number, "bo");
+    const event = world.comment(number, "svc sync");
+    await world.cutOff(
+      event,
+      { at: world.host, method: "merge", when: "before" },
+      { meanwhile: () => act(world, number) },
+    );
+    expect(world.host.stateOf(number)).toBe("open");
+    expect(world.deployer.syncs).toHaveLength(1);
+    expect(world.host.commentsOf(number).at(-1)).toContain(says);
+  },
+);
+
+test("a merge that was cut off is not asked for once the change request is closed", async () => {
+  const world = new CutWorld();
+  world.defaults = { auto_merge: true };
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const event = world.comment(number, "svc sync");
+  let merges = 0;
+  await world.cutOff(
+    event,
+    { at: world.host, method: "merge", when: "before" },
+    {
+      meanwhile: () => {
+        world.host.setState(number, "closed");
+        world.host.merge = () => {
+          merges += 1;
+          return Promise.resolve({ kind: "refused", reason: "it is closed" });
+        };
+      },
+    },
+  );
+  expect(merges).toBe(0);
+});
+
+test("an unlock that is cut off before its answer tells what it released", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  await world.cutOff(world.comment(number, "svc unlock"), { at: world.host, method: "postComment", when: "before" });
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Unlock"]);
+  expect(world.host.commentsOf(number)[1]).toContain("`web`");
+});
+
+test("while it cannot be told what was done before, nothing is said, and the run fails: it is tried again", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const journal = new MemoryJournal();
+  journal.read = () => Promise.reject(new StoredValueUnreadable("written by another version"));
+  const ticket = { ...ticketOf(journal), again: true };
+  expect(await handleEvent(world.comment(number, "svc sync"), world.dependencies(), ticket)).toBe("failed");
+  expect(world.host.commentsOf(number)).toHaveLength(1);
+  expect(world.deployer.syncs).toEqual([]);
+});
+
+test("a refusal that was told stays the answer: nothing is run, even if the store is back", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const { ping } = world.stores.locks;
+  world.stores.locks.ping = () => Promise.reject(new StoreUnavailable("the store is away"));
+  const event = world.comment(number, "svc sync");
+  await world.handle(event);
+  world.stores.locks.ping = ping;
+  await world.handle(event, { ...ticketOf(), again: true });
+  expect(world.host.commentsOf(number)).toHaveLength(2);
+  expect(world.host.commentsOf(number)[1]).toContain("failed to acquire lock");
+  expect(world.deployer.syncs).toEqual([]);
+});
+
+test("the progress that a run showed before it was cut off becomes its answer", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  world.deployer.faults.sync = ({ onProgress }) => {
+    world.clock.advance(60_000);
+    onProgress?.({ done: 0, total: 1, message: "" });
+    return undefined;
+  };
+  await world.cutOff(world.comment(number, "svc sync"), { at: world.stores.locks, method: "release", when: "before" });
+  const said = world.host.commentsOf(number);
+  expect(titles(said)).toEqual(["Plan", "Sync"]);
+  expect(said[1]).toContain("✅ succeeded");
+});
+
+test("a run that has lost its lease says nothing, deploys nothing and takes no lock", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  const ticket = { ...ticketOf(), confirm: () => Promise.reject(new LeaseLost()) };
+  for (const body of ["svc plan", "svc rollback", "svc help"]) {
+    expect(await handleEvent(world.comment(number, body), world.dependencies(), ticket)).not.toBe("done");
+  }
+  expect(world.host.commentsOf(number)).toEqual([]);
+  expect(world.host.reactionsOf(number)).toEqual([]);
+  expect(await world.holders()).toEqual({});
+});
+
+test("while it cannot be told who has the lease a run speaks, and deploys nothing", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const away = new StoreUnavailable("the store is away");
+  const ticket = { ...ticketOf(), confirm: () => Promise.reject(away) };
+  await world.handle(world.comment(number, "svc sync"), ticket);
+  expect(world.deployer.syncs).toEqual([]);
+  expect(world.host.commentsOf(number)[1]).toContain("failed to acquire lock");
+});
+
+test("a plan that is handed back says nothing", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  const abort = new AbortController();
+  world.deployer.faults.render = () => abort.abort(new Stopped("handed-back"));
+  const event = world.comment(number, "svc plan");
+  const ticket = { ...ticketOf(), signal: abort.signal };
+  expect(await handleEvent(event, world.dependencies(), ticket)).toBe("stopped");
+  expect(world.host.commentsOf(number)).toEqual([]);
+});
+
+test.each(["svc plan", "svc sync"])(
+  "`%s` that was answered, and is delivered again while the store is away, is not answered once more",
+  async (body) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    const event = world.comment(number, body);
+    await world.handle(event);
+    const said = world.host.commentsOf(number);
+    world.stores.locks.ping = () => Promise.reject(new StoreUnavailable("the store is away"));
+    await handleEvent(event, world.dependencies(), ticketOf());
+    expect(world.host.commentsOf(number)).toEqual(said);
+  },
+);
+
+test.each(["closed", "merged"] as const)(
+  "a plan that was posted is the answer, also when its change request is %s before the run goes on",
+  async (state) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    const event = world.comment(number, "svc plan");
+    await world.cutOff(
+      event,
+      { at: world.host, method: "postComment", when: "after" },
+      { meanwhile: () => world.host.setState(number, state) },
+    );
+    expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
+    expect(world.host.reactionsOf(number).map(({ reaction }) => reaction)).not.toContain("failed");
+  },
+);
+
+test("a plan that was posted is the answer, also when a push stops the run before it has read its change request", async () => {
+  const world = new CutWorld();
+  world.defaults = { autoplan: false };
+  const number = world.open(config("web", "2"));
+  const event = world.comment(number, "svc plan");
+  await world.handle(event);
+  stopsWhereItCan(world);
+  const abort = new AbortController();
+  abort.abort(new Stopped("pushed"));
+  await handleEvent(event, world.dependencies(), { ...ticketOf(), signal: abort.signal, again: true });
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
+});
+
+test.each(["pushed", "closed"] as const)(
+  "a sync that Argo CD carried out is followed and told, even if its change request is %s as the run goes on",
+  async (reason) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    const event = world.comment(number, "svc sync");
+    stopsWhereItCan(world);
+    const abort = new AbortController();
+    abort.abort(new Stopped(reason));
+    await world.cutOff(event, { at: world.deployer, method: "sync", when: "after" }, { signal: abort.signal });
+    expect(world.deployer.syncs).toHaveLength(1);
+    expect(titles(world.host.commentsOf(number))).toEqual(["Plan", "Sync"]);
+    expect(world.host.commentsOf(number)[1]).toContain("✅ succeeded");
+  },
+);
+
+test.each(["svc sync --dry-run", "svc rollback --dry-run"])(
+  "`%s` that Argo CD carried out is followed, not repeated, and stays a dry run",
+  async (body) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    await world.cutOff(world.comment(number, body), { at: world.deployer, method: "sync", when: "after" });
+    expect(world.deployer.syncs).toMatchObject([{ dryRun: true }]);
+    expect(world.host.commentsOf(number)).toHaveLength(2);
+    expect(world.host.commentsOf(number)[1]).toMatch(/dry run/i);
+    expect(await world.holders()).toEqual({ web: number });
+    expect(await world.stores.deployments.list()).toEqual([]);
+  },
+);
+
+test("a plan that was posted is the answer: that the run could not be repeated is not told", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  const event = world.comment(number, "svc plan");
+  await world.cutOff(
+    event,
+    { at: world.host, method: "postComment", when: "after" },
+    {
+      meanwhile: () => {
+        world.deployer.listApplications = () => Promise.reject(new Error("Argo CD is away"));
+      },
+      end: "stopped",
+    },
+  );
+  expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
+});

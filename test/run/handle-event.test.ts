@@ -1,0 +1,123 @@
+import { expect, test } from "@jest/globals";
+import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
+import { StoreUnavailable } from "../../src/core/model/errors.js";
+import type { HostEvent } from "../../src/core/model/event.js";
+import type { RunTicket } from "../../src/core/ports/event-queue.js";
+import { createRenderCache } from "../../src/core/render/render-cache.js";
+import { MemoryJournal } from "../../src/queue/memory-journal.js";
+import { handleEvent } from "../../src/run/handle-event.js";
+import type { Dependencies } from "../../src/run/run.js";
+import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
+import { ANA, CommandWorld, config } from "../core/commands/command-world.js";
+import { testConfig } from "../in-memory/test-config.js";
+
+function dependenciesOf(world: CommandWorld): Dependencies {
+  return {
+    ...world.stores,
+    config: testConfig(),
+    hosts: { hostb: world.host },
+    repositories: world.repositories,
+    deployer: world.deployer,
+    scanner: createManifestScanner(),
+    renders: createRenderCache(world.clock),
+    clock: world.clock,
+    log: world.log,
+    live: new MemoryLiveFeed(),
+    temporaryApps: "auto",
+    diffMode: "branch",
+    newRun: () => "run",
+  };
+}
+
+function comment(world: CommandWorld, number: number, body: string): HostEvent {
+  return { kind: "commented", commentId: "1", body, author: ANA, delivery: "1", change: world.host.ref(number) };
+}
+
+const never = (): RunTicket => ({
+  signal: new AbortController().signal,
+  again: false,
+  confirm: () => Promise.resolve(),
+  journal: new MemoryJournal(),
+});
+
+test.each(["closed", "merged"] as const)(
+  "a change request that is %s on another replica while it is planned keeps no lock",
+  async (state) => {
+    const world = new CommandWorld();
+    const number = world.open(config("web", "2"));
+    const elsewhere: Promise<unknown>[] = [];
+    world.deployer.faults.render = ({ side }) => {
+      if (side === "head" || !world.host.setState(number, state)) return;
+      const event = {
+        kind: "closed",
+        merged: state === "merged",
+        delivery: "2",
+        change: world.host.ref(number),
+      } as const;
+      elsewhere.push(handleEvent(event, dependenciesOf(world), never()));
+    };
+    await handleEvent(comment(world, number, "svc plan"), dependenciesOf(world), never());
+    await Promise.all(elsewhere);
+    expect(elsewhere).toHaveLength(1);
+    expect(await world.holders()).toEqual({});
+    expect(world.host.commentsOf(number)).toHaveLength(1);
+    expect(world.host.commentsOf(number).join()).toContain(state);
+    expect(world.log.lines.filter(({ level }) => level === "error")).toEqual([]);
+  },
+);
+
+test("the head that moves while it is read is read once more", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const { cloneSource } = world.host;
+  let moved = false;
+  world.host.cloneSource = async (change) => {
+    if (!moved) world.host.push(number, config("web", "3"));
+    moved = true;
+    return cloneSource.call(world.host, change);
+  };
+  await handleEvent(comment(world, number, "svc plan"), dependenciesOf(world), never());
+  expect(await world.stores.plans.find(world.host.ref(number))).toMatchObject({
+    head: world.host.facts(number).headRevision,
+  });
+});
+
+test("a store that is lost after a sync does not hide what was deployed, and nothing is merged", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const deps = { ...dependenciesOf(world), config: testConfig({ auto_merge: true }) };
+  await handleEvent(comment(world, number, "svc plan"), deps, never());
+  const { deployments } = world.stores;
+  world.deployer.faults.sync = () => {
+    deployments.ofChange = () => Promise.reject(new StoreUnavailable("the store is away"));
+    return undefined;
+  };
+  await handleEvent(comment(world, number, "svc sync"), deps, never());
+  const answer = world.host.commentsOf(number).at(-1) ?? "";
+  expect(answer).toContain("✅ succeeded");
+  expect(answer).toContain("whether everything is deployed could not be told: the store is away");
+  expect(world.host.stateOf(number)).toBe("open");
+});
+
+test("a long command that breaks leaves no progress behind: its comment says what happened", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const deps = dependenciesOf(world);
+  await handleEvent(comment(world, number, "svc plan"), deps, never());
+  const { deployments } = world.stores;
+  const { ofApplication } = deployments;
+  world.deployer.faults.sync = () => {
+    world.clock.advance(60_000);
+    // No store failure, so that nothing of the core expects it.
+    deployments.ofApplication = () => Promise.reject(new Error("secret detail"));
+    return undefined;
+  };
+  await handleEvent(comment(world, number, "svc sync"), deps, never());
+  deployments.ofApplication = ofApplication;
+  const said = world.host.commentsOf(number);
+  expect(said).toHaveLength(2);
+  expect(said[1]).toContain("The command could not be finished:");
+  expect(said[1]).not.toContain("running");
+  expect(said[1]).not.toContain("secret detail");
+  expect(world.host.reactionsOf(number).at(-1)?.reaction).toBe("failed");
+});
