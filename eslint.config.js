@@ -46,7 +46,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["sandbox/demo/main.ts", "bench/**/*.ts", "test/contract-replay/main.ts"],
+    files: ["demo/main.ts", "bench/**/*.ts", "test/contract-replay/main.ts"],
     rules: { "no-console": "off" },
   },
   {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import type { Browser, Page } from "playwright-core";
-import { startDemo } from "../sandbox/demo/demo.js";
+import { startDemo } from "../demo/demo.js";
 import { startBrowser } from "./web/browser/start-browser.js";
 
 const FOLDER = fileURLToPath(new URL("../screenshots", import.meta.url));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { diffHtml, renderComment } from "../../sandbox/demo/render-comment.js";
+import { diffHtml, renderComment } from "../../demo/render-comment.js";
 
 describe("a comment on the demo's page", () => {
   test.each([

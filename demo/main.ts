@@ -1,4 +1,4 @@
-import { createLogger } from "../../src/observe/log.js";
+import { createLogger } from "../src/observe/log.js";
 import { startDemo, type Demo } from "./demo.js";
 import { gitProblem } from "./find-git.js";
 

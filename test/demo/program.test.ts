@@ -24,7 +24,7 @@ afterEach(async () => {
 
 /** The program as `npm run demo` starts it, with a folder of its own for temporary files. */
 function start(environment: NodeJS.ProcessEnv = {}): { readonly started: ChildProcess; readonly output: () => string } {
-  const program = join(ROOT, "sandbox/demo/main.ts");
+  const program = join(ROOT, "demo/main.ts");
   const started = spawn(process.execPath, ["--import", "tsx", program], {
     cwd: ROOT,
     env: { ...process.env, NODE_OPTIONS: "", TMPDIR: folder, TSX_DISABLE_CACHE: "1", ...environment },

@@ -1,10 +1,10 @@
 import { stringify } from "yaml";
-import type { ArgoCd } from "../argocd/argocd.js";
-import { isObject, listAt, objectAt, stringAt, type Json } from "../argocd/json.js";
-import { textOfKey, type Manifest } from "../argocd/manifest.js";
-import { lastAppliedAnnotation } from "../argocd/masking.js";
-import { trackedBy } from "../argocd/tracking.js";
-import type { LiveObject } from "../cluster/cluster.js";
+import type { ArgoCd } from "../sandbox/argocd/argocd.js";
+import { isObject, listAt, objectAt, stringAt, type Json } from "../sandbox/argocd/json.js";
+import { textOfKey, type Manifest } from "../sandbox/argocd/manifest.js";
+import { lastAppliedAnnotation } from "../sandbox/argocd/masking.js";
+import { trackedBy } from "../sandbox/argocd/tracking.js";
+import type { LiveObject } from "../sandbox/cluster/cluster.js";
 
 /** One value of a live object that is worth reading, and what it was before the last change of the object. */
 export interface SeenFact {

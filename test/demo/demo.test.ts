@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { startDemo, type Demo } from "../../sandbox/demo/demo.js";
-import { listenNear } from "../../sandbox/demo/listen-near.js";
-import type { SeenHost, Snapshot } from "../../sandbox/demo/snapshot.js";
+import { startDemo, type Demo } from "../../demo/demo.js";
+import { listenNear } from "../../demo/listen-near.js";
+import type { SeenHost, Snapshot } from "../../demo/snapshot.js";
 import { HOST_IDS, type HostId } from "../../src/names.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 
