@@ -2,9 +2,9 @@ import { HostFailure } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf, type Answer } from "../http/fetch-text.js";
 import { createContentPace, type ContentLimits } from "./content-pace.js";
-import { isRateLimited, type HostWords } from "./host-refusal.js";
+import type { HostWords } from "./host-refusal.js";
 import { proveJson } from "./json-answer.js";
-import { pauseAskedFor } from "./retry-after.js";
+import { isRateLimited, pauseAskedFor } from "./rate-limit.js";
 
 /** What a client library hands to `fetch`. */
 export interface HostRequest {

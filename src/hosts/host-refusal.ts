@@ -1,4 +1,5 @@
 import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/model/errors.js";
+import { isRateLimited } from "./rate-limit.js";
 
 /** How messages name a code host and where its settings are. */
 export interface HostWords {
@@ -70,12 +71,6 @@ export function refusalOf(words: HostWords, asked: string, answer: RefusedAnswer
     );
   }
   return refusal("rejected", `${title} refused to ${asked} (${status}${quoted(said)}).`);
-}
-
-/** A 403 without these signs is a missing permission: https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api */
-export function isRateLimited({ status, headers }: Pick<RefusedAnswer, "status" | "headers">): boolean {
-  if (status === 429) return true;
-  return status === 403 && (headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0");
 }
 
 function quoted(said: string): string {

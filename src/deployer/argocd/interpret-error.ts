@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { DeployerFailureReason } from "../../core/model/errors.js";
+import { parseRetryAfter } from "../../http/retry-after.js";
 import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
 import { readableText } from "./error-text.js";
-import { parseRetryAfter } from "./retry-after.js";
 
 const errorBody = z.object({
   code: z.number().nullish(),

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { z } from "zod";
 import type { ServerConfig } from "../../config/server-config.js";
-import { isRateLimited } from "../../hosts/host-refusal.js";
+import { isRateLimited } from "../../hosts/rate-limit.js";
 import type { HostId } from "../../names.js";
 import type { Metrics } from "./metrics.js";
 

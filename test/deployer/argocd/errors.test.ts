@@ -1,7 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { readableText } from "../../../src/deployer/argocd/error-text.js";
 import { interpretError } from "../../../src/deployer/argocd/interpret-error.js";
-import { parseRetryAfter } from "../../../src/deployer/argocd/retry-after.js";
 import { fixture } from "./fixture.js";
 
 const NOW = new Date("2026-06-01T12:00:00Z");
@@ -136,11 +135,3 @@ test("messages are bounded, and lose credentials and gRPC prefixes", () => {
   expect(long.length).toBeLessThanOrEqual(4001);
   expect(readableText("😀".repeat(3000), 1001).at(-2)).toBe("\uDE00");
 });
-
-test.each([
-  [null, undefined],
-  ["3", 3000],
-  ["Mon, 01 Jun 2026 12:00:05 GMT", 5000],
-  ["Mon, 01 Jun 2020 12:00:05 GMT", 0],
-  ["soon", undefined],
-])("Retry-After %s is %s ms", (header, expected) => expect(parseRetryAfter(header, NOW)).toBe(expected));
