@@ -1,6 +1,6 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { CodeHost, Reaction } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
-import type { CodeHost, Reaction } from "../core/ports/ports.js";
 
 /** The marks on one person's command. */
 export interface CommandMarks {

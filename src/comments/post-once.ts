@@ -1,6 +1,6 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
-import type { CodeHost } from "../core/ports/ports.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import { readMarker } from "./marker.js";
 
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;

@@ -1,8 +1,8 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { Phase, TellProgress } from "../core/model/progress.js";
 import type { Clock } from "../core/ports/clock.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
-import type { CodeHost } from "../core/ports/ports.js";
 import { remark } from "./marker.js";
 import { postOnce } from "./post-once.js";
 import { renderProgress, type DeployingCommand } from "./progress.js";

@@ -1,7 +1,7 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
+import type { CodeHost, OwnComment } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
-import type { CodeHost, OwnComment } from "../core/ports/ports.js";
 import { readMarker, remark } from "./marker.js";
 import { findPosted, postOnce } from "./post-once.js";
 import { markStale } from "./stale.js";

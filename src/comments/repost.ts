@@ -1,5 +1,5 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { CodeHost } from "../core/ports/ports.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import { readMarker, type Marker } from "./marker.js";
 
 type Reposter = Pick<CodeHost, "postComment" | "editComment" | "listOwnComments">;

@@ -1,6 +1,6 @@
 import type { Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { CodeHost } from "../core/ports/ports.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import { SERVICE } from "../names.js";
 import { code } from "./markdown.js";
 import { markerLine, readMarker } from "./marker.js";

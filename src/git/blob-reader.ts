@@ -1,5 +1,5 @@
 import type { LruCache } from "../core/model/lru-cache.js";
-import type { CloneSource } from "../core/ports/ports.js";
+import type { CloneSource } from "../core/ports/code-host.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { GitObject } from "./object-stream.js";

@@ -1,5 +1,5 @@
 import { firstAtOrAfter } from "../core/detect/tree/sorted-entries.js";
-import type { TreeEntry } from "../core/ports/ports.js";
+import type { TreeEntry } from "../core/ports/repositories.js";
 
 /** Paths that differ between two commits, each with its entry at the second; undefined where the path is no entry there. */
 export type TreeChanges = ReadonlyMap<string, TreeEntry | undefined>;

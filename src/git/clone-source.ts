@@ -1,4 +1,4 @@
-import type { CloneSource } from "../core/ports/ports.js";
+import type { CloneSource } from "../core/ports/code-host.js";
 
 /** Why git must not be given this source; undefined when it may. The adapters make sources, so this is a second lock. */
 export function sourceProblem(source: CloneSource): string | undefined {

@@ -1,5 +1,5 @@
 import { childEnvironment } from "../config/child-environment.js";
-import type { CloneSource } from "../core/ports/ports.js";
+import type { CloneSource } from "../core/ports/code-host.js";
 
 /** The name under which git knows the host's repository; it stands nowhere on the disk. */
 export const REMOTE = "origin";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Revision } from "../core/model/brand.js";
-import type { CloneSource } from "../core/ports/ports.js";
+import type { CloneSource } from "../core/ports/code-host.js";
 import { localEnvironment, REMOTE, remoteEnvironment } from "./environment.js";
 import { GitFailure } from "./git-failure.js";
 import { runGitProcess } from "./git-process.js";

@@ -1,6 +1,6 @@
 import type { Revision } from "../core/model/brand.js";
 import type { LruCache } from "../core/model/lru-cache.js";
-import type { TreeEntry } from "../core/ports/ports.js";
+import type { TreeEntry } from "../core/ports/repositories.js";
 import { changedList, type TreeChanges } from "./changed-list.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";

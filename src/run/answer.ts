@@ -6,7 +6,7 @@ import { changePagePath } from "../core/model/change-page.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { safeMessage } from "../core/model/errors.js";
 import type { Refusal, SyncedResult } from "../core/model/result.js";
-import type { MergeOutcome } from "../core/ports/ports.js";
+import type { MergeOutcome } from "../core/ports/code-host.js";
 import { auditRun } from "./audit-run.js";
 import type { Executed } from "./execute.js";
 import type { Asked, Run } from "./run.js";

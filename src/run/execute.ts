@@ -5,7 +5,7 @@ import type { Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { TellProgress } from "../core/model/progress.js";
 import type { CommandResult } from "../core/model/result.js";
-import type { OwnComment } from "../core/ports/ports.js";
+import type { OwnComment } from "../core/ports/code-host.js";
 import { auditClose } from "./audit-run.js";
 import { toldBefore } from "./broken-run.js";
 import { commandContext } from "./command-context.js";

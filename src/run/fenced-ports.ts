@@ -1,7 +1,11 @@
 import { repost } from "../comments/repost.js";
 import { StoreUnavailable } from "../core/model/errors.js";
+import type { CodeHost } from "../core/ports/code-host.js";
+import type { Deployer } from "../core/ports/deployer.js";
+import type { DeploymentStore } from "../core/ports/deployment-store.js";
 import type { RunTicket } from "../core/ports/event-queue.js";
-import type { CodeHost, Deployer, DeploymentStore, LockStore, PlanStore } from "../core/ports/ports.js";
+import type { LockStore } from "../core/ports/lock-store.js";
+import type { PlanStore } from "../core/ports/plan-store.js";
 import { observeCalls } from "../observe/observe-calls.js";
 import type { Run } from "./run.js";
 

@@ -2,7 +2,7 @@ import { describeProblem } from "../config/problem.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { resolveSettings, type Settings } from "../config/settings.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import type { RepositorySnapshot } from "../core/ports/ports.js";
+import type { RepositorySnapshot } from "../core/ports/repositories.js";
 import { REPOSITORY_FILE } from "../names.js";
 
 export interface LoadedSettings {

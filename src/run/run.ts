@@ -3,9 +3,11 @@ import type { ServerConfig } from "../config/server-config.js";
 import type { Command } from "../core/model/command.js";
 import type { User } from "../core/model/user.js";
 import type { AuditLog } from "../core/ports/audit.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommandPorts } from "../core/ports/context.js";
 import type { RunTicket } from "../core/ports/event-queue.js";
-import type { CodeHost, LiveFeed, Repositories } from "../core/ports/ports.js";
+import type { LiveFeed } from "../core/ports/live-feed.js";
+import type { Repositories } from "../core/ports/repositories.js";
 import type { HostId } from "../names.js";
 
 /** What the way of an event needs of the service. */

@@ -5,7 +5,7 @@ import { sameChangeRequest, type ChangeRequest, type ChangeRequestRef } from "..
 import { HostFailure } from "../core/model/errors.js";
 import { commitStatusOf, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
-import type { CodeHost } from "../core/ports/ports.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import { openChange } from "./open-change.js";
 import type { Run } from "./run.js";
 

@@ -2,7 +2,7 @@ import type { ApplicationName } from "../core/model/brand.js";
 import { changeRequestRef, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { LiveRun } from "../core/model/live-run.js";
 import type { Phase, TellProgress } from "../core/model/progress.js";
-import type { LiveFeed } from "../core/ports/ports.js";
+import type { LiveFeed } from "../core/ports/live-feed.js";
 
 /** Tells a feed of one run. */
 export interface LiveTeller {

@@ -1,6 +1,6 @@
 import { readMarker } from "../comments/marker.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import type { CodeHost } from "../core/ports/ports.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 
 /**
  * Whether a command was written before any plan of the present head was posted: its author has not seen what it would

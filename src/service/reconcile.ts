@@ -2,9 +2,11 @@ import { isUnsettled } from "../core/deploy/settle-records.js";
 import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
 import type { Clock } from "../core/ports/clock.js";
+import type { CodeHost } from "../core/ports/code-host.js";
+import type { DeploymentStore } from "../core/ports/deployment-store.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
+import type { LockStore } from "../core/ports/lock-store.js";
 import type { Log } from "../core/ports/log.js";
-import type { CodeHost, DeploymentStore, LockStore } from "../core/ports/ports.js";
 import type { HostId } from "../names.js";
 
 const LOOKED_UP_FOR_MS = 24 * 60 * 60 * 1000;

@@ -10,7 +10,7 @@ import type { Logger } from "pino";
 import type { ServerConfig } from "../config/server-config.js";
 import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { Clock } from "../core/ports/clock.js";
-import type { CodeHost } from "../core/ports/ports.js";
+import type { CodeHost } from "../core/ports/code-host.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import { createArgoCd } from "../deployer/argocd/create-argocd.js";
 import { createGitMirror } from "../git/mirror.js";

@@ -1,7 +1,8 @@
 import type { ServerConfig } from "../config/server-config.js";
 import { safeMessage } from "../core/model/errors.js";
+import type { CodeHost } from "../core/ports/code-host.js";
+import type { Deployer } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
-import type { CodeHost, Deployer } from "../core/ports/ports.js";
 import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE, WEBHOOK_PATHS } from "../names.js";
 
 export interface StartParts {

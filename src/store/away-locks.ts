@@ -1,6 +1,6 @@
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Lock, LockAttempt } from "../core/model/lock.js";
-import type { LockStore } from "../core/ports/ports.js";
+import type { LockStore } from "../core/ports/lock-store.js";
 import { STORE_TITLE } from "../names.js";
 
 /** The locks as they were when an event came: out of reach, even if the store is back by now. */

@@ -2,7 +2,11 @@ import type { Store as SessionStore } from "express-session";
 import type { Cluster, Redis } from "ioredis";
 import type { AttemptCounter } from "../core/ports/attempt-counter.js";
 import type { AuditLog } from "../core/ports/audit.js";
-import type { DeploymentStore, LiveFeed, LockStore, PlanStore, UserStore } from "../core/ports/ports.js";
+import type { DeploymentStore } from "../core/ports/deployment-store.js";
+import type { LiveFeed } from "../core/ports/live-feed.js";
+import type { LockStore } from "../core/ports/lock-store.js";
+import type { PlanStore } from "../core/ports/plan-store.js";
+import type { UserStore } from "../core/ports/user-store.js";
 
 /** Whether the store can be used now; `problem` is safe to show to people. */
 export type StoreStatus = { readonly kind: "ready" } | { readonly kind: "unavailable"; readonly problem: string };

@@ -3,7 +3,7 @@ import { markerLine } from "../../src/comments/marker.js";
 import { postOnce } from "../../src/comments/post-once.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import { HostFailure, type HostFailureReason } from "../../src/core/model/errors.js";
-import type { CodeHost, OwnComment } from "../../src/core/ports/ports.js";
+import type { CodeHost, OwnComment } from "../../src/core/ports/code-host.js";
 
 const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;
 const BODY = `${markerLine({ kind: "result", part: 1, run: "r1" })}\nhello`;

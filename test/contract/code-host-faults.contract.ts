@@ -2,7 +2,7 @@ import { afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { listenOnLoopback } from "../../sandbox/loopback.js";
 import { GITLAB_TOKEN } from "../../sandbox/world.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
-import type { CodeHost } from "../../src/core/ports/ports.js";
+import type { CodeHost } from "../../src/core/ports/code-host.js";
 import { FAULT_CASES, REQUEST_TIMEOUT_MS, type FaultCase } from "./code-host-fault-cases.js";
 import type { CodeHostUnderTest, HostTraits } from "./code-host-under-test.js";
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "@jest/globals";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import type { User } from "../../src/core/model/user.js";
-import type { CommitStatus } from "../../src/core/ports/ports.js";
+import type { CommitStatus } from "../../src/core/ports/code-host.js";
 import type { CodeHostUnderTest } from "./code-host-under-test.js";
 
 let opened = 0;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import type { MergeIntent } from "../../src/core/model/result.js";
-import type { MergeOutcome } from "../../src/core/ports/ports.js";
+import type { MergeOutcome } from "../../src/core/ports/code-host.js";
 import type { CodeHostUnderTest } from "./code-host-under-test.js";
 
 const keep: MergeIntent = {

@@ -1,13 +1,12 @@
 import type { FileChanges, Forge } from "../../sandbox/forge.js";
-import { GitStore } from "../../sandbox/git/git-store.js";
-import type { MergeMethod } from "../../sandbox/git/git-store.js";
+import { GitStore, type MergeMethod } from "../../sandbox/git/git-store.js";
 import { startGitHub } from "../../sandbox/github/start-github.js";
 import { startGitLab } from "../../sandbox/gitlab/gitlab.js";
 import type { InstanceOptions } from "../../sandbox/gitlab/model/instance.js";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN } from "../../sandbox/world.js";
 import { repositoryName, type RepositoryName } from "../../src/core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../src/core/model/change-request.js";
-import type { CodeHost } from "../../src/core/ports/ports.js";
+import type { CodeHost } from "../../src/core/ports/code-host.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
 import { rsaKey } from "../config/rsa-key.js";

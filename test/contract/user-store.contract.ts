@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import { Cookie, type SessionData, type Store } from "express-session";
 import type { Account } from "../../src/core/model/account.js";
 import type { AttemptCounter } from "../../src/core/ports/attempt-counter.js";
-import type { UserStore } from "../../src/core/ports/ports.js";
+import type { UserStore } from "../../src/core/ports/user-store.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const ana: Account = {

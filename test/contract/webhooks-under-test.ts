@@ -8,7 +8,7 @@ import { startGitLab } from "../../sandbox/gitlab/gitlab.js";
 import { listenOnLoopback } from "../../sandbox/loopback.js";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN } from "../../sandbox/world.js";
 import type { HostEvent } from "../../src/core/model/event.js";
-import type { CodeHost } from "../../src/core/ports/ports.js";
+import type { CodeHost } from "../../src/core/ports/code-host.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { githubWebhook } from "../../src/hosts/github/webhook.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { revision, type Revision } from "../../src/core/model/brand.js";
 import type { CommitRange } from "../../src/core/model/commit-range.js";
 import { RepositoryFailure } from "../../src/core/model/errors.js";
-import type { RepositorySnapshot } from "../../src/core/ports/ports.js";
+import type { RepositorySnapshot } from "../../src/core/ports/repositories.js";
 import { createGitMirror, type GitMirrorOptions } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost } from "./git-host.js";

@@ -3,9 +3,9 @@ import type { FileChanges } from "../../sandbox/forge.js";
 import { GitStore } from "../../sandbox/git/git-store.js";
 import { smartHttp } from "../../sandbox/git/smart-http.js";
 import { listenOnLoopback } from "../../sandbox/loopback.js";
-import { revision, repositoryName } from "../../src/core/model/brand.js";
+import { repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
-import type { CloneSource } from "../../src/core/ports/ports.js";
+import type { CloneSource } from "../../src/core/ports/code-host.js";
 
 export const TOKEN = "Basic c2VjcmV0LXRva2VuOng=";
 const NAME = "acme/deploy";

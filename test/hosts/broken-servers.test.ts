@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { repositoryName } from "../../src/core/model/brand.js";
-import type { CodeHost } from "../../src/core/ports/ports.js";
+import type { CodeHost } from "../../src/core/ports/code-host.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
 import { rsaKey } from "../config/rsa-key.js";

@@ -15,12 +15,12 @@ import type { LiveState } from "../../src/core/model/live-state.js";
 import type { SyncOutcome } from "../../src/core/model/result.js";
 import type {
   Deployer,
+  FollowRequest,
   Naming,
   RenderRequest,
-  FollowRequest,
   SyncLookup,
   SyncRequest,
-} from "../../src/core/ports/ports.js";
+} from "../../src/core/ports/deployer.js";
 import type { Delay } from "./delay.js";
 import type { MemoryRepositories } from "./memory-repositories.js";
 

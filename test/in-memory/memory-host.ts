@@ -10,7 +10,7 @@ import type {
   MergeOutcome,
   OwnComment,
   Reaction,
-} from "../../src/core/ports/ports.js";
+} from "../../src/core/ports/code-host.js";
 import type { HostId } from "../../src/names.js";
 import type { Delay } from "./delay.js";
 import { withChanges, type FileChanges, type MemoryRepositories } from "./memory-repositories.js";

@@ -1,10 +1,11 @@
-import { createManifestScanner, type ManifestScanner } from "../../src/core/detect/scan/manifests.js";
+import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import { changeRequestKey, type ChangeRequestRef } from "../../src/core/model/change-request.js";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
-import type { LockStore } from "../../src/core/ports/ports.js";
+import type { LockStore } from "../../src/core/ports/lock-store.js";
+import type { ManifestScanner } from "../../src/core/ports/manifest-scanner.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { handleEvent } from "../../src/run/handle-event.js";

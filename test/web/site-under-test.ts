@@ -7,7 +7,7 @@ import { stringify } from "yaml";
 import { loadServerConfig } from "../../src/config/server.js";
 import { describeProblem } from "../../src/config/settings.js";
 import type { HostEvent } from "../../src/core/model/event.js";
-import type { Deployer } from "../../src/core/ports/ports.js";
+import type { Deployer } from "../../src/core/ports/deployer.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";

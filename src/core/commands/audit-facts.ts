@@ -4,7 +4,7 @@ import type { Lock } from "../model/lock.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
 import type { CommandResult, MergeIntent, Refusal } from "../model/result.js";
 import type { AuditAction, AuditedApplication } from "../ports/audit.js";
-import type { MergeOutcome } from "../ports/ports.js";
+import type { MergeOutcome } from "../ports/code-host.js";
 
 /** The part of an audit entry that a result tells. */
 export interface AuditFacts {

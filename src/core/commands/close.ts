@@ -1,6 +1,7 @@
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { CommandResult } from "../model/result.js";
-import type { DeploymentStore, LockStore } from "../ports/ports.js";
+import type { DeploymentStore } from "../ports/deployment-store.js";
+import type { LockStore } from "../ports/lock-store.js";
 
 /**
  * Releases everything that a closed change request holds. A merge ends its records "deployed, not merged"; a close

@@ -2,8 +2,8 @@ import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, PlanLock } from "../model/plan.js";
+import type { Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import type { Subject } from "../survey/survey.js";
 
 /** Locks an application for a plan, without its revision. What is not deployed from here is not locked. */
 export async function acquireOne(

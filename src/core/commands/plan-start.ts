@@ -1,8 +1,8 @@
 import type { ApplicationName } from "../model/brand.js";
 import type { LockAttempt } from "../model/lock.js";
+import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { createRenderLine, type RenderedSides } from "../render/render.js";
-import type { LiveSubject, Subject } from "../survey/survey.js";
 import { acquireOne } from "./plan-locks.js";
 
 /** The beginning of a plan: its locks and the renders of its heads, each application once. */

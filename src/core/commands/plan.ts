@@ -8,13 +8,14 @@ import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Evaluated, Plan, Unevaluated } from "../model/plan.js";
 import type { CommandResult } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
+import type { LiveSubject, Subject } from "../model/subject.js";
 import { checkLists } from "../policy/access.js";
 import type { CommandContext } from "../ports/context.js";
 import { compareRenders, movesCluster } from "../render/live-diff-mode.js";
 import type { RenderedSides } from "../render/render.js";
 import { withApplicationSets } from "../survey/application-sets.js";
 import { findInputGaps } from "../survey/input-gaps.js";
-import { survey, type LiveSubject, type Subject } from "../survey/survey.js";
+import { survey } from "../survey/survey.js";
 import { giveBack, lockOf, releaseOthers, settleLocks } from "./plan-locks.js";
 import { createPlanStart } from "./plan-start.js";
 

@@ -8,13 +8,14 @@ import type { Lock } from "../model/lock.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
 import { begunOf } from "../model/run-notes.js";
+import type { LiveSubject, Subject } from "../model/subject.js";
 import { barredFrom } from "../policy/access.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import { checkSync, needsApproval } from "../policy/checks.js";
 import { confirmSync } from "../policy/confirm-sync.js";
 import type { CommandContext } from "../ports/context.js";
 import { findInputGaps } from "../survey/input-gaps.js";
-import { survey, type LiveSubject, type Subject } from "../survey/survey.js";
+import { survey } from "../survey/survey.js";
 import { select } from "./selection.js";
 
 export type SyncCommand = Extract<Command, { readonly name: "sync" }>;

@@ -4,8 +4,8 @@ import { LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../model
 import { BEGUN, endOf } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
+import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import type { LiveSubject } from "../survey/survey.js";
 import { insist } from "./insist.js";
 
 export interface DeployOptions {

@@ -5,7 +5,7 @@ import type { ChangeRequest } from "../model/change-request.js";
 import { HostFailure } from "../model/errors.js";
 import type { BarredApplication, Refusal } from "../model/result.js";
 import type { User } from "../model/user.js";
-import type { CodeHost } from "../ports/ports.js";
+import type { CodeHost } from "../ports/code-host.js";
 
 /** Who asked for a command, and by whose rules it is judged. */
 export interface AccessContext {

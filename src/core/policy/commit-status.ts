@@ -5,7 +5,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
-import type { CommitStatus } from "../ports/ports.js";
+import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
 
 /** What is known of a change request's head when its status is set. */

@@ -2,8 +2,8 @@ import { isAutoSynced } from "../model/application-spec.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import type { Lock } from "../model/lock.js";
 import type { Refusal } from "../model/result.js";
+import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import type { LiveSubject } from "../survey/survey.js";
 import { confirmAccess } from "./access.js";
 import { needsApproval } from "./checks.js";
 

@@ -1,13 +1,18 @@
 import type { Settings } from "../../config/settings.js";
-import type { ManifestScanner } from "../detect/scan/manifests.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { TellProgress } from "../model/progress.js";
 import type { BegunApplication } from "../model/run-notes.js";
 import type { User } from "../model/user.js";
-import type { RenderCache } from "../render/render-cache.js";
 import type { Clock } from "./clock.js";
+import type { CodeHost } from "./code-host.js";
+import type { Deployer } from "./deployer.js";
+import type { DeploymentStore } from "./deployment-store.js";
+import type { LockStore } from "./lock-store.js";
 import type { Log } from "./log.js";
-import type { CodeHost, Deployer, DeploymentStore, LockStore, PlanStore, RepositorySnapshot } from "./ports.js";
+import type { ManifestScanner } from "./manifest-scanner.js";
+import type { PlanStore } from "./plan-store.js";
+import type { RenderCache } from "./render-cache.js";
+import type { RepositorySnapshot } from "./repositories.js";
 
 /** What a command may look at and act on. */
 export interface CommandContext extends CommandPorts {

@@ -5,8 +5,8 @@ import { destinationOf } from "../model/destination.js";
 import { safeMessage } from "../model/errors.js";
 import type { Evaluated } from "../model/plan.js";
 import { specEqual } from "../model/spec-equality.js";
+import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import type { LiveSubject } from "../survey/survey.js";
 import type { RenderedSides } from "./render.js";
 
 type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;

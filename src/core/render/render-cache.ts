@@ -2,18 +2,7 @@ import type { Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
 import { LruCache } from "../model/lru-cache.js";
 import type { Clock } from "../ports/clock.js";
-
-/** Manifests with the commit that Argo CD rendered them at: its id may stand in their values. */
-export interface RenderedManifests {
-  readonly manifests: readonly Manifest[];
-  readonly renderedAt: Revision;
-}
-
-/** What was rendered before, by a key that names everything it was made of. In memory only. */
-export interface RenderCache {
-  find(key: string): RenderedManifests | undefined;
-  keep(key: string, rendered: RenderedManifests): void;
-}
+import type { RenderCache } from "../ports/render-cache.js";
 
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Argo CD's version, its settings and the cluster's API versions are in no key: what they change is seen after an hour. */

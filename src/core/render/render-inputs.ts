@@ -7,9 +7,9 @@ import { inputsOf } from "../detect/inputs/inputs.js";
 import { readsOnlyPinned } from "../detect/inputs/pinned-reads.js";
 import { openTree, type RepositoryTree } from "../detect/tree/repository-tree.js";
 import { specEqual } from "../model/spec-equality.js";
+import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import type { TreeEntry } from "../ports/ports.js";
-import type { LiveSubject } from "../survey/survey.js";
+import type { TreeEntry } from "../ports/repositories.js";
 
 /** What one side of an application is rendered from. */
 export interface RenderInputs {

@@ -6,10 +6,10 @@ import type { ApplicationSpec } from "../model/application.js";
 import { shortRevision } from "../model/brand.js";
 import { safeMessage } from "../model/errors.js";
 import { specEqual, specText } from "../model/spec-equality.js";
+import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import type { RenderRequest } from "../ports/ports.js";
-import type { LiveSubject } from "../survey/survey.js";
-import type { RenderedManifests } from "./render-cache.js";
+import type { RenderRequest } from "../ports/deployer.js";
+import type { RenderedManifests } from "../ports/render-cache.js";
 import { readsTheSame, renderInputs, type RenderInputs } from "./render-inputs.js";
 
 /** Both sides of an application. `same`: nothing was rendered, because nothing that it is rendered from differs. */

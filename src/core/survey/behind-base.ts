@@ -2,7 +2,7 @@ import { touchedPaths, type InputSet } from "../detect/inputs/input-set.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { CommitRange, CommitSummary } from "../model/commit-range.js";
 import { RepositoryFailure } from "../model/errors.js";
-import type { RepositorySnapshot } from "../ports/ports.js";
+import type { RepositorySnapshot } from "../ports/repositories.js";
 
 const MAX_FILES = 3;
 const MAX_COMMITS = 5;

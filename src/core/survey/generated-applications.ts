@@ -7,11 +7,12 @@ import { sameChangeRequest } from "../model/change-request.js";
 import { safeMessage } from "../model/errors.js";
 import type { NotDeployed } from "../model/plan.js";
 import { specEqual } from "../model/spec-equality.js";
+import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Expansion } from "./application-set-notes.js";
 import { policyOf } from "./application-set-policy.js";
 import { drivingObstacle } from "./driving-right.js";
-import type { LiveSubject, Subject, Survey } from "./survey.js";
+import type { Survey } from "./survey.js";
 
 /**
  * A survey with what ApplicationSets do to the applications that they own. One whose generated definition changes is

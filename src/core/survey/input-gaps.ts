@@ -3,9 +3,9 @@ import type { InputSet } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import type { Application } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
+import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { behindSentence, listed } from "./behind-base.js";
-import type { LiveSubject } from "./survey.js";
 
 /** What the plan warns of, and what a sync is refused for, by looking at what an application reads. */
 export interface InputGaps {

@@ -1,7 +1,7 @@
 import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
 import { detect, type AffectedApplication, type Detection } from "../detect/scan/affected.js";
 import { isAutoSynced, isHydrated } from "../model/application-spec.js";
-import type { Application, ApplicationSpec, LiveApplication } from "../model/application.js";
+import type { Application, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
@@ -9,8 +9,9 @@ import { safeMessage } from "../model/errors.js";
 import { definitionOwner } from "../model/owner.js";
 import type { NotDeployed } from "../model/plan.js";
 import { specEqual } from "../model/spec-equality.js";
+import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import type { Naming } from "../ports/ports.js";
+import type { Naming } from "../ports/deployer.js";
 import { branchObstacle, drivingObstacle, type DrivingClaim } from "./driving-right.js";
 import { readLiveSets, type LiveSets } from "./live-sets.js";
 import { chooseSpecs } from "./side-specs.js";
@@ -24,47 +25,6 @@ export interface Survey {
   readonly everyApplication: readonly Application[];
   /** Every record "deployed, not merged". */
   readonly records: readonly Deployment[];
-}
-
-/** One application that the change request affects. */
-export type Subject = AnnouncedSubject | UnreadableSubject | LiveSubject;
-
-interface SubjectBase {
-  readonly name: ApplicationName;
-  readonly sourceFile: string | undefined;
-}
-
-/** Comes or goes with its Application resource; never deployed by us. */
-export interface AnnouncedSubject extends SubjectBase {
-  readonly kind: "new" | "deleted";
-}
-
-/** Argo CD does not know it, or could not be asked. */
-export interface UnreadableSubject extends SubjectBase {
-  readonly kind: "unreadable";
-  readonly problem: string;
-}
-
-/** Runs in Argo CD. */
-export interface LiveSubject extends SubjectBase {
-  readonly kind: "live";
-  readonly live: LiveApplication;
-  /** The definition that a sync deploys, and the 1-based sources of it that get the head commit. */
-  readonly head: Side;
-  /** The definition that the target branch stands for. */
-  readonly base: Side;
-  /** Our own record of an earlier sync, if any. */
-  readonly ownRecord: Deployment | undefined;
-  readonly foreignRecords: readonly Deployment[];
-  readonly autoSynced: boolean;
-  /** Why its changed definition cannot be deployed from here: it is shown and not locked, and takes effect at the merge. */
-  readonly notDriven: string | undefined;
-  readonly warnings: readonly string[];
-}
-
-export interface Side {
-  readonly spec: ApplicationSpec;
-  readonly positions: readonly number[];
 }
 
 export interface SurveyOptions {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../core/ports/clock.js";
+import type { Deployer } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
-import type { Deployer } from "../../core/ports/ports.js";
 import { nameOfResource } from "./application-names.js";
 import { applicationsOfSet, findApplicationSet, listApplicationSets } from "./application-sets.js";
 import { createApplications } from "./applications.js";

@@ -1,7 +1,7 @@
 import { isHydrated, isMultiSource } from "../../core/model/application-spec.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import type { Json } from "../../core/model/json.js";
-import type { SyncRequest } from "../../core/ports/ports.js";
+import type { SyncRequest } from "../../core/ports/deployer.js";
 import { SYNC_INFO_CHANGE_REQUEST, SYNC_INFO_RUN } from "../../names.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 import { rawSources } from "./raw-sources.js";

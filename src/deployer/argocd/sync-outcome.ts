@@ -1,7 +1,7 @@
 import { isMultiSource } from "../../core/model/application-spec.js";
 import type { SyncProgress } from "../../core/model/progress.js";
 import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
-import type { SyncLookup } from "../../core/ports/ports.js";
+import type { SyncLookup } from "../../core/ports/deployer.js";
 import { SYNC_INFO_RUN } from "../../names.js";
 import type { OperationState, SyncedObject, WholeApplication } from "./application-schema.js";
 import { readableText } from "./error-text.js";

@@ -1,15 +1,13 @@
 import type { SyncOutcome } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { FollowRequest, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
-import type { FollowRequest, SyncLookup, SyncRequest } from "../../core/ports/ports.js";
-import { getApplication, postSync } from "./application-calls.js";
-import type { Target } from "./application-calls.js";
+import { getApplication, postSync, type Target } from "./application-calls.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 import type { ArgoCdConfig } from "./config.js";
 import { syncBody } from "./sync-body.js";
-import { syncState } from "./sync-outcome.js";
-import type { SyncState } from "./sync-outcome.js";
+import { syncState, type SyncState } from "./sync-outcome.js";
 import { projectOf } from "./to-application.js";
 
 /** How often an operation is looked for whose start was not confirmed. */

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
 import { isMultiSource } from "../../core/model/application-spec.js";
 import type { ApplicationSpec } from "../../core/model/application.js";
-import { isJsonObject } from "../../core/model/json.js";
-import type { JsonObject } from "../../core/model/json.js";
-import type { RenderRequest } from "../../core/ports/ports.js";
+import { isJsonObject, type JsonObject } from "../../core/model/json.js";
+import type { RenderRequest } from "../../core/ports/deployer.js";
 import {
   ANNOTATION_EXPIRES,
   ANNOTATION_FOR,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { CloneSource } from "../../core/ports/ports.js";
+import type { CloneSource } from "../../core/ports/code-host.js";
 import { decodeAnswer } from "../json-answer.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";

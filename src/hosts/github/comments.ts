@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import type { OwnComment } from "../../core/ports/ports.js";
+import type { OwnComment } from "../../core/ports/code-host.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField } from "../payload-fields.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";

@@ -1,5 +1,5 @@
 import type { ChangeRequest } from "../../core/model/change-request.js";
-import type { CommitStatus } from "../../core/ports/ports.js";
+import type { CommitStatus } from "../../core/ports/code-host.js";
 import { STATUS_NAME } from "../../names.js";
 import { oneLine } from "../host-refusal.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { User } from "../../core/model/user.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { CodeHost } from "../../core/ports/ports.js";
+import type { CodeHost } from "../../core/ports/code-host.js";
 import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";

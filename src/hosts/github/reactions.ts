@@ -1,5 +1,5 @@
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import type { Reaction } from "../../core/ports/ports.js";
+import type { Reaction } from "../../core/ports/code-host.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";
 
 /** https://docs.github.com/rest/reactions/reactions */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import type { Reaction } from "../../core/ports/ports.js";
+import type { Reaction } from "../../core/ports/code-host.js";
 import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField } from "../payload-fields.js";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ChangeRequest } from "../../core/model/change-request.js";
+import type { CommitStatus } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
-import type { CommitStatus } from "../../core/ports/ports.js";
 import { STATUS_NAME } from "../../names.js";
 import { HostRefusal, oneLine } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { User } from "../../core/model/user.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { CodeHost } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
-import type { CodeHost } from "../../core/ports/ports.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getApproval } from "./approval.js";

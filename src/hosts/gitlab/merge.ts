@@ -2,7 +2,7 @@ import type { ChangeRequest } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { MergeOutcome } from "../../core/ports/ports.js";
+import type { MergeOutcome } from "../../core/ports/code-host.js";
 import { HostRefusal, oneLine } from "../host-refusal.js";
 import { readUntil } from "../polling.js";
 import { deleteSourceBranch } from "../source-branch.js";

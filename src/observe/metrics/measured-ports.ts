@@ -1,7 +1,8 @@
 import { DeployerFailure, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
+import type { Deployer } from "../../core/ports/deployer.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
-import type { Deployer, Repositories } from "../../core/ports/ports.js";
+import type { Repositories } from "../../core/ports/repositories.js";
 import type { Stores } from "../../store/stores.js";
 import { callAndTell, observeCalls } from "../observe-calls.js";
 import type { Metrics } from "./metrics.js";

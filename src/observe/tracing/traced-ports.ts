@@ -1,6 +1,6 @@
-import { context, SpanKind, SpanStatusCode, trace, type Span, type Tracer } from "@opentelemetry/api";
+import { context, type Span, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
 import { DeployerFailure, HostFailure } from "../../core/model/errors.js";
-import type { Repositories } from "../../core/ports/ports.js";
+import type { Repositories } from "../../core/ports/repositories.js";
 import type { Stores } from "../../store/stores.js";
 import { callAndTell, observeCalls } from "../observe-calls.js";
 

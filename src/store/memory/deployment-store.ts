@@ -1,7 +1,7 @@
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
-import type { DeploymentStore } from "../../core/ports/ports.js";
+import type { DeploymentStore } from "../../core/ports/deployment-store.js";
 import { byApplication } from "../by-application.js";
 
 /** Records "deployed, not merged" in this process; they do not expire. */

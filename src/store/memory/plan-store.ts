@@ -1,7 +1,7 @@
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { PLAN_LIFETIME_MS, type Plan } from "../../core/model/plan.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { PlanStore } from "../../core/ports/ports.js";
+import type { PlanStore } from "../../core/ports/plan-store.js";
 
 interface Entry {
   readonly plan: Plan;

@@ -1,5 +1,5 @@
 import type { Account, Role } from "../../core/model/account.js";
-import type { UserStore } from "../../core/ports/ports.js";
+import type { UserStore } from "../../core/ports/user-store.js";
 import { byUsername } from "../by-username.js";
 import type { MemorySessionStore } from "./session-store.js";
 

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { LiveRun } from "../../core/model/live-run.js";
 import { LruCache } from "../../core/model/lru-cache.js";
-import type { LiveFeed } from "../../core/ports/ports.js";
+import type { LiveFeed } from "../../core/ports/live-feed.js";
 import { LIVE_CHANNEL, LIVE_KEY_PREFIX } from "../../names.js";
 import { MemoryLiveFeed } from "../memory/live-feed.js";
 import type { StoreConnection } from "../stores.js";

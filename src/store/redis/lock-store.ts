@@ -1,7 +1,7 @@
 import type { ApplicationName } from "../../core/model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../core/model/lock.js";
-import type { LockStore } from "../../core/ports/ports.js";
+import type { LockStore } from "../../core/ports/lock-store.js";
 import { LOCK_KEY_PREFIX } from "../../names.js";
 import { byApplication } from "../by-application.js";
 import { ACQUIRE_SCRIPT } from "./acquire-script.js";

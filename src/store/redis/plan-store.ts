@@ -1,6 +1,6 @@
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { PLAN_LIFETIME_MS, type Plan } from "../../core/model/plan.js";
-import type { PlanStore } from "../../core/ports/ports.js";
+import type { PlanStore } from "../../core/ports/plan-store.js";
 import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
 import { planRecordOf, readPlan } from "./plan-record.js";

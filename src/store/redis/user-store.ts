@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Account, Role } from "../../core/model/account.js";
-import type { UserStore } from "../../core/ports/ports.js";
+import type { UserStore } from "../../core/ports/user-store.js";
 import { SESSION_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
 import { byUsername } from "../by-username.js";
 import type { RedisConnection } from "./connection.js";

@@ -1,4 +1,6 @@
-import type { LockStore, PlanStore, UserStore } from "../../core/ports/ports.js";
+import type { LockStore } from "../../core/ports/lock-store.js";
+import type { PlanStore } from "../../core/ports/plan-store.js";
+import type { UserStore } from "../../core/ports/user-store.js";
 import type { ForceUnlockParts } from "../force-unlock.js";
 import type { HostPages } from "../host-pages.js";
 

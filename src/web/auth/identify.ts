@@ -1,5 +1,5 @@
 import type { RequestHandler } from "express";
-import type { UserStore } from "../../core/ports/ports.js";
+import type { UserStore } from "../../core/ports/user-store.js";
 import { setViewer, type Viewer } from "../viewer.js";
 import type { WebSessions } from "./session.js";
 

@@ -1,8 +1,8 @@
-import { Router, type Request, type RequestHandler, type Response } from "express";
+import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { ServerConfig } from "../../config/server-config.js";
 import type { AttemptCounter } from "../../core/ports/attempt-counter.js";
 import type { Log } from "../../core/ports/log.js";
-import type { UserStore } from "../../core/ports/ports.js";
+import type { UserStore } from "../../core/ports/user-store.js";
 import { userBody } from "../api/bodies.js";
 import { isForm } from "../prefers-json.js";
 import { viewerOf } from "../viewer.js";

@@ -1,7 +1,7 @@
 import type { Response } from "express";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { LiveRun } from "../../core/model/live-run.js";
-import type { LiveFeed } from "../../core/ports/ports.js";
+import type { LiveFeed } from "../../core/ports/live-feed.js";
 import { liveRunBody } from "./live-run-body.js";
 
 export interface LiveStreamsOptions {

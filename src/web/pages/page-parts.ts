@@ -1,7 +1,10 @@
 import type { AuditLog } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { DeploymentStore } from "../../core/ports/deployment-store.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
-import type { DeploymentStore, LockStore, PlanStore, UserStore } from "../../core/ports/ports.js";
+import type { LockStore } from "../../core/ports/lock-store.js";
+import type { PlanStore } from "../../core/ports/plan-store.js";
+import type { UserStore } from "../../core/ports/user-store.js";
 import type { HostPages } from "../host-pages.js";
 import type { LiveStreams } from "../live/live-streams.js";
 import type { StatusProbe } from "../status-probe.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { DeployerFailure } from "../../../src/core/model/errors.js";
-import type { LockStore } from "../../../src/core/ports/ports.js";
+import type { LockStore } from "../../../src/core/ports/lock-store.js";
 import { Stopped } from "../../../src/core/ports/stop.js";
 import { API, CommandWorld, config, definition, PLAN, planned, refused, spec, SYNC, WEB } from "./command-world.js";
 

@@ -1,9 +1,8 @@
 import { createHash } from "node:crypto";
-import { revision, type Revision } from "../../../src/core/model/brand.js";
-import { repositoryName } from "../../../src/core/model/brand.js";
-import { applicationName } from "../../../src/core/model/brand.js";
+import { applicationName, repositoryName, revision, type Revision } from "../../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../../src/core/model/change-request.js";
-import type { Naming, RepositorySnapshot, TreeEntry } from "../../../src/core/ports/ports.js";
+import type { Naming } from "../../../src/core/ports/deployer.js";
+import type { RepositorySnapshot, TreeEntry } from "../../../src/core/ports/repositories.js";
 
 export const MERGE_BASE = revision("a".repeat(40));
 export const HEAD = revision("b".repeat(40));

@@ -3,7 +3,7 @@ import type { AccessCommand, AccessRule } from "../../../src/config/sync-access.
 import { applicationName } from "../../../src/core/model/brand.js";
 import { HostFailure } from "../../../src/core/model/errors.js";
 import { checkLists, confirmAccess, needsWriteAccess } from "../../../src/core/policy/access.js";
-import type { CodeHost } from "../../../src/core/ports/ports.js";
+import type { CodeHost } from "../../../src/core/ports/code-host.js";
 import { sampleChange } from "../../comments/samples.js";
 import { CommandWorld } from "../commands/command-world.js";
 import { sampleSettings } from "../sample-settings.js";

@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, test } from "@jest/globals";
 import { changeRequestRef } from "../../../src/core/model/change-request.js";
 import type { JsonObject } from "../../../src/core/model/json.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
-import type { RenderRequest } from "../../../src/core/ports/ports.js";
+import type { RenderRequest } from "../../../src/core/ports/deployer.js";
 import { withChanges, type FileChanges } from "../../in-memory/memory-repositories.js";
-import { API, config, CommandWorld, definition, PLAN, planned, spec, WEB } from "../commands/command-world.js";
+import { API, CommandWorld, config, definition, PLAN, planned, spec, WEB } from "../commands/command-world.js";
 import { sampleSettings } from "../sample-settings.js";
 
 let world: CommandWorld;

@@ -3,7 +3,7 @@ import { warning } from "../../../src/comments/markdown.js";
 import { revision, type Revision } from "../../../src/core/model/brand.js";
 import type { CommitRange } from "../../../src/core/model/commit-range.js";
 import { RepositoryFailure } from "../../../src/core/model/errors.js";
-import type { RepositorySnapshot } from "../../../src/core/ports/ports.js";
+import type { RepositorySnapshot } from "../../../src/core/ports/repositories.js";
 import { behindSentence } from "../../../src/core/survey/behind-base.js";
 import { BASE_TIP, CHANGE, HEAD, memorySnapshot, MERGE_BASE } from "../detect/memory-snapshot.js";
 import { inputs, single } from "../detect/read-inputs.js";

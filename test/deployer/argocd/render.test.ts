@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { expect, test } from "@jest/globals";
 import nock from "nock";
-import type { RenderRequest } from "../../../src/core/ports/ports.js";
+import type { RenderRequest } from "../../../src/core/ports/deployer.js";
 import { localServer } from "../../local-server.js";
 import { fixture } from "./fixture.js";
 import { argocd, settings, withNock } from "./nock-lifecycle.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import type { SyncRequest } from "../../../src/core/ports/ports.js";
+import type { SyncRequest } from "../../../src/core/ports/deployer.js";
 import type { Recorded } from "./fixture.js";
 import { argocd, withNock } from "./nock-lifecycle.js";
 import { ofRun, recorded, refreshed, waiting } from "./recorded-sync.js";

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import type nock from "nock";
 import { applicationName } from "../../../src/core/model/brand.js";
-import type { SyncRequest } from "../../../src/core/ports/ports.js";
+import type { SyncRequest } from "../../../src/core/ports/deployer.js";
 import { argocd, withNock } from "./nock-lifecycle.js";
 import { ofRun, recorded, waiting } from "./recorded-sync.js";
 import { failureOf, live, MULTI_SPEC, OTHER_SHA, SHA, syncRequest, underTest } from "./under-test.js";

@@ -3,7 +3,7 @@ import type { Application, LiveApplication } from "../../../src/core/model/appli
 import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
 import type { JsonObject } from "../../../src/core/model/json.js";
 import type { Clock } from "../../../src/core/ports/clock.js";
-import type { RenderRequest, SyncRequest } from "../../../src/core/ports/ports.js";
+import type { RenderRequest, SyncRequest } from "../../../src/core/ports/deployer.js";
 import type { ArgoCdConfig } from "../../../src/deployer/argocd/config.js";
 import { createArgoCd } from "../../../src/deployer/argocd/create-argocd.js";
 import { recordingLog } from "../../recording-log.js";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { TreeEntry } from "../../ports/ports.js";
+import type { TreeEntry } from "../../ports/repositories.js";
 import { matchesGlob } from "../tree/path-glob.js";
 import { parentOf } from "../tree/repository-path.js";
 import type { RepositoryTree } from "../tree/repository-tree.js";

@@ -1,7 +1,7 @@
 import { readSource, sourcesOf, type Source } from "../../model/application-spec.js";
 import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
-import type { RepositorySnapshot } from "../../ports/ports.js";
+import type { RepositorySnapshot } from "../../ports/repositories.js";
 import { cleanPath } from "../tree/repository-path.js";
 import { openTree, type RepositoryTree } from "../tree/repository-tree.js";
 import { buildEnvironment, instanceNameOf } from "./build-environment.js";

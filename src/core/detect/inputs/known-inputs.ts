@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Application } from "../../model/application.js";
 import { LruCache } from "../../model/lru-cache.js";
-import type { TreeEntry } from "../../ports/ports.js";
+import type { TreeEntry } from "../../ports/repositories.js";
 import type { InputSet } from "./input-set.js";
 
 /** What an application reads at a commit, and what of the commit's tree decides that. */

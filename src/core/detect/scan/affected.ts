@@ -8,11 +8,12 @@ import type { ChangeRequest } from "../../model/change-request.js";
 import { canonicalJson } from "../../model/json.js";
 import type { NotDeployed } from "../../model/plan.js";
 import { specText } from "../../model/spec-equality.js";
-import type { Naming, RepositorySnapshot } from "../../ports/ports.js";
+import type { Naming } from "../../ports/deployer.js";
+import type { ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
+import type { RepositorySnapshot } from "../../ports/repositories.js";
 import { movingPositions, notMovingReason } from "../inputs/moving-sources.js";
 import { changedApplicationSets, type ChangedApplicationSet } from "./application-sets.js";
 import { findInputReasons } from "./input-reasons.js";
-import type { ManifestScan, ManifestScanner } from "./manifests.js";
 import { byName, compareResources, type ResourceChange } from "./resource-changes.js";
 
 export interface DetectionRequest {

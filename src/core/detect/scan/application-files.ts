@@ -1,7 +1,7 @@
 import { sourcesOf, type Source } from "../../model/application-spec.js";
 import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
-import type { RepositorySnapshot } from "../../ports/ports.js";
+import type { RepositorySnapshot } from "../../ports/repositories.js";
 import { overrideFilesOf } from "../inputs/inputs.js";
 import { ownSources, type Branches } from "../inputs/moving-sources.js";
 import { cleanPath } from "../tree/repository-path.js";

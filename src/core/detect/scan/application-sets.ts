@@ -2,10 +2,11 @@ import type { Application, ApplicationSet } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { jsonEqual } from "../../model/json.js";
-import type { Naming, RepositorySnapshot } from "../../ports/ports.js";
+import type { Naming } from "../../ports/deployer.js";
+import type { FoundApplicationSet, ManifestScan } from "../../ports/manifest-scanner.js";
+import type { RepositorySnapshot } from "../../ports/repositories.js";
 import { openTree } from "../tree/repository-tree.js";
 import { readsChanges } from "./generator-inputs.js";
-import type { FoundApplicationSet, ManifestScan } from "./manifests.js";
 
 /** An ApplicationSet whose resource changes, or whose generators read something that does. */
 export interface ChangedApplicationSet {

@@ -1,6 +1,6 @@
 import type { Application } from "../../model/application.js";
 import type { ChangeRequest } from "../../model/change-request.js";
-import type { RepositorySnapshot } from "../../ports/ports.js";
+import type { RepositorySnapshot } from "../../ports/repositories.js";
 import { touchedPaths, touches, type InputSet } from "../inputs/input-set.js";
 import { inputsAtEither } from "../inputs/inputs.js";
 import { movingPositions, ownSources } from "../inputs/moving-sources.js";

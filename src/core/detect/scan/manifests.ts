@@ -1,44 +1,15 @@
 import { setImmediate } from "node:timers/promises";
 import { matchesPath } from "../../../config/pattern.js";
-import type { Application, ApplicationSet } from "../../model/application.js";
-import type { Revision } from "../../model/brand.js";
-import type { Naming, RepositorySnapshot, TreeEntry } from "../../ports/ports.js";
+import type { Naming } from "../../ports/deployer.js";
+import type {
+  FoundApplication,
+  FoundApplicationSet,
+  ManifestScan,
+  ManifestScanner,
+  ScanRequest,
+} from "../../ports/manifest-scanner.js";
+import type { TreeEntry } from "../../ports/repositories.js";
 import { mayHoldResource, readResources, type FileResources, type Resource } from "./resources.js";
-
-export interface FoundApplication {
-  readonly file: string;
-  readonly application: Application;
-  /** The whole resource without its status as one text, for comparisons. */
-  readonly content: string;
-  /** Why it cannot be deployed from this text (a patch of another file, for example). */
-  readonly problem: string | undefined;
-}
-
-export interface FoundApplicationSet {
-  readonly file: string;
-  readonly set: ApplicationSet;
-  readonly content: string;
-}
-
-/** Every Application and ApplicationSet resource of a commit, in the order of their files. */
-export interface ManifestScan {
-  readonly applications: readonly FoundApplication[];
-  readonly applicationSets: readonly FoundApplicationSet[];
-  /** Files that may hold more resources than were found, with the reason. */
-  readonly unreadable: ReadonlyMap<string, string>;
-}
-
-export interface ScanRequest {
-  readonly snapshot: RepositorySnapshot;
-  readonly revision: Revision;
-  /** Glob patterns that narrow the scan; empty means all files. */
-  readonly crPaths: readonly string[];
-  readonly nameOf: Naming;
-}
-
-export interface ManifestScanner {
-  scan(request: ScanRequest): Promise<ManifestScan>;
-}
 
 /** Paths per read, which bounds the texts held at a time. */
 const BATCH = 1000;

@@ -1,7 +1,7 @@
 import type { Application } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { jsonEqual } from "../../model/json.js";
-import type { FoundApplication, ManifestScan } from "./manifests.js";
+import type { FoundApplication, ManifestScan } from "../../ports/manifest-scanner.js";
 
 /** What became of one application's resource between the merge base and the head. */
 export interface ResourceChange {

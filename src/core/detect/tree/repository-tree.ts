@@ -1,7 +1,7 @@
 import type { Revision } from "../../model/brand.js";
 import type { Json } from "../../model/json.js";
 import { LruCache } from "../../model/lru-cache.js";
-import type { RepositorySnapshot, TreeEntry } from "../../ports/ports.js";
+import type { RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
 import { isWithin } from "./repository-path.js";
 import { firstAtOrAfter } from "./sorted-entries.js";
 import { followLinks, type Followed } from "./symlinks.js";

@@ -1,4 +1,4 @@
-import type { TreeEntry } from "../../ports/ports.js";
+import type { TreeEntry } from "../../ports/repositories.js";
 
 /** Index of the first entry whose path is this one or sorts after it; their number when there is none. */
 export function firstAtOrAfter(entries: readonly TreeEntry[], path: string): number {

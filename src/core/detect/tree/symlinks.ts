@@ -1,4 +1,4 @@
-import type { TreeEntry } from "../../ports/ports.js";
+import type { TreeEntry } from "../../ports/repositories.js";
 
 /** Where a path leads when every symbolic link on the way is followed, as an operating system does. */
 export interface Followed {

@@ -3,7 +3,7 @@ import { inputFingerprint } from "../../../../src/core/detect/inputs/input-finge
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import { openTree } from "../../../../src/core/detect/tree/repository-tree.js";
 import type { Application } from "../../../../src/core/model/application.js";
-import type { RepositorySnapshot, TreeEntry } from "../../../../src/core/ports/ports.js";
+import type { RepositorySnapshot, TreeEntry } from "../../../../src/core/ports/repositories.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
 import { application, single } from "../read-inputs.js";
 

@@ -1,0 +1,44 @@
+import type { ApplicationSpec, LiveApplication } from "./application.js";
+import type { ApplicationName } from "./brand.js";
+import type { Deployment } from "./deployment.js";
+
+/** One application that the change request affects. */
+export type Subject = AnnouncedSubject | UnreadableSubject | LiveSubject;
+
+interface SubjectBase {
+  readonly name: ApplicationName;
+  readonly sourceFile: string | undefined;
+}
+
+/** Comes or goes with its Application resource; never deployed by us. */
+export interface AnnouncedSubject extends SubjectBase {
+  readonly kind: "new" | "deleted";
+}
+
+/** Argo CD does not know it, or could not be asked. */
+export interface UnreadableSubject extends SubjectBase {
+  readonly kind: "unreadable";
+  readonly problem: string;
+}
+
+/** Runs in Argo CD. */
+export interface LiveSubject extends SubjectBase {
+  readonly kind: "live";
+  readonly live: LiveApplication;
+  /** The definition that a sync deploys, and the 1-based sources of it that get the head commit. */
+  readonly head: Side;
+  /** The definition that the target branch stands for. */
+  readonly base: Side;
+  /** Our own record of an earlier sync, if any. */
+  readonly ownRecord: Deployment | undefined;
+  readonly foreignRecords: readonly Deployment[];
+  readonly autoSynced: boolean;
+  /** Why its changed definition cannot be deployed from here: it is shown and not locked, and takes effect at the merge. */
+  readonly notDriven: string | undefined;
+  readonly warnings: readonly string[];
+}
+
+export interface Side {
+  readonly spec: ApplicationSpec;
+  readonly positions: readonly number[];
+}
