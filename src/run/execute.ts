@@ -1,6 +1,6 @@
 import type { Settings } from "../config/settings.js";
 import { close } from "../core/commands/close.js";
-import { runCommand } from "../core/commands/index.js";
+import { runCommand } from "../core/commands/commands.js";
 import type { Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { TellProgress } from "../core/model/progress.js";

@@ -1,5 +1,7 @@
 import { SERVICE } from "../../names.js";
 import type { Command } from "../model/command.js";
+import { COMMAND_NAMES, COMMANDS } from "./commands.js";
+import { OPTIONS, type OptionName } from "./options.js";
 
 /** What a comment's text is to us; undefined when it is none of our business. */
 export type ParsedComment =
@@ -56,61 +58,38 @@ function firstOwnLine(body: string): OwnLine | undefined {
   return undefined;
 }
 
-function parseWords(words: readonly string[]): Command | undefined {
-  const [name, ...rest] = words;
-  const options = parseOptions(rest);
-  if (name === undefined || options === undefined) return undefined;
-  const { applications, dryRun, prune } = options;
-  switch (name.toLowerCase()) {
-    case "plan":
-      return dryRun || prune ? undefined : { name: "plan", applications };
-    case "unlock":
-      return dryRun || prune ? undefined : { name: "unlock", applications };
-    case "sync":
-      return { name: "sync", applications, dryRun, prune };
-    case "rollback":
-      return { name: "rollback", applications, dryRun, prune };
-    case "help":
-      return rest.length > 0 ? undefined : { name: "help" };
-    default:
-      return undefined;
-  }
+function parseWords([first = "", ...words]: readonly string[]): Command | undefined {
+  const name = COMMAND_NAMES.find((one) => one === first.toLowerCase());
+  const options = name && parseOptions(words, COMMANDS[name].options);
+  // The table says which options a command has, and their kinds.
+  return options && ({ name, ...options } as Command);
 }
 
-interface Options {
-  readonly applications: readonly string[];
-  readonly dryRun: boolean;
-  readonly prune: boolean;
-}
-
-function parseOptions(words: readonly string[]): Options | undefined {
-  const applications = new Set<string>();
-  let dryRun = false;
-  let prune = false;
+/** The values of all `accepted` options; undefined when something else is written. */
+function parseOptions(
+  words: readonly string[],
+  accepted: Readonly<Partial<Record<OptionName, true>>>,
+): Readonly<Record<string, readonly string[] | boolean>> | undefined {
+  const options = (Object.keys(accepted) as readonly OptionName[]).map((name) => ({ name, ...OPTIONS[name] }));
+  const given = new Map(options.map(({ name }) => [name, new Set<string>()]));
+  const switched = new Set<OptionName>();
   for (let at = 0; at < words.length; at += 1) {
-    const word = words[at] ?? "";
-    const [option, attached] = splitAtEquals(word);
-    switch (option.toLowerCase()) {
-      case "-a":
-      case "--app": {
-        const value = attached ?? words[(at += 1)];
-        if (value === undefined || !isApplicationName(value)) return undefined;
-        applications.add(value);
-        break;
-      }
-      case "--dry-run":
-        if (attached !== undefined) return undefined;
-        dryRun = true;
-        break;
-      case "--prune":
-        if (attached !== undefined) return undefined;
-        prune = true;
-        break;
-      default:
-        return undefined;
+    const [flag, attached] = splitAtEquals(words[at] ?? "");
+    const option = options.find(({ flags }) => flags.includes(flag.toLowerCase()));
+    if (option === undefined) return undefined;
+    if (option.value === undefined) {
+      if (attached !== undefined) return undefined;
+      switched.add(option.name);
+    } else {
+      const value = attached ?? words[(at += 1)];
+      if (value === undefined || !isApplicationName(value)) return undefined;
+      given.get(option.name)?.add(value);
     }
   }
-  return applications.size > MAX_NAMES ? undefined : { applications: [...applications], dryRun, prune };
+  if ([...given.values()].some(({ size }) => size > MAX_NAMES)) return undefined;
+  return Object.fromEntries(
+    options.map(({ name, value }) => [name, value === undefined ? switched.has(name) : [...(given.get(name) ?? [])]]),
+  );
 }
 
 function splitAtEquals(word: string): [string, string | undefined] {

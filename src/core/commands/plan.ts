@@ -19,13 +19,11 @@ import { survey } from "../survey/survey.js";
 import { giveBack, lockOf, releaseOthers, settleLocks } from "./plan-locks.js";
 import { createPlanStart } from "./plan-start.js";
 
-type PlanCommand = Extract<Command, { readonly name: "plan" }>;
-
 /**
  * Finds the affected applications, locks them, renders both sides and stores what differs. An aborted run gives back
  * the locks that it took and leaves nothing behind.
  */
-export async function plan(command: PlanCommand, context: CommandContext): Promise<CommandResult> {
+export async function plan(command: Command<"plan">, context: CommandContext): Promise<CommandResult> {
   const { change, settings } = context;
   const everything = command.applications.length === 0;
   const locks = new Map<ApplicationName, LockAttempt>();

@@ -1,6 +1,7 @@
 import { settleDeployed } from "../deploy/deploy.js";
 import { movingPositions } from "../detect/inputs/moving-sources.js";
 import type { ApplicationName } from "../model/brand.js";
+import type { DeployingCommand } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
@@ -8,10 +9,8 @@ import type { BegunApplication } from "../model/run-notes.js";
 import { specEqual } from "../model/spec-equality.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import type { CommandContext } from "../ports/context.js";
-import { finishRollback, rollback, type RollbackCommand } from "./rollback.js";
-import { sync, type SyncCommand } from "./sync.js";
-
-type DeployingCommand = SyncCommand | RollbackCommand;
+import { finishRollback, rollback } from "./rollback.js";
+import { sync } from "./sync.js";
 
 /**
  * Brings to its end what an earlier attempt of this run began to deploy. An operation of it that Argo CD has is followed,

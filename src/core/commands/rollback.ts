@@ -18,8 +18,6 @@ import { select } from "./selection.js";
 
 /** A rollback needs no repository: it works when `.svc.yaml` is broken and when the change request is closed. */
 export type RollbackContext = Omit<CommandContext, "snapshot" | "scanner">;
-export type RollbackCommand = Extract<Command, { readonly name: "rollback" }>;
-
 interface Target {
   readonly application: ApplicationName;
   readonly record: Deployment | undefined;
@@ -29,7 +27,7 @@ interface Target {
  * Syncs to the configured target revision the applications that this change request holds or has deployed, after putting
  * back the definition from before its first sync.
  */
-export async function rollback(command: RollbackCommand, context: RollbackContext): Promise<CommandResult> {
+export async function rollback(command: Command<"rollback">, context: RollbackContext): Promise<CommandResult> {
   const selection = select(await targetsOf(context), command.applications);
   if (selection.kind === "refused") return selection;
   const targets = selection.items;
@@ -144,7 +142,7 @@ async function look(target: Target, { deployer }: RollbackContext): Promise<Look
 
 async function rollbackOne(
   target: Looked,
-  command: RollbackCommand,
+  command: Command<"rollback">,
   context: RollbackContext,
 ): Promise<ApplicationSync> {
   const { application, record, found } = target;

@@ -18,13 +18,11 @@ import { findInputGaps } from "../survey/input-gaps.js";
 import { survey } from "../survey/survey.js";
 import { select } from "./selection.js";
 
-export type SyncCommand = Extract<Command, { readonly name: "sync" }>;
-
 /**
  * Deploys the head commit to the selected applications that this change request has locked, all in parallel; one failure
  * hides no other. Everything that the checks decide over is read again right before the first call that deploys.
  */
-export async function sync(command: SyncCommand, context: CommandContext): Promise<CommandResult> {
+export async function sync(command: Command<"sync">, context: CommandContext): Promise<CommandResult> {
   const { locks, change, plans, settings } = context;
   const selection = select(await locks.list(change), command.applications);
   if (selection.kind === "refused") return selection;
@@ -67,7 +65,7 @@ export async function sync(command: SyncCommand, context: CommandContext): Promi
 
 /** Rules and repository are the target branch's: when it has moved, everything is read and checked anew. */
 async function underPresentRules(
-  command: SyncCommand,
+  command: Command<"sync">,
   change: ChangeRequest,
   context: CommandContext,
 ): Promise<CommandResult> {

@@ -4,11 +4,9 @@ import type { CommandResult } from "../model/result.js";
 import { checkLists } from "../policy/access.js";
 import type { CommandContext } from "../ports/context.js";
 
-type UnlockCommand = Extract<Command, { readonly name: "unlock" }>;
-
 /** Releases this change request's locks, all or the named ones; never those of another. */
 export async function unlock(
-  command: UnlockCommand,
+  command: Command<"unlock">,
   context: Pick<CommandContext, "locks" | "change" | "settings" | "host" | "user">,
 ): Promise<CommandResult> {
   const { locks, change } = context;

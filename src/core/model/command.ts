@@ -1,19 +1,30 @@
-/** What a person can ask for in a comment. An empty list of applications means all of them. */
-export type Command =
-  | { readonly name: "plan"; readonly applications: readonly string[] }
-  | {
-      readonly name: "sync";
-      readonly applications: readonly string[];
-      readonly dryRun: boolean;
-      readonly prune: boolean;
-    }
-  | {
-      readonly name: "rollback";
-      readonly applications: readonly string[];
-      readonly dryRun: boolean;
-      readonly prune: boolean;
-    }
-  | { readonly name: "unlock"; readonly applications: readonly string[] }
-  | { readonly name: "help" };
+/** Restricts a command to these applications; empty means all. */
+interface Narrowed {
+  readonly applications: readonly string[];
+}
 
-export type CommandName = Command["name"];
+interface Deploying extends Narrowed {
+  /** Let Argo CD try it without changing anything. */
+  readonly dryRun: boolean;
+  /** Delete from the cluster what the repository no longer has. */
+  readonly prune: boolean;
+}
+
+/** Every command with the options that it takes. `core/commands/commands.ts` says what each one is. */
+export interface CommandOptions {
+  readonly plan: Narrowed;
+  readonly sync: Deploying;
+  readonly rollback: Deploying;
+  readonly unlock: Narrowed;
+  readonly help: object;
+}
+
+export type CommandName = keyof CommandOptions;
+
+/** What a person can ask for in a comment. `Command<"sync">` is one of them, `Command` any. */
+export type Command<N extends CommandName = CommandName> = {
+  [K in N]: { readonly name: K } & CommandOptions[K];
+}[N];
+
+/** Syncs or rolls back. */
+export type DeployingCommand = Extract<Command, Deploying>;

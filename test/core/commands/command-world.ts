@@ -1,4 +1,4 @@
-import { runCommand } from "../../../src/core/commands/index.js";
+import { runCommand } from "../../../src/core/commands/commands.js";
 import { createManifestScanner } from "../../../src/core/detect/scan/manifests.js";
 import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
 import type { Command } from "../../../src/core/model/command.js";

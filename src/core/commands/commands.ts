@@ -1,0 +1,131 @@
+import type { AccessCommand } from "../../config/sync-access.js";
+import { SERVICE } from "../../names.js";
+import type { Command, CommandName, CommandOptions, DeployingCommand } from "../model/command.js";
+import type { CommandResult } from "../model/result.js";
+import type { CommandContext } from "../ports/context.js";
+import { OPTIONS, type OptionName } from "./options.js";
+import { plan } from "./plan.js";
+import { rollback } from "./rollback.js";
+import { sync } from "./sync.js";
+import { unlock } from "./unlock.js";
+
+/** Everything that distinguishes one command from another. */
+export interface CommandSpec<N extends CommandName> {
+  /** What it does, for `svc help` and the documentation. */
+  readonly summary: string;
+  /** The options that it takes, in the order in which help shows them. */
+  readonly options: { readonly [O in keyof CommandOptions[N]]: true };
+  /** `restricted`: `command_access` and the lists of `sync_requirements` decide who may give it. */
+  readonly access: "anyone" | (N extends AccessCommand ? "restricted" : never);
+  /** Whether it works on a closed or merged change request. */
+  readonly worksOnClosed: boolean;
+  /** Whether it works on the change request of a fork even where `allow_forks` is off. */
+  readonly worksOnForks: boolean;
+  /** Whether it works while the repository's file has problems. */
+  readonly worksWithBrokenSettings: boolean;
+  /** Whether a push or a close stops it before it deploys anything; the other commands run to their end. */
+  readonly stoppable: boolean;
+  /** Whether it deploys: a comment then reports its progress, and an interrupted run is resumed. */
+  readonly deploys: N extends DeployingCommand["name"] ? true : false;
+  /** Whether the change request's page shows that it is running. */
+  readonly shownLive: boolean;
+  /** The result of a command that needs neither the repository nor the stores; undefined for one that has to run. */
+  readonly fixedResult: CommandResult | undefined;
+  /** Expected outcomes are values; broken things throw. */
+  readonly run: (command: Command<N>, context: CommandContext) => Promise<CommandResult>;
+}
+
+const HELP = { kind: "help" } as const;
+
+/** The commands in the order of `svc help`. The parser, the help, the documentation and the stored schemas follow it. */
+export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
+  plan: {
+    summary: "show what would change, and lock the applications",
+    options: { applications: true },
+    access: "restricted",
+    worksOnClosed: false,
+    worksOnForks: false,
+    worksWithBrokenSettings: false,
+    stoppable: true,
+    deploys: false,
+    shownLive: true,
+    fixedResult: undefined,
+    run: plan,
+  },
+  sync: {
+    summary: "deploy the head commit",
+    options: { applications: true, dryRun: true, prune: true },
+    access: "restricted",
+    worksOnClosed: false,
+    worksOnForks: false,
+    worksWithBrokenSettings: false,
+    stoppable: true,
+    deploys: true,
+    shownLive: true,
+    fixedResult: undefined,
+    run: sync,
+  },
+  rollback: {
+    summary: "deploy the target branch again",
+    options: { applications: true, dryRun: true, prune: true },
+    access: "restricted",
+    worksOnClosed: true,
+    worksOnForks: true,
+    worksWithBrokenSettings: true,
+    stoppable: false,
+    deploys: true,
+    shownLive: true,
+    fixedResult: undefined,
+    run: rollback,
+  },
+  unlock: {
+    summary: "release locks",
+    options: { applications: true },
+    access: "restricted",
+    worksOnClosed: true,
+    worksOnForks: true,
+    worksWithBrokenSettings: true,
+    stoppable: false,
+    deploys: false,
+    shownLive: false,
+    fixedResult: undefined,
+    run: unlock,
+  },
+  help: {
+    summary: "list the commands",
+    options: {},
+    access: "anyone",
+    worksOnClosed: true,
+    worksOnForks: true,
+    worksWithBrokenSettings: true,
+    stoppable: false,
+    deploys: false,
+    shownLive: false,
+    fixedResult: HELP,
+    run: () => Promise.resolve(HELP),
+  },
+};
+
+/** All of them, in the table's order. */
+export const COMMAND_NAMES = Object.keys(COMMANDS) as readonly CommandName[];
+
+/** Runs one command. */
+export function runCommand<N extends CommandName>(
+  command: Command<N>,
+  context: CommandContext,
+): Promise<CommandResult> {
+  return COMMANDS[command.name].run(command, context);
+}
+
+export function isDeploying(command: Command): command is DeployingCommand {
+  return COMMANDS[command.name].deploys;
+}
+
+/** How a command is written: `svc plan [-a <application>]`. */
+export function usageOf(name: CommandName): string {
+  const options = (Object.keys(COMMANDS[name].options) as readonly OptionName[]).map((option) => {
+    const { flags, value } = OPTIONS[option];
+    return `[${[flags[0], value].filter((part) => part !== undefined).join(" ")}]`;
+  });
+  return [SERVICE, name, ...options].join(" ");
+}
