@@ -2,7 +2,7 @@ import { HostFailure } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf, type Answer } from "../http/fetch-text.js";
 import { createContentPace, type ContentLimits } from "./content-pace.js";
-import type { HostWords } from "./host-refusal.js";
+import type { FailureWords } from "./host-refusal.js";
 import { proveJson } from "./json-answer.js";
 import { isRateLimited, pauseAskedFor } from "./rate-limit.js";
 
@@ -17,7 +17,7 @@ export interface HostRequest {
 export type HostFetch = (address: string | URL, request?: HostRequest) => Promise<Response>;
 
 export interface HostFetchOptions {
-  readonly words: HostWords;
+  readonly words: FailureWords;
   /** The only origin that is ever asked, and so the only one that sees the credentials. */
   readonly origin: string;
   readonly clock: Clock;
@@ -178,7 +178,7 @@ function redirectTarget({ headers }: Answer, base: URL): URL | undefined {
   return URL.canParse(location, base.href) ? new URL(location, base) : undefined;
 }
 
-function redirected(words: HostWords, status: number, target: URL | undefined): HostFailure {
+function redirected(words: FailureWords, status: number, target: URL | undefined): HostFailure {
   const where = target === undefined ? "" : ` to ${target.origin}`;
   return new HostFailure(
     "failed",

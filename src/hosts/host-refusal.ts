@@ -1,9 +1,9 @@
 import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/model/errors.js";
+import type { HostWords } from "../core/model/host-words.js";
 import { isRateLimited } from "./rate-limit.js";
 
-/** How messages name a code host and where its settings are. */
-export interface HostWords {
-  readonly title: string;
+/** How messages about a failure name a code host, its settings, and what to do. */
+export interface FailureWords extends Pick<HostWords, "title"> {
   /** `the App's credentials`, `the access token`. */
   readonly credentials: string;
   readonly credentialsCure: string;
@@ -39,7 +39,7 @@ export class HostRefusal extends HostFailure {
 }
 
 /** @param asked What the host was asked for, as it follows "when asked to". */
-export function refusalOf(words: HostWords, asked: string, answer: RefusedAnswer): HostRefusal {
+export function refusalOf(words: FailureWords, asked: string, answer: RefusedAnswer): HostRefusal {
   const { status } = answer;
   const { title } = words;
   const said = oneLine(answer.message ?? "", 300);

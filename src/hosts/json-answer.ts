@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { HostFailure } from "../core/model/errors.js";
 import type { Answer } from "../http/fetch-text.js";
-import type { HostWords } from "./host-refusal.js";
+import type { FailureWords } from "./host-refusal.js";
 
 /**
  * Proves a successful answer to be JSON. Client libraries hand out half a JSON or a login page as a string; here that is an error.
  * @param maybeDone Whether the request was to change something, which an unreadable answer leaves open.
  * @throws {HostFailure} when a successful answer that has a body is not JSON.
  */
-export function proveJson({ status, headers, text }: Answer, words: HostWords, maybeDone: boolean): void {
+export function proveJson({ status, headers, text }: Answer, words: FailureWords, maybeDone: boolean): void {
   if (status < 200 || status > 299 || status === 204 || status === 205) return;
   const type = headers.get("content-type") ?? "";
   if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
@@ -53,7 +53,7 @@ function parseJson(text: string): unknown {
 export function decodeAnswer<Schema extends z.ZodType>(
   schema: Schema,
   data: unknown,
-  words: HostWords,
+  words: FailureWords,
   asked: string,
   maybeDone = false,
 ): z.output<Schema> {

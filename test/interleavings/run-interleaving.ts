@@ -7,6 +7,7 @@ import type { EventQueue } from "../../src/core/ports/event-queue.js";
 import type { LockStore } from "../../src/core/ports/lock-store.js";
 import type { ManifestScanner } from "../../src/core/ports/manifest-scanner.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
+import { HOSTS } from "../../src/hosts/registry.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { handleEvent } from "../../src/run/handle-event.js";
 import type { Dependencies } from "../../src/run/run.js";
@@ -109,6 +110,7 @@ class World {
       clock: systemClock,
       log: this.#log,
       live: new MemoryLiveFeed(),
+      hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
       newRun: () => String((this.#sent += 1)),

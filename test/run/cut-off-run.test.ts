@@ -5,6 +5,7 @@ import type { HostEvent } from "../../src/core/model/event.js";
 import type { RunEnd, RunTicket } from "../../src/core/ports/event-queue.js";
 import { Stopped } from "../../src/core/ports/stop.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
+import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/memory-journal.js";
 import { handleEvent } from "../../src/run/handle-event.js";
 import type { Dependencies } from "../../src/run/run.js";
@@ -32,6 +33,7 @@ class CutWorld extends CommandWorld {
       live: new MemoryLiveFeed(),
       clock: this.clock,
       log: this.log,
+      hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
       newRun: (delivery) => `run-${delivery}`,

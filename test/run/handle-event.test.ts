@@ -4,6 +4,7 @@ import { StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { RunTicket } from "../../src/core/ports/event-queue.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
+import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/memory-journal.js";
 import { handleEvent } from "../../src/run/handle-event.js";
 import type { Dependencies } from "../../src/run/run.js";
@@ -23,6 +24,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     clock: world.clock,
     log: world.log,
     live: new MemoryLiveFeed(),
+    hostWords: HOSTS,
     temporaryApps: "auto",
     diffMode: "branch",
     newRun: () => "run",

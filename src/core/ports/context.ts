@@ -1,5 +1,6 @@
 import type { Settings } from "../../config/settings.js";
 import type { ChangeRequest } from "../model/change-request.js";
+import type { AllHostWords } from "../model/host-words.js";
 import type { TellProgress } from "../model/progress.js";
 import type { BegunApplication } from "../model/run-notes.js";
 import type { User } from "../model/user.js";
@@ -55,6 +56,8 @@ export interface CommandPorts {
   readonly renders: RenderCache;
   readonly clock: Clock;
   readonly log: Log;
+  /** How each code host names things, for texts that people read. */
+  readonly hostWords: AllHostWords;
   readonly temporaryApps: "auto" | "always";
   /** What plans compare the head with. */
   readonly diffMode: "branch" | "live";

@@ -3,9 +3,7 @@ import type { CommitStatus } from "../../core/ports/code-host.js";
 import { STATUS_NAME } from "../../names.js";
 import { oneLine } from "../host-refusal.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";
-
-/** GitHub refuses longer descriptions: https://docs.github.com/rest/commits/statuses */
-const DESCRIPTION_LIMIT = 140;
+import { GITHUB } from "./words.js";
 
 /** On the base repository with the head's commit, which is right for forks as well. */
 export async function setStatus(client: GitHubClient, change: ChangeRequest, status: CommitStatus): Promise<void> {
@@ -18,7 +16,7 @@ export async function setStatus(client: GitHubClient, change: ChangeRequest, sta
         sha: change.headRevision,
         context: STATUS_NAME,
         state: status.state,
-        description: oneLine(status.description, DESCRIPTION_LIMIT - 1),
+        description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
         ...(status.url === undefined ? {} : { target_url: status.url }),
       }),
   );

@@ -1,9 +1,15 @@
-import { HOST_TITLES } from "../../names.js";
-import type { HostWords } from "../host-refusal.js";
+import type { HostWords } from "../../core/model/host-words.js";
+import type { FailureWords } from "../host-refusal.js";
 
-/** How messages speak of GitHub. */
-export const GITHUB: HostWords = {
-  title: HOST_TITLES.hosta,
+export const GITHUB: HostWords & FailureWords = {
+  title: "GitHub",
+  changeRequest: "pull request",
+  sigil: "#",
+  // GitHub refuses more than 65,536 characters.
+  maxComment: 60_000,
+  // https://docs.github.com/rest/commits/statuses
+  maxStatusDescription: 140,
+  keepsPendingText: false,
   credentials: "the App's credentials",
   credentialsCure: "check hosta.app_id and hosta.private_key, and that the App was not suspended.",
   permissionCure:

@@ -9,9 +9,6 @@ import { getMergeRequest, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { GITLAB } from "./words.js";
 
-/** https://docs.gitlab.com/api/commits/#set-commit-pipeline-status */
-const DESCRIPTION_LIMIT = 255;
-
 const STATES = { pending: "pending", success: "success", failure: "failed" } as const;
 
 const statusesSchema = z.array(z.object({ name: z.string(), status: z.string(), pipeline_id: z.number().nullish() }));
@@ -40,7 +37,7 @@ export async function setStatus(
         name: STATUS_NAME,
         ref: pipeline.ref,
         pipelineId: pipeline.id,
-        description: oneLine(status.description, DESCRIPTION_LIMIT - 1),
+        description: oneLine(status.description, GITLAB.maxStatusDescription - 1),
         ...(status.url === undefined ? {} : { targetUrl: status.url }),
       }),
     );

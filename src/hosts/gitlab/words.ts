@@ -1,9 +1,15 @@
-import { HOST_TITLES } from "../../names.js";
-import type { HostWords } from "../host-refusal.js";
+import type { HostWords } from "../../core/model/host-words.js";
+import type { FailureWords } from "../host-refusal.js";
 
-/** How messages speak of GitLab. */
-export const GITLAB: HostWords = {
-  title: HOST_TITLES.hostb,
+export const GITLAB: HostWords & FailureWords = {
+  title: "GitLab",
+  changeRequest: "merge request",
+  sigil: "!",
+  // GitLab takes about a million characters. Nobody reads that many.
+  maxComment: 200_000,
+  // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
+  maxStatusDescription: 255,
+  keepsPendingText: true,
   credentials: "the access token",
   credentialsCure: "check hostb.token; it may have expired or been revoked.",
   permissionCure: "the token needs the scope api, and its account at least the role Developer in the project.",

@@ -5,6 +5,7 @@ import type { Command } from "../../../src/core/model/command.js";
 import type { CommandResult, Refusal } from "../../../src/core/model/result.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import { createRenderCache } from "../../../src/core/render/render-cache.js";
+import { HOSTS } from "../../../src/hosts/registry.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { noDelay } from "../../in-memory/delay.js";
 import { MemoryDeployer } from "../../in-memory/memory-deployer.js";
@@ -77,6 +78,7 @@ export class CommandWorld {
       renders: this.renders,
       clock: this.clock,
       log: this.log,
+      hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
       ...more,

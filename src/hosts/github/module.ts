@@ -1,0 +1,31 @@
+import type { HostModule } from "../host-module.js";
+import { GITHUB } from "./words.js";
+
+/** The limits of the API that svc draws on; all others count as `other`. */
+const RATE_LIMITS: readonly string[] = ["core", "graphql"];
+
+export const github: HostModule = {
+  ...GITHUB,
+  cure: "check hosta.app_id, hosta.private_key and hosta.api_url, and that the server can reach GitHub",
+  rateLimitOf(headers) {
+    const resource = headers["x-ratelimit-resource"] ?? "core";
+    return RATE_LIMITS.includes(resource) ? resource : "other";
+  },
+  configured({ hosta }) {
+    if (hosta === undefined) return undefined;
+    const { apiUrl, webUrl, webhookSecret: secret } = hosta;
+    return {
+      apiUrl,
+      changeRequestUrl: ({ repository, number }) =>
+        `${webUrl}/${repository.split("/").map(encodeURIComponent).join("/")}/pull/${number}`,
+      async connect({ clock, log }) {
+        const [{ createGitHubHost }, { githubWebhook }] = await Promise.all([
+          import("./host.js"),
+          import("./webhook.js"),
+        ]);
+        const { probot, ...host } = createGitHubHost(hosta, { clock, log });
+        return { host, webhook: (push) => githubWebhook({ secret, probot, push, log }) };
+      },
+    };
+  },
+};

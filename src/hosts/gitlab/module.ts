@@ -1,0 +1,25 @@
+import type { HostModule } from "../host-module.js";
+import { GITLAB } from "./words.js";
+
+export const gitlab: HostModule = {
+  ...GITLAB,
+  cure: "check hostb.url and hostb.token (scope api), and that the server can reach GitLab",
+  rateLimitOf: () => "api",
+  configured({ hostb }) {
+    if (hostb === undefined) return undefined;
+    const { url, webhookSecret: secret, signingToken } = hostb;
+    return {
+      apiUrl: url,
+      changeRequestUrl: ({ repository, number }) =>
+        `${url}/${repository.split("/").map(encodeURIComponent).join("/")}/-/merge_requests/${number}`,
+      async connect({ clock, log }) {
+        const [{ createGitLabHost }, { gitlabWebhook }] = await Promise.all([
+          import("./host.js"),
+          import("./webhook.js"),
+        ]);
+        const host = createGitLabHost(hostb, { clock, log });
+        return { host, webhook: (push) => gitlabWebhook({ secret, signingToken, clock, push, log }) };
+      },
+    };
+  },
+};

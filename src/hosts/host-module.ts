@@ -1,0 +1,39 @@
+import type { Logger } from "pino";
+import type { ServerConfig } from "../config/server-config.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { HostEvent } from "../core/model/event.js";
+import type { HostWords } from "../core/model/host-words.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { CodeHost } from "../core/ports/code-host.js";
+import type { WebhookRoute } from "./webhook-route.js";
+
+/** One code host that svc knows. Importing a module does not load the host's client library. */
+export interface HostModule extends HostWords {
+  /** What an operator should check if the host does not answer, or refuses our credentials. */
+  readonly cure: string;
+  /** The rate limit that an answer counts towards, out of a small fixed set; header names in lower case. */
+  rateLimitOf(headers: Readonly<Record<string, string>>): string;
+  /** The host as its section of the configuration describes it; undefined if there is no such section. */
+  configured(config: ServerConfig): ConfiguredHost | undefined;
+}
+
+export interface ConfiguredHost {
+  /** Root of the API. */
+  readonly apiUrl: string;
+  /** The page of a change request. */
+  changeRequestUrl(change: Pick<ChangeRequestRef, "repository" | "number">): string;
+  /** Loads the client library. Sends no request. */
+  connect(parts: HostParts): Promise<ConnectedHost>;
+}
+
+export interface HostParts {
+  readonly clock: Clock;
+  /** Pino, because Probot asks for it. */
+  readonly log: Logger;
+}
+
+export interface ConnectedHost {
+  readonly host: CodeHost;
+  /** The route that receives the host's webhooks. @param push Resolves to false if the delivery was accepted before. */
+  webhook(push: (event: HostEvent) => Promise<boolean>): WebhookRoute;
+}

@@ -1,0 +1,86 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { ServerConfig } from "../config/server-config.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { CodeHost } from "../core/ports/code-host.js";
+import type { Deployer } from "../core/ports/deployer.js";
+import type { Repositories } from "../core/ports/repositories.js";
+import { createArgoCd } from "../deployer/argocd/create-argocd.js";
+import { createGitMirror } from "../git/mirror.js";
+import type { ConnectedHost } from "../hosts/host-module.js";
+import { HOSTS } from "../hosts/registry.js";
+import { HOST_IDS, SERVICE, type HostId } from "../names.js";
+import type { Telemetry } from "../observe/telemetry.js";
+import { createMemoryStores } from "../store/memory/memory-stores.js";
+import { redisConfigOf } from "../store/redis/redis-config.js";
+import type { Stores } from "../store/stores.js";
+
+export interface AdapterParts {
+  readonly config: ServerConfig;
+  readonly telemetry: Telemetry;
+  /** Used in place of the configured stores. */
+  readonly stores: Stores | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** The systems outside, behind their ports, measured and traced. */
+export interface Adapters {
+  readonly stores: Stores;
+  readonly repositories: Repositories;
+  readonly deployer: Deployer;
+  /** The configured hosts. */
+  readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
+  /** Their webhooks. */
+  readonly webhooks: readonly ConnectedHost["webhook"][];
+  close(): Promise<void>;
+}
+
+/** Creates every adapter. None asks its system for anything yet, so none needs it to be available. */
+export async function createAdapters({ config, telemetry, stores, clock, log }: AdapterParts): Promise<Adapters> {
+  const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
+  const dataDir = config.server.dataDir ?? (await mkdtemp(join(tmpdir(), `${SERVICE}-`)));
+  const mirror = createGitMirror({ dataDir, log });
+  const argocd = createArgoCd(deployerConfig(config), { clock, log });
+  const hosts: Partial<Record<HostId, CodeHost>> = {};
+  const webhooks: ConnectedHost["webhook"][] = [];
+  for (const id of HOST_IDS) {
+    const connected = await HOSTS[id].configured(config)?.connect({ clock, log });
+    if (connected === undefined) continue;
+    hosts[id] = telemetry.host(connected.host);
+    webhooks.push(connected.webhook);
+  }
+  return {
+    stores: observedStores,
+    repositories: telemetry.repositories(mirror),
+    deployer: telemetry.deployer(argocd),
+    hosts,
+    webhooks,
+    async close() {
+      await Promise.all([argocd.close(), mirror.close(), observedStores.close()]);
+      if (config.server.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function createStores({ kvstore }: ServerConfig, clock: Clock, log: Logger): Promise<Stores> {
+  const redis = redisConfigOf(kvstore);
+  if (redis !== undefined) {
+    const { createRedisStores } = await import("../store/redis/redis-stores.js");
+    return createRedisStores(redis, { log });
+  }
+  log.warn({}, "kvstore.address is not set: locks are kept in memory and lost when this process ends");
+  return createMemoryStores(clock);
+}
+
+function deployerConfig({ deployer }: ServerConfig) {
+  return {
+    ...deployer,
+    renderTimeoutMs: deployer.renderTimeout,
+    syncTimeoutMs: deployer.syncTimeout,
+    requestTimeoutMs: deployer.requestTimeout,
+    pollIntervalMs: deployer.pollInterval,
+  };
+}
