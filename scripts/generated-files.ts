@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { repositoryJsonSchema, serverJsonSchema, withVariables } from "../src/config/json-schema.js";
+import { commandTable, optionTable } from "./command-tables.js";
 import { referenceTable } from "./reference-table.js";
 import type { Table } from "./reference-table.js";
 
@@ -12,7 +13,7 @@ export interface GeneratedFile {
 
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const REFERENCE = "docs/configuration.md";
-const COMMANDS = "docs/commands.md";
+const COMMANDS_PAGE = "docs/commands.md";
 /** What stands between the two comments is replaced. */
 const MARKED = /(<!-- (?:generated|sample): ([a-z_-]+) -->\n)[^]*?(<!-- end -->)/g;
 
@@ -36,13 +37,15 @@ export function generatedFiles(): readonly GeneratedFile[] {
     { path: "schemas/svc.schema.json", text: asText(withVariables(server)) },
     { path: "schemas/repository.schema.json", text: asText(repository) },
     { path: REFERENCE, text: reference },
-    { path: COMMANDS, text: withSamples(readFileSync(`${ROOT}${COMMANDS}`, "utf8")) },
+    { path: COMMANDS_PAGE, text: commandsPage(readFileSync(`${ROOT}${COMMANDS_PAGE}`, "utf8")) },
   ];
 }
 
-/** Comments as the tests expect them to be posted, without their hidden first line, as quotes. */
-function withSamples(page: string): string {
+/** The tables of commands and options, and comments as the tests expect them, without their hidden first line, as quotes. */
+function commandsPage(page: string): string {
   return page.replace(MARKED, (_, before: string, name: string, after: string) => {
+    if (name === "commands") return `${before}${commandTable()}\n${after}`;
+    if (name === "options") return `${before}${optionTable()}\n${after}`;
     const [, ...lines] = readFileSync(`${ROOT}test/comments/golden/${name}.md`, "utf8").trimEnd().split("\n");
     return `${before}${lines.map((line) => `> ${line}`.trimEnd()).join("\n")}\n\n${after}`;
   });

@@ -1,11 +1,12 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
+import type { DeployingCommand } from "../core/model/command.js";
 import type { Phase, TellProgress } from "../core/model/progress.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { remark } from "./marker.js";
 import { postOnce } from "./post-once.js";
-import { renderProgress, type DeployingCommand } from "./progress.js";
+import { renderProgress } from "./progress.js";
 
 /** Shorter runs show no progress: the answer is there soon. */
 const SHOWN_AFTER_MS = 5_000;
@@ -14,7 +15,7 @@ const EDITED_EVERY_MS = 3_000;
 export interface ProgressParts {
   readonly host: CodeHost;
   readonly change: ChangeRequest;
-  readonly command: DeployingCommand;
+  readonly command: DeployingCommand["name"];
   readonly run: string;
   /** When the command began. */
   readonly began: Date;

@@ -1,4 +1,5 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
+import type { DeployingCommand } from "../core/model/command.js";
 import type { Phase } from "../core/model/progress.js";
 import { SERVICE } from "../names.js";
 import { code, shortened } from "./markdown.js";
@@ -8,11 +9,9 @@ const BAR_LENGTH = 10;
 const MAX_MESSAGE = 200;
 const MAX_LINES = 100;
 
-export type DeployingCommand = "sync" | "rollback";
-
 /** What a running command has reached: a line with a bar per application. */
 export function renderProgress(
-  command: DeployingCommand,
+  command: DeployingCommand["name"],
   phases: ReadonlyMap<string, Phase>,
   change: ChangeRequest,
 ): string {

@@ -1,3 +1,4 @@
+import { COMMAND_NAMES, COMMANDS, usageOf } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { BarredApplication, NarrowedCommand, Refusal } from "../core/model/result.js";
 import { HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
@@ -9,13 +10,9 @@ import { listOf } from "./plan.js";
 const MAX_REASON = 4000;
 
 /** The commands that a person can write, as a list. */
-export const COMMANDS = [
-  `- ${code(`${SERVICE} plan [-a <application>]`)}: show what would change, and lock the applications`,
-  `- ${code(`${SERVICE} sync [-a <application>] [--dry-run] [--prune]`)}: deploy the head commit`,
-  `- ${code(`${SERVICE} rollback [-a <application>] [--dry-run] [--prune]`)}: deploy the target branch again`,
-  `- ${code(`${SERVICE} unlock [-a <application>]`)}: give locks back`,
-  `- ${code(`${SERVICE} help`)}: this list`,
-].join("\n");
+export const COMMAND_LIST = COMMAND_NAMES.map((name) => `- ${code(usageOf(name))}: ${COMMANDS[name].summary}`).join(
+  "\n",
+);
 
 /** Why nothing was run, word for word where the specification has a text, and what to do; a paragraph each. */
 export function refusalBlocks(refusal: Refusal, change: ChangeRequestRef): readonly Block[] {
@@ -26,7 +23,7 @@ export function refusalBlocks(refusal: Refusal, change: ChangeRequestRef): reado
 function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | readonly string[] {
   switch (refusal.reason) {
     case "not-a-command":
-      return `not a ${SERVICE} command\n\n${COMMANDS}`;
+      return `not a ${SERVICE} command\n\n${COMMAND_LIST}`;
     case "nothing-locked":
       return `No applications are locked by this PR. Run the plan command first.\n\nComment ${code(`${SERVICE} plan`)}.`;
     case "not-locked":
@@ -80,7 +77,7 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
     case "store-unavailable":
       return "failed to acquire lock\n\nThe lock store did not answer, so nothing was run. Please try again in a minute; if it persists, the store's address and health are the first place to look.";
     case "closed":
-      return `This PR is ${refusal.state}. Only ${codes(["rollback", "unlock", "help"])} work here.`;
+      return `This PR is ${refusal.state}. Only ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksOnClosed))} work here.`;
     case "fork":
       return `This PR comes from a fork. Its content is not planned or deployed unless the server allows it (${code("defaults.allow_forks")}).`;
     case "no-write-access":
@@ -97,7 +94,7 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
       return [
         `${code(REPOSITORY_FILE)} cannot be used, so nothing is planned or deployed:`,
         fence(shortened(refusal.problems.join("\n"), MAX_REASON)),
-        `Fix the file and push; ${codes(["rollback", "unlock", "help"])} still work.`,
+        `Fix the file and push; ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksWithBrokenSettings))} still work.`,
       ];
     case "superseded":
       return refusal.by === "closed"

@@ -5,7 +5,7 @@ import { code, codes, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { COMMENT_LIMITS, cutBlocks, pack, type Block } from "./parts.js";
 import { listOf, renderPlan } from "./plan.js";
-import { COMMANDS, refusalBlocks } from "./refusal.js";
+import { COMMAND_LIST, refusalBlocks } from "./refusal.js";
 import { rollbackBlocks, syncBlocks } from "./sync-result.js";
 
 const OVERHEAD = 600;
@@ -29,7 +29,7 @@ export function renderResult(result: CommandResult, change: ChangeRequest, page?
         ? []
         : answer("Closed", [plain(closedText(result.stillDeployed))], change);
     case "help":
-      return answer("Help", [plain(COMMANDS)], change);
+      return answer("Help", [plain(COMMAND_LIST)], change);
     case "refused":
       return refused(result, change);
   }

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
-import { COMMANDS } from "../../src/comments/refusal.js";
+import { COMMAND_LIST } from "../../src/comments/refusal.js";
 import { USAGE } from "../../src/config/command-line.js";
 import { parseComment } from "../../src/core/commands/parse-command.js";
 
@@ -36,7 +36,7 @@ function patternOf(text: string): RegExp {
 
 describe("docs/commands.md", () => {
   test("lists the commands with the options that the help names", () => {
-    const usages = [...COMMANDS.matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage);
+    const usages = [...COMMAND_LIST.matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage);
     expect(usages.length).toBe(5);
     for (const usage of usages) expect(PAGE).toContain(`\n| \`${usage}\` |`);
   });

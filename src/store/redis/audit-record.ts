@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import { AUDIT_ACTIONS, type AuditEntry } from "../../core/ports/audit.js";
 import { AUDIT_KEY, HOST_IDS, SERVICE } from "../../names.js";
 import { orUndefined, storedApplication, storedChange, storedRevision, storedTime } from "./scalars.js";
@@ -15,7 +16,7 @@ const auditEntry: z.ZodType<AuditEntry> = z.object({
   change: storedChange,
   head: orUndefined(storedRevision),
   action: z.enum(AUDIT_ACTIONS),
-  command: orUndefined(z.enum(["plan", "sync", "rollback", "unlock", "help"])),
+  command: orUndefined(z.enum(COMMAND_NAMES)),
   applications: z.array(
     z.object({ application: storedApplication, outcome: z.string(), detail: orUndefined(z.string()) }),
   ),

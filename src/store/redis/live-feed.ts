@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import { z } from "zod";
+import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { LiveRun } from "../../core/model/live-run.js";
 import { LruCache } from "../../core/model/lru-cache.js";
@@ -22,7 +23,7 @@ const phase = z.discriminatedUnion("kind", [
 
 const liveRun = z.object({
   run: z.string(),
-  command: z.enum(["plan", "sync", "rollback"]),
+  command: z.enum(COMMAND_NAMES),
   began: z.string(),
   applications: z.array(z.object({ application: storedApplication, phase })),
   ended: z.boolean(),

@@ -1,0 +1,20 @@
+import { COMMAND_NAMES, COMMANDS, usageOf } from "../src/core/commands/commands.js";
+import { OPTIONS } from "../src/core/commands/options.js";
+
+/** The commands of docs/commands.md as a Markdown table. */
+export function commandTable(): string {
+  const rows = COMMAND_NAMES.map((name) => {
+    const { summary, worksOnClosed } = COMMANDS[name];
+    return `| \`${usageOf(name)}\` | ${summary} | ${worksOnClosed ? "open and closed ones" : "open ones"} |`;
+  });
+  return ["| Command | What it does | Works on |", "|---|---|---|", ...rows].join("\n");
+}
+
+/** The options of docs/commands.md as a Markdown table. */
+export function optionTable(): string {
+  const rows = Object.values(OPTIONS).map(({ flags, value, meaning }) => {
+    const written = flags.map((flag) => (value === undefined ? `\`${flag}\`` : `\`${flag} ${value}\``));
+    return `| ${written.join(", ")} | ${meaning} |`;
+  });
+  return ["| Option | Meaning |", "|---|---|", ...rows].join("\n");
+}

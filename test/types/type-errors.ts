@@ -1,0 +1,52 @@
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import ts from "typescript";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A change of one source file: replaces `from`, which must stand in it, by `to`. */
+export interface Edit {
+  readonly path: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+const parsed = new Map<string, ts.SourceFile>();
+const { options } = ts.parseJsonConfigFileContent(
+  ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => ts.sys.readFile(path)).config,
+  ts.sys,
+  dirname(join(ROOT, "tsconfig.json")),
+);
+
+/** What the compiler says of `files` after the edits, one text per error, beginning with the file's path. */
+export function typeErrors(files: readonly string[], edits: readonly Edit[] = []): readonly string[] {
+  const host = ts.createCompilerHost(options);
+  const read = host.getSourceFile.bind(host);
+  host.getSourceFile = (path, language) => {
+    const own = edits.filter((edit) => join(ROOT, edit.path) === path);
+    if (own.length > 0) return ts.createSourceFile(path, edited(path, own), language, true);
+    const known = parsed.get(path) ?? read(path, language);
+    if (known !== undefined) parsed.set(path, known);
+    return known;
+  };
+  const program = ts.createProgram(
+    files.map((file) => join(ROOT, file)),
+    { ...options, noEmit: true },
+    host,
+  );
+  return files.flatMap((file) =>
+    program
+      .getSemanticDiagnostics(program.getSourceFile(join(ROOT, file)))
+      .map(({ messageText }) => `${file}: ${ts.flattenDiagnosticMessageText(messageText, " ")}`),
+  );
+}
+
+function edited(path: string, edits: readonly Edit[]): string {
+  return edits.reduce(
+    (text, { from, to }) => {
+      if (!text.includes(from)) throw new Error(`${path} does not contain ${from}`);
+      return text.replace(from, to);
+    },
+    ts.sys.readFile(path) ?? "",
+  );
+}
