@@ -1,8 +1,8 @@
 import { stringify } from "yaml";
+import { appKeys, GITHUB_APP, GITLAB_TOKEN, type SandboxWorld } from "../sandbox/world.js";
 import type { ServerConfig } from "../src/config/server-config.js";
 import { loadServerConfig } from "../src/config/server.js";
 import { SERVER_FILE } from "../src/names.js";
-import { appKeys, GITHUB_APP, GITLAB_TOKEN, type SandboxWorld } from "../sandbox/world.js";
 
 export const WEBHOOK_SECRET = "demo-webhook-secret";
 

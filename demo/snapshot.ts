@@ -1,5 +1,5 @@
-import { CHANGE_REQUEST_SIGILS, HOST_IDS, HOST_TITLES, type HostId } from "../src/names.js";
 import { listAt, stringAt } from "../sandbox/argocd/json.js";
+import { CHANGE_REQUEST_SIGILS, HOST_IDS, HOST_TITLES, type HostId } from "../src/names.js";
 import type { SeenObject } from "./cluster-watch.js";
 import { diffHtml, renderComment } from "./render-comment.js";
 import { applicationsOf } from "./shop.js";

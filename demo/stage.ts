@@ -1,12 +1,12 @@
 import type { Logger } from "pino";
 import { parse } from "yaml";
+import { startSandbox, type SandboxWorld } from "../sandbox/world.js";
 import type { Lock } from "../src/core/model/lock.js";
 import { HOST_IDS, WEBHOOK_PATHS, type HostId } from "../src/names.js";
 import { startService, type Service } from "../src/service/service.js";
 import { systemClock } from "../src/service/system-clock.js";
 import { createMemoryStores } from "../src/store/memory/memory-stores.js";
 import type { Stores } from "../src/store/stores.js";
-import { startSandbox, type SandboxWorld } from "../sandbox/world.js";
 import { ClusterWatch } from "./cluster-watch.js";
 import { serviceSettings, WEBHOOK_SECRET } from "./service-settings.js";
 import { applicationsOf, FIRST_VALUES, shopFiles, type Shop } from "./shop.js";

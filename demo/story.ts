@@ -1,6 +1,6 @@
 import { createTwoFilesPatch } from "diff";
-import type { HostId } from "../src/names.js";
 import type { Forge } from "../sandbox/forge.js";
+import type { HostId } from "../src/names.js";
 import { FIRST_VALUES, shopFiles, type Shop, type ShopValues } from "./shop.js";
 
 /** Who writes on the page; `olga` may only read, so that a refusal can be seen as well. */

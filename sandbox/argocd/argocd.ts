@@ -6,7 +6,6 @@ import { Controller } from "./controller/controller.js";
 import type { PlannedOutcome } from "./controller/operation-result.js";
 import { Operations } from "./controller/operations.js";
 import { Watch, type Exchange, type SeenRequest } from "./exchanges.js";
-import { listenWithTls } from "./listen-with-tls.js";
 import { keyOf, type Manifest } from "./manifest.js";
 import { normalizeSpec, presentApplication } from "./present.js";
 import type { ProjectOptions } from "./projects.js";
@@ -17,29 +16,21 @@ import { applicationSet } from "./schemas/application-set.js";
 import { applicationRequest, type PresentedApplication } from "./schemas/endpoints.js";
 import type { TrackingMethod } from "./tracking.js";
 import { application as serve } from "./transport.js";
-import { temporaryLabel, World, type Change, type OperationTime } from "./world.js";
+import { controlNamespace, temporaryLabel, World, type Change, type OperationTime } from "./world.js";
 
 export interface ArgoCdOptions {
   /** Folder of the bare git repository that a source's `repoURL` means; undefined when there is none. */
   readonly repositories: (repoUrl: string) => string | undefined;
-  readonly controlNamespace?: string;
   /** Patterns of namespaces beside its own whose Applications it looks at; all when absent. */
   readonly applicationNamespaces?: readonly string[];
   /** Two polls when absent. */
   readonly operationTime?: OperationTime;
-  /** `application.sync.requireOverridePrivilegeForRevisionSync`. */
-  readonly requireOverride?: boolean;
-  /** Path prefix of everything, such as `/argo`. */
-  readonly rootPath?: string;
-  /** Serves https with a certificate that nobody vouches for. */
-  readonly tls?: boolean;
-  readonly now?: () => Date;
 }
 
 /** Starts an Argo CD in miniature, with a cluster held in memory, on a free port of 127.0.0.1. */
 export async function startArgoCd(options: ArgoCdOptions): Promise<ArgoCd> {
   const argocd = new ArgoCd(options);
-  await argocd.listen(options.rootPath ?? "", options.tls ?? false);
+  await argocd.listen();
   return argocd;
 }
 
@@ -52,31 +43,26 @@ export class ArgoCd {
   readonly #gate = new RenderGate();
   readonly #watch = new Watch();
   #server: LoopbackServer | undefined;
-  #rootPath = "";
 
   constructor(options: ArgoCdOptions) {
     this.#world = new World({
       repositories: options.repositories,
-      controlNamespace: options.controlNamespace ?? "argocd",
       applicationNamespaces: options.applicationNamespaces,
       operationTime: options.operationTime ?? { polls: 2 },
-      requireOverride: options.requireOverride ?? false,
-      now: options.now ?? (() => new Date()),
     });
     this.#controller = new Controller(this.#world);
     this.#operations = new Operations(this.#world, this.#controller);
   }
 
-  async listen(rootPath: string, tls: boolean): Promise<void> {
+  async listen(): Promise<void> {
     const parts = { world: this.#world, controller: this.#controller, operations: this.#operations };
-    const app = serve({ ...parts, gate: this.#gate, report: this.#watch.report }, this.faults, this.#watch, rootPath);
-    this.#rootPath = rootPath;
-    this.#server = tls ? await listenWithTls(app) : await listenOnLoopback(app);
+    const app = serve({ ...parts, gate: this.#gate, report: this.#watch.report }, this.faults, this.#watch);
+    this.#server = await listenOnLoopback(app);
   }
 
-  /** With the root path, without a final slash. */
+  /** Without a final slash. */
   get url(): string {
-    return `${this.#server?.url ?? ""}${this.#rootPath}`;
+    return this.#server?.url ?? "";
   }
 
   async stop(): Promise<void> {
@@ -114,11 +100,6 @@ export class ArgoCd {
     return this.#world.accounts.add(`proj:${project}:${role}`, options.permissions);
   }
 
-  /** From now on the token is answered with `invalid session: <reason>`. */
-  refuseToken(token: string, reason = "token is revoked, please re-login"): void {
-    this.#world.accounts.refuse(token, reason);
-  }
-
   addProject(name: string, options: ProjectOptions = {}): void {
     this.#world.addProject(name, options);
   }
@@ -141,7 +122,7 @@ export class ArgoCd {
 
   addApplicationSet(resource: unknown): void {
     const set = applicationSet.parse(resource);
-    const namespace = set.metadata.namespace ?? this.#world.options.controlNamespace;
+    const namespace = set.metadata.namespace ?? controlNamespace;
     this.#world.sets.set(`${namespace}/${set.metadata.name ?? ""}`, {
       ...set,
       metadata: { ...set.metadata, namespace },
@@ -230,11 +211,6 @@ export class ArgoCd {
   /** Renders wait until the returned function is called. */
   holdRenders(): () => void {
     return this.#gate.hold();
-  }
-
-  /** How many renders wait at the moment. */
-  get waitingRenders(): number {
-    return this.#gate.waiting;
   }
 
   #get(name: string, namespace: string | undefined): Application {

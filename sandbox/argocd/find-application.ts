@@ -2,7 +2,7 @@ import { mayDo, type Account } from "./accounts.js";
 import { applicationNotFound, invalid, permissionDenied } from "./api-error.js";
 import { admitsNamespace, type Project } from "./projects.js";
 import type { Application } from "./resource.js";
-import type { World } from "./world.js";
+import { controlNamespace, type World } from "./world.js";
 
 export interface Wanted {
   readonly name: string;
@@ -13,7 +13,7 @@ export interface Wanted {
 
 /** https://github.com/argoproj/argo-cd/blob/v3.5.1/server/application/application.go, getAppEnforceRBAC */
 export function findApplication(world: World, account: Account, action: string, wanted: Wanted): Application {
-  const namespace = wanted.namespace ?? world.options.controlNamespace;
+  const namespace = wanted.namespace ?? controlNamespace;
   const { name, project } = wanted;
   if (!world.isEnabled(namespace)) throw permissionDenied();
   if (project !== undefined && !mayDo(account, "applications", action, world.rbacName(namespace, name, project))) {
@@ -30,11 +30,7 @@ export function findApplication(world: World, account: Account, action: string, 
 /** The AppProject, if it exists and admits Applications of the namespace. */
 export function projectFor(world: World, name: string, namespace: string): Project {
   const project = world.projects.get(name);
-  if (
-    project === undefined ||
-    !admitsNamespace(project, namespace, world.options.controlNamespace) ||
-    !world.isEnabled(namespace)
-  ) {
+  if (project === undefined || !admitsNamespace(project, namespace, controlNamespace) || !world.isEnabled(namespace)) {
     throw invalid(`app is not allowed in project "${name}", or the project does not exist`);
   }
   return project;

@@ -28,6 +28,12 @@ export function listAt(value: unknown, ...path: string[]): Json[] {
   return Array.isArray(at) ? (at as Json[]) : [];
 }
 
+/** Text as it is, nothing for null, JSON for everything else. */
+export function textOf(value: Json | undefined): string {
+  if (value === null || value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 export function copy<T>(value: T): T {
   return structuredClone(value);
 }

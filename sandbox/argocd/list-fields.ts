@@ -30,14 +30,8 @@ const known = new Set([
 
 /** The chosen parts of a list's items; what was asked for and is absent becomes null. */
 export function selectFields(items: readonly JsonObject[], fields: string): JsonObject[] {
-  const exclude = fields.startsWith("-");
-  const named = fields
-    .replace(/^-/, "")
-    .split(",")
-    .map((field) => field.trim().replace(/^items\./, ""));
-  const chosen = exclude
-    ? [...known].filter((field) => !named.includes(field))
-    : named.filter((field) => known.has(field));
+  const named = fields.split(",").map((field) => field.replace(/^items\./, ""));
+  const chosen = named.filter((field) => known.has(field));
   return items.map((item) =>
     chosen.reduce<JsonObject>((selected, field) => place(selected, field.split("."), valueOf(item, field)), {}),
   );

@@ -1,6 +1,5 @@
-import { isObject, objectAt, stringAt, type Json, type JsonObject } from "./json.js";
+import { isObject, objectAt, stringAt, textOf, type Json, type JsonObject } from "./json.js";
 import { groupOf, type Manifest } from "./manifest.js";
-import { textOf } from "./template/functions.js";
 
 export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration";
 

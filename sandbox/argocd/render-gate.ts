@@ -4,7 +4,6 @@ import { setTimeout as delay } from "node:timers/promises";
 export class RenderGate {
   #ms = 0;
   readonly #holds = new Set<Promise<void>>();
-  #waiting = 0;
 
   /** Every render takes so many real milliseconds more from now on. */
   slow(ms: number): void {
@@ -24,18 +23,8 @@ export class RenderGate {
     return release;
   }
 
-  /** How many renders stand at the gate now. */
-  get waiting(): number {
-    return this.#waiting;
-  }
-
   async pass(): Promise<void> {
-    this.#waiting += 1;
-    try {
-      if (this.#ms > 0) await delay(this.#ms, undefined, { ref: false });
-      while (this.#holds.size > 0) await Promise.all(this.#holds);
-    } finally {
-      this.#waiting -= 1;
-    }
+    if (this.#ms > 0) await delay(this.#ms, undefined, { ref: false });
+    while (this.#holds.size > 0) await Promise.all(this.#holds);
   }
 }

@@ -33,7 +33,7 @@ interface Routed {
 }
 
 /** The HTTP side: content types, routing, tokens, errors, compression, and the watch over every exchange. */
-export function application(backend: Backend, faults: FaultSwitch, watch: Watch, rootPath: string): Express {
+export function application(backend: Backend, faults: FaultSwitch, watch: Watch): Express {
   const app = express();
   app.disable("x-powered-by");
   app.set("etag", false);
@@ -41,7 +41,7 @@ export function application(backend: Backend, faults: FaultSwitch, watch: Watch,
   app.use((request, _response, next) => {
     watch.noteRequest(
       request.method,
-      pathOf(request, rootPath),
+      urlOf(request).pathname,
       urlOf(request).searchParams,
       rawBody(request),
       backend.world.accounts.find(request.get("authorization"))?.name,
@@ -50,7 +50,7 @@ export function application(backend: Backend, faults: FaultSwitch, watch: Watch,
   });
   app.use(faults.middleware());
   app.use(async (request, response) => {
-    const path = pathOf(request, rootPath);
+    const path = urlOf(request).pathname;
     const [status, answer, endpoint] = await answerTo(backend, request, path, watch);
     if (status === 0) return;
     const exchange: Exchange = {
@@ -117,7 +117,7 @@ function route(method: string, path: string): Routed | 404 | 405 {
 }
 
 function matchPath(template: string, path: string): Record<string, string> | undefined {
-  const source = template.replace(/\{(\w+)\*\}/g, "(?<$1>.+)").replace(/\{(\w+)\}/g, "(?<$1>[^/]+)");
+  const source = template.replace(/\{(\w+)\}/g, "(?<$1>[^/]+)");
   const match = new RegExp(`^${source}$`).exec(path);
   if (match === null) return undefined;
   return Object.fromEntries(
@@ -127,11 +127,6 @@ function matchPath(template: string, path: string): Record<string, string> | und
 
 function urlOf(request: Request): URL {
   return new URL(request.originalUrl, "http://sandbox.invalid");
-}
-
-function pathOf(request: Request, rootPath: string): string {
-  const { pathname } = urlOf(request);
-  return pathname.startsWith(`${rootPath}/`) ? pathname.slice(rootPath.length) : `/outside-of-root-path${pathname}`;
 }
 
 function rawBody(request: Request): Buffer {

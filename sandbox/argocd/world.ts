@@ -22,6 +22,9 @@ export interface Change {
   readonly object: string;
 }
 
+/** Namespace of Argo CD itself. */
+export const controlNamespace = "argocd";
+
 export const temporaryLabel = "svc.dev/temporary";
 
 /** How long operations take: so many reads of the application, or real milliseconds. */
@@ -29,13 +32,9 @@ export type OperationTime = { readonly polls: number } | { readonly ms: number }
 
 export interface WorldOptions {
   readonly repositories: (repoUrl: string) => string | undefined;
-  readonly controlNamespace: string;
   /** Namespaces whose Applications are looked at; all when absent. */
   readonly applicationNamespaces?: readonly string[];
   readonly operationTime: OperationTime;
-  /** Syncs of another revision than the spec's need the right `override`. */
-  readonly requireOverride: boolean;
-  readonly now: () => Date;
 }
 
 /** Everything that Argo CD and its cluster remember. */
@@ -50,22 +49,18 @@ export class World {
   readonly repositories: Repositories;
   readonly handWritten = new HandWritten();
   readonly renderer: Renderer;
-  readonly now: () => Date;
   #version = 100;
 
   constructor(readonly options: WorldOptions) {
-    this.now = options.now;
-    this.accounts = new Accounts(options.now);
-    this.cluster = new Cluster(options.now);
+    this.accounts = new Accounts();
+    this.cluster = new Cluster();
     this.repositories = new Repositories(options.repositories);
     this.renderer = new Renderer(this.repositories, this.handWritten);
   }
 
   /** Seconds, as Kubernetes writes times. */
   timestamp(): string {
-    return this.now()
-      .toISOString()
-      .replace(/\.\d+Z$/, "Z");
+    return new Date().toISOString().replace(/\.\d+Z$/, "Z");
   }
 
   get version(): string {
@@ -77,11 +72,11 @@ export class World {
   }
 
   find(namespace: string | undefined, name: string): Application | undefined {
-    return this.applications.get(`${namespace ?? this.options.controlNamespace}/${name}`);
+    return this.applications.get(`${namespace ?? controlNamespace}/${name}`);
   }
 
   isEnabled(namespace: string): boolean {
-    const { controlNamespace, applicationNamespaces } = this.options;
+    const { applicationNamespaces } = this.options;
     return admitsNamespace({ name: "", sourceNamespaces: applicationNamespaces }, namespace, controlNamespace);
   }
 
@@ -91,7 +86,7 @@ export class World {
 
   /** The application's name in RBAC rules. */
   rbacName(namespace: string, name: string, project: string): string {
-    return namespace === this.options.controlNamespace ? `${project}/${name}` : `${project}/${namespace}/${name}`;
+    return namespace === controlNamespace ? `${project}/${name}` : `${project}/${namespace}/${name}`;
   }
 
   rbacNameOf({ metadata: { namespace, name }, spec }: Application): string {
@@ -100,12 +95,12 @@ export class World {
 
   /** The name that tracking uses. */
   instanceOf({ metadata: { namespace, name } }: Application): string {
-    return namespace === this.options.controlNamespace ? name : `${namespace}_${name}`;
+    return namespace === controlNamespace ? name : `${namespace}_${name}`;
   }
 
   /** Stores a new Application as the API server would. */
   store(metadata: Metadata & { name: string }, spec: ApplicationSpec, status = zeroStatus()): Application {
-    const namespace = metadata.namespace ?? this.options.controlNamespace;
+    const namespace = metadata.namespace ?? controlNamespace;
     this.#version += 1;
     const identity = {
       uid: randomUUID(),

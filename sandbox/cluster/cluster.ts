@@ -17,8 +17,6 @@ export class Cluster {
   readonly #listeners = new Set<() => void>();
   #version = 0;
 
-  constructor(readonly now: () => Date) {}
-
   list(): LiveObject[] {
     return [...this.#objects.values()].sort((a, b) => (textOfKey(a) < textOfKey(b) ? -1 : 1));
   }
@@ -55,10 +53,7 @@ export class Cluster {
     const identity: JsonObject = {
       uid: stringAt(live, "metadata", "uid") ?? randomUUID(),
       creationTimestamp:
-        stringAt(live, "metadata", "creationTimestamp") ??
-        this.now()
-          .toISOString()
-          .replace(/\.\d+Z$/, "Z"),
+        stringAt(live, "metadata", "creationTimestamp") ?? new Date().toISOString().replace(/\.\d+Z$/, "Z"),
       resourceVersion: String(this.#version),
     };
     const metadata = { ...objectAt(object, "metadata"), ...identity };

@@ -6,17 +6,14 @@ import { Discussion } from "./discussion.js";
 import { mergeByButton } from "./merge.js";
 import { pullPayload, type PullAction } from "./payloads.js";
 import { closePull, openPull, pushTo, reopenPull, retargetPull, seen, seenStatuses } from "./pull-acts.js";
-import type { Tokens } from "./tokens.js";
 import type { Person, Pull, World } from "./world.js";
 
 export interface GitHubForgeParts {
   readonly world: World;
-  readonly tokens: Tokens;
   readonly webhooks: Deliveries;
   readonly faults: FaultSwitch;
   readonly requests: Forge["requests"];
   readonly violations: readonly string[];
-  readonly graphqlDocuments: readonly string[];
   readonly stop: () => Promise<void>;
 }
 
@@ -29,8 +26,6 @@ export class GitHubForge implements Forge {
   readonly requests: Forge["requests"];
   /** What was asked or answered against GitHub's own description; empty when both sides are honest. */
   readonly violations: readonly string[];
-  /** Every GraphQL document that was sent. */
-  readonly graphqlDocuments: readonly string[];
   readonly login: World["login"];
   readonly #world: World;
   readonly #discussion: Discussion;
@@ -44,7 +39,6 @@ export class GitHubForge implements Forge {
     this.login = parts.world.login;
     this.requests = parts.requests;
     this.violations = parts.violations;
-    this.graphqlDocuments = parts.graphqlDocuments;
   }
 
   get url(): string {
@@ -120,11 +114,6 @@ export class GitHubForge implements Forge {
 
   protectBranch(repository: string, branch: string): void {
     this.#world.repository(repository).protectedBranches.add(branch);
-  }
-
-  /** All access tokens given out so far stop working at once. */
-  revokeTokens(): void {
-    this.#parts.tokens.revokeAll();
   }
 
   async open(request: OpenRequest): Promise<number> {

@@ -59,7 +59,7 @@ export function reviewPayload(world: World, pull: Pull, review: Review): JsonObj
   return {
     ...examplePayload("pull_request_review", "submitted"),
     action: "submitted",
-    review: renderReview(world, pull, review, "webhook"),
+    review: renderReview(world, pull, review),
     pull_request: renderSimplePull(world, pull),
     ...surroundings(world, pull.repository, review.author),
   };

@@ -22,12 +22,11 @@ export interface GitHubOptions {
     readonly slug: string;
     /** PEM text; the App signs with the private half. */
     readonly publicKey: string;
-    /** What the App was granted; what `app.yml` asks for when absent. */
-    readonly permissions?: AppFacts["permissions"];
   };
 }
 
-const usualPermissions: AppFacts["permissions"] = {
+/** What `app.yml` asks for. */
+const permissions: AppFacts["permissions"] = {
   metadata: "read",
   contents: "write",
   issues: "write",
@@ -40,7 +39,6 @@ const usualPermissions: AppFacts["permissions"] = {
 export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHubForge> {
   const requests: { method: string; path: string; authorization: string | undefined }[] = [];
   const violations: string[] = [];
-  const graphqlDocuments: string[] = [];
   const faults = new FaultSwitch();
   const webhooks = new Deliveries(app.id);
   const violated = (what: string): void => void violations.push(what);
@@ -48,7 +46,7 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
   const server = express();
   server.disable("x-powered-by");
   const listening = await listenOnLoopback(server);
-  const facts = { id: app.id, slug: app.slug, permissions: app.permissions ?? usualPermissions };
+  const facts = { id: app.id, slug: app.slug, permissions };
   const world = new World(listening.url, facts, store);
   const tokens = new Tokens(world, app.publicKey);
 
@@ -69,8 +67,7 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
   server.use("/api/v3", userApi(world, violated));
   server.use("/api", express.json({ type: () => true, limit: "10mb" }));
   server.use("/api/v3", restApi({ world, tokens, violated, announce: announcements(world, webhooks, violated) }));
-  const seen = (document: string): void => void graphqlDocuments.push(document);
-  server.post("/api/graphql", graphqlEndpoint({ world, tokens, violated, seen }));
+  server.post("/api/graphql", graphqlEndpoint({ world, tokens, violated }));
   server.use((request, response) => {
     violated(`${request.method} ${request.path}: not served by this sandbox`);
     response.status(404).json(errorBody(404, "Not Found"));
@@ -79,12 +76,10 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
 
   return new GitHubForge({
     world,
-    tokens,
     webhooks,
     faults,
     requests,
     violations,
-    graphqlDocuments,
     stop: async () => {
       faults.clear();
       await listening.stop();

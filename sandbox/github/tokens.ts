@@ -36,11 +36,6 @@ export class Tokens {
     return created;
   }
 
-  /** Makes every token given out so far invalid, as an uninstalled or suspended App would find. */
-  revokeAll(): void {
-    this.#tokens.clear();
-  }
-
   /** Reads an `Authorization` header of the API (`Bearer` or `token`) or of git (`Basic`, the token as password). */
   caller(header: string | undefined): Caller {
     const [, scheme = "", credentials = ""] = /^(\w+)\s+(\S+)$/.exec(header ?? "") ?? [];

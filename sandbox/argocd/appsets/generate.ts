@@ -1,16 +1,15 @@
-import { parse } from "yaml";
 import { enforce, type Account } from "../accounts.js";
 import { ApiError, codes, invalid, unknown } from "../api-error.js";
-import { isObject, mergePatch, objectAt, type Json, type JsonObject } from "../json.js";
+import { mergePatch, objectAt, type Json, type JsonObject } from "../json.js";
 import { normalizeSpec, presentMetadata } from "../present.js";
 import { repaired } from "../read-request.js";
 import { zeroStatus, type ApplicationSpec, type Metadata } from "../resource.js";
 import type { ApplicationSet, Generator } from "../schemas/application-set.js";
 import { applicationSpec } from "../schemas/application-spec.js";
 import { metadata as metadataSchema } from "../schemas/application.js";
-import type { World } from "../world.js";
+import { controlNamespace, type World } from "../world.js";
 import { generatorParameters } from "./generator-parameters.js";
-import { renderText, renderTexts, type TemplateStyle } from "./render-template.js";
+import { renderTexts, type TemplateStyle } from "./render-template.js";
 
 /**
  * The Applications that a set would generate now; it need not exist.
@@ -18,16 +17,13 @@ import { renderText, renderTexts, type TemplateStyle } from "./render-template.j
  */
 export async function generateApplications(world: World, account: Account, set: ApplicationSet): Promise<JsonObject[]> {
   const name = set.metadata.name ?? "";
-  const namespace = set.metadata.namespace ?? world.options.controlNamespace;
+  const namespace = set.metadata.namespace ?? controlNamespace;
   if (!world.isEnabled(namespace)) throw unknown(`namespace '${namespace}' is not permitted`);
   const project = set.spec.template.spec.project ?? "";
   if (project.includes("{{")) {
     throw unknown(
       "error validating ApplicationSets: the Argo CD API does not currently support creating ApplicationSets with templated `project` fields",
     );
-  }
-  if (set.spec.generators.some((generator) => Object.keys(generator).every((member) => member === "selector"))) {
-    throw unknown(`error validating ApplicationSets: ApplicationSet ${name} contains unrecognized generators`);
   }
   enforce(account, "applicationsets", "create", world.rbacName(namespace, name, project));
   if (!world.projects.has(project)) throw invalid(`ApplicationSet references project ${project} which does not exist`);
@@ -70,11 +66,7 @@ function fromTemplate(
     (one) => one !== undefined,
   )?.template;
   const template = own === undefined ? (set.spec.template as Json) : mergePatch(set.spec.template, own);
-  let rendered = renderTexts(template, parameters, style);
-  if (set.spec.templatePatch !== undefined) {
-    const patch: unknown = parse(renderText(set.spec.templatePatch, parameters, style));
-    if (isObject(patch)) rendered = mergePatch(rendered, patch);
-  }
+  const rendered = renderTexts(template, parameters, style);
   const ignore = (): void => undefined;
   const metadata = repaired(
     metadataSchema,

@@ -1,4 +1,3 @@
-import { parse } from "yaml";
 import { unknown } from "../api-error.js";
 import { isObject, listAt, sortedText, type Json, type JsonObject } from "../json.js";
 import type { Repositories } from "../repository.js";
@@ -18,32 +17,14 @@ export async function generatorParameters(
   repositories: Repositories,
   style: TemplateStyle,
 ): Promise<JsonObject[]> {
-  const parameters = await ownParameters(generator, repositories, style);
-  return parameters.filter((one) => selects(generator.selector, style.goTemplate ? flattened(one) : one));
-}
-
-async function ownParameters(
-  generator: AnyGenerator,
-  repositories: Repositories,
-  style: TemplateStyle,
-): Promise<JsonObject[]> {
   const { list, git, clusters, matrix, merge } = generator;
   if (list !== undefined) {
-    const written: unknown = list.elementsYaml === undefined ? [] : parse(list.elementsYaml);
-    const elements = [...(list.elements ?? []), ...(Array.isArray(written) ? (written as Json[]) : [])] as Json[];
+    const elements = (list.elements ?? []) as Json[];
     return elements.filter(isObject).map((element) => (style.goTemplate ? element : flattened(element)));
   }
   if (git !== undefined) return gitParameters(git, repositories, style);
   if (clusters !== undefined) {
-    const cluster: JsonObject = {
-      name: "in-cluster",
-      nameNormalized: "in-cluster",
-      server: "https://kubernetes.default.svc",
-    };
-    if (clusters.selector !== undefined) return [];
-    if (clusters.values === undefined) return [cluster];
-    const values = { values: renderTexts(clusters.values, cluster, style) };
-    return [{ ...cluster, ...(style.goTemplate ? values : flattened(values)) }];
+    return [{ name: "in-cluster", nameNormalized: "in-cluster", server: "https://kubernetes.default.svc" }];
   }
   if (matrix !== undefined) return matrixParameters(nested(matrix), repositories, style);
   if (merge !== undefined) {
@@ -100,22 +81,5 @@ async function mergeParameters(
         (merged, overlay) => (identity(overlay) === identity(one) ? { ...merged, ...overlay } : merged),
         one,
       ),
-  );
-}
-
-function selects(selector: Generator["selector"], parameters: JsonObject): boolean {
-  const value = (key: string): string | undefined => {
-    const found = parameters[key];
-    return typeof found === "string" ? found : undefined;
-  };
-  const labels = Object.entries(selector?.matchLabels ?? {}).every(([key, wanted]) => value(key) === wanted);
-  return (
-    labels &&
-    (selector?.matchExpressions ?? []).every(({ key, operator, values = [] }) => {
-      const found = value(key);
-      if (operator === "Exists") return found !== undefined;
-      if (operator === "DoesNotExist") return found === undefined;
-      return (found !== undefined && values.includes(found)) === (operator === "In");
-    })
   );
 }

@@ -1,10 +1,10 @@
 import { parse } from "yaml";
 import { ApiError, codes, quoted } from "../api-error.js";
-import { isObject, type Json, type JsonObject } from "../json.js";
+import { isObject, type JsonObject } from "../json.js";
 import { baseName, folderOf, globToRegExp } from "../render/paths.js";
 import type { Repositories, Tree } from "../repository.js";
 import type { GitGenerator } from "../schemas/application-set.js";
-import { flattened, renderTexts, type TemplateStyle } from "./render-template.js";
+import { flattened, type TemplateStyle } from "./render-template.js";
 
 /** Parameters of a git generator: one set per folder or per file that its patterns choose. */
 export async function gitParameters(
@@ -16,14 +16,14 @@ export async function gitParameters(
   const repository = repositories.at(repoURL);
   const [commit, tree] = await checkout();
   if (directories.length > 0) {
-    return chosen(foldersOf(tree), directories).map((path) => withPath({}, path, undefined, generator, style));
+    return chosen(foldersOf(tree), directories).map((path) => withPath({}, path, undefined, style));
   }
   const paths = chosen([...tree.keys()], files);
   const texts = await repository.read(commit, paths);
   return paths.flatMap((path) => {
     const content: unknown = parse(texts.get(path) ?? "");
     const items = Array.isArray(content) ? (content as unknown[]) : [content];
-    return items.filter(isObject).map((item) => withPath(item, folderOf(path), path, generator, style));
+    return items.filter(isObject).map((item) => withPath(item, folderOf(path), path, style));
   });
 
   async function checkout(): Promise<[string, Tree]> {
@@ -62,35 +62,16 @@ function normalized(name: string): string {
     .replace(/^[-.]+|[-.]+$/g, "");
 }
 
-function withPath(
-  content: JsonObject,
-  folder: string,
-  file: string | undefined,
-  generator: GitGenerator,
-  style: TemplateStyle,
-): JsonObject {
+function withPath(content: JsonObject, folder: string, file: string | undefined, style: TemplateStyle): JsonObject {
   const [name, segments] = [baseName(folder), folder.split("/")];
   const ofFile: Record<string, string> =
     file === undefined ? {} : { filename: baseName(file), filenameNormalized: normalized(baseName(file)) };
-  const prefix = generator.pathParamPrefix ?? "";
-  const values = generator.values as JsonObject | undefined;
   if (style.goTemplate) {
-    const path: JsonObject = {
-      path: folder,
-      basename: name,
-      basenameNormalized: normalized(name),
-      segments,
-      ...ofFile,
-    };
-    const parameters: JsonObject = { ...content, ...(prefix === "" ? { path } : { [prefix]: { path } }) };
-    return values === undefined ? parameters : { ...parameters, values: renderTexts(values, parameters, style) };
+    const path = { path: folder, basename: name, basenameNormalized: normalized(name), segments, ...ofFile };
+    return { ...content, path };
   }
-  const key = prefix === "" ? "path" : `${prefix}.path`;
-  const flat: Json = { [key]: folder, [`${key}.basename`]: name, [`${key}.basenameNormalized`]: normalized(name) };
-  for (const [part, value] of Object.entries(ofFile)) flat[`${key}.${part}`] = value;
-  for (const [index, segment] of segments.entries()) flat[`${key}[${index}]`] = segment;
-  const parameters = { ...flattened(content), ...flat };
-  return values === undefined
-    ? parameters
-    : { ...parameters, ...flattened({ values: renderTexts(values, parameters, style) }) };
+  const flat: JsonObject = { path: folder, "path.basename": name, "path.basenameNormalized": normalized(name) };
+  for (const [part, value] of Object.entries(ofFile)) flat[`path.${part}`] = value;
+  for (const [index, segment] of segments.entries()) flat[`path[${index}]`] = segment;
+  return { ...flattened(content), ...flat };
 }

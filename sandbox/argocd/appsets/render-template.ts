@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from "../json.js";
-import { executeTemplate } from "../template/execute-template.js";
+import { executeTemplate } from "../template.js";
 
 /** How a set writes its templates. */
 export interface TemplateStyle {

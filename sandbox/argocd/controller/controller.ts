@@ -14,7 +14,7 @@ import {
   type ApplicationSpec,
 } from "../resource.js";
 import { trackedBy } from "../tracking.js";
-import type { World } from "../world.js";
+import { controlNamespace, type World } from "../world.js";
 import { compare, summarise, type Managed } from "./compare.js";
 import { FiledManifests } from "./generate-paths.js";
 import { keyOfApplication, liveObject, removeTracked } from "./live-objects.js";
@@ -222,7 +222,7 @@ export class Controller {
       ...status,
       reconciledAt: this.world.timestamp(),
       resourceHealthSource: "appTree",
-      controllerNamespace: this.world.options.controlNamespace,
+      controllerNamespace: controlNamespace,
       sourceHydrator: {},
     };
     this.world.touch(application);

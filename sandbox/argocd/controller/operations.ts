@@ -197,19 +197,19 @@ export class Operations {
     }
     run.retries += 1;
     run.stage = "waiting";
-    run.application.operationState = waitingState(run, at, outcome, this.world.now());
+    run.application.operationState = waitingState(run, at, outcome, new Date());
     this.world.touch(run.application);
   }
 
   async #finish(run: Run, at: readonly SourceAt[] | undefined, outcome: Outcome): Promise<void> {
     const { application, operation } = run;
-    const { dryRun, resources } = operation.sync;
+    const { dryRun } = operation.sync;
     const state = finishedState(run, at, outcome, this.world.timestamp());
     run.stage = "done";
     this.#runs.delete(application);
     application.operation = undefined;
     application.operationState = state;
-    if (outcome.phase === "Succeeded" && dryRun !== true && resources === undefined) {
+    if (outcome.phase === "Succeeded" && dryRun !== true) {
       addHistory(this.world, application, state);
     }
     this.world.touch(application);

@@ -1,7 +1,7 @@
 import type { Applied } from "../../cluster/cluster.js";
+import { textOf } from "../json.js";
 import { annotation, hookPhases, imagesOf, versionOf, type Manifest, type ObjectKey } from "../manifest.js";
 import type { Application, Operation, ResourceResult } from "../resource.js";
-import { textOf } from "../template/functions.js";
 import type { World } from "../world.js";
 import { compare, targetObjects } from "./compare.js";
 import { applyObject, liveObject, removeObject } from "./live-objects.js";
@@ -61,32 +61,18 @@ export function syncTasks(
 ): SyncTask[] {
   const { objects, hooks } = targetObjects(world, application, manifests);
   const dryRun = sync.dryRun === true;
-  const chosen = (key: ObjectKey): boolean =>
-    sync.resources === undefined ||
-    sync.resources.some(
-      (one) =>
-        one.kind === key.kind &&
-        one.name === key.name &&
-        (one.group ?? "") === key.group &&
-        (one.namespace ?? key.namespace) === key.namespace,
-    );
-  const withHooks = sync.syncStrategy?.apply === undefined && sync.resources === undefined;
   const hookTasks = (phase: SyncTask["phase"]): SyncTask[] =>
     hooks
-      .filter(({ phases }) => withHooks && phases.includes(phase))
+      .filter(({ phases }) => phases.includes(phase))
       .sort(byOrder)
       .map(({ key, manifest }) => ({ phase, run: () => runHook(world, key, manifest, phase, dryRun) }));
   const prunes = compare(world, application, manifests)
-    .filter(
-      ({ key, target, live }) =>
-        target === undefined && live !== undefined && hookPhases(live) === undefined && chosen(key),
-    )
+    .filter(({ target, live }) => target === undefined && live !== undefined && hookPhases(live) === undefined)
     .map(({ key, live }): SyncTask => ({
       phase: "Sync",
       run: () => runPrune(world, key, live ?? {}, sync.prune === true, dryRun),
     }));
   const applies = objects
-    .filter(({ key }) => chosen(key))
     .sort(byOrder)
     .map(({ key, manifest }): SyncTask => ({ phase: "Sync", run: () => runApply(world, key, manifest, dryRun) }));
   return [...hookTasks("PreSync"), ...prunes, ...applies, ...hookTasks("PostSync"), ...hookTasks("SyncFail")];

@@ -1,10 +1,10 @@
 import { parse } from "yaml";
-import { ApiError, codes, unknown } from "../api-error.js";
+import { type ApiError, unknown } from "../api-error.js";
 import { isObject, type Json, type JsonObject } from "../json.js";
 import type { Source } from "../resource.js";
 import { substitute } from "./build-environment.js";
 import type { Checkout } from "./checkout.js";
-import { globToRegExp, resolvePath } from "./paths.js";
+import { resolvePath } from "./paths.js";
 
 /** A `ref` source that value files can point into. */
 export type References = ReadonlyMap<string, Checkout>;
@@ -30,21 +30,15 @@ export async function helmValues(
     "values.yaml",
   );
   for (const file of helm.valueFiles ?? []) {
-    for (const [at, path] of valueFiles(checkout, substituteReference(file, environment), references)) {
-      const text = await at.text(path);
-      if (text === undefined) {
-        if (helm.ignoreMissingValueFiles === true) continue;
-        throw helmFailure(release, `open <path to cached source>/${path}: no such file or directory`);
-      }
-      values = mergeValues(values, readValues(text, release, path));
+    const [at, path] = valueFile(checkout, substituteReference(file, environment), references);
+    const text = await at.text(path);
+    if (text === undefined) {
+      throw helmFailure(release, `open <path to cached source>/${path}: no such file or directory`);
     }
+    values = mergeValues(values, readValues(text, release, path));
   }
   if (helm.valuesObject !== undefined) values = mergeValues(values, helm.valuesObject);
   else if (helm.values !== undefined) values = mergeValues(values, readValues(helm.values, release, "values"));
-  for (const { name, path } of helm.fileParameters ?? []) {
-    const text = await checkout.text(resolvePath(checkout.path, substitute(path ?? "", environment)));
-    setPath(values, (name ?? "").split("."), text ?? "");
-  }
   for (const { name, value, forceString } of helm.parameters ?? []) {
     const text = substitute(value ?? "", environment);
     setPath(values, (name ?? "").split(/(?<!\\)\./), forceString === true ? text : scalar(text));
@@ -59,7 +53,7 @@ function substituteReference(file: string, environment: ReadonlyMap<string, stri
   return [first, substitute(rest.join("/"), environment)].join("/");
 }
 
-function valueFiles(checkout: Checkout, file: string, references: References): [Checkout, string][] {
+function valueFile(checkout: Checkout, file: string, references: References): [Checkout, string] {
   const reference = /^\$([A-Za-z0-9_-]+)\/(.*)$/.exec(file);
   let at = checkout;
   let path = resolvePath(checkout.path, file);
@@ -72,11 +66,7 @@ function valueFiles(checkout: Checkout, file: string, references: References): [
   if (path.startsWith("..")) {
     throw unknown(`failed to resolve value file path: value file '${file}' resolved to outside repository root`);
   }
-  if (!/[*?[]/.test(path)) return [[at, path]];
-  const glob = globToRegExp(path);
-  const matched = at.files().filter((candidate) => glob.test(candidate));
-  if (matched.length === 0) throw new ApiError(codes.notFound, `values file glob "${file}" matched no files`);
-  return matched.map((candidate) => [at, candidate]);
+  return [at, path];
 }
 
 function readValues(text: string, release: string, file: string): JsonObject {

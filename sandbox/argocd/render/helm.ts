@@ -2,7 +2,7 @@ import { parse } from "yaml";
 import { isObject, type JsonObject } from "../json.js";
 import type { Manifest } from "../manifest.js";
 import type { Source } from "../resource.js";
-import { definitionsIn, executeTemplate } from "../template/execute-template.js";
+import { executeTemplate } from "../template.js";
 import type { Rendered } from "./build-environment.js";
 import type { Checkout } from "./checkout.js";
 import { helmFailure, helmValues, type References } from "./helm-values.js";
@@ -43,9 +43,6 @@ export async function renderHelm(
   const folders = [inChart("templates"), ...(source.helm?.skipCrds === true ? [] : [inChart("crds")])];
   const paths = checkout.files().filter((path) => folders.some((folder) => isInside(folder, path)));
   const texts = await checkout.read(paths);
-  const named = new Map(
-    paths.filter((path) => path.endsWith(".tpl")).flatMap((path) => definitionsIn(texts.get(path) ?? "", path)),
-  );
   const chartName = typeof chart.name === "string" ? chart.name : "chart";
   return paths
     .filter((path) => /\.ya?ml$/.test(path))
@@ -54,7 +51,7 @@ export async function renderHelm(
       const text = texts.get(path) ?? "";
       try {
         const isTemplate = isInside(inChart("templates"), path);
-        return readObjects(isTemplate ? executeTemplate(text, data, { name, named, absent: "" }) : text);
+        return readObjects(isTemplate ? executeTemplate(text, data, { name, absent: "" }) : text);
       } catch (error) {
         throw helmFailure(release, error instanceof Error ? error.message : "");
       }

@@ -55,7 +55,7 @@ export async function renderSource(
     case "Helm":
       return { type, manifests: await renderHelm(checkout, merged, rendered, references, environment) };
     case "Kustomize":
-      return { type, manifests: await renderKustomize(checkout, merged, environment) };
+      return { type, manifests: await renderKustomize(checkout, merged) };
     case "Plugin":
       throw unknown("could not find plugin supporting the given cmp");
     case "Directory":

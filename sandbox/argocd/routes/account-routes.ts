@@ -1,6 +1,6 @@
-import { mayDo } from "../accounts.js";
 import type { EndpointId } from "../schemas/endpoints.js";
-import { accountOf, type Handler } from "./call.js";
+import { controlNamespace } from "../world.js";
+import type { Handler } from "./call.js";
 
 /** What the sandbox says it is. */
 export const serverVersion = "v3.5.1";
@@ -28,10 +28,6 @@ export const accountRoutes = {
           KustomizeVersion: "v5.8.1",
         },
   user: ({ account }) => (account === undefined ? {} : { loggedIn: true, username: account.name, iss: "argocd" }),
-  "can-i": (call) => {
-    const { resource = "", action = "", subresource = "" } = call.parameters;
-    return { value: mayDo(accountOf(call), resource, action, subresource) ? "yes" : "no" };
-  },
   settings: ({ account, world }) => ({
     url: "https://argocd.example.com",
     appLabelKey: world.tracking.labelKey,
@@ -44,7 +40,7 @@ export const accountRoutes = {
     ...(account === undefined
       ? {}
       : {
-          controllerNamespace: world.options.controlNamespace,
+          controllerNamespace: controlNamespace,
           resourceOverrides: defaultOverrides,
           syncWithReplaceAllowed: true,
         }),

@@ -1,10 +1,9 @@
 import { mayDo } from "../accounts.js";
 import { ApiError, codes, permissionDenied } from "../api-error.js";
 import { generateApplications } from "../appsets/generate.js";
-import { selectorFor } from "../label-selector.js";
 import type { ApplicationSet } from "../schemas/application-set.js";
 import type { EndpointId } from "../schemas/endpoints.js";
-import type { World } from "../world.js";
+import { controlNamespace, type World } from "../world.js";
 import { accountOf, text, texts, type Handler } from "./call.js";
 
 export const applicationSetRoutes = {
@@ -12,12 +11,10 @@ export const applicationSetRoutes = {
     const { world } = call;
     const account = accountOf(call);
     const projects = texts(call, "projects");
-    const matchesLabels = selectorFor(text(call, "selector") ?? "");
     const namespace = text(call, "appsetNamespace");
     const items = [...world.sets.values()]
       .filter((set) => mayDo(account, "applicationsets", "get", rbacName(world, set)))
       .filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace)
-      .filter(({ metadata }) => matchesLabels(metadata.labels ?? {}))
       .filter(({ spec }) => projects.length === 0 || projects.includes(world.projectOf(spec.template.spec)))
       .sort((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1));
     return { metadata: { resourceVersion: world.version }, items: items.length === 0 ? null : items.map(presented) };
@@ -26,7 +23,7 @@ export const applicationSetRoutes = {
     const { world } = call;
     const name = call.parameters.name ?? "";
     const account = accountOf(call);
-    const set = world.sets.get(`${text(call, "appsetNamespace") ?? world.options.controlNamespace}/${name}`);
+    const set = world.sets.get(`${text(call, "appsetNamespace") ?? controlNamespace}/${name}`);
     if (set === undefined) {
       throw new ApiError(
         codes.notFound,
@@ -49,6 +46,6 @@ function presented({ metadata, spec, status }: ApplicationSet): Pick<Application
 }
 
 function rbacName(world: World, { metadata, spec }: ApplicationSet): string {
-  const namespace = metadata.namespace ?? world.options.controlNamespace;
+  const namespace = metadata.namespace ?? controlNamespace;
   return world.rbacName(namespace, metadata.name ?? "", world.projectOf(spec.template.spec));
 }

@@ -18,13 +18,7 @@ export const operationRoutes = {
     const wanted = { name: call.parameters.name ?? "", namespace: request.appNamespace, project: request.project };
     const application = findApplication(world, account, "get", wanted);
     enforce(account, "applications", "sync", world.rbacNameOf(application));
-    if (!windowsOf(call, application).canSync) throw permissionDenied("cannot sync: blocked by sync window");
-    if (request.manifests !== undefined && request.manifests.length > 0) {
-      enforce(account, "applications", "override", world.rbacNameOf(application));
-      if (isAutoSynced(application.spec) && request.dryRun !== true) {
-        throw failedPrecondition("cannot use local sync when Automatic Sync Policy is enabled unless for dry run");
-      }
-    }
+    if (windowsOf(call, application).length > 0) throw permissionDenied("cannot sync: blocked by sync window");
     if (application.metadata.deletionTimestamp !== undefined) throw failedPrecondition("application is deleting");
     const operation = await operationFor(call, application, request);
     call.operations.start(application, operation);
@@ -48,7 +42,6 @@ export const operationRoutes = {
 } satisfies Partial<Record<EndpointId, Handler>>;
 
 async function operationFor(call: Call, application: Application, request: SyncRequest): Promise<Operation> {
-  const { world } = call;
   const { spec } = application;
   const sources = sourcesOf(spec);
   const asked = askedRevisions(
@@ -60,9 +53,6 @@ async function operationFor(call: Call, application: Application, request: SyncR
   for (const [index, revision] of asked.entries()) {
     const target = sources[index]?.targetRevision ?? "";
     if (revision === undefined || revision === (target === "" ? "HEAD" : target) || revision === target) continue;
-    if (world.options.requireOverride) {
-      enforce(accountOf(call), "applications", "override", world.rbacNameOf(application));
-    }
     if (isAutoSynced(spec) && request.dryRun !== true) throw failedPrecondition(autoSyncRefusal(spec, index, revision));
   }
   const syncOptions =
@@ -72,9 +62,7 @@ async function operationFor(call: Call, application: Application, request: SyncR
   return {
     sync: {
       ...(multi ? { sources, revisions } : { revision: revisions[0] ?? "", source: sources[0] }),
-      ...zeroless({ dryRun: request.dryRun, prune: request.prune, syncOptions, manifests: request.manifests }),
-      ...(request.resources === undefined || request.resources.length === 0 ? {} : { resources: request.resources }),
-      ...(request.strategy === undefined ? {} : { syncStrategy: request.strategy }),
+      ...zeroless({ dryRun: request.dryRun, prune: request.prune, syncOptions }),
     },
     initiatedBy: { username: accountOf(call).name },
     ...(request.infos === undefined || request.infos.length === 0 ? {} : { info: request.infos }),

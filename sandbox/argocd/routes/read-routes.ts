@@ -4,7 +4,6 @@ import { normalizedLive, type Managed } from "../controller/compare.js";
 import { findApplication, projectFor } from "../find-application.js";
 import type { JsonObject } from "../json.js";
 import { sortedText, stringAt } from "../json.js";
-import { selectorFor } from "../label-selector.js";
 import { selectFields } from "../list-fields.js";
 import type { Manifest } from "../manifest.js";
 import { masked } from "../masking.js";
@@ -67,12 +66,15 @@ export const readRoutes = {
   },
   "sync-windows"(call) {
     const application = foundIn(call, call.parameters.name ?? "", text(call, "project"));
-    const { assigned, active, canSync } = windowsOf(call, application);
-    return {
-      ...(active.length === 0 ? {} : { activeWindows: active.map(presentWindow) }),
-      ...(assigned.length === 0 ? {} : { assignedWindows: assigned.map(presentWindow) }),
-      canSync,
-    };
+    const windows = windowsOf(call, application).map(({ kind, schedule, duration }) => ({
+      kind,
+      schedule,
+      duration,
+      manualSync: false,
+    }));
+    return windows.length === 0
+      ? { canSync: true }
+      : { activeWindows: windows, assignedWindows: windows, canSync: false };
   },
 } satisfies Partial<Record<EndpointId, Handler>>;
 
@@ -93,19 +95,19 @@ async function refreshed({ controller, world }: Call, application: Application, 
   await controller.reconcile(application);
 }
 
-export function windowsOf({ world }: Call, application: Application): ReturnType<typeof windowsFor> {
-  const { metadata, spec } = application;
-  const project = projectFor(world, world.projectOf(spec), metadata.namespace);
-  const cluster = spec.destination.server ?? spec.destination.name ?? "";
-  return windowsFor(
-    project,
-    { name: metadata.name, namespace: spec.destination.namespace ?? "", cluster },
-    world.now(),
-  );
+export function windowsOf({ world }: Call, { metadata, spec }: Application): readonly SyncWindow[] {
+  return windowsFor(projectFor(world, world.projectOf(spec), metadata.namespace), metadata.name);
 }
 
-function presentWindow({ kind, schedule, duration, manualSync = false }: SyncWindow): JsonObject {
-  return { kind, schedule, duration, manualSync };
+/** Reads label selectors of the form `key=value`, joined by commas. */
+function selectorFor(selector: string): (labels: Readonly<Record<string, string>>) => boolean {
+  const terms = selector.split(",").filter((term) => term !== "");
+  const wanted = terms.map((term): [string, string] => {
+    const [, key, value = ""] = /^([\w./-]+)=([\w.-]*)$/.exec(term) ?? [];
+    if (key === undefined) throw unknown(`error parsing the selector: unable to parse requirement: found '${term}'`);
+    return [key, value];
+  });
+  return (labels) => wanted.every(([key, value]) => labels[key] === value);
 }
 
 function presentManaged({ key, target, live, predicted, modified }: Managed): JsonObject {

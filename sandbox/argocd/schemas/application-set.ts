@@ -24,33 +24,22 @@ const template = z.strictObject({
 /** A generator's own template may leave out whatever the set's template says. */
 const partialTemplate = z.strictObject({ metadata: open.optional(), spec: open.optional() });
 
-const labelSelector = z.strictObject({
-  matchExpressions: z.array(z.strictObject({ key: text, operator: text, values: z.array(text).optional() })).optional(),
-  matchLabels: map.optional(),
-});
-
 const git = z.strictObject({
   directories: z.array(z.strictObject({ exclude: z.boolean().optional(), path: text })).optional(),
   files: z.array(z.strictObject({ exclude: z.boolean().optional(), path: text })).optional(),
-  pathParamPrefix: text.optional(),
   repoURL: text,
   requeueAfterSeconds: z.int().optional(),
   revision: text.optional(),
   template: partialTemplate.optional(),
-  values: map.optional(),
 });
 
 const list = z.strictObject({
   elements: z.array(open).optional(),
-  elementsYaml: text.optional(),
   template: partialTemplate.optional(),
 });
 
 const clusters = z.strictObject({
-  flatList: z.boolean().optional(),
-  selector: labelSelector.optional(),
   template: partialTemplate.optional(),
-  values: map.optional(),
 });
 
 const simple = {
@@ -61,7 +50,6 @@ const simple = {
   plugin: open.optional(),
   pullRequest: open.optional(),
   scmProvider: open.optional(),
-  selector: labelSelector.optional(),
 };
 const nested = z.strictObject({ ...simple, matrix: open.optional(), merge: open.optional() });
 const matrix = z.strictObject({ generators: z.array(nested), template: partialTemplate.optional() });
@@ -80,7 +68,6 @@ export const applicationSetSpec = z.strictObject({
     .strictObject({ applicationsSync: text.optional(), preserveResourcesOnDeletion: z.boolean().optional() })
     .optional(),
   template,
-  templatePatch: text.optional(),
 });
 
 export const applicationSet = z.strictObject({

@@ -35,19 +35,6 @@ export const metadata = z.strictObject({
   uid: text.optional(),
 });
 
-export const syncResource = z.strictObject({
-  group: text.optional(),
-  kind: text,
-  name: text,
-  namespace: text.optional(),
-});
-
-const apply = z.strictObject({ force: flag.optional() });
-export const syncStrategy = z.strictObject({
-  apply: apply.optional(),
-  hook: z.strictObject({ force: flag.optional(), syncStrategyApply: apply.optional() }).optional(),
-});
-
 export const infos = z.array(z.strictObject({ name: text, value: text }));
 
 export const operation = z.strictObject({
@@ -55,17 +42,13 @@ export const operation = z.strictObject({
   initiatedBy: z.strictObject({ automated: flag.optional(), username: text.optional() }),
   retry,
   sync: z.strictObject({
-    autoHealAttemptsCount: integer.optional(),
     dryRun: flag.optional(),
-    manifests: texts.optional(),
     prune: flag.optional(),
-    resources: z.array(syncResource).optional(),
     revision: text.optional(),
     revisions: texts.optional(),
     source: source.optional(),
     sources: z.array(source).optional(),
     syncOptions: texts.optional(),
-    syncStrategy: syncStrategy.optional(),
   }),
 });
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { applicationSet } from "./application-set.js";
 import { applicationSpec, retry } from "./application-spec.js";
-import { application, infos, metadata, syncResource, syncStrategy } from "./application.js";
+import { application, infos, metadata } from "./application.js";
 
 /*
  * The part of Argo CD's REST API that a client like ours uses: every path, method, query parameter, body and answer.
@@ -15,8 +15,8 @@ export type QueryType = "string" | "boolean" | "integer" | "strings" | "integers
 
 export interface Endpoint {
   readonly id: string;
-  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** `{name}` is one segment, `{rest*}` any number of them. */
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** `{name}` is one segment. */
   readonly path: string;
   readonly query: Readonly<Record<string, QueryType>>;
   readonly body?: z.ZodType;
@@ -82,16 +82,13 @@ const syncRequest = z.strictObject({
   appNamespace: text.optional(),
   dryRun: z.boolean().optional(),
   infos: infos.optional(),
-  manifests: z.array(text).optional(),
   name: text.optional(),
   project: text.optional(),
   prune: z.boolean().optional(),
-  resources: z.array(syncResource).optional(),
   retryStrategy: retry.optional(),
   revision: text.optional(),
   revisions: z.array(text).optional(),
   sourcePositions: z.array(z.int()).optional(),
-  strategy: syncStrategy.optional(),
   syncOptions: z.strictObject({ items: z.array(text).optional() }).optional(),
 });
 
@@ -103,14 +100,6 @@ export const applicationRequest = z.strictObject({
   operation: z.record(text, z.json()).optional(),
   spec: applicationSpec,
   status: z.record(text, z.json()).optional(),
-});
-
-const patchRequest = z.strictObject({
-  appNamespace: text.optional(),
-  name: text.optional(),
-  patch: text.optional(),
-  patchType: text.optional(),
-  project: text.optional(),
 });
 
 const settings = z.strictObject({
@@ -150,8 +139,6 @@ export const endpoints = [
   { id: "version", method: "GET", path: "/api/version", query: {}, answer: version },
   { id: "user", method: "GET", path: "/api/v1/session/userinfo", query: {},
     answer: z.strictObject({ groups: z.array(text).optional(), iss: text.optional(), loggedIn: z.boolean().optional(), username: text.optional() }) },
-  { id: "can-i", method: "GET", path: "/api/v1/account/can-i/{resource}/{action}/{subresource*}", query: {},
-    answer: z.strictObject({ value: z.enum(["yes", "no"]) }) },
   { id: "settings", method: "GET", path: "/api/v1/settings", query: {}, answer: settings },
   { id: "list", method: "GET", path: apps, query: { ...list, fields: "string" },
     answer: z.strictObject({ metadata: listMetadata, items: z.array(z.union([application, selectedItem])).nullable() }) },
@@ -164,18 +151,15 @@ export const endpoints = [
     answer: z.strictObject({ items: z.array(resourceDiff).optional() }) },
   { id: "sync-windows", method: "GET", path: `${apps}/{name}/syncwindows`, query: selection,
     answer: z.strictObject({ activeWindows: z.array(syncWindow).optional(), assignedWindows: z.array(syncWindow).optional(), canSync: z.boolean().optional() }) },
-  { id: "create", method: "POST", path: apps, query: { upsert: "boolean", validate: "boolean" },
-    body: applicationRequest, bodyName: "Application", answer: application },
-  { id: "update", method: "PUT", path: `${apps}/{name}`, query: { validate: "boolean", project: "string" },
+  { id: "create", method: "POST", path: apps, query: { validate: "boolean" },
     body: applicationRequest, bodyName: "Application", answer: application },
   { id: "update-spec", method: "PUT", path: `${apps}/{name}/spec`, query: { ...selection, validate: "boolean" },
     body: applicationSpec, bodyName: "ApplicationSpec", answer: applicationSpec },
-  { id: "patch", method: "PATCH", path: `${apps}/{name}`, query: {}, body: patchRequest, bodyName: "ApplicationPatchRequest", answer: application },
   { id: "delete", method: "DELETE", path: `${apps}/{name}`, query: { ...selection, cascade: "boolean", propagationPolicy: "string" }, answer: empty },
   { id: "sync", method: "POST", path: `${apps}/{name}/sync`, query: {}, body: syncRequest, bodyName: "ApplicationSyncRequest", answer: application },
   { id: "terminate", method: "DELETE", path: `${apps}/{name}/operation`, query: selection, answer: empty },
   { id: "list-sets", method: "GET", path: "/api/v1/applicationsets",
-    query: { projects: "strings", selector: "string", appsetNamespace: "string" },
+    query: { projects: "strings", appsetNamespace: "string" },
     answer: z.strictObject({ metadata: listMetadata, items: z.array(applicationSet).nullable() }) },
   { id: "get-set", method: "GET", path: "/api/v1/applicationsets/{name}", query: { appsetNamespace: "string" }, answer: applicationSet },
   { id: "generate", method: "POST", path: "/api/v1/applicationsets/generate", query: {},
@@ -187,7 +171,6 @@ export type EndpointId = (typeof endpoints)[number]["id"];
 export type PresentedApplication = z.infer<typeof application>;
 export type SyncRequest = z.infer<typeof syncRequest>;
 export type ApplicationRequest = z.infer<typeof applicationRequest>;
-export type PatchRequest = z.infer<typeof patchRequest>;
 
 /** The body of every answer that is an error and comes from the API itself. */
 export const apiErrorBody = z.strictObject({ error: text, code: z.int(), message: text });

@@ -14,8 +14,6 @@ export interface GraphqlOptions {
   readonly world: World;
   readonly tokens: Tokens;
   readonly violated: (what: string) => void;
-  /** Takes each document that was sent. */
-  readonly seen: (document: string) => void;
 }
 
 let known: GraphQLSchema | undefined;
@@ -32,7 +30,7 @@ function publishedSchema(): string {
 }
 
 /** Executes documents against GitHub's published schema. Errors are answered with status 200, as GitHub does. */
-export function graphqlEndpoint({ world, tokens, violated, seen }: GraphqlOptions): RequestHandler {
+export function graphqlEndpoint({ world, tokens, violated }: GraphqlOptions): RequestHandler {
   return async (request, response) => {
     const caller = tokens.caller(request.headers.authorization);
     if (caller.kind !== "installation") {
@@ -46,7 +44,6 @@ export function graphqlEndpoint({ world, tokens, violated, seen }: GraphqlOption
       response.json({ errors: [{ message: "A query attribute must be specified and must be a string." }] });
       return;
     }
-    seen(body.query);
     const document = understood(body.query);
     if ("errors" in document) {
       for (const { message } of document.errors) violated(`POST /graphql: ${message}`);

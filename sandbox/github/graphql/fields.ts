@@ -5,8 +5,7 @@ import { isObject } from "../examples.js";
 export class TypedError extends Error {
   override readonly name = "TypedError";
   constructor(
-    readonly type:
-      "NOT_FOUND" | "FORBIDDEN" | "MISSING_PAGINATION_BOUNDARIES" | "EXCESSIVE_PAGINATION" | "UNPROCESSABLE",
+    readonly type: "NOT_FOUND" | "FORBIDDEN" | "MISSING_PAGINATION_BOUNDARIES" | "EXCESSIVE_PAGINATION",
     message: string,
   ) {
     super(message);
@@ -39,47 +38,15 @@ export function renderError(error: GraphQLError): Record<string, unknown> {
   };
 }
 
-export interface PageArguments {
-  readonly first?: number | null;
-  readonly last?: number | null;
-  readonly after?: string | null;
-  readonly before?: string | null;
-}
-
-/** A connection; one of `first` and `last` must be given, and 100 is the most. */
-export function connection(name: string, nodes: readonly unknown[], args: PageArguments): Record<string, unknown> {
-  const wanted = args.first ?? args.last;
-  if (wanted === undefined || wanted === null) {
+/** The first page of a connection; `first` must be given, and 100 is the most. */
+export function firstPage(name: string, nodes: readonly unknown[], first: number | null | undefined): object {
+  if (first === undefined || first === null) {
     const cure = `You must provide a \`first\` or \`last\` value to properly paginate the \`${name}\` connection.`;
     throw new TypedError("MISSING_PAGINATION_BOUNDARIES", cure);
   }
-  if (wanted < 1 || wanted > 100) {
-    const limit = `Requesting ${wanted} records on the \`${name}\` connection exceeds the \`first\` limit of 100 records.`;
+  if (first < 1 || first > 100) {
+    const limit = `Requesting ${first} records on the \`${name}\` connection exceeds the \`first\` limit of 100 records.`;
     throw new TypedError("EXCESSIVE_PAGINATION", limit);
   }
-  const from = args.after ? position(args.after) : 0;
-  const to = args.before ? position(args.before) - 1 : nodes.length;
-  const range = nodes
-    .map((node, index) => ({ node, cursor: cursor(index + 1), index }))
-    .slice(from, Math.max(from, to));
-  const edges = args.first ? range.slice(0, wanted) : range.slice(-wanted);
-  return {
-    totalCount: nodes.length,
-    nodes: edges.map(({ node }) => node),
-    edges,
-    pageInfo: {
-      hasNextPage: (edges.at(-1)?.index ?? to - 1) < nodes.length - 1,
-      hasPreviousPage: (edges[0]?.index ?? 0) > 0,
-      startCursor: edges[0]?.cursor ?? null,
-      endCursor: edges.at(-1)?.cursor ?? null,
-    },
-  };
-}
-
-function cursor(position: number): string {
-  return Buffer.from(`cursor:v2:${position}`).toString("base64");
-}
-
-function position(text: string): number {
-  return Number(Buffer.from(text, "base64").toString().split(":")[2]) || 0;
+  return { nodes: nodes.slice(0, first), pageInfo: { hasNextPage: nodes.length > first } };
 }

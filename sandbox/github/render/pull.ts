@@ -125,16 +125,16 @@ export function associationOf(world: World, repository: Repository, person: Pers
     : "NONE";
 }
 
-/** REST writes review states in capitals, webhooks in small letters. */
-export function renderReview(world: World, pull: Pull, review: Review, reader: "api" | "webhook"): JsonObject {
+/** A review as webhooks carry it: the state in lower case. */
+export function renderReview(world: World, pull: Pull, review: Review): JsonObject {
   const html = `${world.url}/${pull.repository.fullName}/pull/${pull.number}#pullrequestreview-${review.id}`;
   const url = `${world.apiUrl}/repos/${pull.repository.fullName}/pulls/${pull.number}`;
   return {
     id: review.id,
     node_id: nodeId("PRR", review.id),
     user: renderUser(world, review.author),
-    body: reader === "api" ? "" : null,
-    state: reader === "api" ? review.state : review.state.toLowerCase(),
+    body: null,
+    state: review.state.toLowerCase(),
     html_url: html,
     pull_request_url: url,
     author_association: associationOf(world, pull.repository, review.author),

@@ -43,17 +43,3 @@ export function renderBaseRepository(world: World, repository: Repository): Json
     delete_branch_on_merge: false,
   };
 }
-
-/** `GET /repos/{owner}/{repo}`. */
-export function renderFullRepository(world: World, repository: Repository): JsonObject {
-  const { parent } = repository;
-  const origin = parent === undefined ? {} : renderRepository(world, parent);
-  return {
-    ...renderBaseRepository(world, repository),
-    network_count: 0,
-    subscribers_count: 0,
-    temp_clone_token: null,
-    ...(parent === undefined ? {} : { parent: origin, source: origin }),
-    ...(repository.owner.type === "Organization" ? { organization: renderUser(world, repository.owner) } : {}),
-  };
-}

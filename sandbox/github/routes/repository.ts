@@ -1,30 +1,16 @@
 import { openPullsFrom } from "../pull-acts.js";
 import { renderChangedFile, renderCommit } from "../render/commit.js";
-import { renderFullRepository } from "../render/repository.js";
 import { renderUser } from "../render/user.js";
-import { nodeId, now, type Repository, type World } from "../world.js";
+import { now, type Repository, type World } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 export const repositoryRoutes: readonly Route[] = [
-  {
-    method: "get",
-    template: "/repos/{owner}/{repo}",
-    caller: "installation",
-    handle: ({ world, repository }) => ({ status: 200, body: renderFullRepository(world, repository) }),
-  },
   {
     method: "get",
     template: "/repos/{owner}/{repo}/branches/{branch}",
     caller: "installation",
     needs: [["contents", "read"]],
     handle: getBranch,
-  },
-  {
-    method: "get",
-    template: "/repos/{owner}/{repo}/git/ref/{ref}",
-    caller: "installation",
-    needs: [["contents", "read"]],
-    handle: getRef,
   },
   {
     method: "delete",
@@ -92,15 +78,6 @@ function inUrl(name: string): string {
 /** Required reviews are a rule of the default branch, which makes it a protected one. */
 function requiresReviews(repository: Repository, branch: string): boolean {
   return (repository.requiredReviews > 0 || repository.codeOwners.length > 0) && branch === repository.defaultBranch;
-}
-
-async function getRef({ world, repository, params }: Call): Promise<Answer> {
-  const ref = `refs/${params.ref ?? ""}`;
-  const sha = await world.store.resolve(repository.fullName, ref);
-  if (sha === undefined) throw notFound();
-  const git = `${world.apiUrl}/repos/${repository.fullName}/git`;
-  const object = { sha, type: "commit", url: `${git}/commits/${sha}` };
-  return { status: 200, body: { ref, node_id: nodeId("REF", ref), url: `${git}/${inUrl(ref)}`, object } };
 }
 
 async function deleteRef({ world, repository, params, announce }: Call): Promise<Answer> {

@@ -16,9 +16,7 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
     endpoints.showMergeRequest.path,
     serve(instance, endpoints.showMergeRequest, async (call) => {
       const merge = call.mergeRequest();
-      const { include_diverged_commits_count, include_rebase_in_progress } = call.query;
-      const options = { divergedCommits: include_diverged_commits_count, rebaseInProgress: include_rebase_in_progress };
-      return { body: await showMergeRequest(instance, merge, await readStatus(instance, merge), options) };
+      return { body: await showMergeRequest(instance, merge, await readStatus(instance, merge)) };
     }),
   );
   router.get(

@@ -26,27 +26,19 @@ type ShownMergeRequest = Members<
   readonly imported_from: "none";
   readonly merge_after: null;
   readonly squash_on_merge: boolean;
-  readonly diverged_commits_count?: number;
 };
-
-export interface ShowOptions {
-  readonly divergedCommits?: boolean | undefined;
-  readonly rebaseInProgress?: boolean | undefined;
-}
 
 /** One merge request in full. Before the check has ended, `has_conflicts` says false whatever git thinks. */
 export async function showMergeRequest(
   instance: Instance,
   merge: MergeRequest,
   status: MergeStatus,
-  options: ShowOptions = {},
 ): Promise<ShownMergeRequest> {
   const { store } = instance;
   const { project, sourceProject, head } = merge;
   const { start } = newestVersion(merge);
   const base = await mergeBase(instance, merge, newestVersion(merge));
   const changed = await store.changedPaths(project.path, base, head);
-  const target = await store.resolve(project.path, `refs/heads/${merge.targetBranch}`);
   const shown = (person: MergeRequest["mergedBy"]): ShownUser | null =>
     person === undefined ? null : showUser(instance, person);
   const reference = `!${merge.iid}`;
@@ -111,10 +103,6 @@ export async function showMergeRequest(
     head_pipeline: merge.pipeline === undefined ? null : showPipeline(instance, merge, merge.pipeline),
     diff_refs: { base_sha: base, head_sha: head, start_sha: start },
     merge_error: null,
-    ...(options.rebaseInProgress === true ? { rebase_in_progress: false } : {}),
-    ...(options.divergedCommits === true
-      ? { diverged_commits_count: target === undefined ? 0 : await store.countCommits(project.path, head, target) }
-      : {}),
     first_contribution: sourceProject !== project,
     user: { can_merge: mayMerge(instance, merge) },
   };

@@ -1,14 +1,11 @@
 import type { Router } from "express";
-import { projectAddresses } from "../hooks/project-body.js";
 import type { Instance } from "../model/instance.js";
 import type { Project } from "../model/project.js";
 import { ApiFailure, serve } from "./call.js";
-import { readDiffs } from "./diffs.js";
 import * as endpoints from "./endpoints.js";
-import { page } from "./paging.js";
 import { showBranch, showCommit } from "./present-project.js";
 
-/** Branches, the merge base and comparisons, all from git. */
+/** Branches and merge bases, read from git. */
 export function repositoryRoutes(router: Router, instance: Instance): void {
   const { store } = instance;
   const tipOf = async (project: Project, branch: string): Promise<string> => {
@@ -16,15 +13,6 @@ export function repositoryRoutes(router: Router, instance: Instance): void {
     if (tip === undefined) throw new ApiFailure(404, "404 Branch Not Found");
     return tip;
   };
-  router.get(
-    endpoints.listBranches.path,
-    serve(instance, endpoints.listBranches, async (call) => {
-      const project = call.project();
-      const names = (await store.branches(project.path)).filter((name) => name.includes(call.query.search ?? ""));
-      const branches = names.map(async (name) => showBranch(instance, project, name, await tipOf(project, name)));
-      return page(call.url, await Promise.all(branches), call.query);
-    }),
-  );
   router.get(
     endpoints.showBranch.path,
     serve(instance, endpoints.showBranch, async (call) => {
@@ -61,27 +49,6 @@ export function repositoryRoutes(router: Router, instance: Instance): void {
       }
       if (base === undefined) throw new ApiFailure(404, "404 Merge Base Not Found");
       return { body: showCommit(instance, project, await instance.commits.read(project.path, base)) };
-    }),
-  );
-  router.get(
-    endpoints.showCompare.path,
-    serve(instance, endpoints.showCompare, async (call) => {
-      const project = call.project();
-      const { from, to, straight } = call.query;
-      const [first = "", last = ""] = await resolveAll(instance, project, [from, to]);
-      const base = straight === true ? first : ((await store.mergeBase(project.path, first, last)) ?? first);
-      const commits = await instance.commits.between(project.path, first, last);
-      const shown = commits.map((commit) => showCommit(instance, project, commit));
-      return {
-        body: {
-          commit: shown.at(-1) ?? null,
-          commits: shown,
-          diffs: await readDiffs(store.directory(project.path), base, last),
-          compare_timeout: false,
-          compare_same_ref: first === last,
-          web_url: `${projectAddresses(instance, project).web}/-/compare/${from}...${to}`,
-        },
-      };
     }),
   );
 }

@@ -27,14 +27,9 @@ const timeLimitMs = 10_000;
 export class HookSender {
   readonly deliveries: Delivery[] = [];
   readonly #sent = new Map<string, { readonly event: string; readonly body: string; readonly chain: string }>();
-  readonly #now: () => Date;
   #receiver: Receiver | undefined;
   #instance = "";
   #tail: Promise<void> = Promise.resolve();
-
-  constructor(now: () => Date) {
-    this.#now = now;
-  }
 
   connect(receiver: Receiver, instance: string): void {
     this.#receiver = receiver;
@@ -88,7 +83,7 @@ export class HookSender {
       "x-gitlab-event-uuid": sent.chain,
       "idempotency-key": id,
       "x-gitlab-token": receiver.secret,
-      ...(receiver.signingToken === undefined ? {} : signature(receiver.signingToken, id, this.#now(), body)),
+      ...(receiver.signingToken === undefined ? {} : signature(receiver.signingToken, id, new Date(), body)),
     };
     const signal = AbortSignal.timeout(timeLimitMs);
     try {

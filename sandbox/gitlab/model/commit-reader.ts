@@ -25,11 +25,6 @@ export class CommitReader {
     if (commit === undefined) throw new Error(`${repository} has no commit ${id}`);
     return factsOf(commit);
   }
-
-  /** What `to` has and `from` lacks, oldest first. */
-  async between(repository: string, from: string, to: string): Promise<CommitFacts[]> {
-    return from === to ? [] : (await this.#store.commits(repository, from, to)).map(factsOf);
-  }
 }
 
 function factsOf({ id, parents, message, author, email, date }: StoredCommit): CommitFacts {

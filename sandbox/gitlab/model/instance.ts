@@ -32,7 +32,6 @@ export interface InstanceOptions {
   readonly approvalsRequired?: number;
   /** Reads of a merge request that still find approvals of before a push, on `premium`; 1 when absent. */
   readonly approvalsSyncingReads?: number;
-  readonly now?: () => Date;
 }
 
 /** Everything that one GitLab knows. */
@@ -58,13 +57,11 @@ export class Instance {
   readonly quickActions: QuickActionSeen[] = [];
   /** Root URL without a final slash; known once the server listens. */
   url = "";
-  readonly #now: () => Date;
   #lastTime = 0;
   #lastProject = 41;
   #lastId = 5500;
 
   constructor(options: InstanceOptions) {
-    this.#now = options.now ?? (() => new Date());
     this.store = options.store;
     this.commits = new CommitReader(options.store);
     this.token = options.token;
@@ -72,13 +69,13 @@ export class Instance {
     this.approvalsRequired = options.approvalsRequired ?? 1;
     this.approvalsSyncingReads = options.approvalsSyncingReads ?? 1;
     this.bot = this.people.add(options.bot?.username ?? "project_42_bot_4ffca233d8298ea1", options.bot?.id ?? 900);
-    this.hooks = new HookSender(() => this.#now());
+    this.hooks = new HookSender();
     this.startedAt = this.now();
   }
 
   /** No two moments are the same, so that what happened later also carries a later time. */
   now(): Date {
-    this.#lastTime = Math.max(this.#lastTime + 1, this.#now().getTime());
+    this.#lastTime = Math.max(this.#lastTime + 1, Date.now());
     return new Date(this.#lastTime);
   }
 

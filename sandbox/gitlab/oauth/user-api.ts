@@ -1,29 +1,11 @@
 import express, { type Request, type RequestHandler, type Router } from "express";
-import { z } from "zod";
-import * as answers from "../api/answers.js";
 import { ApiFailure, serve, type Answer } from "../api/call.js";
-import { showGroupMember, showUser as showUserEndpoint, type Endpoint } from "../api/endpoints.js";
+import { listGroups, showGroupMember, showUser as showMe, type Endpoint } from "../api/endpoints.js";
 import { showMember, showUser } from "../api/present-user.js";
 import type { Instance } from "../model/instance.js";
 import type { Person } from "../model/people.js";
 import { accessLevels } from "../model/project.js";
 import type { Grant } from "./login-instance.js";
-
-/** An account that was never confirmed has no time there. */
-const currentUser = answers.currentUser.extend({ confirmed_at: z.iso.datetime().nullable() });
-const me: Endpoint = { ...showUserEndpoint, answer: currentUser };
-
-const myGroups: Endpoint = {
-  method: "get",
-  path: "/api/v4/groups",
-  query: {
-    min_access_level: z.enum(["5", "10", "15", "20", "30", "40", "50"]).optional(),
-    page: z.string().optional(),
-    per_page: z.string().optional(),
-  },
-  body: {},
-  answer: z.array(z.strictObject({ id: z.int(), full_path: z.string() })),
-};
 
 /** The REST API for tokens of people who logged in to an application; every other token is passed on. */
 export function userApi(instance: Instance): Router {
@@ -40,16 +22,16 @@ export function userApi(instance: Instance): Router {
       await handler(request, response, next);
     };
   router.get(
-    me.path,
-    forPerson(["read_user", "read_api", "api"], me, ({ person }) => ({ body: profile(instance, person) })),
+    showMe.path,
+    forPerson(["read_user", "read_api", "api"], showMe, ({ person }) => ({ body: profile(instance, person) })),
   );
   router.get(
     showGroupMember.path,
     forPerson(["read_api", "api"], showGroupMember, (_grant, request) => memberOf(instance, request)),
   );
   router.get(
-    myGroups.path,
-    forPerson(["read_api", "api"], myGroups, ({ person }, request) => groupsOf(instance, person, request)),
+    listGroups.path,
+    forPerson(["read_api", "api"], listGroups, ({ person }, request) => groupsOf(instance, person, request)),
   );
   return router;
 }

@@ -10,26 +10,6 @@ afterEach(() => c.stop());
 
 describe("manifest-generate-paths", () => {
   const annotations = { "argocd.argoproj.io/manifest-generate-paths": "." };
-  const v = async (name: string, query: string): Promise<unknown> => {
-    const manifest = (await c.manifests(name, query)).find((one) => objectAt(one, "metadata").name === "prod-kbase");
-    return objectAt(manifest, "data").v;
-  };
-
-  test("a change that it does not cover is synced with success and not applied, and then /manifests tells the same", async () => {
-    c.add("gp", "apps/kust/overlay", { metadata: { annotations } });
-    await c.argocd.deploy("gp");
-    expect(await v("gp", "?revision={base-only}")).toBe("5");
-    const done = await c.sync("gp", { revision: "{base-only}" });
-    const { phase, syncResult } = done.status.operationState ?? {};
-    expect([phase, syncResult?.revision]).toEqual(["Succeeded", c.commits.get("base-only")]);
-    expect(syncResult?.resources?.every(({ message }) => message?.endsWith(" unchanged"))).toBe(true);
-    expect(objectAt(c.argocd.liveObject("ConfigMap", "guestbook", "prod-kbase")).data).toEqual({ v: "1" });
-    expect(await v("gp", "?revision={base-only}")).toBe("1");
-    expect(await v("gp", "?revision={base-only}&noCache=true")).toBe("5");
-    await c.sync("gp", { revision: "{base-only}" });
-    expect(objectAt(c.argocd.liveObject("ConfigMap", "guestbook", "prod-kbase")).data).toEqual({ v: "1" });
-  });
-
   test.each([
     ["one file that it covers has everything rendered anew", annotations, "head", "2"],
     ["without the annotation nothing of the kind happens", {}, "base-only", "5"],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { objectAt, type Json, type JsonObject } from "../../../sandbox/argocd/json.js";
-import { refusal, startConversation, type Conversation } from "./conversation.js";
+import { startConversation, type Conversation } from "./conversation.js";
 import { repositoryUrl } from "./recorded-world.js";
 
 let c: Conversation;
@@ -119,84 +119,6 @@ describe("auto-sync", () => {
     await put("plain", spec("apps/plain", { syncPolicy: { automated: {} } }));
     await c.ok("GET", "/api/v1/applications/plain");
     expect(c.argocd.liveObject("ConfigMap", "other", "plain")).toBeDefined();
-  });
-});
-
-describe("updates", () => {
-  beforeEach(() => c.add("web", "charts/web", { metadata: { labels: { team: "web" }, annotations: { note: "x" } } }));
-
-  test("PUT spec answers the stored spec, leaves the rest alone, and is logged", async () => {
-    const { status, answer } = await put(
-      "web",
-      spec("extra", { syncPolicy: { automated: { prune: false, enabled: false } } }),
-    );
-    expect(status).toBe(200);
-    expect(answer).toEqual(spec("extra", { syncPolicy: { automated: { enabled: false } } }));
-    expect(c.argocd.application("web")?.metadata).toMatchObject({
-      labels: { team: "web" },
-      annotations: { note: "x" },
-    });
-    expect(c.argocd.changes).toEqual([{ account: "svc", verb: "update", object: "argocd/web" }]);
-  });
-
-  test.each([
-    [
-      "without the right to update: the bare form",
-      "web",
-      "?validate=false",
-      "readonly",
-      refusal(403, 7, "permission denied"),
-    ],
-    [
-      "an application that does not exist",
-      "nope",
-      "?project=default",
-      "svc",
-      refusal(404, 5, 'applications.argoproj.io "nope" not found'),
-    ],
-    [
-      "validated: the new path is rendered at the target branch",
-      "web",
-      "",
-      "svc",
-      refusal(
-        400,
-        3,
-        "application spec for web is invalid: InvalidSpecError: Unable to generate manifests in newpath: rpc error: code = Unknown desc = newpath: app path does not exist",
-      ),
-    ],
-  ] as const)("PUT spec %s", async (_case, name, query, who, expected) => {
-    expect(await put(name, spec("newpath"), query, who)).toEqual(expected);
-  });
-
-  test("PUT of the whole object deletes labels and annotations that it does not name", async () => {
-    const body = { metadata: { name: "web", labels: { only: "this" } }, spec: spec("charts/web") };
-    const stored = await c.ok("PUT", "/api/v1/applications/web?validate=false", body);
-    expect(objectAt(stored, "metadata").labels).toEqual({ only: "this" });
-    expect(objectAt(stored, "metadata")).not.toHaveProperty("annotations");
-  });
-
-  test("PATCH merges, or tests and replaces; a failed test is code 2", async () => {
-    const patch = (patchType: string, value: Json): JsonObject => ({
-      name: "web",
-      project: "default",
-      patchType,
-      patch: JSON.stringify(value),
-    });
-    const merged = await c.ok(
-      "PATCH",
-      "/api/v1/applications/web",
-      patch("merge", { metadata: { annotations: { note: null, other: "y" } } }),
-    );
-    expect(objectAt(merged, "metadata").annotations).toEqual({ other: "y" });
-    const operations = [
-      { op: "test", path: "/spec/source/path", value: "charts/web" },
-      { op: "replace", path: "/spec/source/path", value: "extra" },
-    ];
-    const replaced = await c.ok("PATCH", "/api/v1/applications/web", patch("json", operations));
-    expect(objectAt(replaced, "spec", "source").path).toBe("extra");
-    const failed = refusal(500, 2, "error applying patch: testing value /spec/source/path failed: test failed");
-    expect(await c.call("PATCH", "/api/v1/applications/web", { body: patch("json", operations) })).toEqual(failed);
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { objectAt, type JsonObject } from "../../../sandbox/argocd/json.js";
-import { refusal, startConversation, type Conversation } from "./conversation.js";
+import { startConversation, type Conversation } from "./conversation.js";
 import { repositoryUrl } from "./recorded-world.js";
 
 let c: Conversation;
@@ -30,20 +30,6 @@ const remove = (name: string, query = "cascade=false&project=default") =>
   c.call("DELETE", `/api/v1/applications/${name}?${query}`);
 
 describe("life of a temporary Application", () => {
-  test("created and rendered at once, with the pinned release name", async () => {
-    await create("tmp-1", { path: "charts/web", helm: { releaseName: "web" } }, { annotations: skip });
-    const [manifest] = await c.manifests("tmp-1", "?project=default");
-    expect(objectAt(manifest, "metadata")).toEqual({
-      name: "web-web",
-      annotations: { "argocd.argoproj.io/tracking-id": "tmp-1:/ConfigMap:guestbook/web-web" },
-    });
-  });
-
-  test("without the pin the temporary name shows in the output", async () => {
-    await create("tmp-2", { path: "charts/web" }, { annotations: skip });
-    expect(objectAt((await c.manifests("tmp-2"))[0], "metadata").name).toBe("tmp-2-web");
-  });
-
   test("a posted status is stored, a posted operation is dropped, posted finalizers are kept", async () => {
     const finalizers = ["resources-finalizer.argocd.argoproj.io"];
     const posted = {
@@ -55,56 +41,6 @@ describe("life of a temporary Application", () => {
     expect(objectAt(stored, "metadata").finalizers).toEqual(finalizers);
     expect(objectAt(stored, "status").sync).toMatchObject({ status: "Synced" });
     expect(stored).not.toHaveProperty("operation");
-  });
-
-  test("the same again is fine, another spec needs upsert, upsert merges labels", async () => {
-    const source = { path: "charts/web" };
-    await create("tmp-4", source, { annotations: skip, labels: { a: "1" } });
-    await create("tmp-4", source, { annotations: skip, labels: { a: "1" } });
-    const other = body("tmp-4", { path: "extra" }, { labels: { b: "2" } });
-    const message = "existing application spec is different, use upsert flag to force update";
-    expect(await c.call("POST", "/api/v1/applications?validate=false", { body: other })).toEqual(
-      refusal(400, 3, message),
-    );
-    const upserted = await c.ok("POST", "/api/v1/applications?validate=false&upsert=true", other);
-    expect(upserted).toMatchObject({
-      metadata: { labels: { a: "1", b: "2" }, annotations: skip },
-      spec: { source: { path: "extra" } },
-    });
-  });
-
-  test.each([
-    [
-      "a name that Kubernetes refuses",
-      body("Bad_Name", { path: "extra" }),
-      /^error creating application: Application\.argoproj\.io "Bad_Name" is invalid: /,
-    ],
-    [
-      "a project that does not exist",
-      { ...body("tmp-5", { path: "extra" }), spec: { project: "none", destination: {}, source: { repoURL: "x" } } },
-      /^app is not allowed in project "none", or the project does not exist$/,
-    ],
-    [
-      "a namespace that the server does not look at",
-      body("tmp-5", { path: "extra" }, { namespace: "kube-system" }),
-      /^app is not allowed in project "default"/,
-    ],
-    [
-      "no destination",
-      { ...body("tmp-5", {}), spec: { project: "default", source: { repoURL: "x", path: "y" } } },
-      /^application destination spec for tmp-5 is invalid: /,
-    ],
-  ])("%s: 400 code 3", async (_case, posted, message) => {
-    const { status, answer } = await c.call("POST", "/api/v1/applications?validate=false", { body: posted });
-    expect(status).toBe(400);
-    expect(answer).toMatchObject({ code: 3, message: expect.stringMatching(message) });
-  });
-
-  test("validate=true renders, and quotes the repo-server", async () => {
-    const message =
-      "application spec for tmp-6 is invalid: InvalidSpecError: Unable to generate manifests in none: rpc error: code = Unknown desc = none: app path does not exist";
-    const posted = { body: body("tmp-6", { path: "none" }) };
-    expect(await c.call("POST", "/api/v1/applications", posted)).toEqual(refusal(400, 3, message));
   });
 
   test("a repository and a destination that the project does not permit", async () => {
@@ -119,17 +55,6 @@ describe("life of a temporary Application", () => {
     expect(objectAt(answer).message).toBe(
       `application spec for tmp-7 is invalid: InvalidSpecError: application repo ${repositoryUrl} is not permitted in project 'narrow';` +
         "InvalidSpecError: application destination server 'https://kubernetes.default.svc' and namespace 'guestbook' do not match any of the allowed destinations in project 'narrow'",
-    );
-  });
-
-  test("without the right to create: 403 that says what was asked", async () => {
-    const { status, answer } = await c.call("POST", "/api/v1/applications?validate=false", {
-      who: "readonly",
-      body: body("tmp-8", { path: "extra" }),
-    });
-    expect(status).toBe(403);
-    expect(objectAt(answer).message).toMatch(
-      /^permission denied: applications, create, default\/tmp-8, sub: readonly, iat: \S+Z$/,
     );
   });
 });
@@ -171,15 +96,6 @@ describe("skip-reconcile", () => {
 });
 
 describe("deleting", () => {
-  test("without cascade: an empty object; again: 404; a policy does not fit", async () => {
-    await create("gone", { path: "extra" }, { annotations: skip });
-    const policy = await remove("gone", "cascade=false&propagationPolicy=foreground&project=default");
-    expect(policy).toEqual(refusal(400, 3, "cannot set propagation policy when cascading is disabled"));
-    expect(await remove("gone", "propagationPolicy=odd")).toEqual(refusal(400, 3, "invalid propagation policy: odd"));
-    expect(await remove("gone")).toEqual({ status: 200, answer: {} });
-    expect(await remove("gone")).toEqual(refusal(404, 5, 'applications.argoproj.io "gone" not found'));
-  });
-
   test("cascading takes along what was deployed, otherwise it stays", async () => {
     c.add("stays", "extra", { spec: { destination: { server: "https://kubernetes.default.svc", namespace: "one" } } });
     c.add("goes", "extra", { spec: { destination: { server: "https://kubernetes.default.svc", namespace: "two" } } });

@@ -3,7 +3,7 @@ import express from "express";
 import { Probot, ProbotOctokit } from "probot";
 import { GitStore } from "../../../sandbox/git/git-store.js";
 import type { GitHubForge } from "../../../sandbox/github/github-forge.js";
-import { startGitHub, type GitHubOptions } from "../../../sandbox/github/start-github.js";
+import { startGitHub } from "../../../sandbox/github/start-github.js";
 import { listenOnLoopback } from "../../../sandbox/loopback.js";
 
 export const keys = generateKeyPairSync("rsa", {
@@ -50,7 +50,7 @@ export interface Received {
 }
 
 /** A GitHub with a receiver of webhooks and Probot's client for its App. */
-export async function connected(app: Partial<GitHubOptions["app"]> = {}): Promise<{
+export async function connected(): Promise<{
   store: GitStore;
   github: GitHubForge;
   received: Received[];
@@ -59,7 +59,7 @@ export async function connected(app: Partial<GitHubOptions["app"]> = {}): Promis
   stop: () => Promise<void>;
 }> {
   const store = await GitStore.create();
-  const github = await startGitHub({ store, app: { id: 4242, slug: "svc-app", publicKey: keys.publicKey, ...app } });
+  const github = await startGitHub({ store, app: { id: 4242, slug: "svc-app", publicKey: keys.publicKey } });
   const received: Received[] = [];
   const receiver = express();
   receiver.use(express.raw({ type: () => true, limit: "25mb" }), (request, response) => {

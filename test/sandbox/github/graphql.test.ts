@@ -18,11 +18,10 @@ afterAll(() => world.stop());
 const approval = `query($owner: String!, $repo: String!, $number: Int!) {
   repository(owner: $owner, name: $repo) {
     pullRequest(number: $number) {
-      headRefOid isDraft mergeable mergeStateStatus state merged isCrossRepository baseRefName reviewDecision
-      author { __typename login }
+      headRefOid reviewDecision
       latestOpinionatedReviews(first: 100, writersOnly: true) {
-        nodes { state author { __typename login ... on User { databaseId } } authorCanPushToRepository commit { oid } submittedAt }
-        pageInfo { hasNextPage endCursor }
+        nodes { state author { __typename login ... on User { databaseId } } commit { oid } }
+        pageInfo { hasNextPage }
       }
     }
   }
@@ -31,7 +30,6 @@ const approval = `query($owner: String!, $repo: String!, $number: Int!) {
 interface Answer {
   repository: {
     pullRequest: {
-      mergeable: string;
       reviewDecision: string | null;
       latestOpinionatedReviews: { nodes: { state: string; author: { login: string }; commit: { oid: string } }[] };
     };
@@ -48,16 +46,8 @@ describe("approval", () => {
     const first = world.github.changeRequest(name, number).headRevision;
     expect(await ask(number)).toMatchObject({
       headRefOid: first,
-      isDraft: false,
-      mergeable: "MERGEABLE",
-      mergeStateStatus: "CLEAN",
-      state: "OPEN",
-      merged: false,
-      isCrossRepository: false,
-      baseRefName: "main",
       reviewDecision: null,
-      author: { __typename: "User", login: "ana" },
-      latestOpinionatedReviews: { nodes: [], pageInfo: { hasNextPage: false, endCursor: null } },
+      latestOpinionatedReviews: { nodes: [], pageInfo: { hasNextPage: false } },
     });
     await world.github.review(name, number, "bo", "request-changes");
     await world.github.review(name, number, "cy", "approve");
@@ -65,6 +55,7 @@ describe("approval", () => {
     const head = await world.github.push(name, number, { "a.yaml": "3\n" });
     await world.github.review(name, number, "bo", "approve");
     await world.github.review(name, number, "bo", "comment");
+    await expect(world.github.review(name, number, "ana", "approve")).rejects.toThrow(/own pull request/);
     const { latestOpinionatedReviews } = await ask(number);
     expect(
       latestOpinionatedReviews.nodes.map(({ state, author, commit }) => [state, author.login, commit.oid]),
@@ -98,21 +89,14 @@ describe("approval", () => {
   });
 });
 
-test("mergeability that is still computed is UNKNOWN, and one document is one read", async () => {
-  const number = await world.github.open({ repository: name, by: "ana", changes: { m: "2\n" } });
-  world.github.delayMergeability(name, number, 1);
-  expect(await ask(number)).toMatchObject({ mergeable: "UNKNOWN", mergeStateStatus: "UNKNOWN" });
-  expect(await ask(number)).toMatchObject({ mergeable: "MERGEABLE", mergeStateStatus: "CLEAN" });
-});
-
 test("a comment is minimised", async () => {
   const number = await world.github.open({ repository: name, by: "ana", changes: { c: "2\n" } });
   const { data } = await octokit.rest.issues.createComment({ owner, repo, issue_number: number, body: "old plan" });
   const minimize = `mutation($id: ID!) {
-    minimizeComment(input: { subjectId: $id, classifier: OUTDATED }) { minimizedComment { isMinimized minimizedReason } }
+    minimizeComment(input: { subjectId: $id, classifier: OUTDATED }) { minimizedComment { isMinimized } }
   }`;
   expect(await octokit.graphql(minimize, { id: data.node_id })).toEqual({
-    minimizeComment: { minimizedComment: { isMinimized: true, minimizedReason: "outdated" } },
+    minimizeComment: { minimizedComment: { isMinimized: true } },
   });
   const lost = octokit.graphql(minimize, { id: "IC_nothing" });
   await expect(lost).rejects.toMatchObject({ errors: [{ type: "NOT_FOUND", path: ["minimizeComment"] }] });
@@ -130,7 +114,6 @@ test.each([
 
 test("what was asked so far was in GitHub's schema", () => {
   expect(world.github.violations).toEqual([]);
-  expect(world.github.graphqlDocuments).toContain(approval);
 });
 
 test.each([
@@ -143,8 +126,8 @@ test.each([
   },
   {
     fault: "a field that the sandbox has no answer for",
-    query: "{ viewer { bioHTML } }",
-    says: /does not serve User\.bioHTML/,
+    query: "{ viewer { login } }",
+    says: /does not serve Query\.viewer/,
   },
 ])("$fault is refused and noted", async ({ query, says }) => {
   const before = world.github.violations.length;
@@ -156,7 +139,7 @@ test.each([
 
 test("a connection without a page size is refused", async () => {
   const number = await world.github.open({ repository: name, by: "ana", changes: { p: "2\n" } });
-  const query = `{ repository(owner: "acme", name: "deploy") { pullRequest(number: ${number}) { reviews { totalCount } } } }`;
+  const query = `{ repository(owner: "acme", name: "deploy") { pullRequest(number: ${number}) { reviewRequests { nodes { asCodeOwner } } } } }`;
   await expect(octokit.graphql(query)).rejects.toMatchObject({ errors: [{ type: "MISSING_PAGINATION_BOUNDARIES" }] });
 });
 

@@ -26,13 +26,9 @@ describe("the token", () => {
     expect(answer.status).toBe(200);
   });
 
-  test("belongs to the bot, and tells its own scopes and end", async () => {
+  test("belongs to the bot", async () => {
     const user = await world.client.Users.showCurrentUser();
     expect(user).toMatchObject({ id: 900, username: "project_42_bot_4ffca233d8298ea1", bot: true, state: "active" });
-    const self = await world.client.PersonalAccessTokens.show();
-    expect(self).toMatchObject({ user_id: 900, scopes: ["api"], active: true, revoked: false });
-    expect((await world.client.Metadata.show()).enterprise).toBe(true);
-    expect((await world.call("GET", "/api/v4/version")).body).toMatchObject({ version: "19.5.0" });
     expect(world.forge.violations).toEqual([]);
   });
 });
@@ -82,8 +78,7 @@ describe("a merge request", () => {
       title: "More web",
       changes: { "apps/web.yaml": "replicas: 2\n", "apps/api.yaml": null },
     });
-    await world.forge.pushToBranch(repository, "main", { "README.md": "hello\n" });
-    const shown = await world.client.MergeRequests.show(repository, number, { includeDivergedCommitsCount: true });
+    const shown = await world.client.MergeRequests.show(repository, number);
     const seen = world.forge.changeRequest(repository, number);
     expect(shown).toMatchObject({
       iid: 1,
@@ -97,7 +92,6 @@ describe("a merge request", () => {
       has_conflicts: false,
       merge_status: "can_be_merged",
       detailed_merge_status: "mergeable",
-      diverged_commits_count: 1,
       author: { username: "ana" },
       user: { can_merge: true },
     });
