@@ -1,5 +1,4 @@
-import { PATTERN_FORM } from "./pattern-form.js";
-import { patternProblem } from "./pattern.js";
+import { PATTERN_FORM, patternProblem } from "./pattern.js";
 import { flag, listOf, oneOf, pattern, section, text, textLeaf, Wrong } from "./schema-parts.js";
 import { SHARED_SETTINGS } from "./shared-settings.js";
 

@@ -1,42 +1,63 @@
+import { LRUCache } from "lru-cache";
+import micromatch from "micromatch";
+
 const LONGEST_PATTERN = 256;
 const MOST_STARS_IN_A_PART = 3;
 const MOST_ALTERNATIVES = 16;
-const MOST_COMPILED = 1000;
-const ALTERNATIVES = /\{[^{}]*,[^{}]*\}/;
-
-/** The ways a pattern can be met, each as its parts between slashes. */
-type Compiled = readonly (readonly string[])[];
-
-const compiled = new Map<string, Compiled>();
+/** How micromatch writes a `*`. */
+const STAR = "[^/]*?";
 
 /**
- * Why a text is no usable pattern; undefined when it is one. Patterns may come from anybody's pull request. They know `*`
- * and `?` (within one part between slashes), `**` as a whole part, and `{a,b}`; what other globs know beyond that is
- * refused, so that nothing is silently read as something else.
+ * What a JSON Schema can say about a pattern. It accepts everything that `patternProblem` accepts, and more: it cannot
+ * expand braces or count stars.
+ */
+export const PATTERN_FORM = {
+  type: "string",
+  maxLength: LONGEST_PATTERN,
+  pattern: [
+    "^(?!!|/)", // begins with neither `!` nor a slash
+    "(?!.*(?:[\\\\\\[\\]]|//|/$|[@?!+*]\\())", // no backslash, brackets, empty parts, slash at the end, `+(…)`
+    "(?!(?:.*/)?\\.{1,2}(?:/|$))", // no part is `.` or `..`
+    "[^\\u0000-\\u001f\\u007f-\\u009f]+$", // no control characters
+  ].join(""),
+} as const;
+
+/** Matches one part of a path, or with `**` any number of parts. */
+type PartMatcher = "**" | ((part: string) => boolean);
+
+/** The alternatives of a pattern, each as matchers of its parts between slashes. */
+type Compiled = readonly (readonly PartMatcher[])[];
+
+const compiled = new LRUCache<string, Compiled>({ max: 10_000 });
+
+/**
+ * Explains why a text is not a pattern; returns undefined if it is one. Patterns can come from anyone who can open a pull
+ * request. They may contain `*` and `?` (within one part between slashes), `**` as a whole part, and `{a,b}`. Other glob
+ * syntax is refused, so that a pattern never means something else than its author expects.
  */
 export function patternProblem(pattern: string): string | undefined {
   if (pattern === "") return "the pattern is empty";
   if (pattern.length > LONGEST_PATTERN) return `the pattern is longer than ${LONGEST_PATTERN} characters`;
-  if (/\p{Cc}/u.test(pattern)) return "the pattern holds a control character";
-  if (pattern.includes("\\")) return "the pattern holds a backslash; parts are separated by `/`";
-  if (pattern.startsWith("!")) return "a pattern cannot begin with `!`: say what matches, not what does not";
+  if (/\p{Cc}/u.test(pattern)) return "the pattern contains a control character";
+  if (pattern.includes("\\")) return "the pattern contains a backslash; separate its parts with `/`";
+  if (pattern.startsWith("!")) return "a pattern cannot begin with `!`: write what matches, not what does not";
   if (/[[\]]/.test(pattern)) return "`[` and `]` are not supported; use `?` or `{a,b}`";
   if (/[@?!+*]\(/.test(pattern)) return "patterns such as `+(…)` are not supported; use `*` or `{a,b}`";
   return bracesProblem(pattern) ?? partsProblem(pattern);
 }
 
 /**
- * Whether a file's path, relative to the root of its repository, matches. `<dir>/**` matches everything below `<dir>`, and
- * `<dir>` itself; dot files are files like any other. A text that is no pattern matches nothing.
+ * Whether a file's path, relative to the root of its repository, matches. `<dir>/**` matches `<dir>` and everything below
+ * it; dot files are ordinary files. A text that is not a pattern matches nothing.
  */
 export function matchesPath(pattern: string, path: string): boolean {
   const parts = path.split("/");
-  return compile(pattern).some((way) => wildcardMatch(way, parts, isGlobstar, matchesPart));
+  return compile(pattern).some((alternative) => matchesParts(alternative, parts));
 }
 
 /**
- * Whether a name (an application `web` or `team-a/web`, a repository `acme/deploy`) matches: exactly, or by wildcard.
- * `*` stays within one part between slashes, but a lone `*` means every name.
+ * Whether a name (an application `web` or `team-a/web`, a repository `acme/deploy`) matches, exactly or by pattern. `*`
+ * stays within one part between slashes, but the pattern `*` alone matches every name.
  */
 export function matchesName(pattern: string, name: string): boolean {
   return pattern === name || pattern === "*" || matchesPath(pattern, name);
@@ -45,7 +66,8 @@ export function matchesName(pattern: string, name: string): boolean {
 function bracesProblem(pattern: string): string | undefined {
   if (/[{}]/.test(pattern.replace(/\{[^{}]*\}/g, ""))) return "the braces are nested or not closed";
   if (/\{[^{}]*\.\.[^{}]*\}/.test(pattern)) return "ranges in braces are not supported; write `{a,b}`";
-  const groups = pattern.match(new RegExp(ALTERNATIVES, "g")) ?? [];
+  if (/\$\{[^{}]*,/.test(pattern)) return "`$` cannot come before `{a,b}`";
+  const groups = pattern.match(/\{[^{}]*,[^{}]*\}/g) ?? [];
   const alternatives = groups.reduce((product, group) => product * group.split(",").length, 1);
   return alternatives > MOST_ALTERNATIVES
     ? `the braces stand for more than ${MOST_ALTERNATIVES} patterns; write several patterns`
@@ -53,13 +75,13 @@ function bracesProblem(pattern: string): string | undefined {
 }
 
 function partsProblem(pattern: string): string | undefined {
-  for (const parts of expandBraces(pattern).map((way) => way.split("/"))) {
+  for (const parts of alternativesOf(pattern)) {
     if (parts.some((part) => part === "." || part === "..")) return "`.` and `..` cannot be parts of a pattern";
     if (parts[0] === "") {
       return "the pattern begins with a slash or an empty part; paths begin at the root of the repository";
     }
     if (parts.at(-1) === "") return "the pattern ends with a slash; write `<dir>/**` for everything below a folder";
-    if (parts.includes("")) return "the pattern holds an empty part between slashes";
+    if (parts.includes("")) return "the pattern contains an empty part between slashes";
     if (parts.some((part) => part !== "**" && part.split("*").length - 1 > MOST_STARS_IN_A_PART)) {
       return `more than ${MOST_STARS_IN_A_PART} \`*\` between two slashes`;
     }
@@ -70,65 +92,59 @@ function partsProblem(pattern: string): string | undefined {
 function compile(pattern: string): Compiled {
   const known = compiled.get(pattern);
   if (known !== undefined) return known;
-  const fresh = patternProblem(pattern) === undefined ? expandBraces(pattern).map((way) => way.split("/")) : [];
-  const oldest = compiled.keys().next();
-  if (compiled.size >= MOST_COMPILED && oldest.done !== true) compiled.delete(oldest.value);
+  const alternatives = patternProblem(pattern) === undefined ? alternativesOf(pattern) : [];
+  const fresh = alternatives.map((parts) => parts.map(partMatcher));
   compiled.set(pattern, fresh);
   return fresh;
 }
 
-/** Braces without a comma are plain characters. */
-function expandBraces(pattern: string): readonly string[] {
-  const found = ALTERNATIVES.exec(pattern);
-  if (found === null) return [pattern];
-  const [group] = found;
-  const before = pattern.slice(0, found.index);
-  const tails = expandBraces(pattern.slice(found.index + group.length));
-  const alternatives = group.slice(1, -1).split(",");
-  return alternatives.flatMap((alternative) => tails.map((tail) => `${before}${alternative}${tail}`));
+/** The parts of each alternative, with a backslash before each character that micromatch could take for syntax. */
+function alternativesOf(pattern: string): readonly (readonly string[])[] {
+  const escaped = pattern.replace(/[^\w{},*?/.-]/g, "\\$&");
+  return micromatch.braces(escaped, { expand: true, keepEscaping: true }).map((each) => each.split("/"));
 }
 
-function isGlobstar(part: string): boolean {
-  return part === "**";
-}
-
-function matchesPart(pattern: string, part: string): boolean {
-  if (pattern === part) return true;
-  return /[*?]/.test(pattern) && wildcardMatch(pattern, part, (token) => token === "*", matchesCharacter);
-}
-
-function matchesCharacter(token: string, character: string): boolean {
-  return token === "?" || token === character;
+function partMatcher(glob: string): PartMatcher {
+  if (glob === "**") return glob;
+  if (!/[*?]/.test(glob)) {
+    const name = glob.replace(/\\(.)/gs, "$1");
+    return (part) => part === name;
+  }
+  // micromatch 4.0.8 loses the text between `***` and a backslash.
+  const regExp = micromatch.makeRe(glob.replace(/\*+/g, "*"), { dot: true, fastpaths: false, strictSlashes: true });
+  const linear = withoutBacktracking(regExp);
+  return (part) => linear.test(part);
 }
 
 /**
- * Wildcard matching that goes back to the last star only: at worst pattern times text, whereas the regular expressions of
- * glob libraries backtrack with a power that grows with each star. Used on parts of a path and on characters of a part.
+ * micromatch's expression tries every combination of its stars, which is cubic for three of them. Here each star but the
+ * last keeps its first match. That matches the same texts: what follows a star has a fixed length, so a later match only
+ * leaves less text for the rest.
  */
-function wildcardMatch<T extends string | readonly string[]>(
-  pattern: T,
-  text: T,
-  isStar: (token: string) => boolean,
-  matches: (token: string, item: string) => boolean,
-): boolean {
-  let at = 0;
-  let star = -1;
-  let resume = 0;
-  let position = 0;
-  while (position < text.length) {
-    const token = pattern[at];
-    if (token !== undefined && isStar(token)) {
-      star = at++;
-      resume = position;
-    } else if (token !== undefined && matches(token, text[position] ?? "")) {
+function withoutBacktracking({ source }: RegExp): RegExp {
+  const [start = "", ...rest] = source.split(STAR);
+  const end = rest.pop();
+  if (end === undefined) return new RegExp(source, "s");
+  const middle = rest.map((piece, index) => `(?=(${STAR}${piece}))\\${index + 1}`).join("");
+  return new RegExp(start + middle + STAR + end, "s");
+}
+
+/** Returns to the last `**` only, so the time grows with the product of both lengths at most. */
+function matchesParts(pattern: readonly PartMatcher[], parts: readonly string[]): boolean {
+  let [at, part] = [0, 0];
+  let retry: { readonly at: number; part: number } | undefined;
+  while (part < parts.length) {
+    const matcher = pattern[at];
+    if (matcher === "**") {
+      retry = { at: ++at, part };
+    } else if (matcher?.(parts[part] ?? "") === true) {
       at++;
-      position++;
-    } else if (star >= 0) {
-      at = star + 1;
-      position = ++resume;
+      part++;
+    } else if (retry !== undefined) {
+      [at, part] = [retry.at, ++retry.part];
     } else {
       return false;
     }
   }
-  return Array.from(pattern.slice(at)).every(isStar);
+  return pattern.slice(at).every((rest) => rest === "**");
 }

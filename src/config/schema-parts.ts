@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { parseDuration } from "./duration.js";
 import { nearest } from "./nearest.js";
-import { PATTERN_FORM } from "./pattern-form.js";
-import { patternProblem } from "./pattern.js";
+import { PATTERN_FORM, patternProblem } from "./pattern.js";
 
 /** A text that held `${NAME}`, after the variables' values were put in: it may stand for a number or for true and false. */
 export class Expanded {

@@ -33,6 +33,18 @@ describe("matchesPath", () => {
     ["a**b", "ax/xb", false],
     ["", "a", false],
     ["!a", "b", false],
+    ["(a)*", "(a)b", true],
+    ["(a)*", "ab", false],
+    ["x{2}*", "x{2}y", true],
+    ["x{2}*", "xxy", false],
+    ['"a|b"?', '"a|b"c', true],
+    ["***a+b^", "xa+b^", true],
+    ["***a+b^", "b^", false],
+    ["*.*", "a.", true],
+    ["*ab*ab*ab", "ababab", true],
+    ["*ab*ab*ab", "abab", false],
+    ["*?*b", "ab", true],
+    ["*?*b", "b", false],
   ])("%s against %s: %p", (pattern, path, expected) => {
     expect(matchesPath(pattern, path)).toBe(expected);
   });
@@ -108,6 +120,7 @@ describe("patternProblem", () => {
     ["{a,b", "not closed"],
     ["a}", "not closed"],
     ["{1..9}", "ranges"],
+    ["${a,b}", "cannot come before"],
     ["{a,b}".repeat(5), "more than 16"],
     ["{a,b}".repeat(51), "more than 16"],
   ])("%j: %s", (pattern, message) => {

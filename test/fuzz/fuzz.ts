@@ -9,6 +9,7 @@ export const TARGETS = [
   "repository-url",
   "plan-comment",
   "answer-comment",
+  "pattern",
 ] as const;
 export type Target = (typeof TARGETS)[number];
 
