@@ -1,27 +1,28 @@
 import { createHash } from "node:crypto";
 import { Queue, Worker } from "bullmq";
 import type { Log } from "../core/ports/log.js";
+import type { RedisClient, StoreConnection } from "../http/redis.js";
 import { QUEUE_KEY_PREFIX } from "../names.js";
-import type { QueueConnection, QueueRedis } from "./queue-commands.js";
 
 const NAME = "drain";
-/** Jobs that are added within so many milliseconds travel together: each call of BullMQ costs more than its work in Redis. */
-const GATHERED_MS = 10;
-/** How long `close` waits for BullMQ, whose own waiting has no end. */
-const LAST_WAIT_MS = 1000;
+/** Jobs added within this time (ms) are sent together: a call of BullMQ costs more than the work it causes in Redis. */
+const GATHER_MS = 10;
+/** How long `close` waits for BullMQ, which may wait forever, in milliseconds. */
+const CLOSE_WITHIN_MS = 1000;
 
-/** Says that a change request has an event to run. */
+/** Announces that a change request has an event to run. */
 export interface DrainJob {
   readonly change: string;
-  /** The delivery that made it necessary: whoever took it knows that it was accepted. */
+  /** The delivery that the job was added for; its presence proves that the accepting replica knows that it was accepted. */
   readonly accepted?: string;
 }
 
 export interface DrainJobsParts {
-  readonly connection: QueueConnection;
+  readonly connection: StoreConnection;
   readonly concurrency: number;
-  /** How long BullMQ believes that a silent worker lives, and how often it looks, in milliseconds. */
+  /** After this time (ms) BullMQ considers a silent worker dead. */
   readonly lockMs: number;
+  /** How often BullMQ looks for dead workers, in milliseconds. */
   readonly lookEveryMs: number;
   /** Runs the next event of a change request; never rejects. */
   readonly work: (job: DrainJob) => Promise<void>;
@@ -29,11 +30,11 @@ export interface DrainJobsParts {
 }
 
 /**
- * BullMQ's part of the queue: it hands out, over all replicas, which change request is next. A job carries no event and
- * may be lost or run twice without harm.
+ * BullMQ's part of the queue: it decides, across all replicas, which change request is next. A job carries no event, so
+ * losing one or running it twice does no harm.
  */
 export class DrainJobs {
-  readonly #redis: QueueRedis;
+  readonly #redis: RedisClient;
   readonly #queue: Queue<DrainJob, void>;
   readonly #worker: Worker<DrainJob, void>;
   readonly #log: Log;
@@ -43,8 +44,8 @@ export class DrainJobs {
   constructor({ connection, concurrency, lockMs, lookEveryMs, work, log }: DrainJobsParts) {
     this.#log = log;
     this.#redis = connection.patient();
-    // The connection of the stores tells of outages; this one has the same.
-    this.#redis.on("error", (error: unknown) => log.debug({ err: error }, "the queue's connection broke"));
+    // The store's own connection reports outages.
+    this.#redis.on("error", (error: unknown) => log.debug({ err: error }, "the queue's connection failed"));
     const common = { connection: this.#redis, prefix: QUEUE_KEY_PREFIX, skipVersionCheck: true };
     this.#queue = new Queue<DrainJob, void>(NAME, { ...common, streams: { events: { maxLen: 100 } } });
     this.#worker = new Worker<DrainJob, void>(NAME, ({ data }) => work(data), {
@@ -52,7 +53,7 @@ export class DrainJobs {
       concurrency,
       lockDuration: lockMs,
       stalledInterval: lookEveryMs,
-      // How often an event is begun is counted with the event.
+      // The lane counts how often an event is started.
       maxStalledCount: 1_000_000,
       removeOnComplete: { count: 0 },
       removeOnFail: { count: 0 },
@@ -62,8 +63,8 @@ export class DrainJobs {
   }
 
   /**
-   * Adds a job unless it is there, a moment later; one that cannot be added is added by the next look for change requests
-   * without one. Resolves either way.
+   * Adds a job, unless there is one for this generation. Never rejects: the next look for change requests without a job
+   * makes up for one that could not be added.
    */
   add(job: DrainJob, generation: string, delayMs = 0): Promise<void> {
     const jobId = `${createHash("sha256").update(job.change).digest("hex").slice(0, 32)}-${generation}`;
@@ -74,17 +75,17 @@ export class DrainJobs {
   }
 
   async #addGathered(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, GATHERED_MS));
+    await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
     this.#adding = undefined;
     const jobs = this.#gathered.splice(0);
     try {
       await this.#queue.addBulk(jobs);
     } catch (error) {
-      this.#log.debug({ err: error, changes: jobs.map(({ data }) => data.change) }, "jobs could not be added");
+      this.#log.debug({ err: error, changes: jobs.map(({ data }) => data.change) }, "could not add jobs");
     }
   }
 
-  /** Takes no more jobs; those that run go on. */
+  /** Takes no more jobs; running ones continue. */
   async pause(): Promise<void> {
     await this.#worker.pause(true);
   }
@@ -93,7 +94,7 @@ export class DrainJobs {
     const closed = Promise.allSettled([this.#worker.close(true), this.#closeQueue()]);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, LAST_WAIT_MS);
+      timer = setTimeout(resolve, CLOSE_WITHIN_MS);
     });
     await Promise.race([closed, late]);
     clearTimeout(timer);

@@ -2,34 +2,34 @@ import { changeRequestKey } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
+import type { StoreConnection } from "../http/redis.js";
 import { DrainJobs, type DrainJob } from "./drain-jobs.js";
-import { EventRun, type RunBegun } from "./event-run.js";
+import { EventRun, type RunStart } from "./event-run.js";
 import { createInProcessQueue } from "./in-process.js";
 import { LaneStore, type Attempt, type Pushed, type Taken } from "./lane-store.js";
-import type { QueueConnection } from "./queue-commands.js";
-import { fieldsOf, type QueueOptions } from "./queue-options.js";
-import { QUEUE_TIMING, type QueueTiming } from "./queue-timing.js";
+import { fieldsOf, QUEUE_TIMING, type QueueOptions, type QueueTiming } from "./queue-options.js";
 
 export interface DurableQueueOptions extends QueueOptions {
-  readonly connection: QueueConnection;
-  /** Answers an event that was not taken, because the store was away when it came. */
+  readonly connection: StoreConnection;
+  /** Answers an event that was refused because the store was unavailable when it came. */
   readonly refuse: QueueOptions["run"];
   readonly timing?: Partial<QueueTiming>;
 }
 
-/** How long `close` waits for runs that were told to stop, in milliseconds. */
-const LAST_WAIT_MS = 1_000;
-/** Both together under a second. */
+/** How long `close` waits for runs that it has asked to stop, in milliseconds. */
+const STOP_WITHIN_MS = 1_000;
+/** Time limits of the two attempts to push an event: under a second together. */
 const FIRST_PUSH_MS = 500;
 const SECOND_PUSH_MS = 300;
-const TAKEN_WITHIN_SHARE = 0.9;
-const PUSHED_AGAIN_AFTER_MS = 150;
+/** Redis accepts an event only within this share of the limit, so that its answer can still arrive. */
+const ACCEPTED_WITHIN_SHARE = 0.9;
+const PUSH_RETRY_MS = 150;
 const IDLE_LOOK_MS = 20;
 
 /**
- * A queue in Redis, shared by all replicas: what was accepted outlives any of them. A run holds a lease of its change
- * request; when its process is gone another one begins the event anew. Events that come while Redis is away are answered
- * from this process's memory, and not run.
+ * A queue in Redis, shared by all replicas: an accepted event outlives each of them. A run holds a lease on its change
+ * request; if its process dies, another replica starts the event again. Events that come while Redis is unavailable are
+ * refused: answered from this process's memory, and not run.
  */
 export function createDurableQueue(options: DurableQueueOptions): EventQueue {
   return new DurableQueue(options);
@@ -44,9 +44,9 @@ class DurableQueue implements EventQueue {
   /** By change request. */
   readonly #runs = new Map<string, EventRun>();
   readonly #timer: NodeJS.Timeout;
-  /** Records of another version that were reported. */
+  /** Records of another version that have been logged. */
   readonly #reported = new Set<string>();
-  #whenChanged: (() => void)[] = [];
+  #waiters: (() => void)[] = [];
   #closed: Promise<void> | undefined;
 
   constructor(options: DurableQueueOptions) {
@@ -63,23 +63,23 @@ class DurableQueue implements EventQueue {
   }
 
   /**
-   * Resolves when Redis has the event, or within a second when it is away. What comes while this replica is closing is
-   * for the others, or for the next start.
-   * @throws {QueueClosed} when Redis is away and this replica is closing.
+   * Resolves once Redis has the event, or within a second if Redis is unavailable. A closing replica still accepts events,
+   * for the others or for the next start.
+   * @throws {QueueClosed} if Redis is unavailable and this replica is closing.
    */
   async push(event: HostEvent): Promise<boolean> {
     const { log } = this.#options;
     const pushed = await this.#pushInTime(event);
     if (pushed === undefined) {
-      log.error(fieldsOf(event), "the store was away when an event came: it is answered and not run");
+      log.error(fieldsOf(event), "event refused: the store is unavailable");
       return this.#refused.push(event);
     }
     if (pushed.kind === "known") return false;
-    for (const needless of pushed.superseded) log.debug(fieldsOf(needless), "superseded by a newer event");
+    for (const superseded of pushed.superseded) log.debug(fieldsOf(superseded), "superseded by a newer event");
     const change = changeRequestKey(event.change);
     if (pushed.generation !== undefined) void this.#jobs.add({ change, accepted: event.delivery }, pushed.generation);
     else if (event.kind === "commented") void this.#confirm(event);
-    // Another replica hears it with the next renewal of its lease.
+    // If another replica runs the change request, it learns this at the next renewal of its lease.
     if (event.kind === "updated") this.#runs.get(change)?.stop("pushed");
     if (event.kind === "closed") this.#runs.get(change)?.stop("closed");
     return true;
@@ -89,7 +89,7 @@ class DurableQueue implements EventQueue {
     do {
       await Promise.all([this.#until(() => this.#isQuiet()), this.#refused.idle()]);
       await new Promise((resolve) => setTimeout(resolve, IDLE_LOOK_MS));
-    } while (this.#closed === undefined && (!this.#isQuiet() || (await this.#waiting())));
+    } while (this.#closed === undefined && (!this.#isQuiet() || (await this.#hasEvents())));
   }
 
   backlog(): Promise<QueueBacklog> {
@@ -104,40 +104,41 @@ class DurableQueue implements EventQueue {
   async #drain(graceMs: number): Promise<void> {
     clearInterval(this.#timer);
     await this.#jobs.pause();
-    await Promise.all([this.#refused.close(graceMs), this.#emptyWithin(graceMs)]);
+    await Promise.all([this.#refused.close(graceMs), this.#runsEndWithin(graceMs)]);
     for (const run of this.#runs.values()) run.stop("handed-back");
-    await this.#emptyWithin(LAST_WAIT_MS);
+    await this.#runsEndWithin(STOP_WITHIN_MS);
     await Promise.all([...this.#runs].map(([change, run]) => this.#abandon(change, run)));
     await this.#jobs.close();
   }
 
   async #abandon(change: string, run: EventRun): Promise<void> {
     const { log } = this.#options;
-    log.warn(fieldsOf(run.taken.event), "handed back by the shutdown: another replica goes on with it");
+    log.warn(fieldsOf(run.taken.event), "event handed back at shutdown: another replica resumes it");
     try {
       const left = await run.abandon();
       if (left.kind === "more") await this.#jobs.add({ change }, left.generation);
     } catch (error) {
-      log.warn({ change, err: error }, "could not be handed back: it goes on when the lease has run out");
+      log.warn({ change, err: error }, "could not hand back an event: it resumes when its lease expires");
     }
   }
 
-  /** Undefined when the store is away. A call that was cut off, or not answered, is repeated once, to hear whether it was done. */
+  /**
+   * Returns undefined if the store is unavailable. A call that failed or was not answered is repeated once, to learn
+   * whether it was executed.
+   */
   async #pushInTime(event: HostEvent): Promise<Pushed | undefined> {
     const began = performance.now();
     const pushed = await this.#attemptPush(event, FIRST_PUSH_MS);
     if (pushed !== undefined) return pushed;
-    if (performance.now() - began < PUSHED_AGAIN_AFTER_MS) {
-      await new Promise((resolve) => setTimeout(resolve, PUSHED_AGAIN_AFTER_MS));
-    }
+    if (performance.now() - began < PUSH_RETRY_MS) await new Promise((resolve) => setTimeout(resolve, PUSH_RETRY_MS));
     const again = await this.#attemptPush(event, SECOND_PUSH_MS);
-    // Whichever call it was: Redis has the event.
+    // Whichever call it was, Redis has the event.
     return again?.kind === "known" ? { kind: "accepted", generation: undefined, superseded: [] } : again;
   }
 
-  /** Undefined after so many milliseconds; Redis takes nothing of it any more a little before. */
+  /** Returns undefined after `ms`; shortly before that, Redis stops accepting the event. */
   async #attemptPush(event: HostEvent, ms: number): Promise<Pushed | undefined> {
-    const pushed = this.#lanes.push(event, ms * TAKEN_WITHIN_SHARE).catch((error: unknown) => {
+    const pushed = this.#lanes.push(event, ms * ACCEPTED_WITHIN_SHARE).catch((error: unknown) => {
       if (error instanceof StoreUnavailable) return undefined;
       throw error;
     });
@@ -152,19 +153,16 @@ class DurableQueue implements EventQueue {
     }
   }
 
-  /** Nobody waits for that: a command that is not confirmed is run all the same, a little later. */
+  /** Not awaited: a command that is not confirmed still runs, a little later. */
   async #confirm(event: HostEvent): Promise<void> {
     try {
       await this.#lanes.confirm(event);
     } catch (error) {
-      this.#options.log.debug(
-        { ...fieldsOf(event), err: error },
-        "that a command was accepted could not be written down",
-      );
+      this.#options.log.debug({ ...fieldsOf(event), err: error }, "could not record that a command was accepted");
     }
   }
 
-  /** Runs the next event of a change request, if nobody else does. */
+  /** Runs the next event of a change request, unless another replica does. */
   async #work({ change, accepted }: DrainJob): Promise<void> {
     const { log } = this.#options;
     try {
@@ -182,62 +180,61 @@ class DurableQueue implements EventQueue {
           await this.#run(attempt, { takenAt, confirmed: accepted === attempt.event.delivery });
       }
     } catch (error) {
-      log.warn({ change, err: error }, "an event could not be begun, or its end not be written down");
+      log.warn({ change, err: error }, "could not start an event or record how it ended");
     }
   }
 
   async #leave(change: string, { text, fence }: Extract<Attempt, { kind: "unreadable" }>): Promise<void> {
     if (!this.#reported.has(text)) {
-      const advice = "an event of another version of this service waits: run one version everywhere";
-      this.#options.log.error({ change }, advice);
+      this.#options.log.error({ change }, "event of another version of this service: run one version everywhere");
     }
     this.#reported.add(text);
     await this.#lanes.leave(change, fence);
   }
 
-  async #run(taken: Taken, begun: RunBegun): Promise<void> {
+  async #run(taken: Taken, start: RunStart): Promise<void> {
     const { change } = taken;
     const parts = { ...this.#options, lanes: this.#lanes, timing: this.#timing };
-    const run = new EventRun(taken, parts, begun);
+    const run = new EventRun(taken, parts, start);
     this.#runs.set(change, run);
     try {
-      const followed = await run.work(() => this.#tellChange());
+      const followed = await run.work(() => this.#wakeWaiters());
       if (followed?.kind === "more") void this.#jobs.add({ change }, followed.generation, followed.delayMs);
     } finally {
       this.#runs.delete(change);
-      this.#tellChange();
+      this.#wakeWaiters();
     }
   }
 
-  /** Whoever added a job may have been killed before; and one that met a dead replica's lease is gone. */
+  /** A job is lost if the replica that should add it is killed, or if it finds the lease of a dead replica. */
   async #addLostJobs(): Promise<void> {
     try {
       const free = await this.#lanes.free(this.#timing.lookEveryMs);
       if (this.#closed !== undefined) return;
       await Promise.all(free.map(({ change, generation }) => this.#jobs.add({ change }, generation)));
     } catch (error) {
-      this.#options.log.debug({ err: error }, "could not look for events whose job was lost");
+      this.#options.log.debug({ err: error }, "could not look for events without a job");
     }
   }
 
-  async #waiting(): Promise<boolean> {
+  async #hasEvents(): Promise<boolean> {
     return (await this.#lanes.count().catch(() => 0)) > 0;
   }
 
-  /** While the store is away a run that has come to its end cannot be taken off the list. */
+  /** Runs that are over may still be waiting for the store, to record how they ended. */
   #isQuiet(): boolean {
     return [...this.#runs.values()].every(({ over }) => over);
   }
 
   async #until(condition: () => boolean): Promise<void> {
-    while (!condition()) await new Promise<void>((resolve) => this.#whenChanged.push(resolve));
+    while (!condition()) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
-  #tellChange(): void {
-    for (const resolve of this.#whenChanged.splice(0)) resolve();
+  #wakeWaiters(): void {
+    for (const wake of this.#waiters.splice(0)) wake();
   }
 
-  async #emptyWithin(ms: number): Promise<void> {
+  async #runsEndWithin(ms: number): Promise<void> {
     const timer = new AbortController();
     const late = this.#options.clock.sleep(ms, timer.signal).catch(() => undefined);
     await Promise.race([this.#until(() => this.#runs.size === 0), late]);

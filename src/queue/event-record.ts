@@ -3,12 +3,12 @@ import { repositoryName } from "../core/model/brand.js";
 import type { HostEvent } from "../core/model/event.js";
 import { HOST_IDS } from "../names.js";
 
-/** An event as it waits in Redis. */
+/** An event as Redis stores it. */
 export interface EventRecord {
   readonly event: HostEvent;
-  /** The delivery failed before and came once more. */
+  /** The event failed before and was delivered again. */
   readonly again: boolean;
-  /** When it was accepted, in milliseconds since 1970 by the clock of the replica that took it. */
+  /** When it was accepted: milliseconds since 1970 by Redis's clock, as the accepting replica estimates it. */
   readonly at: number;
 }
 
@@ -41,12 +41,12 @@ const event = z.discriminatedUnion("kind", [
 
 const record = z.object({ v: z.literal(1), again: z.boolean(), at: z.number(), event });
 
-/** The push script relies on `again` standing before the event. */
+/** push.lua relies on `again` coming before the event. */
 export function eventRecordOf(value: EventRecord): string {
   return JSON.stringify({ v: 1, again: value.again, at: value.at, event: value.event });
 }
 
-/** Undefined for a record of another version and for a damaged one. */
+/** Returns undefined for a damaged record and for one of another version. */
 export function readEventRecord(text: string): EventRecord | undefined {
   try {
     return record.safeParse(JSON.parse(text)).data;

@@ -1,36 +1,34 @@
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { RunEnd, StopReason } from "../core/ports/event-queue.js";
 import { Stopped } from "../core/ports/stop.js";
+import type { StoreConnection } from "../http/redis.js";
+import { RedisJournal } from "./journal.js";
 import type { Ended, LaneStore, Taken } from "./lane-store.js";
 import { Lease } from "./lease.js";
-import type { QueueConnection } from "./queue-commands.js";
-import { fieldsOf, type QueueOptions } from "./queue-options.js";
-import type { QueueTiming } from "./queue-timing.js";
-import { RedisJournal } from "./redis-journal.js";
+import { fieldsOf, type QueueOptions, type QueueTiming } from "./queue-options.js";
 
 export interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {
-  readonly connection: QueueConnection;
+  readonly connection: StoreConnection;
   readonly lanes: LaneStore;
   readonly timing: QueueTiming;
 }
 
-/** An event that was begun so often ends the process that runs it, it seems. */
-const MOST_STARTS = 10;
-/** An event that waited longer may have been refused by the replica that took it, which did not hear that it was accepted. */
-const UNDOUBTED_MS = 2_000;
-const END_AGAIN_AFTER_MS = 250;
-
+/** An event that was started this often seems to end the process that runs it. */
+const MAX_STARTS = 10;
+/** An event that waited longer may have been refused by a replica that could not learn that Redis had accepted it. */
+const SURELY_ACCEPTED_MS = 2_000;
 const CONFIRMED_LOOK_MS = 100;
+const END_RETRY_MS = 250;
 
 /** How a run came about. */
-export interface RunBegun {
+export interface RunStart {
   /** `performance.now()` from before the event was taken. */
   readonly takenAt: number;
-  /** Whoever took the event heard that it was accepted. */
+  /** The replica that accepted the event knows that it did. */
   readonly confirmed: boolean;
 }
 
-/** What follows from a run: whether more waits, and after which pause it is to be looked at. */
+/** Whether more events wait after a run, and how long to wait before the next one starts. */
 export type Followed = Ended & { readonly delayMs: number };
 
 /** One run of an event, under a lease that it renews. */
@@ -43,7 +41,7 @@ export class EventRun {
   constructor(
     readonly taken: Taken,
     private readonly parts: EventRunParts,
-    private readonly begun: RunBegun,
+    private readonly start: RunStart,
   ) {
     const { timing, lanes, log } = parts;
     this.#lease = new Lease(
@@ -53,27 +51,27 @@ export class EventRun {
         renew: () => lanes.renew(taken.change, taken.fence, timing.leaseMs),
         onStop: (reason) => this.stop(reason),
         onLost: () => {
-          // The end of the run, written down a moment ago, gave the lease back.
+          // Recording the end of the run releases the lease, which may overtake a renewal.
           if (this.#over) return;
-          log.warn(fieldsOf(taken.event), "another replica has taken over an event");
+          log.warn(fieldsOf(taken.event), "another replica took over an event");
           this.stop("handed-back");
         },
       },
-      begun.takenAt,
+      start.takenAt,
     );
   }
 
-  /** Nothing of the event is left to do but to write down how it ended. */
+  /** Only recording how the run ended is left to do. */
   get over(): boolean {
     return this.#over;
   }
 
-  /** Asks the run to stop; the first reason stays. */
+  /** Asks the run to stop. Only the first reason counts. */
   stop(reason: StopReason): void {
     this.#abort.abort(new Stopped(reason));
   }
 
-  /** Runs the event to its end; undefined when it was abandoned meanwhile. Rejects for what is broken beyond the store. */
+  /** Runs the event to its end; returns undefined if it was abandoned meanwhile. Rejects only for unexpected errors. */
   async work(onOver: () => void): Promise<Followed | undefined> {
     try {
       const end = await this.#run();
@@ -85,7 +83,7 @@ export class EventRun {
     }
   }
 
-  /** Leaves the event to another replica at once, whatever the run is doing: it may do nothing any more. */
+  /** Hands the event to another replica at once, whatever the run is doing; from now on the run may not act. */
   async abandon(): Promise<Followed> {
     this.#abandoned = true;
     this.#lease.close();
@@ -95,15 +93,15 @@ export class EventRun {
   async #run(): Promise<RunEnd> {
     const { event, starts, again, ageMs } = this.taken;
     const log = this.parts.log.child(fieldsOf(event));
-    if (starts > MOST_STARTS) {
-      log.error({ starts }, "an event was given up: it was begun too often");
+    if (starts > MAX_STARTS) {
+      log.error({ starts }, "event given up: it was started too often");
       return "failed";
     }
     try {
-      const doubtful = !this.begun.confirmed && event.kind === "commented" && starts === 1 && (await this.#isRefused());
+      const doubtful = !this.start.confirmed && event.kind === "commented" && starts === 1 && (await this.#isRefused());
       return await this.parts.run(event, {
         signal: this.#abort.signal,
-        again: again || starts > 1 || doubtful || ageMs > UNDOUBTED_MS,
+        again: again || starts > 1 || doubtful || ageMs > SURELY_ACCEPTED_MS,
         confirm: () => this.#lease.confirm(),
         journal: new RedisJournal(this.parts.connection, event.delivery),
       });
@@ -118,8 +116,8 @@ export class EventRun {
   }
 
   /**
-   * Whether a command may have been answered by a replica that did not hear that it was accepted; resolves when that
-   * answer stands there.
+   * Whether a replica that could not learn that Redis had accepted a command may have refused it. Resolves once that
+   * refusal would have been posted.
    */
   async #isRefused(): Promise<boolean> {
     const { lanes, timing } = this.parts;
@@ -134,7 +132,7 @@ export class EventRun {
     }
   }
 
-  /** Writes down how it ended, however long the store is away: else the event would be run once more. */
+  /** Records how the run ended, and retries while the store is unavailable: otherwise the event would run again. */
   async #end(end: RunEnd): Promise<Followed | undefined> {
     const { lanes, timing } = this.parts;
     const handedBack = isHandedBack(this.#abort.signal);
@@ -148,7 +146,7 @@ export class EventRun {
         return { ...(await lanes.end(this.taken, how)), delayMs };
       } catch (error) {
         if (!(error instanceof StoreUnavailable)) throw error;
-        await new Promise((resolve) => setTimeout(resolve, END_AGAIN_AFTER_MS));
+        await new Promise((resolve) => setTimeout(resolve, END_RETRY_MS));
       }
     }
   }

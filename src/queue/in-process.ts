@@ -2,30 +2,37 @@ import { changeRequestKey } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog, RunEnd } from "../core/ports/event-queue.js";
 import { Stopped } from "../core/ports/stop.js";
-import { DeliveryMemory } from "./delivery-memory.js";
+import { MemoryJournal } from "./journal.js";
 import { Lane } from "./lane.js";
-import { MemoryJournal } from "./memory-journal.js";
-import { QueueClosed } from "./queue-closed.js";
-import { fieldsOf, idsOf, type QueueOptions } from "./queue-options.js";
+import { fieldsOf, IDS_KEPT_MS, idsOf, type QueueOptions } from "./queue-options.js";
 
-/** How long `close` waits for runs that were told to stop, in milliseconds. */
-const LAST_WAIT_MS = 1000;
+/** How long `close` waits for runs that it has asked to stop, in milliseconds. */
+const STOP_WITHIN_MS = 1000;
 
-const JOURNALS_KEPT = 1000;
+const MAX_IDS = 100_000;
+const MAX_JOURNALS = 1000;
 
-/** A queue in this process's memory: what waits is lost when the process is killed. */
+/** The event was not accepted because the service is shutting down. */
+export class QueueClosed extends Error {
+  override readonly name = "QueueClosed";
+  constructor() {
+    super("the service is shutting down and accepts no more events");
+  }
+}
+
+/** A queue in memory: events that have not run are lost when the process ends. */
 export function createInProcessQueue(options: QueueOptions): EventQueue {
   return new InProcessQueue(options);
 }
 
 class InProcessQueue implements EventQueue {
   readonly #options: QueueOptions;
-  readonly #deliveries = new DeliveryMemory();
-  /** Lanes that have something waiting or running, by change request. */
+  readonly #accepted = new AcceptedIds();
+  /** Lanes with waiting or running events, by change request. */
   readonly #lanes = new Map<string, Lane>();
-  /** Keys of lanes whose next event can start as soon as there is room, in order. */
+  /** Keys of the lanes whose next event may start, in order. */
   readonly #ready = new Set<string>();
-  /** Notes of runs that failed, by delivery, the oldest first. */
+  /** Notes of failed runs, by delivery, oldest first. */
   readonly #journals = new Map<string, MemoryJournal>();
   #running = 0;
   #whenIdle: (() => void)[] = [];
@@ -40,12 +47,12 @@ class InProcessQueue implements EventQueue {
     const { log, clock } = this.#options;
     if (this.#closed !== undefined) return Promise.reject(new QueueClosed());
     const key = changeRequestKey(event.change);
-    if (!this.#deliveries.accept(idsOf(event), clock.now())) return Promise.resolve(false);
+    if (!this.#accepted.add(idsOf(event), clock.now())) return Promise.resolve(false);
     const lane = this.#lanes.get(key) ?? new Lane();
     this.#lanes.set(key, lane);
-    for (const needless of lane.add(event)) log.debug(fieldsOf(needless), "superseded by a newer event");
+    for (const superseded of lane.add(event)) log.debug(fieldsOf(superseded), "superseded by a newer event");
     if (!lane.running) this.#ready.add(key);
-    this.#startWaiting();
+    this.#startReady();
     return Promise.resolve(true);
   }
 
@@ -57,7 +64,7 @@ class InProcessQueue implements EventQueue {
   backlog(): Promise<QueueBacklog> {
     const waiting = [...this.#lanes.values()].flatMap((lane) => lane.waiting);
     const now = this.#options.clock.now().getTime();
-    const ages = waiting.map(({ delivery }) => now - (this.#deliveries.acceptedAt(delivery) ?? now));
+    const ages = waiting.map(({ delivery }) => now - (this.#accepted.timeOf(delivery) ?? now));
     return Promise.resolve({ waiting: waiting.length, running: this.#running, oldestMs: Math.max(0, ...ages) });
   }
 
@@ -70,12 +77,12 @@ class InProcessQueue implements EventQueue {
     if (await this.#idleWithin(graceMs)) return;
     this.#ready.clear();
     for (const [key, lane] of this.#lanes) {
-      for (const event of lane.clear()) this.#options.log.warn(fieldsOf(event), "dropped by the shutdown");
+      for (const event of lane.clear()) this.#options.log.warn(fieldsOf(event), "event dropped at shutdown");
       if (lane.running) lane.stop("shutdown");
       else this.#lanes.delete(key);
     }
-    if (!(await this.#idleWithin(LAST_WAIT_MS))) {
-      this.#options.log.warn({ running: this.#running }, "the shutdown did not wait for runs that do not end");
+    if (!(await this.#idleWithin(STOP_WITHIN_MS))) {
+      this.#options.log.warn({ running: this.#running }, "shut down without waiting for runs that do not stop");
     }
   }
 
@@ -91,7 +98,7 @@ class InProcessQueue implements EventQueue {
     return inTime;
   }
 
-  #startWaiting(): void {
+  #startReady(): void {
     for (const key of this.#ready) {
       if (this.#running >= this.#options.concurrency) return;
       this.#ready.delete(key);
@@ -116,22 +123,49 @@ class InProcessQueue implements EventQueue {
       else log.error({ err: error }, "run failed");
       if (error instanceof Stopped) end = "stopped";
     }
-    if (end === "failed") this.#mayComeAgain(event, journal);
+    if (end === "failed") this.#allowRedelivery(event, journal);
     lane.done();
     this.#running -= 1;
     if (lane.waiting.length > 0) this.#ready.add(key);
     else this.#lanes.delete(key);
-    this.#startWaiting();
+    this.#startReady();
     if (this.#lanes.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
-  /** A host sends what failed once more when somebody asks it to. */
-  #mayComeAgain(event: HostEvent, journal: MemoryJournal): void {
-    this.#deliveries.forget(idsOf(event));
+  /** A user may ask the host to deliver an event again. */
+  #allowRedelivery(event: HostEvent, journal: MemoryJournal): void {
+    this.#accepted.remove(idsOf(event));
     this.#journals.set(event.delivery, journal);
     for (const oldest of this.#journals.keys()) {
-      if (this.#journals.size <= JOURNALS_KEPT) break;
+      if (this.#journals.size <= MAX_JOURNALS) break;
       this.#journals.delete(oldest);
     }
+  }
+}
+
+/** Ids of accepted events. The oldest are dropped first. */
+export class AcceptedIds {
+  /** When each id was accepted, in milliseconds since 1970; oldest first. */
+  readonly #times = new Map<string, number>();
+
+  constructor(private readonly limit = MAX_IDS) {}
+
+  /** Adds the ids of an event, and returns false if one of them was accepted before. */
+  add(ids: readonly string[], now: Date): boolean {
+    for (const [oldest, time] of this.#times) {
+      if (this.#times.size < this.limit && time > now.getTime() - IDS_KEPT_MS) break;
+      this.#times.delete(oldest);
+    }
+    if (ids.some((id) => this.#times.has(id))) return false;
+    for (const id of ids) this.#times.set(id, now.getTime());
+    return true;
+  }
+
+  timeOf(id: string): number | undefined {
+    return this.#times.get(id);
+  }
+
+  remove(ids: readonly string[]): void {
+    for (const id of ids) this.#times.delete(id);
   }
 }

@@ -1,107 +1,114 @@
+import { z } from "zod";
 import { changeRequestKey } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
-import { isJsonObject } from "../core/model/json.js";
 import type { QueueBacklog } from "../core/ports/event-queue.js";
+import { RedisScript, type StoreConnection } from "../http/redis.js";
+import { QUEUE_KEY_PREFIX } from "../names.js";
 import { eventRecordOf, readEventRecord, type EventRecord } from "./event-record.js";
-import { withQueueCommands, type QueueConnection } from "./queue-commands.js";
-import { journalKey, laneKeys, LANES_KEY, nameKey } from "./queue-keys.js";
-import { idsOf } from "./queue-options.js";
+import { journalKey } from "./journal.js";
+import { IDS_KEPT_MS, idsOf } from "./queue-options.js";
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** Hosts repeat a delivery for up to three days (https://docs.github.com/en/webhooks/testing-and-troubleshooting-webhooks/redelivering-webhooks). */
-export const NAMES_KEPT_MS = 4 * DAY_MS;
+const PUSH = new RedisScript(new URL("push.lua", import.meta.url));
+const TAKE = new RedisScript(new URL("take.lua", import.meta.url));
+const RENEW = new RedisScript(new URL("renew.lua", import.meta.url));
+const END = new RedisScript(new URL("end.lua", import.meta.url));
+
+const answer = z.array(z.string());
+
 /** Longer than a run that lost its lease can live. */
-const STATE_KEPT_MS = DAY_MS;
-/** Looked at in one go. */
-const MOST_LANES = 1000;
+const STATE_KEPT_MS = 24 * 60 * 60 * 1000;
+/** Longer than anybody waits for a confirmation. */
+const CONFIRMED_KEPT_MS = 60_000;
+/** How many change requests to look at in one go. */
+const MAX_LANES = 1000;
 
-/** `generation` names the job that is to be added; undefined when one is there already. */
+/** Change requests with events. */
+const LANES_KEY = `${QUEUE_KEY_PREFIX}:lanes`;
+
+/** `generation` names the job to add; undefined if there is a job already. */
 export type Pushed =
   | { readonly kind: "accepted"; readonly generation: string | undefined; readonly superseded: readonly HostEvent[] }
   | { readonly kind: "known" };
 
-/** An event whose run has begun. */
+/** An event that was started under a lease. */
 export interface Taken extends EventRecord {
   readonly kind: "taken";
   readonly change: string;
-  /** The record as it stands in Redis. */
+  /** The record as Redis stores it. */
   readonly text: string;
   readonly fence: string;
-  /** How often the event was begun, this time included. */
+  /** How often the event was started, including this time. */
   readonly starts: number;
-  /** Time since it was accepted, in milliseconds. */
+  /** Time since the event was accepted, in milliseconds. */
   readonly ageMs: number;
 }
 
 export type Attempt =
   | Taken
   | { readonly kind: "held" | "empty" }
-  /** Written by another version of this service; the lease is taken all the same. */
+  /** Another version of this service wrote the event; the lease was taken all the same. */
   | { readonly kind: "unreadable"; readonly text: string; readonly fence: string };
 
 export type Renewed = { readonly kind: "lost" } | { readonly kind: "kept"; readonly stop: string };
 export type Ended = { readonly kind: "lost" | "empty" } | { readonly kind: "more"; readonly generation: string };
 
-/** A change request with work that nobody has a lease of. */
+/** A change request that has events and whose lease is free. */
 export interface FreeLane {
   readonly change: string;
   readonly generation: string;
 }
 
-/** The events in Redis, by change request. Methods throw `StoreUnavailable`. */
+/** The events in Redis, by change request. All methods throw `StoreUnavailable`. */
 export class LaneStore {
-  /** Redis's clock less this machine's, in milliseconds; undefined before the first answer. */
+  /** How far Redis's clock is ahead of this machine's, in milliseconds; undefined before the first answer. */
   #ahead: number | undefined;
 
-  constructor(private readonly connection: QueueConnection) {}
+  constructor(private readonly connection: StoreConnection) {}
 
   /**
-   * Safe to repeat: an event that the first call accepted is "known" to the second. Redis takes nothing when it comes to
-   * it later than after so many milliseconds: the sender is told otherwise by then.
+   * Accepts an event, unless Redis gets to it later than `withinMs` from now, when the sender gives up. Safe to repeat:
+   * the second call answers "known" if the first was executed.
    */
   async push(event: HostEvent, withinMs: number): Promise<Pushed> {
     const change = changeRequestKey(event.change);
     const { events, state } = laneKeys(change);
     const began = performance.now();
     const at = await this.#now();
-    const latest = Math.round(at - (performance.now() - began) + withinMs);
-    const keys = [events, state, LANES_KEY, ...idsOf(event).map(nameKey)];
+    const deadline = Math.round(at - (performance.now() - began) + withinMs);
     const stop = event.kind === "closed" ? "closed" : event.kind === "updated" ? "pushed" : "";
-    const args = [
-      eventRecordOf({ event, again: false, at }),
-      change,
-      stop,
-      nameValue("accepted"),
-      NAMES_KEPT_MS,
-      latest,
-    ];
-    const [outcome, now, generation, ...dropped] = await this.connection.run((redis) =>
-      withQueueCommands(redis).queuePush(keys.length, ...keys, ...args),
+    const record = eventRecordOf({ event, again: false, at });
+    const [outcome, now, generation, ...superseded] = await this.#call(
+      PUSH,
+      [events, state, LANES_KEY, ...idsOf(event).map(idKey)],
+      [record, change, stop, idValue("accepted"), IDS_KEPT_MS, deadline],
     );
     this.#learn(now);
     if (outcome === "known") return { kind: "known" };
     if (outcome === "late") throw new StoreUnavailable("the store answered too late");
-    const superseded = dropped.map((text) => readEventRecord(text)?.event).filter((one) => one !== undefined);
-    return { kind: "accepted", generation: generation === "" ? undefined : generation, superseded };
+    return {
+      kind: "accepted",
+      generation: generation === "" ? undefined : generation,
+      superseded: superseded.map((text) => readEventRecord(text)?.event).filter((one) => one !== undefined),
+    };
   }
 
-  /** Writes down that the replica that took an event knows that it was accepted. */
+  /** Records that the replica that pushed an event knows that it was accepted. */
   async confirm({ delivery }: HostEvent): Promise<void> {
-    const states = [nameValue("accepted"), nameValue("confirmed")];
-    await this.connection.run((redis) => withQueueCommands(redis).queueConfirm(1, nameKey(delivery), ...states));
+    await this.connection.run((redis) => redis.set(confirmedKey(delivery), "1", "PX", CONFIRMED_KEPT_MS));
   }
 
   async isConfirmed({ delivery }: HostEvent): Promise<boolean> {
-    return stateOfName(await this.connection.run((redis) => redis.get(nameKey(delivery)))) === "confirmed";
+    return (await this.connection.run((redis) => redis.exists(confirmedKey(delivery)))) === 1;
   }
 
-  /** Begins the next event of a change request. */
+  /** Takes the lease of a change request and starts its next event. */
   async take(change: string, leaseMs: number): Promise<Attempt> {
     const { events, state, lease } = laneKeys(change);
-    const keys = [events, state, LANES_KEY, lease];
-    const [outcome, now = "", fence = "", starts, text = ""] = await this.connection.run((redis) =>
-      withQueueCommands(redis).queueTake(keys.length, ...keys, change, leaseMs, STATE_KEPT_MS),
+    const [outcome, now, fence = "", starts, text = ""] = await this.#call(
+      TAKE,
+      [events, state, LANES_KEY, lease],
+      [change, leaseMs, STATE_KEPT_MS],
     );
     this.#learn(now);
     if (outcome === "held" || outcome === "empty") return { kind: outcome };
@@ -113,31 +120,27 @@ export class LaneStore {
 
   async renew(change: string, fence: string, leaseMs: number): Promise<Renewed> {
     const { state, lease } = laneKeys(change);
-    const [outcome, stop = ""] = await this.connection.run((redis) =>
-      withQueueCommands(redis).queueRenew(2, state, lease, fence, leaseMs),
-    );
+    const [outcome, stop = ""] = await this.#call(RENEW, [state, lease], [fence, leaseMs]);
     return outcome === "kept" ? { kind: "kept", stop } : { kind: "lost" };
   }
 
-  /** Safe to repeat; "lost" may then mean that the first call did it. */
+  /** Safe to repeat; "lost" may then mean that the first call was executed. */
   async end(taken: Taken, how: "done" | "failed" | "again"): Promise<Ended> {
     const { change, event, fence, text } = taken;
-    const { events, state, lease } = laneKeys(change);
-    const keys = [events, state, LANES_KEY, lease, journalKey(event.delivery), ...idsOf(event).map(nameKey)];
-    return this.#end(keys, [change, fence, how, text, nameValue(how === "again" ? "accepted" : how), STATE_KEPT_MS]);
+    const keys = [journalKey(event.delivery), ...idsOf(event).map(idKey)];
+    return this.#end(change, keys, [fence, how, text, idValue(how === "again" ? "accepted" : how)]);
   }
 
-  /** Leaves an event of another version where it is. */
+  /** Releases the lease and leaves the event, which another version wrote, where it is. */
   async leave(change: string, fence: string): Promise<void> {
-    const { events, state, lease } = laneKeys(change);
-    await this.#end([events, state, LANES_KEY, lease, journalKey("")], [change, fence, "left", "", "", STATE_KEPT_MS]);
+    await this.#end(change, [journalKey("")], [fence, "left", "", ""]);
   }
 
-  /** Change requests that wait for longer than this although nobody works on them: their job was lost, or waits as well. */
+  /** Change requests that have waited longer than this (ms) with a free lease: their job was lost, or is waiting too. */
   async free(waitingForMs: number): Promise<readonly FreeLane[]> {
     const before = (await this.#now()) - waitingForMs;
     return this.connection.run(async (redis) => {
-      const changes = await redis.zrangebyscore(LANES_KEY, "-inf", before, "LIMIT", 0, MOST_LANES);
+      const changes = await redis.zrangebyscore(LANES_KEY, "-inf", before, "LIMIT", 0, MAX_LANES);
       const lanes = await Promise.all(
         changes.map(async (change) => {
           const { state, lease } = laneKeys(change);
@@ -149,41 +152,52 @@ export class LaneStore {
     });
   }
 
-  /** Of the change requests that have waited longest. */
+  /** Counts the change requests that have waited longest. */
   async backlog(): Promise<QueueBacklog> {
     const now = await this.#now();
     const lanes = await this.connection.run(async (redis) => {
-      const changes = await redis.zrangebyscore(LANES_KEY, "-inf", "+inf", "LIMIT", 0, MOST_LANES);
+      const changes = await redis.zrangebyscore(LANES_KEY, "-inf", "+inf", "LIMIT", 0, MAX_LANES);
       return Promise.all(
         changes.map(async (change) => {
           const { events, state } = laneKeys(change);
-          const [length, begun] = await Promise.all([redis.llen(events), redis.hexists(state, "running")]);
-          return { length, begun, next: await redis.lindex(events, begun) };
+          const [length, running] = await Promise.all([redis.llen(events), redis.hexists(state, "running")]);
+          return { length, running, next: await redis.lindex(events, running) };
         }),
       );
     });
     const ages = lanes.map(({ next }) => now - (readEventRecord(next ?? "")?.at ?? now));
     return {
-      waiting: lanes.reduce((sum, { length, begun }) => sum + length - begun, 0),
-      running: lanes.reduce((sum, { begun }) => sum + begun, 0),
+      waiting: lanes.reduce((sum, { length, running }) => sum + length - running, 0),
+      running: lanes.reduce((sum, { running }) => sum + running, 0),
       oldestMs: Math.max(0, ...ages),
     };
   }
 
-  /** How many change requests have work, the running ones included. */
+  /** How many change requests have events, running ones included. */
   async count(): Promise<number> {
     return this.connection.run((redis) => redis.zcard(LANES_KEY));
   }
 
-  async #end(keys: readonly string[], args: readonly (string | number)[]): Promise<Ended> {
-    const [outcome, generation = ""] = await this.connection.run((redis) =>
-      withQueueCommands(redis).queueEnd(keys.length, ...keys, ...args),
+  async #end(change: string, keys: readonly string[], args: readonly string[]): Promise<Ended> {
+    const { events, state, lease } = laneKeys(change);
+    const [outcome, generation = ""] = await this.#call(
+      END,
+      [events, state, LANES_KEY, lease, ...keys],
+      [change, ...args, STATE_KEPT_MS],
     );
     if (outcome === "more") return { kind: "more", generation };
     return { kind: outcome === "empty" ? "empty" : "lost" };
   }
 
-  /** Redis's time, in milliseconds since 1970: replicas' clocks may differ, and a test's stands still. */
+  async #call(
+    script: RedisScript,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<readonly string[]> {
+    return answer.parse(await this.connection.run((redis) => script.run(redis, keys, args)));
+  }
+
+  /** Redis's time in milliseconds since 1970: the clocks of replicas may differ, and a test's stands still. */
   async #now(): Promise<number> {
     if (this.#ahead === undefined) {
       const [seconds, micros] = await this.connection.run((redis) => redis.time());
@@ -197,16 +211,23 @@ export class LaneStore {
   }
 }
 
-function nameValue(state: string): string {
+/** The keys of a change request: its events in order, its state, and the lease of the running event. */
+function laneKeys(change: string) {
+  return {
+    events: `${QUEUE_KEY_PREFIX}:events:${change}`,
+    state: `${QUEUE_KEY_PREFIX}:state:${change}`,
+    lease: `${QUEUE_KEY_PREFIX}:lease:${change}`,
+  } as const;
+}
+
+function idKey(id: string): string {
+  return `${QUEUE_KEY_PREFIX}:delivery:${id}`;
+}
+
+function idValue(state: "accepted" | "done" | "failed"): string {
   return JSON.stringify({ v: 1, state });
 }
 
-/** Whichever version wrote it; undefined for what is none of ours. */
-function stateOfName(text: string | null): unknown {
-  try {
-    const value: unknown = JSON.parse(text ?? "");
-    return isJsonObject(value) ? value.state : undefined;
-  } catch {
-    return undefined;
-  }
+function confirmedKey(delivery: string): string {
+  return `${QUEUE_KEY_PREFIX}:confirmed:${delivery}`;
 }

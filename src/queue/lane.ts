@@ -2,7 +2,7 @@ import type { HostEvent } from "../core/model/event.js";
 import type { StopReason } from "../core/ports/event-queue.js";
 import { Stopped } from "../core/ports/stop.js";
 
-/** The events of one change request: one runs, the others wait in order. */
+/** The events of one change request: at most one runs, the others wait in order. */
 export class Lane {
   #waiting: HostEvent[] = [];
   #running: AbortController | undefined;
@@ -16,20 +16,20 @@ export class Lane {
   }
 
   /**
-   * Adds an event at the end and takes out those that it makes needless: an update stands for every update that
-   * waits, since each run reads fresh facts, and so does a close. Comments always stay. Returns what was taken out.
+   * Appends an event and returns the waiting events that it supersedes, which are removed. Every run reads fresh facts,
+   * so an update or a close supersedes all waiting updates. Comments are never superseded.
    */
   add(event: HostEvent): readonly HostEvent[] {
     const superseding = event.kind === "updated" || event.kind === "closed";
-    const needless: readonly HostEvent[] = superseding
+    const superseded: readonly HostEvent[] = superseding
       ? this.#waiting.filter((earlier) => earlier.kind === "updated")
       : [];
-    this.#waiting = [...this.#waiting.filter((earlier) => !needless.includes(earlier)), event];
+    this.#waiting = [...this.#waiting.filter((earlier) => !superseded.includes(earlier)), event];
     if (superseding) this.stop(event.kind === "closed" ? "closed" : "pushed");
-    return needless;
+    return superseded;
   }
 
-  /** Takes the next event to run; its signal is aborted by `stop` until `done` is called. */
+  /** Takes the next event to run. `stop` aborts its signal until `done` is called. */
   start(): { readonly event: HostEvent; readonly signal: AbortSignal } | undefined {
     const event = this.#waiting.shift();
     if (event === undefined) return undefined;
@@ -41,15 +41,13 @@ export class Lane {
     this.#running = undefined;
   }
 
-  /** Asks the running event to stop; the first reason stays. */
+  /** Asks the running event to stop. Only the first reason counts. */
   stop(reason: StopReason): void {
     this.#running?.abort(new Stopped(reason));
   }
 
-  /** Takes out everything that waits. */
+  /** Removes and returns all waiting events. */
   clear(): readonly HostEvent[] {
-    const dropped = this.#waiting;
-    this.#waiting = [];
-    return dropped;
+    return this.#waiting.splice(0);
   }
 }

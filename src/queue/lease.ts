@@ -2,18 +2,18 @@ import { LeaseLost } from "../core/model/errors.js";
 import type { Renewed } from "./lane-store.js";
 
 export interface LeaseParts {
-  /** How long it holds in Redis after each renewal, in milliseconds. */
+  /** How long the lease lasts in Redis after each renewal, in milliseconds. */
   readonly leaseMs: number;
   readonly heartbeatMs: number;
   renew(): Promise<Renewed>;
-  /** Told at each renewal why the run is asked to stop. */
+  /** Called after each renewal that reports that the run should stop. */
   onStop(reason: "pushed" | "closed"): void;
   onLost(): void;
 }
 
 /**
- * A run's right to act for its change request, renewed until it is closed. It is measured by this machine's own clock,
- * from before each renewal was sent, so that a process that slept knows that it may have lost it.
+ * A run's right to act for its change request, renewed until it is closed. Its end is measured with this machine's
+ * clock from before each renewal was sent, so that a process that was suspended notices that its lease may have expired.
  */
 export class Lease {
   readonly #parts: LeaseParts;
@@ -22,20 +22,20 @@ export class Lease {
   #lost = false;
   #renewing: Promise<void> | undefined;
 
-  /** @param takenAt `performance.now()` from before it was taken. */
+  /** @param takenAt `performance.now()` from before the lease was taken. */
   constructor(parts: LeaseParts, takenAt: number) {
     this.#parts = parts;
-    this.#until = this.#end(takenAt);
+    this.#until = this.#endFrom(takenAt);
     this.#timer = setInterval(() => void this.#renew().catch(() => undefined), parts.heartbeatMs);
   }
 
-  /** @throws {LeaseLost} @throws {StoreUnavailable} when the lease ran out and the store does not answer. */
+  /** @throws {LeaseLost} @throws {StoreUnavailable} when the lease has expired and the store does not answer. */
   async confirm(): Promise<void> {
     if (!this.#lost && performance.now() >= this.#until) await this.#renew();
     if (this.#lost) throw new LeaseLost();
   }
 
-  /** Nothing may be done under it any more. */
+  /** Stops renewing; `confirm` throws from now on. */
   close(): void {
     clearInterval(this.#timer);
     this.#lost = true;
@@ -57,12 +57,12 @@ export class Lease {
       this.#parts.onLost();
       return;
     }
-    this.#until = this.#end(sent);
+    this.#until = this.#endFrom(sent);
     if (renewed.stop === "pushed" || renewed.stop === "closed") this.#parts.onStop(renewed.stop);
   }
 
-  /** A little less than Redis counts: clocks do not run at the same speed, and what is confirmed is done a moment later. */
-  #end(from: number): number {
-    return from + this.#parts.leaseMs * 0.8;
+  /** Earlier than in Redis: clocks run at different speeds, and what `confirm` allows happens a moment later. */
+  #endFrom(time: number): number {
+    return time + this.#parts.leaseMs * 0.8;
   }
 }

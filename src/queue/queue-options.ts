@@ -6,21 +6,49 @@ import type { Log } from "../core/ports/log.js";
 
 /** What both queues need. */
 export interface QueueOptions {
-  /** How many change requests are worked on at once. */
+  /** How many change requests run at once. */
   readonly concurrency: number;
-  /** Works on one event; one that rejects has failed. */
+  /** Handles one event. A rejection counts as a failed run. */
   readonly run: (event: HostEvent, ticket: RunTicket) => Promise<RunEnd>;
   readonly log: Log;
   readonly clock: Clock;
 }
 
-/** The names of an event, of which none may have been accepted before: only the comment's is signed everywhere. */
+/** How long the queue in Redis waits for what, in milliseconds. */
+export interface QueueTiming {
+  /** How long a replica that stays silent keeps its leases. */
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+  /** How often to look for change requests whose job was lost. */
+  readonly lookEveryMs: number;
+  /** Pauses before each retry of a failed run; after the last one it stays failed. */
+  readonly retryAfterMs: readonly number[];
+  /**
+   * How old a command is when a replica that could not learn whether Redis accepted it has answered that it was not run:
+   * the replica gives up within a second, the rest is time to post the answer.
+   */
+  readonly undoubtedMs: number;
+}
+
+/** The events of a killed replica resume after its lease and at most two looks: within 20 seconds. */
+export const QUEUE_TIMING: QueueTiming = {
+  leaseMs: 10_000,
+  heartbeatMs: 1_000,
+  lookEveryMs: 5_000,
+  retryAfterMs: [2_000, 10_000, 30_000],
+  undoubtedMs: 5_000,
+};
+
+/** Hosts repeat a delivery for up to three days; ids are kept a day longer. */
+export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
+
+/** Ids of an event; it is new if none of them was accepted before. Not every host signs the delivery id, so a comment has its own. */
 export function idsOf(event: HostEvent): readonly string[] {
   if (event.kind !== "commented") return [event.delivery];
   return [event.delivery, `${changeRequestKey(event.change)} comment ${event.commentId}`];
 }
 
-/** An event in a log line. */
+/** The fields of an event in a log line. */
 export function fieldsOf(event: HostEvent): object {
   return { delivery: event.delivery, kind: event.kind, change: changeRequestKey(event.change) };
 }

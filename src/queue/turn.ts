@@ -1,19 +1,21 @@
-import type { QueueConnection } from "./queue-commands.js";
-import { turnKey } from "./queue-keys.js";
+import type { StoreConnection } from "../http/redis.js";
+import { QUEUE_KEY_PREFIX } from "../names.js";
 
-/** A little less than the interval, so that the replica that had the last turn is not late for the next. */
+/** Slightly less than the interval, so that the replica that had the last turn is not too early for the next. */
 const SHARE_OF_INTERVAL = 0.9;
 
 /**
- * Whether this replica does what all of them need once per interval (ms). Without a connection there is only this one.
+ * Whether it is this replica's turn to do work that only one replica has to do, once per interval (ms). Always true
+ * without a connection, since there is only one replica then.
  * @throws {StoreUnavailable}
  */
 export async function takesTurn(
-  connection: QueueConnection | undefined,
+  connection: StoreConnection | undefined,
   work: string,
   intervalMs: number,
 ): Promise<boolean> {
   if (connection === undefined) return true;
   const heldMs = Math.round(intervalMs * SHARE_OF_INTERVAL);
-  return (await connection.run((redis) => redis.set(turnKey(work), "1", "PX", heldMs, "NX"))) === "OK";
+  const key = `${QUEUE_KEY_PREFIX}:turn:${work}`;
+  return (await connection.run((redis) => redis.set(key, "1", "PX", heldMs, "NX"))) === "OK";
 }

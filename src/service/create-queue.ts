@@ -1,10 +1,10 @@
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import { createInProcessQueue } from "../queue/in-process.js";
-import type { QueueTiming } from "../queue/queue-timing.js";
+import type { QueueTiming } from "../queue/queue-options.js";
 import { handleEvent } from "../run/handle-event.js";
 import type { Dependencies } from "../run/run.js";
-import { AwayLocks } from "../store/away-locks.js";
+import { UnavailableLockStore } from "../store/unavailable-lock-store.js";
 import type { Stores } from "../store/stores.js";
 
 export interface QueueParts {
@@ -30,7 +30,7 @@ export async function createQueue({ dependencies, connection, observe, timing }:
   if (connection === undefined) return createInProcessQueue(common);
   // BullMQ takes as long to load as half of all the rest.
   const { createDurableQueue } = await import("../queue/durable.js");
-  const away: Dependencies = { ...dependencies, locks: new AwayLocks() };
+  const unavailable: Dependencies = { ...dependencies, locks: new UnavailableLockStore() };
   return createDurableQueue({
     ...common,
     connection,
@@ -40,7 +40,7 @@ export async function createQueue({ dependencies, connection, observe, timing }:
         // A person waits for an answer; the others are made up for by the reconciler. While the store is away nobody can
         // tell whether the delivery came before: what it was answered then stands.
         const again = { ...ticket, again: true };
-        if (event.kind === "commented" || event.kind === "updated") await handleEvent(event, away, again);
+        if (event.kind === "commented" || event.kind === "updated") await handleEvent(event, unavailable, again);
         return "refused";
       }),
   });

@@ -10,7 +10,7 @@ import type { Clock } from "../core/ports/clock.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import { HOSTS } from "../hosts/registry.js";
 import { createTelemetry } from "../observe/telemetry.js";
-import type { QueueTiming } from "../queue/queue-timing.js";
+import type { QueueTiming } from "../queue/queue-options.js";
 import { runIdOf, type Dependencies } from "../run/run.js";
 import type { Stores } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";

@@ -1,26 +1,26 @@
 import type { LoginProvider } from "../core/model/account.js";
 
-/** One login that has begun at a provider and not come back yet. */
+/** A login that was started at a provider and has not come back yet. */
 export interface LoginAttempt {
   readonly provider: Exclude<LoginProvider, "basic">;
   readonly state: string;
   readonly codeVerifier: string;
   /** OpenID Connect only. */
   readonly nonce?: string;
-  /** Page of ours to go to afterwards. */
+  /** Path of the page to show after the login. */
   readonly returnTo: string;
-  /** Epoch milliseconds. */
+  /** Milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
 declare module "express-session" {
-  /** Everything that a web session holds. Tokens of the providers and roles are no part of it. */
+  /** Everything that a web session holds. Roles and the providers' tokens are never stored in it. */
   interface SessionData {
-    /** Epoch milliseconds. From then on the session is none, whether or not the store has dropped it yet. */
+    /** Milliseconds since 1970. After that the session is invalid, whether or not the store has dropped it. */
     expiresAt?: number;
-    /** How long the store keeps it, in milliseconds from when it is written. Set with whatever else is in the session. */
+    /** How long the store keeps the session after a write, in milliseconds. Set whenever anything else is set. */
     lifetimeMs?: number;
-    /** Whose session it is; absent before the login. */
+    /** Absent before the login. */
     accountId?: string;
     attempts?: readonly LoginAttempt[];
   }

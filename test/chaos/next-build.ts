@@ -18,7 +18,7 @@ export async function makeNextBuild(build: string, target: string): Promise<void
   await cp(build, target, { recursive: true });
   const found = new Map(EDITS.map(([pattern]) => [pattern, 0]));
   const files = await readdir(target, { recursive: true });
-  for (const file of files.filter((name) => name.endsWith(".js"))) {
+  for (const file of files.filter((name) => /\.(?:js|lua)$/.test(name))) {
     const path = join(target, file);
     const before = await readFile(path, "utf8");
     let text = before;

@@ -16,7 +16,7 @@ const TIMING = {
 };
 const STARTS_WITHIN_MS = 60_000;
 /** The log message of a refused event. */
-const REFUSED = "the store was away when an event came";
+const REFUSED = "event refused: the store is unavailable";
 const LISTENING = "listening";
 
 /** Ports of the outside world. */

@@ -368,7 +368,7 @@ test("a lease that is renewed at the moment when its run ends tells nothing of a
   const { queue, lines } = startReplica(() => Promise.resolve("done"), { timing: { heartbeatMs: 1 } });
   for (let number = 1; number <= 40; number += 1) await queue.push(commented(number));
   await queue.idle();
-  expect(lines.map(({ text }) => text)).not.toContain("another replica has taken over an event");
+  expect(lines.map(({ text }) => text)).not.toContain("another replica took over an event");
 });
 
 test("a command of which the replica that took it did not hear that it was accepted is run late, and told so", async () => {

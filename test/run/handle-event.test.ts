@@ -5,7 +5,7 @@ import type { HostEvent } from "../../src/core/model/event.js";
 import type { RunTicket } from "../../src/core/ports/event-queue.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
-import { MemoryJournal } from "../../src/queue/memory-journal.js";
+import { MemoryJournal } from "../../src/queue/journal.js";
 import { handleEvent } from "../../src/run/handle-event.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";

@@ -4,9 +4,9 @@ import type { LiveFeed } from "../../core/ports/live-feed.js";
 
 type Listener = (run: LiveRun) => void;
 
-/** Runs of this process, for pages that this process serves. */
+/** Publishes the runs of this process to the pages that it serves. */
 export class MemoryLiveFeed implements LiveFeed {
-  /** The runs that are not over, by change request. */
+  /** Runs that have not ended, by change request. */
   readonly #running = new Map<string, LiveRun>();
   readonly #listeners = new Map<string, Set<Listener>>();
 

@@ -3,7 +3,7 @@ import { changeRequestRef, sameChangeRequest, type ChangeRequestRef } from "../.
 import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../core/model/lock.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { LockStore } from "../../core/ports/lock-store.js";
-import { byApplication } from "../by-application.js";
+import { byApplication } from "../order.js";
 
 interface Entry {
   readonly lock: Lock;
@@ -11,7 +11,7 @@ interface Entry {
   readonly expires: number;
 }
 
-/** Locks in this process. Atomic because each method runs to its end without a pause. */
+/** Every method is atomic, since none of them awaits anything. */
 export class MemoryLockStore implements LockStore {
   readonly #entries = new Map<ApplicationName, Entry>();
 

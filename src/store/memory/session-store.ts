@@ -1,13 +1,13 @@
 import { Store, type SessionData } from "express-session";
 import type { Clock } from "../../core/ports/clock.js";
 
-const MOST_SESSIONS = 10_000;
+const MAX_SESSIONS = 10_000;
 
 type Callback<T = void> = (error: unknown, value?: T) => void;
 
-/** Web sessions in this process alone. Of too many the oldest go first, those that nobody logged in to before all. */
+/** Web sessions. Beyond `MAX_SESSIONS` the oldest are dropped, sessions without a login first. */
 export class MemorySessionStore extends Store {
-  /** As JSON, so that nobody changes a stored session by accident; oldest first. */
+  /** Sessions as JSON, so that a caller cannot change a stored one by accident; oldest first. */
   readonly #sessions = new Map<string, { readonly json: string; readonly endsAt: number; readonly guest: boolean }>();
 
   constructor(private readonly clock: Clock) {
@@ -26,7 +26,7 @@ export class MemorySessionStore extends Store {
 
   override set(sid: string, session: SessionData, callback?: Callback): void {
     this.#sessions.delete(sid);
-    if (this.#sessions.size >= MOST_SESSIONS) this.#makeRoom();
+    if (this.#sessions.size >= MAX_SESSIONS) this.#makeRoom();
     const endsAt = this.clock.now().getTime() + (session.lifetimeMs ?? 0);
     this.#sessions.set(sid, { json: JSON.stringify(session), endsAt, guest: session.accountId === undefined });
     callback?.(null);
@@ -37,7 +37,7 @@ export class MemorySessionStore extends Store {
     callback?.(null);
   }
 
-  /** Ids of the accounts that have a live session. */
+  /** Ids of the accounts with a live session. */
   accountIds(): ReadonlySet<string> {
     const live = [...this.#sessions.values()].filter((entry) => !entry.guest && this.#isLive(entry));
     return new Set(live.flatMap(({ json }) => (JSON.parse(json) as SessionData).accountId ?? []));
@@ -49,7 +49,7 @@ export class MemorySessionStore extends Store {
 
   #makeRoom(): void {
     for (const [sid, entry] of this.#sessions) if (!this.#isLive(entry)) this.#sessions.delete(sid);
-    if (this.#sessions.size < MOST_SESSIONS) return;
+    if (this.#sessions.size < MAX_SESSIONS) return;
     const [oldest] = this.#sessions.keys();
     const guest = [...this.#sessions].find(([, entry]) => entry.guest)?.[0];
     const leaving = guest ?? oldest;

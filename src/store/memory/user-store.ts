@@ -1,9 +1,9 @@
 import type { Account, Role } from "../../core/model/account.js";
 import type { UserStore } from "../../core/ports/user-store.js";
-import { byUsername } from "../by-username.js";
+import { byUsername } from "../order.js";
 import type { MemorySessionStore } from "./session-store.js";
 
-/** People who logged in since this process started. */
+/** Users who have logged in since this process started. */
 export class MemoryUserStore implements UserStore {
   readonly #profiles = new Map<string, Account>();
   readonly #given = new Map<string, Role>();

@@ -1,4 +1,7 @@
+import { z } from "zod";
+import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import {
+  AUDIT_ACTIONS,
   AUDIT_CAPACITY,
   matchesAudit,
   type AuditEntry,
@@ -6,15 +9,55 @@ import {
   type AuditQuery,
   type AuditRecord,
 } from "../../core/ports/audit.js";
-import { AUDIT_KEY } from "../../names.js";
-import { auditRecordOf, readAuditEntry } from "./audit-record.js";
+import { AUDIT_KEY, HOST_IDS, SERVICE } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
+import {
+  orUndefined,
+  readStored,
+  storedApplication,
+  storedChange,
+  storedRevision,
+  storedTime,
+} from "./stored-value.js";
 
-/** The one field of an entry of the stream; its value is the record as JSON. */
+const auditEntry: z.ZodType<AuditEntry> = z.object({
+  at: storedTime,
+  run: z.string(),
+  delivery: z.string(),
+  who: z.union([
+    z.literal(SERVICE),
+    z.object({ host: z.enum([...HOST_IDS, "oidc", "basic"]), id: z.string(), login: z.string() }),
+  ]),
+  change: storedChange,
+  head: orUndefined(storedRevision),
+  action: z.enum(AUDIT_ACTIONS),
+  command: orUndefined(z.enum(COMMAND_NAMES)),
+  applications: z.array(
+    z.object({ application: storedApplication, outcome: z.string(), detail: orUndefined(z.string()) }),
+  ),
+  reason: orUndefined(z.string()),
+});
+
+const auditRecord = z.object({ v: z.literal(1), entry: auditEntry });
+
+function auditRecordOf(entry: AuditEntry): string {
+  return JSON.stringify({ v: 1, entry });
+}
+
+/**
+ * @param id of the entry in the stream.
+ * @throws {StoredValueUnreadable}
+ */
+function readAuditEntry(text: string, id: string): AuditEntry {
+  const cure = `remove this entry: XDEL ${AUDIT_KEY} ${id}`;
+  return readStored(auditRecord, text, `the entry ${id} of the audit trail`, AUDIT_KEY, cure).entry;
+}
+
+/** The only field of a stream entry; its value is the record as JSON. */
 const FIELD = "entry";
 const CHUNK = 500;
 
-/** The audit trail as a stream, which Redis trims in whole blocks: it may hold some hundred entries more. */
+/** The audit trail as a stream. Redis trims it in whole blocks, so it may exceed its capacity by some hundred entries. */
 export class RedisAuditLog implements AuditLog {
   constructor(private readonly connection: RedisConnection) {}
 

@@ -1,25 +1,22 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from "ioredis";
-import { afterAwake } from "./awake-timer.js";
+import type { RedisClient } from "../../http/redis.js";
 import { replyCode } from "./failure.js";
 import type { RedisConfig } from "./redis-config.js";
 
-/** A connection of ioredis: to one server, which Sentinel may have named, or to a cluster. */
-export type RedisClient = Redis | Cluster;
-
-/** One command may take this long. */
+/** Time limit of one command. */
 const COMMAND_TIMEOUT_MS = 500;
 const CONNECT_TIMEOUT_MS = 1000;
 /** https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
 const SLOTS = 16_384;
 
 /**
- * A client that fails fast while Redis is away and reconnects by itself. A command that was cut off is never sent again:
- * an acquire that its caller gave up would come back later.
+ * A client that fails fast while Redis is unavailable and reconnects by itself. It never resends an interrupted command:
+ * a lock could then be acquired after its caller gave up.
  */
 export function createFastClient(config: RedisConfig): RedisClient {
   const options: RedisOptions = {
     ...accessOf(config),
-    // A connection that lost its peer without a word is given up, instead of timing out command after command.
+    // Drops a connection whose peer vanished, instead of letting command after command time out.
     socketTimeout: 2000,
     disconnectTimeout: 500,
     enableOfflineQueue: false,
@@ -27,40 +24,40 @@ export function createFastClient(config: RedisConfig): RedisClient {
     autoResendUnfulfilledCommands: false,
   };
   const redis = createClient(config, options, {
-    // A node is connected to at the first command for it, and what comes meanwhile waits, for at most a command's time.
+    // The first command for a node connects to it; commands wait for that, up to their time limit.
     enableOfflineQueue: true,
-    // These two would send a command again that was cut off.
+    // These two would resend an interrupted command.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
   });
   boundCommands(redis);
-  // Some commands are for each node.
+  // Some commands are sent to each node.
   if (redis instanceof Cluster) redis.on("+node", boundCommands);
   return redis;
 }
 
-/** ioredis's own bound, `commandTimeout`, also cuts off what was answered while this process was busy. */
+/** Used instead of ioredis's `commandTimeout`, which also fails commands that were answered while this process was busy. */
 function boundCommands(redis: RedisClient): void {
   const send: Cluster["sendCommand"] = redis.sendCommand.bind(redis);
   const bounded: Cluster["sendCommand"] = (command, ...where) => {
-    const callOff = afterAwake(COMMAND_TIMEOUT_MS, () =>
+    const cancel = afterAwake(COMMAND_TIMEOUT_MS, () =>
       command.reject(Object.assign(new Error("Command timed out"), { code: "ETIMEDOUT" })),
     );
-    command.promise.then(callOff, callOff);
+    command.promise.then(cancel, cancel);
     return send(command, ...where);
   };
   redis.sendCommand = bounded;
 }
 
-/** A client that waits for an answer as long as it takes, for blocking reads. */
+/** A client for blocking reads: it waits for an answer as long as it takes. */
 export function createPatientClient(config: RedisConfig): RedisClient {
   return createClient(config, { ...accessOf(config), maxRetriesPerRequest: null }, {});
 }
 
 /**
  * Every server that owns keys.
- * @throws {Error} when there are keys whose server is not connected: ioredis forgets a node that it has lost, and what
- * the others have would look like all there is.
+ * @throws {Error} if the owner of some keys is not connected: ioredis forgets a lost node, and the keys of the others
+ * would look complete.
  */
 export function primariesOf(redis: RedisClient): readonly Redis[] {
   if (!(redis instanceof Cluster)) return [redis];
@@ -86,7 +83,7 @@ function createClient(config: RedisConfig, options: RedisOptions, more: ClusterO
       sentinelRetryStrategy: pauseBefore,
       sentinelReconnectStrategy: pauseBefore,
       sentinelCommandTimeout: COMMAND_TIMEOUT_MS,
-      // Without it a primary that was replaced, and lives on, would be written to until it is told.
+      // Otherwise a replaced primary that is still alive would receive writes until it learns of its replacement.
       failoverDetector: true,
     });
   }
@@ -99,9 +96,9 @@ function clusterOptions(redisOptions: RedisOptions, more: ClusterOptions): Clust
     redisOptions,
     clusterRetryStrategy: pauseBefore,
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-    // A failover is also seen when no command met the node that is gone.
+    // Notices a failover even if no command reached the lost node.
     slotsRefreshInterval: 5000,
-    // Certificates carry host names, which the default would look up and replace by addresses.
+    // Certificates hold host names; the default would replace them with addresses.
     ...(redisOptions.tls === undefined ? {} : { dnsLookup: (host, callback) => callback(null, host) }),
   };
 }
@@ -119,7 +116,7 @@ function accessOf({ username, password, db, tls, ca }: RedisConfig): RedisOption
   };
 }
 
-/** Spread, so that replicas which lost Redis together do not come back together. Milliseconds. */
+/** Milliseconds, randomised so that replicas that lost Redis together do not all reconnect at once. */
 function pauseBefore(attempt: number): number {
   return Math.min(attempt * 100, 800) + Math.random() * 200;
 }
@@ -127,4 +124,22 @@ function pauseBefore(attempt: number): number {
 function hostAndPort(address: string): { readonly host: string; readonly port: number } {
   const { hostname, port } = new URL(`redis://${address}`);
   return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 6379 : Number(port) };
+}
+
+const AWAKE_SLICES = 5;
+
+/**
+ * Calls back after `ms` in which this process could receive data, and returns a function that cancels the call. A busy
+ * process receives nothing, however soon the other side answers, so each uninterrupted stretch of work counts as at most
+ * a fifth of the time.
+ */
+export function afterAwake(ms: number, callback: () => void): () => void {
+  let left = AWAKE_SLICES;
+  let timer = setTimeout(tick, ms / AWAKE_SLICES);
+  function tick(): void {
+    left -= 1;
+    if (left === 0) callback();
+    else timer = setTimeout(tick, ms / AWAKE_SLICES);
+  }
+  return () => clearTimeout(timer);
 }

@@ -1,20 +1,20 @@
 import { once } from "node:events";
 import { Cluster } from "ioredis";
 import type { Log } from "../../core/ports/log.js";
+import type { RedisClient, StoreConnection } from "../../http/redis.js";
 import { STORE_TITLE } from "../../names.js";
 import type { StoreStatus } from "../stores.js";
-import { afterAwake } from "./awake-timer.js";
-import { createFastClient, createPatientClient, primariesOf, type RedisClient } from "./client.js";
+import { afterAwake, createFastClient, createPatientClient, primariesOf } from "./client.js";
 import { warnOfLosses } from "./durability.js";
 import { describeProblem, isSelect, refused, replyCode, unavailable, withoutArguments } from "./failure.js";
 import { placeOf, type RedisConfig } from "./redis-config.js";
 
-/** Together with one command under a second. */
+/** How long the first commands wait for the first connection: under a second, including the command itself. */
 const FIRST_CONNECTION_MS = 300;
-const LAST_WAIT_MS = 1000;
+const CLOSE_WITHIN_MS = 1000;
 
 const TIMED_OUT = "timed out";
-/** What a failure means that carries no code. */
+/** What a failure without a code means. */
 const SILENCE = {
   single: TIMED_OUT,
   sentinel: "no sentinel names a primary that can be reached",
@@ -22,12 +22,12 @@ const SILENCE = {
 } as const;
 const CONNECTION_CLOSED = "connection closed";
 
-/** One connection for commands; it reconnects by itself and fails fast while it is away. */
-export class RedisConnection {
+/** A connection for commands. It reconnects by itself; while Redis is unavailable, commands fail fast. */
+export class RedisConnection implements StoreConnection {
   readonly #config: RedisConfig;
   readonly #redis: RedisClient;
   readonly #log: Log;
-  /** Why the store cannot be used now; undefined while it can, or while nobody knows yet. */
+  /** Why the store is unavailable; undefined while it is available or not known to be unavailable. */
   #problem: string | undefined;
   #closing = false;
   readonly #firstAttempt: Promise<void>;
@@ -38,17 +38,17 @@ export class RedisConnection {
     const redis = createFastClient(config);
     this.#redis = redis;
     redis.on("error", (error: unknown) => {
-      this.#away(describeProblem(error) ?? this.#problem ?? SILENCE[kindOf(config)], error);
-      // Never work on another database than the configured one.
+      this.#markUnavailable(describeProblem(error) ?? this.#problem ?? SILENCE[kindOf(config)], error);
+      // Never use another database than the configured one.
       if (isSelect(error)) redis.disconnect(true);
     });
-    redis.on("close", () => this.#away(this.#problem ?? CONNECTION_CLOSED));
-    redis.on("ready", () => this.#back());
+    redis.on("close", () => this.#markUnavailable(this.#problem ?? CONNECTION_CLOSED));
+    redis.on("ready", () => this.#markAvailable());
     redis.once("ready", () => void warnOfLosses(redis, this.#log));
     this.#firstAttempt = new Promise((resolve) => {
-      const callOff = afterAwake(FIRST_CONNECTION_MS, resolve);
+      const cancel = afterAwake(FIRST_CONNECTION_MS, resolve);
       const end = () => {
-        callOff();
+        cancel();
         resolve();
       };
       redis.once("ready", end).once("error", end).once("end", end);
@@ -56,8 +56,9 @@ export class RedisConnection {
   }
 
   /**
-   * Runs commands; every failure becomes an error class of ours within a second.
-   * @throws {StoreUnavailable} a command that was cut off by a time-out may have been executed all the same.
+   * Runs commands; every failure becomes one of our error classes within a second.
+   * @throws {StoreUnavailable} after a time-out a command may still have been executed.
+   * @throws {StoredValueUnreadable} if another program has overwritten a value with one of another type.
    */
   async run<T>(commands: (redis: RedisClient) => Promise<T>): Promise<T> {
     if (!this.#ready()) await this.#firstAttempt;
@@ -65,27 +66,23 @@ export class RedisConnection {
     try {
       gatherWrites(this.#redis);
       const answer = await commands(this.#redis);
-      this.#back();
+      this.#markAvailable();
       return answer;
     } catch (error) {
       if (replyCode(error) !== undefined) throw refused(error);
-      // What was lost with a connection has no code of its own, even before the end of that is known.
+      // Commands lost with a connection carry no code, even before ioredis reports that it has closed.
       const own = this.#ready() ? describeProblem(error) : undefined;
       const problem = own ?? this.#problem ?? CONNECTION_CLOSED;
-      this.#away(problem, error);
+      this.#markUnavailable(problem, error);
       throw unavailable(problem, error);
     }
   }
 
-  /** @throws {StoreUnavailable} unless every server that owns keys answers. */
+  /** @throws {StoreUnavailable} if a server that owns keys does not answer. */
   async ping(): Promise<void> {
     await this.run(async (redis) => Promise.all(primariesOf(redis).map((server) => server.ping())));
   }
 
-  /**
-   * A connection of its own to the same Redis, for one who waits as long as it takes: commands are kept while Redis is
-   * away, and blocking ones have no end. Whoever asked for it listens to its errors and disconnects it.
-   */
   patient(): RedisClient {
     return createPatientClient(this.#config);
   }
@@ -95,14 +92,14 @@ export class RedisConnection {
     return { kind: "unavailable", problem: unavailable(this.#problem ?? "not connected yet").message };
   }
 
-  /** Ends the connection; commands that are under way fail. */
+  /** Closes the connection; pending commands fail. */
   async close(): Promise<void> {
     this.#closing = true;
-    // Between two attempts to connect there is nothing to wait for, and ioredis tells no end.
+    // Between two attempts to connect, ioredis emits no "end".
     const connected = this.#redis.status !== "end" && this.#redis.status !== "reconnecting";
-    const ended = connected ? once(this.#redis, "end", { signal: AbortSignal.timeout(LAST_WAIT_MS) }) : undefined;
+    const ended = connected ? once(this.#redis, "end", { signal: AbortSignal.timeout(CLOSE_WITHIN_MS) }) : undefined;
     this.#redis.disconnect();
-    // What is left of a connection that does not end holds nobody up.
+    // A connection that does not close must not hold up the shutdown.
     await ended?.catch(() => undefined);
   }
 
@@ -110,8 +107,8 @@ export class RedisConnection {
     return this.#redis.status === "ready";
   }
 
-  /** One line per outage, however many commands and connections fail in it. */
-  #away(problem: string, error?: unknown): void {
+  /** Logs one line per outage, however many commands and connections fail. */
+  #markUnavailable(problem: string, error?: unknown): void {
     if (this.#closing) return;
     if (this.#problem === undefined) {
       const err = error === undefined ? undefined : withoutArguments(error);
@@ -120,7 +117,7 @@ export class RedisConnection {
     this.#problem = problem;
   }
 
-  #back(): void {
+  #markAvailable(): void {
     if (!this.#ready() || this.#problem === undefined) return;
     this.#problem = undefined;
     this.#log.info({}, `${STORE_TITLE} answers again`);
@@ -128,8 +125,8 @@ export class RedisConnection {
 }
 
 /**
- * Sends the commands of one turn of the event loop in one write: each write is a call to the kernel, which costs more
- * than most commands. Unlike with ioredis's own pipelining they stay commands of their own.
+ * Sends the commands of one turn of the event loop in one write: a write is a system call, which costs more than most
+ * commands. Unlike with ioredis's pipelining, each stays a command of its own.
  */
 function gatherWrites(redis: RedisClient): void {
   if (redis instanceof Cluster || redis.stream.writableCorked > 0) return;

@@ -1,14 +1,50 @@
+import { z } from "zod";
+import type { ApplicationSpec } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
+import { isJsonObject } from "../../core/model/json.js";
 import type { DeploymentStore } from "../../core/ports/deployment-store.js";
 import { DEPLOYMENT_KEY_PREFIX } from "../../names.js";
-import { byApplication } from "../by-application.js";
+import { byApplication } from "../order.js";
 import type { RedisConnection } from "./connection.js";
-import { deploymentRecordOf, readDeployment } from "./deployment-record.js";
 import { scanKeys } from "./keys.js";
+import {
+  orUndefined,
+  readStored,
+  storedApplication,
+  storedChange,
+  storedRevision,
+  storedTime,
+} from "./stored-value.js";
 
-/** "Deployed, not merged": one hash per application, `svc:deployment:<application>`, with a field per change request. */
+const spec = z.custom<ApplicationSpec>(isJsonObject);
+
+const deployment: z.ZodType<Deployment> = z.object({
+  application: storedApplication,
+  change: storedChange,
+  revision: storedRevision,
+  outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
+  specBefore: spec,
+  specWritten: orUndefined(spec),
+  approvers: z.array(z.string()),
+  user: z.string(),
+  run: orUndefined(z.string()),
+  timestamp: storedTime,
+});
+
+const deploymentRecord = z.object({ v: z.literal(1), deployment });
+
+function deploymentRecordOf(value: Deployment): string {
+  return JSON.stringify({ v: 1, deployment: value });
+}
+
+/** @throws {StoredValueUnreadable} */
+function readDeployment(text: string, key: string): Deployment {
+  return readStored(deploymentRecord, text, "the record of a deployment", key).deployment;
+}
+
+/** What is deployed and not merged: one hash per application, `svc:deployment:<application>`, with a field per change request. */
 export class RedisDeploymentStore implements DeploymentStore {
   constructor(private readonly connection: RedisConnection) {}
 

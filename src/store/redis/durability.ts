@@ -1,18 +1,18 @@
 import { Cluster } from "ioredis";
 import type { Log } from "../../core/ports/log.js";
+import type { RedisClient } from "../../http/redis.js";
 import { STORE_TITLE } from "../../names.js";
-import type { RedisClient } from "./client.js";
 import { withoutArguments } from "./failure.js";
 
-/** How Redis keeps what it was given; undefined where it does not tell. */
+/** How a server keeps its data; undefined where it does not say. */
 interface Durability {
-  /** https://redis.io/docs/latest/develop/reference/eviction/ : what it removes when its memory is full. */
+  /** https://redis.io/docs/latest/develop/reference/eviction/: what it removes when its memory is full. */
   readonly eviction: string | undefined;
   /** https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/ */
   readonly appendOnly: "yes" | "no" | undefined;
 }
 
-/** Warns once when Redis may lose locks and events by the way it is set up, or does not tell how it is. Never rejects. */
+/** Warns if Redis is configured so that it may lose locks and events, or does not say how it is configured. Never rejects. */
 export async function warnOfLosses(redis: RedisClient, log: Log): Promise<void> {
   const servers = redis instanceof Cluster ? redis.nodes("master") : [redis];
   const found = await Promise.all(servers.map((server) => durabilityOf(server, log)));
@@ -26,16 +26,16 @@ export async function warnOfLosses(redis: RedisClient, log: Log): Promise<void> 
     values.size === 0 ? good : [...values].sort().join(", ");
   log.warn(
     { maxmemoryPolicy: shown(policies, "noeviction"), appendonly: shown(files, "yes"), losses },
-    `${STORE_TITLE} may lose what it was given: set maxmemory-policy noeviction and appendonly yes`,
+    `${STORE_TITLE} may lose data: set maxmemory-policy noeviction and appendonly yes`,
   );
 }
 
 const LOST_WHEN_FULL =
-  "when its memory is full: locks, so that two pull requests deploy the same application, and records of what is deployed";
+  "when its memory is full: locks, so that two pull requests may deploy the same application, and records of deployments";
 const LOST_AT_RESTART =
-  "when it restarts: locks, records of what is deployed, plans, sessions, and events that were accepted and not run yet";
+  "when it restarts: locks, records of deployments, plans, sessions, and accepted events that have not run";
 
-/** By INFO: managed servers and restricted users seldom allow CONFIG GET. */
+/** Uses INFO, because managed servers and restricted users rarely allow CONFIG GET. */
 async function durabilityOf(server: Parameters<typeof infoOf>[0], log: Log): Promise<Durability> {
   try {
     const [memory, persistence] = await Promise.all([infoOf(server, "memory"), infoOf(server, "persistence")]);
@@ -45,7 +45,7 @@ async function durabilityOf(server: Parameters<typeof infoOf>[0], log: Log): Pro
       appendOnly: enabled === undefined ? undefined : enabled === "1" ? "yes" : "no",
     };
   } catch (error) {
-    log.debug({ err: withoutArguments(error) }, `${STORE_TITLE} does not tell how it keeps what it is given`);
+    log.debug({ err: withoutArguments(error) }, `${STORE_TITLE} does not say how it keeps its data`);
     return { eviction: undefined, appendOnly: undefined };
   }
 }

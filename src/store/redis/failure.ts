@@ -2,7 +2,7 @@ import { z } from "zod";
 import { StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import { STORE_TITLE } from "../../names.js";
 
-/** What Node's error codes mean to people (https://nodejs.org/api/errors.html#common-system-errors). */
+/** What Node's error codes mean, in words for users (https://nodejs.org/api/errors.html#common-system-errors). */
 const networkProblems: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
   ECONNRESET: "connection closed",
@@ -33,7 +33,7 @@ const replyProblems: Readonly<Record<string, string>> = {
   CLUSTERDOWN: "a part of the cluster is down",
 };
 
-/** What ioredis tells of a failure; its errors also carry the arguments of the command, passwords included. */
+/** The safe parts of an ioredis error, which also carries the arguments of the command, passwords included. */
 interface Failure {
   readonly name: string;
   readonly message: string;
@@ -46,7 +46,7 @@ function failureOf(error: unknown): Failure {
   const parsed = failure.safeParse(error);
   if (!parsed.success) return { name: "", message: "", code: undefined, command: undefined };
   const { name, message, code, command, errors, lastNodeError } = parsed.data;
-  // Node joins the failures of a host's several addresses in one AggregateError, ioredis those of a cluster's nodes.
+  // Node wraps the failures of a host's addresses in an AggregateError; ioredis does so for the nodes of a cluster.
   const inner = errors?.[0] ?? lastNodeError;
   return inner === undefined ? { name, message, code, command: command?.name } : failureOf(inner);
 }
@@ -60,18 +60,18 @@ const failure = z.object({
   lastNodeError: z.unknown().optional(),
 });
 
-/** Code of an error reply of Redis; undefined for every other error. */
+/** The code of an error reply from Redis; undefined for any other error. */
 export function replyCode(error: unknown): string | undefined {
   const { name, message } = failureOf(error);
   return name === "ReplyError" ? /^[A-Z]+/.exec(message)?.[0] : undefined;
 }
 
-/** ioredis goes on with database 0 when the configured one does not exist (seen with 6.0.0). */
+/** ioredis 6.0.0 continues with database 0 if the configured one does not exist. */
 export function isSelect(error: unknown): boolean {
   return failureOf(error).command === "select";
 }
 
-/** What went wrong, in a few words without secrets; undefined when the error does not tell. */
+/** What went wrong, in a few words without secrets; undefined if the error does not say. */
 export function describeProblem(error: unknown): string | undefined {
   const reply = replyCode(error);
   if (reply === "ERR" && isSelect(error)) return "the database number does not exist";
@@ -80,10 +80,10 @@ export function describeProblem(error: unknown): string | undefined {
   return code === undefined ? undefined : (networkProblems[code] ?? code);
 }
 
-/** The error for logs and causes, without the arguments of the command. */
+/** The error for logs and causes, without the arguments of its command. */
 export function withoutArguments(error: unknown): Error {
   const { name, message, code, command } = failureOf(error);
-  // Old servers repeat the arguments of a command that they do not know.
+  // Old servers repeat the arguments of an unknown command.
   const secret = command === "hello" || command === "auth";
   return new Error([name, code, command, secret ? undefined : message.slice(0, 300)].filter(Boolean).join(": "));
 }
@@ -93,7 +93,7 @@ export function unavailable(problem: string, error?: unknown): StoreUnavailable 
   return new StoreUnavailable(`failed to connect to ${STORE_TITLE}: ${problem}`, options);
 }
 
-/** An error reply to one command, on a connection that works. */
+/** The error for a command that Redis answered with an error reply. */
 export function refused(error: unknown): StoreUnavailable | StoredValueUnreadable {
   if (replyCode(error) === "WRONGTYPE") {
     const text = `a value of this service in ${STORE_TITLE} was overwritten by another program`;

@@ -1,7 +1,8 @@
 import type { Redis } from "ioredis";
-import { primariesOf, type RedisClient } from "./client.js";
+import type { RedisClient } from "../../http/redis.js";
+import { primariesOf } from "./client.js";
 
-/** Every key with this prefix, once; a key that lives during the whole scan is never missed, unless it moves in a cluster. */
+/** Every key with this prefix, once. A key that exists during the whole scan is found, unless it moves within a cluster. */
 export async function scanKeys(redis: RedisClient, prefix: string): Promise<readonly string[]> {
   const found = await Promise.all(primariesOf(redis).map((server) => scanServer(server, prefix)));
   return [...new Set(found.flat())];
@@ -18,7 +19,7 @@ async function scanServer(server: Redis, prefix: string): Promise<readonly strin
   return found;
 }
 
-/** Values of keys that still exist. One GET each, a bounded number at a time: a cluster refuses MGET over several slots. */
+/** Reads the keys that still exist, one GET each in batches: a cluster refuses MGET across slots. */
 export async function readKeys(
   redis: RedisClient,
   keys: readonly string[],

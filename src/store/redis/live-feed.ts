@@ -1,19 +1,18 @@
 import { randomUUID } from "node:crypto";
-import type { Cluster, Redis } from "ioredis";
 import { z } from "zod";
 import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { LiveRun } from "../../core/model/live-run.js";
 import { LruCache } from "../../core/model/lru-cache.js";
 import type { LiveFeed } from "../../core/ports/live-feed.js";
+import type { RedisClient, StoreConnection } from "../../http/redis.js";
 import { LIVE_CHANNEL, LIVE_KEY_PREFIX } from "../../names.js";
 import { MemoryLiveFeed } from "../memory/live-feed.js";
-import type { StoreConnection } from "../stores.js";
-import { storedApplication, storedHost, storedNumber, storedRepository } from "./scalars.js";
+import { storedApplication, storedChange } from "./stored-value.js";
 
-/** Longer than a sync may take; a run that nobody ended is forgotten then. */
+/** Longer than a sync may take; after that, a run that never ended is dropped. */
 const KEPT_MS = 15 * 60_000;
-const MOST_ENDED = 1_000;
+const MAX_ENDED = 1_000;
 
 const phase = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("waiting") }),
@@ -32,23 +31,23 @@ const liveRun = z.object({
 const message = z.object({
   v: z.literal(1),
   from: z.string(),
-  change: z.object({ host: storedHost, repository: storedRepository, number: storedNumber }),
+  change: storedChange,
   run: liveRun,
 });
 
-/** Runs of all replicas, for the pages of each. Pages are a convenience: what Redis does not take is told here alone. */
+/** Shows the runs of all replicas to the pages of each. While Redis is unavailable, pages see only their own replica's. */
 export class RedisLiveFeed implements LiveFeed {
   readonly #self = randomUUID();
-  readonly #here = new MemoryLiveFeed();
-  readonly #ended = new LruCache<true>(MOST_ENDED);
-  #ear: Redis | Cluster | undefined;
-  /** Resolves when everything that is told from then on is heard. */
-  #listening: Promise<unknown> = Promise.resolve();
+  readonly #local = new MemoryLiveFeed();
+  readonly #ended = new LruCache<true>(MAX_ENDED);
+  #subscriber: RedisClient | undefined;
+  /** Resolves once subscribed. */
+  #subscribed: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly connection: StoreConnection) {}
 
   publish(change: ChangeRequestRef, run: LiveRun): void {
-    this.#tell(change, run);
+    this.#show(change, run);
     const text = JSON.stringify({ v: 1, from: this.#self, change: changeRequestRef(change), run });
     const key = LIVE_KEY_PREFIX + changeRequestKey(change);
     this.connection
@@ -60,46 +59,46 @@ export class RedisLiveFeed implements LiveFeed {
   }
 
   subscribe(change: ChangeRequestRef, listener: (run: LiveRun) => void): () => void {
-    this.#listen();
+    this.#open();
     void this.#lookUp(change);
-    return this.#here.subscribe(change, listener);
+    return this.#local.subscribe(change, listener);
   }
 
   close(): void {
-    this.#ear?.disconnect();
-    this.#ear = undefined;
+    this.#subscriber?.disconnect();
+    this.#subscriber = undefined;
   }
 
-  #listen(): void {
-    if (this.#ear !== undefined) return;
+  #open(): void {
+    if (this.#subscriber !== undefined) return;
     const redis = this.connection.patient();
-    this.#ear = redis;
-    redis.on("error", () => undefined); // the connection for commands reports it
-    redis.on("message", (_channel: string, text: string) => this.#heard(text));
-    this.#listening = redis.subscribe(LIVE_CHANNEL).catch(() => undefined);
+    this.#subscriber = redis;
+    redis.on("error", () => undefined); // reported by the connection for commands
+    redis.on("message", (_channel: string, text: string) => this.#receive(text));
+    this.#subscribed = redis.subscribe(LIVE_CHANNEL).catch(() => undefined);
   }
 
-  /** What another replica runs and told before this one listened. */
+  /** Shows a run that another replica published before this one subscribed. */
   async #lookUp(change: ChangeRequestRef): Promise<void> {
-    await this.#listening;
+    await this.#subscribed;
     const key = LIVE_KEY_PREFIX + changeRequestKey(change);
     const text = await this.connection.run((redis) => redis.get(key)).catch(() => null);
-    if (text !== null) this.#heard(text);
+    if (text !== null) this.#receive(text);
   }
 
-  #heard(text: string): void {
-    const heard = readMessage(text);
-    if (heard === undefined || heard.from === this.#self || this.#ended.get(heard.run.run) === true) return;
-    this.#tell(heard.change, heard.run);
+  #receive(text: string): void {
+    const received = readMessage(text);
+    if (received === undefined || received.from === this.#self || this.#ended.get(received.run.run) === true) return;
+    this.#show(received.change, received.run);
   }
 
-  #tell(change: ChangeRequestRef, run: LiveRun): void {
+  #show(change: ChangeRequestRef, run: LiveRun): void {
     if (run.ended) this.#ended.set(run.run, true, 1);
-    this.#here.publish(change, run);
+    this.#local.publish(change, run);
   }
 }
 
-/** Undefined for what another version of this service wrote. */
+/** Returns undefined for a message of another version of this service. */
 function readMessage(text: string): z.infer<typeof message> | undefined {
   try {
     return message.safeParse(JSON.parse(text)).data;

@@ -1,27 +1,37 @@
+import { z } from "zod";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../core/model/lock.js";
 import type { LockStore } from "../../core/ports/lock-store.js";
+import { RedisScript } from "../../http/redis.js";
 import { LOCK_KEY_PREFIX } from "../../names.js";
-import { byApplication } from "../by-application.js";
-import { ACQUIRE_SCRIPT } from "./acquire-script.js";
+import { byApplication } from "../order.js";
 import type { RedisConnection } from "./connection.js";
 import { readKeys, scanKeys } from "./keys.js";
-import { beginningOfLockRecord, describeLock, lockKey, readLock } from "./lock-record.js";
-import { RELEASE_SCRIPT } from "./release-script.js";
-import { LockScript } from "./script.js";
-import { unreadable } from "./stored-value.js";
+import {
+  orUndefined,
+  readStored,
+  storedApplication,
+  storedHost,
+  storedNumber,
+  storedRepository,
+  storedRevision,
+  storedTime,
+  unreadable,
+} from "./stored-value.js";
 
-const acquireScript = new LockScript(ACQUIRE_SCRIPT);
-const releaseScript = new LockScript(RELEASE_SCRIPT);
+const ACQUIRE = new RedisScript(new URL("acquire.lua", import.meta.url));
+const RELEASE = new RedisScript(new URL("release.lua", import.meta.url));
+
+const answer = z.tuple([z.string(), z.string()]);
 
 /**
- * Locks in Redis. Both writes are idempotent: an acquire or a release that threw `StoreUnavailable` may have happened,
- * and asking again gives the right answer. A lock that an acquire left behind in this way belongs to its change
- * request and goes when that one's locks are released, or after seven days.
+ * Locks in Redis. Both writes are idempotent: an acquire or a release that threw `StoreUnavailable` may have been
+ * executed, and repeating it gives the right answer. A lock left behind by such an acquire belongs to its change request;
+ * it goes when that change request releases its locks, or after seven days.
  *
- * A stored value that cannot be read makes every method that meets it throw `StoredValueUnreadable`, `list` included;
- * only a release by `anyone` removes it.
+ * Every method that finds an unreadable value throws `StoredValueUnreadable`, including `list`; only a release by
+ * `anyone` removes the value.
  */
 export class RedisLockStore implements LockStore {
   constructor(private readonly connection: RedisConnection) {}
@@ -36,7 +46,7 @@ export class RedisLockStore implements LockStore {
       request.sourceFile ?? "",
       LOCK_LIFETIME_MS,
     ];
-    const [outcome, record] = await this.connection.run((redis) => acquireScript.run(redis, key, args));
+    const [outcome, record] = await this.#call(ACQUIRE, key, args);
     if (outcome === "unreadable") throw unreadable(describeLock(key), key);
     const lock = readLock(record, key);
     if (outcome === "held") return { kind: "held", lock };
@@ -46,7 +56,7 @@ export class RedisLockStore implements LockStore {
   async release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean> {
     const key = lockKey(application);
     if (by === "anyone") return (await this.connection.run((redis) => redis.del(key))) === 1;
-    const [outcome] = await this.connection.run((redis) => releaseScript.run(redis, key, ownerArguments(by)));
+    const [outcome] = await this.#call(RELEASE, key, ownerArguments(by));
     if (outcome === "unreadable") throw unreadable(describeLock(key), key);
     return outcome === "released";
   }
@@ -68,8 +78,52 @@ export class RedisLockStore implements LockStore {
   ping(): Promise<void> {
     return this.connection.ping();
   }
+
+  async #call(script: RedisScript, key: string, args: readonly (string | number)[]): Promise<z.infer<typeof answer>> {
+    return answer.parse(await this.connection.run((redis) => script.run(redis, [key], args)));
+  }
 }
 
 function ownerArguments({ host, repository, number }: ChangeRequestRef): (string | number)[] {
   return [host, repository, number];
+}
+
+/** The record under `svc:lock:<application>`; an empty plan revision means that there is no plan yet. */
+const lockRecord = z.object({
+  v: z.literal(1),
+  application: storedApplication,
+  pr_number: storedNumber,
+  repository: storedRepository,
+  host: storedHost,
+  user: z.string(),
+  timestamp: storedTime,
+  plan_revision: z.union([z.literal(""), storedRevision]),
+  source_file: orUndefined(z.string()),
+});
+
+function lockKey(application: string): string {
+  return LOCK_KEY_PREFIX + application;
+}
+
+/** The part of the record that the stored one does not affect: a JSON object without its closing brace. */
+function beginningOfLockRecord({ application, holder, user }: LockRequest): string {
+  const { host, repository, number } = holder;
+  return JSON.stringify({ v: 1, application, pr_number: number, repository, host, user }).slice(0, -1);
+}
+
+/** @throws {StoredValueUnreadable} */
+function readLock(text: string, key: string): Lock {
+  const record = readStored(lockRecord, text, describeLock(key), key);
+  return {
+    application: record.application,
+    holder: { host: record.host, repository: record.repository, number: record.pr_number },
+    user: record.user,
+    timestamp: record.timestamp,
+    planRevision: record.plan_revision === "" ? undefined : record.plan_revision,
+    sourceFile: record.source_file,
+  };
+}
+
+function describeLock(key: string): string {
+  return `the lock of application ${key.slice(LOCK_KEY_PREFIX.length)}`;
 }

@@ -1,9 +1,128 @@
+import { z } from "zod";
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
-import { PLAN_LIFETIME_MS, type Plan } from "../../core/model/plan.js";
+import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
 import type { PlanStore } from "../../core/ports/plan-store.js";
 import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
-import { planRecordOf, readPlan } from "./plan-record.js";
+import {
+  orUndefined,
+  readStored,
+  storedApplication,
+  storedChange,
+  storedHost,
+  storedNumber,
+  storedRepository,
+  storedRevision,
+  storedTime,
+} from "./stored-value.js";
+
+const lock = z.object({
+  application: storedApplication,
+  holder: z.object({ host: storedHost, repository: storedRepository, number: storedNumber }),
+  user: z.string(),
+  timestamp: storedTime,
+  planRevision: orUndefined(storedRevision),
+  sourceFile: orUndefined(z.string()),
+});
+
+const planLock: z.ZodType<PlanLock> = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("ours") }),
+  z.object({ kind: z.literal("held"), by: lock }),
+  z.object({ kind: z.literal("not-needed") }),
+]);
+
+const count = z.int().nonnegative();
+
+const names = z
+  .object({ created: z.array(z.string()), changed: z.array(z.string()), deleted: z.array(z.string()) })
+  .default({ created: [], changed: [], deleted: [] });
+
+const basis = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("branch") }),
+  z.object({
+    kind: z.literal("live"),
+    approximate: z.array(z.string()),
+    drifted: z.array(z.string()),
+    alreadyThere: z.array(z.string()),
+  }),
+  z.object({ kind: z.literal("live-failed"), reason: z.string() }),
+]);
+
+/** Records written by earlier versions lack the members that have a default. */
+const manifestDiff = z.object({
+  created: count,
+  updated: count,
+  deleted: count,
+  hooksChanged: count,
+  resources: z.array(
+    z.object({
+      action: z.enum(["create", "update", "delete"]),
+      title: z.string(),
+      kind: z.string(),
+      diff: z.string(),
+      hook: z.boolean(),
+    }),
+  ),
+  hiddenSecrets: z.boolean(),
+  cautions: z.array(z.string()).default([]),
+  children: names,
+  sets: names,
+  basis: basis.default({ kind: "branch" }),
+});
+
+const planned = {
+  application: storedApplication,
+  lock: planLock,
+  sourceFile: orUndefined(z.string()),
+  atMerge: orUndefined(z.string()),
+  warnings: z.array(z.string()),
+};
+
+const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind", [
+  z.object({
+    ...planned,
+    kind: z.literal("evaluated"),
+    verdict: z.enum(["changed", "unchanged", "unknown"]),
+    writesDefinition: z.boolean().default(false),
+    diff: manifestDiff,
+  }),
+  z.object({ ...planned, kind: z.literal("unevaluated"), reason: z.string() }),
+  z.object({ ...planned, kind: z.enum(["new", "deleted"]) }),
+  z.object({ ...planned, kind: z.literal("unplanned") }),
+]);
+
+const plan: z.ZodType<Plan> = z.object({
+  change: storedChange,
+  head: storedRevision,
+  plannedAt: storedTime,
+  applications: z.array(applicationPlan),
+  applicationSets: z.array(
+    z.object({
+      name: z.string(),
+      sourceFile: orUndefined(z.string()),
+      added: z.array(storedApplication),
+      removed: z.array(storedApplication),
+      changed: z.array(storedApplication),
+      notes: z.array(z.string()).default([]),
+      problem: orUndefined(z.string()),
+      owned: z.array(storedApplication).default([]),
+    }),
+  ),
+  notDeployed: z.array(z.object({ application: storedApplication, reason: z.string() })),
+  released: z.array(storedApplication),
+  notes: z.array(z.string()),
+});
+
+const planRecord = z.object({ v: z.literal(1), plan });
+
+function planRecordOf(value: Plan): string {
+  return JSON.stringify({ v: 1, plan: value });
+}
+
+/** @throws {StoredValueUnreadable} */
+function readPlan(text: string, key: string): Plan {
+  return readStored(planRecord, text, "a stored plan", key).plan;
+}
 
 /** The last plan of each change request, under `svc:plan:<host>/<repository>/<number>`. */
 export class RedisPlanStore implements PlanStore {

@@ -1,16 +1,16 @@
 import type { KvstoreSection, StoreAddress } from "../../config/server-config.js";
 
-/** Where Redis is, and as whom we speak to it. Addresses are `host:port`; an IPv6 host stands in brackets. */
+/** Where Redis is and how to log in. Addresses are `host:port`, with an IPv6 host in brackets. */
 export type RedisConfig = RedisAccess & (SingleRedis | SentinelRedis | ClusterRedis);
 
 interface RedisAccess {
   readonly username?: string;
   readonly password?: string;
-  /** Number of the database; a cluster has only 0. */
+  /** The database number; a cluster has only 0. */
   readonly db: number;
-  /** For Redis and, with Sentinel, for the sentinels too. */
+  /** Applies to Redis and to its sentinels. */
   readonly tls: boolean;
-  /** PEM text of certificates to trust instead of the system's. */
+  /** Certificates (PEM) to trust instead of the system's. */
   readonly ca?: string;
 }
 
@@ -24,17 +24,17 @@ interface SentinelRedis {
     /** The name under which the sentinels know the primary. */
     readonly master: string;
     readonly addresses: readonly string[];
-    /** Of the sentinels themselves. */
+    /** The sentinels' own password. */
     readonly password?: string;
   };
 }
 
 interface ClusterRedis {
-  /** Some of the nodes; the others are learned from them. */
+  /** Some of the nodes, which name the others. */
   readonly cluster: { readonly addresses: readonly string[] };
 }
 
-/** The section `kvstore`; undefined when no Redis is configured. */
+/** Reads the section `kvstore`; returns undefined if no Redis is configured. */
 export function redisConfigOf(kvstore: KvstoreSection): RedisConfig | undefined {
   const { address, sentinel, cluster, username, password, db, tls, caFile } = kvstore;
   const access: RedisAccess = {
@@ -55,7 +55,7 @@ function textOf({ host, port }: StoreAddress): string {
   return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** For log lines. */
+/** Names the place in log lines. */
 export function placeOf(config: RedisConfig): string {
   if ("address" in config) return config.address;
   if ("sentinel" in config) return `${config.sentinel.master} by Sentinel ${config.sentinel.addresses.join(", ")}`;

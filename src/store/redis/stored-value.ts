@@ -1,12 +1,36 @@
-import type { z } from "zod";
+import { z } from "zod";
+import type { ApplicationName, RepositoryName, Revision } from "../../core/model/brand.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { StoredValueUnreadable } from "../../core/model/errors.js";
-import { STORE_TITLE } from "../../names.js";
+import { HOST_IDS, STORE_TITLE } from "../../names.js";
+
+/** Schemas that several stored records share. */
+export const storedRevision = z.custom<Revision>(
+  (value) => typeof value === "string" && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value),
+);
+export const storedApplication = z.custom<ApplicationName>((value) => typeof value === "string" && value !== "");
+export const storedRepository = z.custom<RepositoryName>(
+  (value) => typeof value === "string" && /^[^/\s]+(?:\/[^/\s]+)+$/.test(value),
+);
+export const storedHost = z.enum(HOST_IDS);
+export const storedNumber = z.int().positive();
+export const storedTime = z.iso.datetime();
+export const storedChange: z.ZodType<ChangeRequestRef> = z.object({
+  host: storedHost,
+  repository: storedRepository,
+  number: storedNumber,
+});
+
+/** JSON cannot hold undefined, so a record leaves the member out. */
+export function orUndefined<T>(schema: z.ZodType<T>) {
+  return schema.nullish().transform((value) => value ?? undefined);
+}
 
 /**
- * A stored JSON text as a value of ours. Values of a newer version and damaged ones are reported, never guessed.
- * @param what names the value for people, for instance ``the lock of application `web` ``.
- * @param key where it is stored, so that somebody can remove it.
- * @param cure what to do where the whole key is too much to delete.
+ * Reads a stored JSON text. Damaged values and those of a newer version are reported, never guessed at.
+ * @param what names the value for users, such as ``the lock of application `web` ``.
+ * @param key where the value is stored, so that a user can delete it.
+ * @param cure what to do instead if the key holds more than this value.
  * @throws {StoredValueUnreadable}
  */
 export function readStored<T>(schema: z.ZodType<T>, text: string, what: string, key: string, cure?: string): T {

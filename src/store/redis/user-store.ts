@@ -1,13 +1,49 @@
 import { z } from "zod";
-import type { Account, Role } from "../../core/model/account.js";
+import { ROLES, type Account, type Role } from "../../core/model/account.js";
 import type { UserStore } from "../../core/ports/user-store.js";
-import { SESSION_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
-import { byUsername } from "../by-username.js";
+import { HOST_IDS, SESSION_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
+import { byUsername } from "../order.js";
 import type { RedisConnection } from "./connection.js";
 import { readKeys, scanKeys } from "./keys.js";
-import { givenRoleRecordOf, PROFILE_FIELD, profileRecordOf, readUser, ROLE_FIELD } from "./user-record.js";
+import { orUndefined, readStored } from "./stored-value.js";
 
-/** People as one hash each, `svc:user:<id>`. Who is active is read from the sessions themselves. */
+/** Fields of a user's hash. They are separate so that a login and an admin's change never overwrite each other. */
+const PROFILE_FIELD = "profile";
+const ROLE_FIELD = "role";
+
+const profile = z.object({
+  v: z.literal(1),
+  id: z.string(),
+  provider: z.enum([...HOST_IDS, "oidc", "basic"]),
+  username: z.string(),
+  email: orUndefined(z.string()),
+  role: z.enum(ROLES),
+});
+
+/** The role that an admin assigned, and that admin's id. */
+const given = z.object({ v: z.literal(1), role: z.enum(ROLES), by: z.string() });
+
+function profileRecordOf({ id, provider, username, email, role }: Account): string {
+  return JSON.stringify({ v: 1, id, provider, username, email, role });
+}
+
+function givenRoleRecordOf(role: Role, by: Account): string {
+  return JSON.stringify({ v: 1, role, by: by.id });
+}
+
+/**
+ * The account with its effective role; undefined if there is no profile.
+ * @throws {StoredValueUnreadable}
+ */
+function readUser(fields: Readonly<Record<string, string>>, key: string): Account | undefined {
+  const [stored, role] = [fields[PROFILE_FIELD], fields[ROLE_FIELD]];
+  if (stored === undefined) return undefined;
+  const { id, provider, username, email, role: ofLogin } = readStored(profile, stored, "a user's record", key);
+  const ofAdmin = role === undefined ? undefined : readStored(given, role, "a user's role", key).role;
+  return { id, provider, username, email, role: ofAdmin ?? ofLogin };
+}
+
+/** Users as one hash each, `svc:user:<id>`. Active users are found through their sessions. */
 export class RedisUserStore implements UserStore {
   constructor(private readonly connection: RedisConnection) {}
 
@@ -49,7 +85,7 @@ function userKey(id: string): string {
   return USER_KEY_PREFIX + id;
 }
 
-/** A session that is not ours to read belongs to nobody. */
+/** Undefined for a session that cannot be read. */
 function accountIdOf(session: string): string | undefined {
   try {
     return z.object({ accountId: z.string().optional() }).parse(JSON.parse(session)).accountId;

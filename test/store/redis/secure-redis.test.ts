@@ -10,7 +10,7 @@ import { changeOf } from "../../scenarios/resources.js";
 import { makeCertificates, type Certificates } from "./certificates.js";
 
 const OPERATIONS = new URL("../../../docs/operations.md", import.meta.url);
-const LOSSES = "Redis may lose what it was given: set maxmemory-policy noeviction and appendonly yes";
+const LOSSES = "Redis may lose data: set maxmemory-policy noeviction and appendonly yes";
 const web = applicationName("web");
 const request = {
   application: web,

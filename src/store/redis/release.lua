@@ -1,18 +1,17 @@
-/**
- * Removes a lock if this change request holds it; atomic.
- *
- * KEYS[1]  the lock of the application
- * ARGV[1]  host of the change request that asks
- * ARGV[2]  its repository
- * ARGV[3]  its number
- *
- * Output: { outcome, record }
- *   "released"    it was the caller's and is gone
- *   "free"        there was no lock; the record is empty
- *   "held"        another change request has it; it stays
- *   "unreadable"  the stored value is no record of version 1; it stays
- */
-export const RELEASE_SCRIPT = `
+--[[
+Removes a lock if the caller's change request holds it.
+
+KEYS[1]  the lock of the application
+ARGV[1]  host of the caller's change request
+ARGV[2]  its repository
+ARGV[3]  its number
+
+Returns { outcome, record }
+  "released"    it was the caller's and is gone
+  "free"        there was no lock; the record is empty
+  "held"        another change request has it; it stays
+  "unreadable"  the stored value is not a record of version 1; it stays
+]]
 local current = redis.call("GET", KEYS[1])
 if not current then return { "free", "" } end
 
@@ -27,4 +26,3 @@ if record.host ~= ARGV[1] or record.repository ~= ARGV[2] or record.pr_number ~=
 end
 redis.call("DEL", KEYS[1])
 return { "released", current }
-`;

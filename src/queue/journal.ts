@@ -4,10 +4,9 @@ import { StoredValueUnreadable } from "../core/model/errors.js";
 import { isJsonObject } from "../core/model/json.js";
 import type { RunNotes } from "../core/model/run-notes.js";
 import type { RunJournal } from "../core/ports/event-queue.js";
-import { STORE_TITLE } from "../names.js";
-import { NAMES_KEPT_MS } from "./lane-store.js";
-import type { QueueConnection } from "./queue-commands.js";
-import { journalKey } from "./queue-keys.js";
+import type { StoreConnection } from "../http/redis.js";
+import { QUEUE_KEY_PREFIX, STORE_TITLE } from "../names.js";
+import { IDS_KEPT_MS } from "./queue-options.js";
 
 const RESULT_KINDS: readonly unknown[] = ["synced", "rolled-back", "unlocked", "closed", "help", "refused"];
 
@@ -18,18 +17,32 @@ const begun = z
 const notes = z.object({
   v: z.literal(1),
   begun: z.array(begun).optional(),
-  // Written by this service alone: the version stands for the shape.
+  // Only this service writes it, so the version vouches for the rest of its shape.
   result: z
     .custom<NonNullable<RunNotes["result"]>>((value) => isJsonObject(value) && RESULT_KINDS.includes(value.kind))
     .optional(),
 });
+
+/** A run's notes in memory. */
+export class MemoryJournal implements RunJournal {
+  #notes: RunNotes = {};
+
+  read(): Promise<RunNotes> {
+    return Promise.resolve(this.#notes);
+  }
+
+  write(value: RunNotes): Promise<void> {
+    this.#notes = value;
+    return Promise.resolve();
+  }
+}
 
 /** A run's notes in Redis, one value per delivery. */
 export class RedisJournal implements RunJournal {
   readonly #key: string;
 
   constructor(
-    private readonly connection: QueueConnection,
+    private readonly connection: StoreConnection,
     delivery: string,
   ) {
     this.#key = journalKey(delivery);
@@ -52,8 +65,13 @@ export class RedisJournal implements RunJournal {
 
   async write(value: RunNotes): Promise<void> {
     const text = JSON.stringify({ v: 1, ...value });
-    await this.connection.run((redis) => redis.set(this.#key, text, "PX", NAMES_KEPT_MS));
+    await this.connection.run((redis) => redis.set(this.#key, text, "PX", IDS_KEPT_MS));
   }
+}
+
+/** @param delivery of the run's event. */
+export function journalKey(delivery: string): string {
+  return `${QUEUE_KEY_PREFIX}:journal:${delivery}`;
 }
 
 function parseJson(text: string): unknown {

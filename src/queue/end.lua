@@ -1,29 +1,28 @@
-/**
- * Ends a run: gives back the lease, takes the event out of its list unless it is to run again, and says whether a job is
- * to be added for what waits. Atomic; does nothing for a run that has lost its lease.
- *
- * KEYS[1]  list of the change request's events
- * KEYS[2]  hash of the change request
- * KEYS[3]  sorted set of change requests with work
- * KEYS[4]  the lease
- * KEYS[5]  the run's journal
- * KEYS[6…] the event's names, one key each
- * ARGV[1]  the change request
- * ARGV[2]  fence of the run
- * ARGV[3]  "done", "failed", "again": the event stays and is run once more, or "left": it stays, and was not run
- * ARGV[4]  the event's record
- * ARGV[5]  value of the event's names from now on
- * ARGV[6]  how long the hash of a change request without events is kept, in milliseconds
- *
- * Output: { outcome, generation }
- *   "more"   events wait: a job is to be added for this generation
- *   "empty"
- *   "lost"
- */
-export const END_SCRIPT = `
+--[[
+Ends a run: releases the lease and, unless the event is to run again, removes the event from its list. Changes nothing
+for a run that has lost its lease.
+
+KEYS[1]   list: the change request's events
+KEYS[2]   hash: the change request's state
+KEYS[3]   sorted set: change requests with events
+KEYS[4]   the lease
+KEYS[5]   the run's journal
+KEYS[6..] the event's ids, one key each
+ARGV[1]   key of the change request
+ARGV[2]   fence of the run
+ARGV[3]   "done", "failed", "again" (the event stays and runs once more), or "left" (it stays and did not run)
+ARGV[4]   record of the event
+ARGV[5]   new value of the event's ids
+ARGV[6]   how long the state of a change request without events is kept, in ms
+
+Returns { outcome, generation }
+  "more"   events are waiting: the caller adds a job for this generation
+  "empty"
+  "lost"
+]]
 local fence = redis.call("HGET", KEYS[2], "fence")
 if not fence or tonumber(fence) < tonumber(ARGV[2]) then
-  -- Redis has forgotten of this run, and nobody has begun another one.
+  -- Redis has lost the state of this run, and no other run has started.
   redis.call("HSET", KEYS[2], "fence", ARGV[2])
 elseif fence ~= ARGV[2] or redis.call("HGET", KEYS[2], "running") ~= ARGV[2] then
   return { "lost", "" }
@@ -46,4 +45,3 @@ end
 local generation = tostring(redis.call("HINCRBY", KEYS[2], "generation", 1))
 redis.call("HSET", KEYS[2], "scheduled", generation)
 return { "more", generation }
-`;

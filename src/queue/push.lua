@@ -1,24 +1,23 @@
-/**
- * Accepts an event: puts it at the end of its change request's list, takes out what it makes needless, and says whether
- * a job is to be added. Atomic; running it again answers "known".
- *
- * KEYS[1]  list of the change request's events, the running one first
- * KEYS[2]  hash of the change request: fence, generation, scheduled, running, starts, stop
- * KEYS[3]  sorted set of change requests with work, by the time since when
- * KEYS[4…] the event's names, one key each
- * ARGV[1]  the event's record, which says `"again":false` before all else that could say so
- * ARGV[2]  the change request
- * ARGV[3]  why a running event is asked to stop by this one; empty: it is not, and nothing becomes needless
- * ARGV[4]  value of a name that was accepted
- * ARGV[5]  how long names are kept, in milliseconds
- * ARGV[6]  the latest time to accept it, in milliseconds of Redis's clock: after it the sender was told otherwise
- *
- * Output: { outcome, now, generation, records taken out … }
- *   "accepted"  with a generation: a job is to be added for it
- *   "known"     it was accepted before and did not fail, or a newer version of the service knows it
- *   "late"      nothing was written
- */
-export const PUSH_SCRIPT = `
+--[[
+Accepts an event: appends it to its change request's list and removes the waiting events that it supersedes.
+Repeating the call is safe: it answers "known".
+
+KEYS[1]   list: the change request's events, the running one first
+KEYS[2]   hash: the change request's state (fence, generation, scheduled, running, starts, stop)
+KEYS[3]   sorted set: change requests with events, scored by the time they got work
+KEYS[4..] the event's ids, one key each
+ARGV[1]   record of the event; `"again":false` comes before anything else that could contain that text
+ARGV[2]   key of the change request
+ARGV[3]   why the running event should stop; empty: it should not, and no waiting event is superseded
+ARGV[4]   value of an id that was accepted
+ARGV[5]   how long ids are kept, in ms
+ARGV[6]   deadline in ms of Redis's clock; later the sender has been told that the event was refused
+
+Returns { outcome, now, generation, superseded records... }
+  "accepted"  generation: the caller adds a job for it; empty: there is a job already
+  "known"     the event was accepted before and did not fail, or a newer version of this service wrote an id
+  "late"      the deadline has passed; nothing was written
+]]
 local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local record = ARGV[1]
@@ -39,7 +38,7 @@ local answer = { "accepted", tostring(now), "" }
 if ARGV[3] ~= "" then
   local running = redis.call("HEXISTS", KEYS[2], "running") == 1
   for i, waiting in ipairs(redis.call("LRANGE", KEYS[1], 0, -1)) do
-    -- Most are something else, which the text tells for a fifth of the price.
+    -- A search of the text costs a fifth of decoding it and rules out most events.
     if string.find(waiting, '"kind":"updated"', 1, true) and not (running and i == 1) then
       local readable, value = pcall(cjson.decode, waiting)
       if readable and type(value) == "table" and value.v == 1 and value.event.kind == "updated" then
@@ -58,4 +57,3 @@ if redis.call("HEXISTS", KEYS[2], "scheduled") == 0 then
   redis.call("ZADD", KEYS[3], now, ARGV[2])
 end
 return answer
-`;

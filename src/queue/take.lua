@@ -1,35 +1,34 @@
-/**
- * Takes the lease of a change request and its next event, which stays at the head of the list until it ended. Atomic.
- *
- * KEYS[1]  list of the change request's events
- * KEYS[2]  hash of the change request
- * KEYS[3]  sorted set of change requests with work
- * KEYS[4]  the lease; its value is the fence of the run that has it
- * ARGV[1]  the change request
- * ARGV[2]  how long the lease holds unless it is renewed, in milliseconds
- * ARGV[3]  how long the hash of a change request without events is kept, in milliseconds
- *
- * Output: { outcome, now, fence, starts, record }
- *   "taken"  the event's run has begun for the nth time; the fence is higher than that of every run before
- *   "held"   another run has the lease
- *   "empty"  there is nothing to do
- */
-export const TAKE_SCRIPT = `
+--[[
+Takes the lease of a change request and starts its next event, which stays at the head of the list until its run ends.
+
+KEYS[1]  list: the change request's events
+KEYS[2]  hash: the change request's state
+KEYS[3]  sorted set: change requests with events
+KEYS[4]  the lease: holds the fence of the run that has it
+ARGV[1]  key of the change request
+ARGV[2]  how long the lease lasts unless it is renewed, in ms
+ARGV[3]  how long the state of a change request without events is kept, in ms
+
+Returns { outcome, now, fence, starts, record }
+  "taken"  the event is started for the nth time; the fence is higher than that of any run before
+  "held"   another run has the lease
+  "empty"  there are no events
+]]
 local time = redis.call("TIME")
 local now = tostring(time[1] * 1000 + math.floor(time[2] / 1000))
 if redis.call("EXISTS", KEYS[4]) == 1 then return { "held", now, "", "", "" } end
 
-local function decoded(text)
+local function kind_of(text)
   local readable, value = pcall(cjson.decode, text)
   if readable and type(value) == "table" and value.v == 1 then return value.event.kind end
   return ""
 end
 local entries = redis.call("LRANGE", KEYS[1], 0, -1)
 local first = 1
-if entries[1] and decoded(entries[1]) == "updated" then
-  -- Cut off while it ran, and superseded since.
+if entries[1] and kind_of(entries[1]) == "updated" then
+  -- An update whose run was interrupted may have been superseded meanwhile.
   for i = 2, #entries do
-    local kind = decoded(entries[i])
+    local kind = kind_of(entries[i])
     if kind == "updated" or kind == "closed" then first = 2 end
   end
 end
@@ -50,4 +49,3 @@ redis.call("SET", KEYS[4], fence, "PX", ARGV[2])
 redis.call("HSET", KEYS[2], "running", fence)
 local starts = tostring(redis.call("HINCRBY", KEYS[2], "starts", 1))
 return { "taken", now, fence, starts, head }
-`;

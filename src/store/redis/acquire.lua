@@ -1,26 +1,25 @@
-/**
- * Takes a free lock, refreshes the holder's own, or tells who holds it; atomic.
- *
- * Everything that holds a number is built by the caller: Lua only copies the old record's strings into the new one,
- * and cjson encodes strings without loss.
- *
- * KEYS[1]  the lock of the application
- * ARGV[1]  host of the change request that asks
- * ARGV[2]  its repository
- * ARGV[3]  its number
- * ARGV[4]  beginning of the new record: a JSON object without its closing brace, up to and including `user`
- * ARGV[5]  timestamp, used when the lock was free
- * ARGV[6]  plan revision; empty: keep the one that the lock has
- * ARGV[7]  source file; empty: none, or the one that the lock has if the plan revision is kept
- * ARGV[8]  lifetime in milliseconds
- *
- * Output: { outcome, record }
- *   "acquired"    it was free and is the caller's now
- *   "refreshed"   it was the caller's already
- *   "held"        another change request has it; nothing was written
- *   "unreadable"  the stored value is no record of version 1; nothing was written
- */
-export const ACQUIRE_SCRIPT = `
+--[[
+Takes a free lock, refreshes the caller's own, or returns the holder's.
+
+The caller builds every part of the record that contains a number: Lua only copies strings from the old record into the
+new one, which cjson encodes without loss.
+
+KEYS[1]  the lock of the application
+ARGV[1]  host of the caller's change request
+ARGV[2]  its repository
+ARGV[3]  its number
+ARGV[4]  beginning of the new record: a JSON object without its closing brace, up to and including `user`
+ARGV[5]  timestamp, used if the lock is free
+ARGV[6]  plan revision; empty: keep the lock's
+ARGV[7]  source file; empty: none, or the lock's if the plan revision is kept
+ARGV[8]  lifetime in ms
+
+Returns { outcome, record }
+  "acquired"    the lock was free and is now the caller's
+  "refreshed"   it was the caller's already
+  "held"        another change request has it; nothing was written
+  "unreadable"  the stored value is not a record of version 1; nothing was written
+]]
 local current = redis.call("GET", KEYS[1])
 local timestamp, plan_revision, source_file = ARGV[5], ARGV[6], ARGV[7]
 
@@ -50,4 +49,3 @@ if source_file ~= "" then record = record .. ',"source_file":' .. cjson.encode(s
 record = record .. "}"
 redis.call("SET", KEYS[1], record, "PX", ARGV[8])
 return { current and "refreshed" or "acquired", record }
-`;

@@ -1,0 +1,40 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Cluster, Redis } from "ioredis";
+
+/** One server, which Sentinel may have named, or a cluster. */
+export type RedisClient = Redis | Cluster;
+
+/** A connection to Redis: the store opens it, the queue shares it. */
+export interface StoreConnection {
+  /** Runs commands within a second. @throws {StoreUnavailable} after a time-out a command may still have been executed. */
+  run<T>(commands: (redis: RedisClient) => Promise<T>): Promise<T>;
+  /**
+   * Opens another connection to the same Redis, for blocking reads: it waits for an answer as long as it takes and
+   * keeps commands while Redis is unavailable. The caller handles its errors and disconnects it.
+   */
+  patient(): RedisClient;
+}
+
+/** A Lua script. The head of its file describes keys, arguments and result. */
+export class RedisScript {
+  readonly #lua: string;
+  readonly #sha: string;
+
+  /** Reads the file at once, so that a build without it fails at the start. */
+  constructor(file: URL) {
+    this.#lua = readFileSync(file, "utf8");
+    this.#sha = createHash("sha1").update(this.#lua).digest("hex");
+  }
+
+  /** Calls the script by its hash, and sends its text only if Redis does not have it (any more). */
+  async run(redis: RedisClient, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    try {
+      return await redis.evalsha(this.#sha, keys.length, ...keys, ...args);
+    } catch (error) {
+      // The first word of an error reply is its code: https://redis.io/docs/latest/develop/reference/protocol-spec/#simple-errors
+      if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+      return redis.eval(this.#lua, keys.length, ...keys, ...args);
+    }
+  }
+}
