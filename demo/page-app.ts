@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Response } from "express";
 import { z } from "zod";
 import { HOST_IDS, HOST_TITLES } from "../src/names.js";
-import { securityHeaders } from "../src/web/security-headers.js";
+import { securityHeaders } from "../src/web/browser-guards.js";
 import type { Director } from "./director.js";
 import { LiveFeed } from "./live-feed.js";
 import type { Stage } from "./stage.js";

@@ -83,12 +83,23 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const ping = () => stores.ping();
   const hosts = Object.values(adapters.hosts);
 
-  const site = createSite({ config, stores, hosts, deployer, live, push, backlog, newRun: randomUUID, clock, log });
+  const site = createSite({
+    config,
+    stores,
+    hosts,
+    hostPageOf: (change) => HOSTS[change.host].configured(config)?.changeRequestUrl(change),
+    deployer,
+    live,
+    push,
+    backlog,
+    newRun: randomUUID,
+    clock,
+    log,
+  });
   const auth = createAuth({ config, stores, clock, log });
   const app = createWebServer({
     tracing: telemetry.tracing,
     webhooks: adapters.webhooks.map((webhook) => webhook(push)),
-    assets: site.assets,
     identify: auth.identify,
     auth: auth.routes,
     api: site.api,

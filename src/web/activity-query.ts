@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { AUDIT_ACTIONS, type AuditQuery } from "../core/ports/audit.js";
-import { readChangeAddress } from "./change-address.js";
+import { CHANGE_ADDRESS, readChangeAddress } from "./change-address.js";
 
 const MOST = 200;
 
@@ -28,7 +28,7 @@ export const activityQuery = z.strictObject({
       if (change !== undefined) return change;
       context.addIssue({
         code: "custom",
-        message: "must be <host>/<owner>/<repo>/<number>, such as hosta/acme/deploy/7",
+        message: `must be ${CHANGE_ADDRESS}`,
       });
       return z.NEVER;
     })

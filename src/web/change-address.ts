@@ -2,9 +2,15 @@ import { repositoryName } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HOST_IDS } from "../names.js";
 
+/** The page of a change request on its host; undefined if that host is no longer configured. */
+export type HostPageOf = (change: ChangeRequestRef) => string | undefined;
+
+/** The form of an address that `readChangeAddress` reads. */
+export const CHANGE_ADDRESS = `<${HOST_IDS.join(" or ")}>/<owner>/<repo>/<number>`;
+
 /**
- * Reads the four parts of an address that names a change request, decoded already; the owner of a GitLab project has its
- * subgroups in it. Undefined for what can name none.
+ * Reads the four decoded parts of an address that names a change request. Subgroups are part of the owner.
+ * Returns undefined if the parts cannot name a change request.
  */
 export function readChangeAddress(parts: Readonly<Record<string, unknown>>): ChangeRequestRef | undefined {
   const { host, owner, repo, number } = parts;

@@ -1,19 +1,20 @@
+import { fileURLToPath } from "node:url";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from "express";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
-import { VIEWS_FOLDER } from "./pages/assets.js";
+import { refuseOtherSites } from "./browser-guards.js";
+import { securityHeaders } from "./browser-guards.js";
 import { prefersJson } from "./prefers-json.js";
-import { refuseOtherSites } from "./same-site.js";
-import { securityHeaders } from "./security-headers.js";
+
+/** Folder of the page templates, beside `src` and `dist`; only `assets` in it is served. */
+const VIEWS_FOLDER = fileURLToPath(new URL("../../views", import.meta.url));
 
 export interface WebParts {
   /** In front of the webhooks. */
   readonly tracing: readonly RequestHandler[];
   /** Before everything else: webhooks are verified on raw bytes, and their senders wait. */
   readonly webhooks: readonly { readonly path: string; readonly post: RequestHandler }[];
-  /** Style sheets and scripts: the same for everybody, so that no session is read for them. */
-  readonly assets: RequestHandler;
   /** Notes for everything below who makes the request. */
   readonly identify: readonly RequestHandler[];
   /** `/login` and `/auth`; an empty router when authentication is off. */
@@ -51,7 +52,8 @@ export function createWebServer(parts: WebParts): Express {
       response.status(503).json({ status: "unavailable", error: message });
     }
   });
-  app.use("/assets", parts.assets);
+  // The same for everybody, so no session is read for them. No max-age: browsers ask each time whether a file changed.
+  app.use("/assets", express.static(`${VIEWS_FOLDER}/assets`, { index: false, redirect: false, maxAge: 0 }));
   app.use(refuseOtherSites(parts.baseUrl), ...parts.identify);
   app.use(parts.auth, parts.api, parts.pages);
   app.use((_request, response) => {

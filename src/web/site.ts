@@ -1,4 +1,4 @@
-import type { RequestHandler, Router } from "express";
+import type { Router } from "express";
 import type { ServerConfig } from "../config/server-config.js";
 import { readVersion } from "../config/version.js";
 import type { Clock } from "../core/ports/clock.js";
@@ -10,9 +10,8 @@ import type { Log } from "../core/ports/log.js";
 import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
 import type { Stores } from "../store/stores.js";
 import { apiRouter } from "./api/api.js";
-import type { HostPages } from "./host-pages.js";
-import { LiveStreams } from "./live/live-streams.js";
-import { assets } from "./pages/assets.js";
+import type { HostPageOf } from "./change-address.js";
+import { LiveStreams } from "./live-streams.js";
 import { pagesRouter } from "./pages/pages.js";
 import { StatusProbe, type StatusCheck } from "./status-probe.js";
 
@@ -20,6 +19,7 @@ export interface SiteParts {
   readonly config: ServerConfig;
   readonly stores: Stores;
   readonly hosts: readonly CodeHost[];
+  readonly hostPageOf: HostPageOf;
   readonly deployer: Deployer;
   readonly live: LiveFeed;
   readonly push: EventQueue["push"];
@@ -31,7 +31,6 @@ export interface SiteParts {
 
 /** What people and programs reach beside webhooks, health and login. */
 export interface Site {
-  readonly assets: RequestHandler;
   readonly api: Router;
   readonly pages: Router;
   /** Ends what would keep connections open. */
@@ -40,16 +39,11 @@ export interface Site {
 
 /** The API and the pages over the stores of the service. */
 export function createSite(parts: SiteParts): Site {
-  const { config, stores, live } = parts;
+  const { stores, live } = parts;
   const streams = new LiveStreams(live);
-  const hostPages: HostPages = {
-    ...(config.hosta === undefined ? {} : { hosta: config.hosta.webUrl }),
-    ...(config.hostb === undefined ? {} : { hostb: config.hostb.url }),
-  };
-  const shared = { ...parts, ...stores, hostPages };
+  const shared = { ...parts, ...stores };
   const status = new StatusProbe(checksOf(parts), parts);
   return {
-    assets: assets(),
     api: apiRouter(shared),
     pages: pagesRouter({ ...shared, streams, status, version: readVersion() }),
     close: () => streams.close(),

@@ -76,7 +76,6 @@ export async function startWebhooks(configured: readonly HostId[] = HOSTS): Prom
     createWebServer({
       tracing: [],
       webhooks: configured.map((id) => routes[id]()),
-      assets: Router(),
       identify: [],
       auth: Router(),
       api: Router(),

@@ -8,6 +8,7 @@ import { loadServerConfig } from "../../src/config/server.js";
 import { describeProblem } from "../../src/config/settings.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { Deployer } from "../../src/core/ports/deployer.js";
+import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
@@ -78,6 +79,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     config,
     stores,
     hosts: options.hosts ?? [],
+    hostPageOf: (change) => HOSTS[change.host].configured(config)?.changeRequestUrl(change),
     deployer: { check: async () => ({ version: "v2.13.1", account: "svc" }), ...options.deployer } as Deployer,
     live,
     push: async (event) => pushed.push(event) > 0,
@@ -93,7 +95,6 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
   const app = createWebServer({
     tracing: [broken],
     webhooks: [],
-    assets: site.assets,
     identify: auth.identify,
     auth: auth.routes,
     api: site.api,

@@ -1,11 +1,9 @@
+import { readFileSync } from "node:fs";
 import { Router } from "express";
-import type { ApiParts } from "./api-parts.js";
+import { parse } from "yaml";
 import { loggedIn } from "./guards.js";
-import { lockRoutes } from "./lock-routes.js";
-import { readOpenapi } from "./openapi.js";
-import { readRoutes } from "./read-routes.js";
 import { apiErrors } from "./respond.js";
-import { userRoutes } from "./user-routes.js";
+import { type ApiParts, lockRoutes, readRoutes, userRoutes } from "./routes.js";
 
 const BASE = "/api/v1";
 
@@ -25,4 +23,12 @@ export function apiRouter(parts: ApiParts): Router {
   });
   router.use(BASE, apiErrors(parts.log));
   return router;
+}
+
+let read: unknown;
+
+/** The description of the HTTP API, from the file that ships beside the program; parsed when first asked for. */
+export function readOpenapi(): unknown {
+  read ??= parse(readFileSync(new URL("../../../openapi.yaml", import.meta.url), "utf8"));
+  return read;
 }

@@ -2,8 +2,9 @@ import type { Account } from "../../core/model/account.js";
 import { changePagePath } from "../../core/model/change-page.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Lock } from "../../core/model/lock.js";
+import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock } from "../../core/model/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
-import { hostPageOf, type HostPages } from "../host-pages.js";
+import type { HostPageOf } from "../change-address.js";
 
 /** The bodies of `/api/v1`, as `openapi.yaml` describes them; members without a value are left out. */
 
@@ -11,12 +12,15 @@ export function userBody({ id, username, email, role, provider }: Account) {
   return { id, username, email, role, provider };
 }
 
-export function changeBody(change: ChangeRequestRef, pages: HostPages) {
+export function changeBody(change: ChangeRequestRef, hostPageOf: HostPageOf) {
   const { host, repository, number } = change;
-  return { host, repository, number, url: hostPageOf(change, pages), page: changePagePath(change) };
+  return { host, repository, number, url: hostPageOf(change), page: changePagePath(change) };
 }
 
-export function lockBody({ application, holder, user, timestamp, planRevision, sourceFile }: Lock, pages: HostPages) {
+export function lockBody(
+  { application, holder, user, timestamp, planRevision, sourceFile }: Lock,
+  hostPageOf: HostPageOf,
+) {
   return {
     application,
     pr_number: holder.number,
@@ -26,11 +30,11 @@ export function lockBody({ application, holder, user, timestamp, planRevision, s
     timestamp,
     plan_revision: planRevision,
     source_file: sourceFile,
-    url: hostPageOf(holder, pages),
+    url: hostPageOf(holder),
   };
 }
 
-export function activityBody(record: AuditRecord, pages: HostPages) {
+export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
   const { id, at, run, who, change, head, action, command, applications, reason } = record;
   return {
     id,
@@ -40,11 +44,68 @@ export function activityBody(record: AuditRecord, pages: HostPages) {
       typeof who === "string"
         ? { kind: "service" as const }
         : { kind: "person" as const, provider: who.host, id: who.id, username: who.login },
-    change: changeBody(change, pages),
+    change: changeBody(change, hostPageOf),
     head,
     action,
     command,
     applications,
     reason,
   };
+}
+
+/** A stored plan as the API gives it: everything, also what a comment had to cut. Values of Secrets are in no plan. */
+export function planBody(plan: Plan, hostPageOf: HostPageOf) {
+  return {
+    change: changeBody(plan.change, hostPageOf),
+    head: plan.head,
+    planned_at: plan.plannedAt,
+    applications: plan.applications.map((one) => applicationBody(one, hostPageOf)),
+    application_sets: plan.applicationSets.map(setBody),
+    not_deployed: plan.notDeployed,
+    released: plan.released,
+    notes: plan.notes,
+  };
+}
+
+function applicationBody(plan: ApplicationPlan, hostPageOf: HostPageOf) {
+  return {
+    application: plan.application,
+    kind: plan.kind,
+    lock: planLockBody(plan.lock, hostPageOf),
+    source_file: plan.sourceFile,
+    at_merge: plan.atMerge,
+    warnings: plan.warnings,
+    ...evaluationBody(plan),
+  };
+}
+
+function evaluationBody(plan: ApplicationPlan) {
+  switch (plan.kind) {
+    case "new":
+    case "deleted":
+    case "unplanned":
+      return {};
+    case "unevaluated":
+      return { reason: plan.reason };
+    case "evaluated": {
+      const { created, updated, deleted, hooksChanged, resources, cautions, hiddenSecrets, basis } = plan.diff;
+      return {
+        verdict: plan.verdict,
+        writes_definition: plan.writesDefinition,
+        changes: { create: created, update: updated, delete: deleted, hooks: hooksChanged },
+        cautions,
+        hidden_secrets: hiddenSecrets,
+        compared_with: basis.kind === "live" ? ("live" as const) : ("branch" as const),
+        resources,
+      };
+    }
+  }
+}
+
+function planLockBody(lock: PlanLock, hostPageOf: HostPageOf) {
+  return lock.kind === "held" ? { kind: lock.kind, by: lockBody(lock.by, hostPageOf) } : { kind: lock.kind };
+}
+
+function setBody({ name, sourceFile, added, removed, changed, notes, problem }: ApplicationSetPreview) {
+  return { name, source_file: sourceFile, added, removed, changed, notes, problem };
 }

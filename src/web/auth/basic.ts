@@ -1,7 +1,60 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import express, { type ErrorRequestHandler, type Request, type Response, Router } from "express";
 import { z } from "zod";
 import type { BasicUser } from "../../config/server-config.js";
 import type { Account } from "../../core/model/account.js";
+import type { Log } from "../../core/ports/log.js";
+import { userBody } from "../api/bodies.js";
+import { isForm } from "../prefers-json.js";
+import { completeLogin, type CompletionParts } from "./complete-login.js";
+import { answerRefusal, type LoginRefusal } from "./refusal.js";
+import { safeReturnTo } from "./return-to.js";
+
+export interface BasicParts extends CompletionParts {
+  readonly configured: readonly BasicUser[];
+}
+
+const MOST_BYTES = "10kb";
+
+/** Logging in with a name and password of the configuration, for development only. */
+export function basicRoutes(parts: BasicParts): Router {
+  const { configured, log } = parts;
+  const router = Router();
+  router.use(express.json({ limit: MOST_BYTES }), express.urlencoded({ extended: false, limit: MOST_BYTES }));
+  router.use(unreadable);
+  router.post("/", async (request, response) => {
+    const sent = readCredentials(request.body);
+    if (typeof sent === "string") {
+      refuse(request, response, { reason: "bad-request", problem: sent }, log);
+      return;
+    }
+    const proven = basicAccount(configured, sent);
+    if (proven === undefined) {
+      refuse(request, response, { reason: "wrong-password" }, log, sent.return_to);
+      return;
+    }
+    const account = await completeLogin(request, proven, parts);
+    log.warn({ account: account.id }, "logged in with a password of the configuration: for development only");
+    if (isForm(request)) response.redirect(303, safeReturnTo(sent.return_to));
+    else response.json({ user: userBody(account) });
+  });
+  return router;
+}
+
+function refuse(request: Request, response: Response, refusal: LoginRefusal, log: Log, returnTo?: string): void {
+  log.warn({ provider: "basic", reason: refusal.reason, remote: request.ip }, "login refused");
+  answerRefusal(request, response, refusal, safeReturnTo(returnTo));
+}
+
+/** A body that the parsers gave up on. */
+const unreadable: ErrorRequestHandler = (error: unknown, request, response, next) => {
+  const status = error instanceof Error && "status" in error ? Number(error.status) : 500;
+  if (status < 400 || status >= 500 || response.headersSent) {
+    next(error);
+    return;
+  }
+  answerRefusal(request, response, { reason: "bad-request", problem: "The body could not be read" });
+};
 
 const credentials = z.object({
   username: z.string().min(1).max(200),

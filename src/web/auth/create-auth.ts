@@ -1,12 +1,13 @@
-import { Router, type RequestHandler } from "express";
+import { type RequestHandler, Router } from "express";
 import type { ServerConfig } from "../../config/server-config.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
+import type { UserStore } from "../../core/ports/user-store.js";
 import type { Stores } from "../../store/stores.js";
+import { setViewer, type Viewer } from "../viewer.js";
 import { meaningOf } from "./assign-role.js";
 import { githubLogin } from "./github.js";
 import { gitlabLogin } from "./gitlab.js";
-import { identify, identifyNobody } from "./identify.js";
 import type { RedirectProvider } from "./login-provider.js";
 import { oidcLogin } from "./oidc.js";
 import { callbackUrl } from "./redirect-routes.js";
@@ -61,5 +62,25 @@ function addressesOf(hosta: ServerConfig["hosta"]) {
   return {
     apiUrl: hosta?.apiUrl ?? "https://api.github.com",
     webUrl: hosta?.webUrl ?? "https://github.com",
+  };
+}
+
+/** Notes for each request who makes it; with authentication off that is anybody. */
+export function identifyNobody(): RequestHandler {
+  return (request, _response, next) => {
+    setViewer(request, { kind: "unguarded" });
+    next();
+  };
+}
+
+/** Notes for each request who makes it, with the role of this moment. Goes behind the sessions. */
+export function identify(sessions: WebSessions, users: UserStore): RequestHandler {
+  return async (request, _response, next) => {
+    const found = sessions.accountOf(request);
+    const account = typeof found === "object" ? await users.find(found.id) : undefined;
+    const viewer: Viewer =
+      account === undefined ? { kind: "anonymous", expired: found !== "none" } : { kind: "account", account };
+    setViewer(request, viewer);
+    next();
   };
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { safeFailure, type Membership } from "./membership.js";
+import { hintFor } from "./membership.js";
 import type { ApiAnswer, ProviderApi } from "./provider-api.js";
-import { hintFor } from "./provider-hint.js";
 
 const membershipAnswer = z.object({ state: z.string() });
 const teamsAnswer = z.array(z.object({ slug: z.string(), organization: z.object({ login: z.string() }) }));

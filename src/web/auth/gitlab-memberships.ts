@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { ListedGroups } from "./github-memberships.js";
 import { safeFailure, type Membership } from "./membership.js";
+import { hintFor } from "./membership.js";
 import type { ProviderApi } from "./provider-api.js";
-import { hintFor } from "./provider-hint.js";
 
 const memberAnswer = z.object({ id: z.int(), state: z.string(), membership_state: z.string().optional() });
 const groupsAnswer = z.array(z.object({ full_path: z.string() }));

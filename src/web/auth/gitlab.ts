@@ -6,11 +6,11 @@ import { groupsAskedFor } from "./assign-role.js";
 import { GitLabMemberships } from "./gitlab-memberships.js";
 import type { LoginFacts, RedirectProvider } from "./login-provider.js";
 import { askMemberships, memberOfAny } from "./membership.js";
+import { unprovenGroups } from "./membership.js";
 import { authorizationUrl, exchangeCode, oauthClient } from "./oauth-client.js";
 import { ProviderFailure, providerApi, type ProviderApi } from "./provider-api.js";
 import { exchangeFailure, refusalOfExchange } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
-import { unprovenGroups } from "./unproven-groups.js";
 
 export type GitLabLoginOptions = NonNullable<AuthSection["hostb"]> & {
   readonly roleAssignments: readonly RoleAssignment[];

@@ -10,7 +10,7 @@ import {
 import type { OAuthClient } from "../../config/server-config.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 import type { BegunAttempt } from "./login-provider.js";
-import { PROVIDER_LIMITS, providerFetch } from "./provider-limits.js";
+import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
 
 export interface OAuthServer extends OAuthClient {
   /** What the provider calls itself in the `iss` of its callbacks (RFC 9207). */

@@ -14,7 +14,7 @@ import type { LoginAttempt } from "../../store/session-data.js";
 import type { LoginFacts, RedirectProvider } from "./login-provider.js";
 import { authorizationUrl } from "./oauth-client.js";
 import { factsOfClaims, type Claims } from "./oidc-claims.js";
-import { PROVIDER_LIMITS, providerFetch } from "./provider-limits.js";
+import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
 import { exchangeFailure, refusalOfExchange } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
 

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { Router, type Request, type Response } from "express";
 import type { AuthSection } from "../../config/server-config.js";
-import { answerRefusal } from "./answer-refusal.js";
 import { assignRole } from "./assign-role.js";
 import { completeLogin, type CompletionParts } from "./complete-login.js";
 import { isRefusal, type LoginFacts, type RedirectProvider } from "./login-provider.js";
 import { refusalInCallback } from "./provider-refusal.js";
+import { answerRefusal } from "./refusal.js";
 import type { LoginRefusal } from "./refusal.js";
 import { safeReturnTo } from "./return-to.js";
 

@@ -1,5 +1,6 @@
-import type { LoginProvider } from "../../core/model/account.js";
-import { HOST_TITLES } from "../../names.js";
+import type { Request, Response } from "express";
+import { SERVICE } from "../../names.js";
+import { prefersJson } from "../prefers-json.js";
 
 /** Why somebody is not logged in. Texts in it that come from outside are untrusted and already cut. */
 export type LoginRefusal =
@@ -154,19 +155,6 @@ export function refusalText(refusal: LoginRefusal): RefusalText {
   }
 }
 
-/** What people call a provider. */
-export function providerTitle(provider: LoginProvider, oidcName: string | undefined): string {
-  switch (provider) {
-    case "hosta":
-    case "hostb":
-      return HOST_TITLES[provider];
-    case "oidc":
-      return oidcName ?? "OpenID Connect";
-    case "basic":
-      return "username and password";
-  }
-}
-
 function text(status: number, sentence: string, next: string): RefusalText {
   return { status, sentence, next };
 }
@@ -175,4 +163,21 @@ function either(names: readonly string[]): string {
   const shown = names.slice(0, 5);
   const more = names.length > shown.length ? [`${names.length - shown.length} more`] : [];
   return [...shown, ...more].join(", ").replace(/, ([^,]*)$/, " or $1");
+}
+
+/** Answers with the refusal's status: a page that says what to do, or `{"error"}` to a program. */
+export function answerRefusal(request: Request, response: Response, refusal: LoginRefusal, returnTo = "/"): void {
+  const { status, sentence, next } = refusalText(refusal);
+  response.status(status);
+  if (refusal.reason === "too-many") response.set("retry-after", String(refusal.seconds));
+  if (prefersJson(request)) {
+    response.json({ error: `${sentence}. ${next}` });
+    return;
+  }
+  response.render("sign-in-failed", { service: SERVICE, sentence, next, again: loginPath(returnTo) });
+}
+
+/** The sign-in page, with the page to come back to. */
+export function loginPath(returnTo: string): string {
+  return returnTo === "/" ? "/login" : `/login?return_to=${encodeURIComponent(returnTo)}`;
 }

@@ -3,17 +3,17 @@ import type { ServerConfig } from "../../config/server-config.js";
 import type { AttemptCounter } from "../../core/ports/attempt-counter.js";
 import type { Log } from "../../core/ports/log.js";
 import type { UserStore } from "../../core/ports/user-store.js";
+import { SERVICE } from "../../names.js";
 import { userBody } from "../api/bodies.js";
 import { isForm } from "../prefers-json.js";
 import { viewerOf } from "../viewer.js";
-import { answerRefusal } from "./answer-refusal.js";
-import { basicRoutes } from "./basic-routes.js";
-import { limitLogins } from "./login-limit.js";
+import { basicRoutes } from "./basic.js";
+import { checkPlainHttp, limitLogins } from "./login-guards.js";
 import type { RedirectProvider } from "./login-provider.js";
-import { checkPlainHttp } from "./plain-http.js";
 import { redirectRoutes } from "./redirect-routes.js";
+import { answerRefusal } from "./refusal.js";
+import { safeReturnTo } from "./return-to.js";
 import type { WebSessions } from "./session.js";
-import { loginAddress, SESSION_EXPIRED, signInPage } from "./sign-in-page.js";
 
 export interface AuthParts {
   readonly config: Pick<ServerConfig, "auth" | "server">;
@@ -82,4 +82,41 @@ function refusePlainHttp({ config, log }: AuthParts): RequestHandler {
     if (cure === undefined) next();
     else answerRefusal(request, response, { reason: "plain-http", cure });
   };
+}
+
+/** What is said to whoever comes with a session that is over. */
+export const SESSION_EXPIRED = "Session expired";
+
+export interface SignInOptions {
+  readonly providers: readonly RedirectProvider[];
+  readonly basic: boolean;
+  readonly sessions: WebSessions;
+}
+
+/** `GET /login`: a link per provider. Links, since a form's answer may not lead to another site under our policy. */
+export function signInPage({ providers, basic, sessions }: SignInOptions): RequestHandler {
+  return (request, response) => {
+    const returnTo = safeReturnTo(request.query.return_to);
+    const viewer = viewerOf(request);
+    if (viewer.kind === "account") {
+      response.redirect(303, returnTo);
+      return;
+    }
+    const expired = viewer.kind === "anonymous" && viewer.expired;
+    // Said once: the next look at this page begins anew.
+    if (expired) sessions.forget(response);
+    response.set("cache-control", "no-store").render("login", {
+      service: SERVICE,
+      providers: providers.map(({ id, name }) => ({ name, href: loginAddress(id, returnTo) })),
+      basic,
+      returnTo,
+      notice: expired ? `${SESSION_EXPIRED}. Sign in again to go on.` : undefined,
+    });
+  };
+}
+
+/** Where the login at a provider begins. */
+export function loginAddress(id: RedirectProvider["id"], returnTo = "/"): string {
+  const path = `/auth/${id}/login`;
+  return returnTo === "/" ? path : `${path}?return_to=${encodeURIComponent(returnTo)}`;
 }

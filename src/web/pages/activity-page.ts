@@ -1,15 +1,15 @@
 import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
-import type { PageParts } from "./page-parts.js";
+import type { PageParts } from "./page.js";
 import { problemPage, type Page } from "./page.js";
-import { shownChange } from "./shown-change.js";
-import { shownTime } from "./shown-time.js";
-import { whoName } from "./who-name.js";
+import { shownChange } from "./shown.js";
+import { shownTime } from "./shown.js";
+import { whoName } from "./shown.js";
 
 const PAGE_LENGTH = 50;
 
 /** The audit trail: newest first, filtered by what the form sends, a page at a time. */
-export async function activityPage(query: unknown, { audit, hostPages, clock }: PageParts): Promise<Page> {
+export async function activityPage(query: unknown, { audit, hostPageOf, clock }: PageParts): Promise<Page> {
   const given = filled(query);
   const parsed = activityQuery.safeParse(given);
   if (!parsed.success) {
@@ -26,7 +26,7 @@ export async function activityPage(query: unknown, { audit, hostPages, clock }: 
     title: "Activity",
     active: "activity",
     data: {
-      rows: entries.map((entry) => rowOf(entry, now, hostPages)),
+      rows: entries.map((entry) => rowOf(entry, now, hostPageOf)),
       actions: AUDIT_ACTIONS,
       filter: {
         application: given.application ?? "",
@@ -56,12 +56,12 @@ function without(query: Readonly<Record<string, string>>, name: string): Record<
   return Object.fromEntries(Object.entries(query).filter(([key]) => key !== name));
 }
 
-function rowOf(entry: AuditRecord, now: Date, hostPages: PageParts["hostPages"]) {
+function rowOf(entry: AuditRecord, now: Date, hostPageOf: PageParts["hostPageOf"]) {
   return {
     at: shownTime(entry.at, now),
     who: whoName(entry.who),
     action: entry.action,
-    change: shownChange(entry.change, hostPages),
+    change: shownChange(entry.change, hostPageOf),
     commit: entry.head,
     applications: entry.applications,
     reason: entry.reason,

@@ -1,14 +1,14 @@
 import type { Deployment } from "../../core/model/deployment.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
-import type { HostPages } from "../host-pages.js";
+import type { HostPageOf } from "../change-address.js";
 import { deploymentState, type DeploymentState } from "./deployment-state.js";
-import type { PageParts } from "./page-parts.js";
+import type { PageParts } from "./page.js";
 import type { Page } from "./page.js";
-import { readText } from "./read-text.js";
-import { shownChange, type ShownChange } from "./shown-change.js";
-import { shownTime, type ShownTime } from "./shown-time.js";
-import { whoName } from "./who-name.js";
+import { readText } from "./page.js";
+import { shownChange, type ShownChange } from "./shown.js";
+import { shownTime, type ShownTime } from "./shown.js";
+import { whoName } from "./shown.js";
 
 /** How far back the trail is read for the last deployment of each application. */
 const MOST_ENTRIES = 500;
@@ -26,7 +26,7 @@ interface Row {
 
 /** Who deployed which commit of which change request when, and what is not merged yet. */
 export async function applicationsPage(query: unknown, parts: PageParts): Promise<Page> {
-  const { audit, deployments, locks, hostPages, clock } = parts;
+  const { audit, deployments, locks, hostPageOf, clock } = parts;
   const [records, held, synced, rolledBack] = await Promise.all([
     deployments.list(),
     locks.list(),
@@ -35,7 +35,7 @@ export async function applicationsPage(query: unknown, parts: PageParts): Promis
   ]);
   const wanted = readText(query, "q").trim();
   const onlyOpen = readText(query, "state") === "open";
-  const context = { hostPages, now: clock.now(), held };
+  const context = { hostPageOf, now: clock.now(), held };
   const open = records.map((record) => rowOfRecord(record, context));
   const known = new Set(open.map(({ application }) => application));
   const settled = onlyOpen
@@ -54,7 +54,7 @@ export async function applicationsPage(query: unknown, parts: PageParts): Promis
 }
 
 interface Context {
-  readonly hostPages: HostPages;
+  readonly hostPageOf: HostPageOf;
   readonly now: Date;
   readonly held: readonly Lock[];
 }
@@ -63,7 +63,7 @@ function rowOfRecord(record: Deployment, context: Context): Row {
   return {
     application: record.application,
     state: deploymentState(record),
-    change: shownChange(record.change, context.hostPages),
+    change: shownChange(record.change, context.hostPageOf),
     commit: record.revision,
     user: record.user,
     at: shownTime(record.timestamp, context.now),
@@ -81,7 +81,7 @@ function lastOf(entries: readonly AuditRecord[], context: Context): readonly Row
       rows.set(application, {
         application,
         state: undefined,
-        change: shownChange(entry.change, context.hostPages),
+        change: shownChange(entry.change, context.hostPageOf),
         commit: entry.action === "synced" ? entry.head : undefined,
         user: whoName(entry.who),
         at: shownTime(entry.at, context.now),
@@ -92,7 +92,7 @@ function lastOf(entries: readonly AuditRecord[], context: Context): readonly Row
   return [...rows.values()];
 }
 
-function lockedBy(application: string, { held, hostPages }: Context): ShownChange | undefined {
+function lockedBy(application: string, { held, hostPageOf }: Context): ShownChange | undefined {
   const lock = held.find((one) => one.application === application);
-  return lock && shownChange(lock.holder, hostPages);
+  return lock && shownChange(lock.holder, hostPageOf);
 }

@@ -3,14 +3,16 @@ import { changeRequestName, sameChangeRequest, type ChangeRequestRef } from "../
 import type { Deployment } from "../../core/model/deployment.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";
-import { HOST_TITLES, SERVICE } from "../../names.js";
-import { readChangeAddress } from "../change-address.js";
+import { HOST_IDS, HOST_TITLES, SERVICE } from "../../names.js";
+import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
 import { ownDeploymentState } from "./deployment-state.js";
-import type { PageParts } from "./page-parts.js";
+import type { PageParts } from "./page.js";
 import { isAdmin, problemPage, type Page, type Reader } from "./page.js";
 import { planView } from "./plan-view.js";
-import { shownChange } from "./shown-change.js";
-import { shownTime } from "./shown-time.js";
+import { shownChange } from "./shown.js";
+import { shownTime } from "./shown.js";
+
+const HOSTS = HOST_IDS.map((id) => `${id} is ${HOST_TITLES[id]}`).join(", ");
 
 /** One change request: which applications it holds and has deployed, and its plan with the whole diff. */
 export async function changePage(
@@ -21,8 +23,8 @@ export async function changePage(
   const change = readChangeAddress(address);
   if (change === undefined) {
     return problemPage(404, "No such page", [
-      "The address of a change request is /changes/, then hosta for GitHub or hostb for GitLab, the owner, the repository and the number.",
-      "A GitLab subgroup belongs to the owner, with %2F for the slash.",
+      `The address of a change request is \`/changes/${CHANGE_ADDRESS}\`: ${HOSTS}.`,
+      "Subgroups are part of the owner, with `%2F` for each slash.",
     ]);
   }
   const [plan, locks, everyRecord] = await Promise.all([
@@ -31,19 +33,19 @@ export async function changePage(
     parts.deployments.ofChange(change),
   ]);
   if (plan === undefined && locks.length === 0 && everyRecord.length === 0) return unknownChange(change);
-  const { hostPages, clock } = parts;
+  const { hostPageOf, clock } = parts;
   const withDiff = reader.kind === "account";
   const now = clock.now();
   return {
     view: "change",
     title: changeRequestName(change),
     data: {
-      change: shownChange(change, hostPages),
+      change: shownChange(change, hostPageOf),
       live: `${changePagePath(change)}/live`,
       plan: plan && {
         head: plan.head,
         at: shownTime(plan.plannedAt, now),
-        applications: planView(plan, { withDiff, hostPages }),
+        applications: planView(plan, { withDiff, hostPageOf }),
         sets: plan.applicationSets,
         notDeployed: plan.notDeployed,
         released: plan.released,

@@ -1,9 +1,9 @@
 import type { Lock } from "../../core/model/lock.js";
-import type { PageParts } from "./page-parts.js";
+import type { PageParts } from "./page.js";
 import { isAdmin, type Page, type Reader } from "./page.js";
-import { readText } from "./read-text.js";
-import { shownChange } from "./shown-change.js";
-import { shownTime } from "./shown-time.js";
+import { readText } from "./page.js";
+import { shownChange } from "./shown.js";
+import { shownTime } from "./shown.js";
 
 const COLUMNS = [
   ["application", "Application"],
@@ -22,7 +22,11 @@ interface Row {
 }
 
 /** Which application is locked by whom: filtered by `q`, in the order of `sort`. */
-export async function locksPage(query: unknown, reader: Reader, { locks, hostPages, clock }: PageParts): Promise<Page> {
+export async function locksPage(
+  query: unknown,
+  reader: Reader,
+  { locks, hostPageOf, clock }: PageParts,
+): Promise<Page> {
   const wanted = readText(query, "q").trim();
   const sort = readSort(readText(query, "sort"));
   const everyLock = await locks.list();
@@ -30,7 +34,7 @@ export async function locksPage(query: unknown, reader: Reader, { locks, hostPag
   const rows = everyLock
     .map((lock: Lock): Row => ({
       application: lock.application,
-      change: shownChange(lock.holder, hostPages),
+      change: shownChange(lock.holder, hostPageOf),
       user: lock.user,
       since: shownTime(lock.timestamp, now),
       commit: lock.planRevision,

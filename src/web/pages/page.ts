@@ -1,7 +1,17 @@
 import type { Request, RequestHandler, Response } from "express";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import type { AuditLog } from "../../core/ports/audit.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { EventQueue } from "../../core/ports/event-queue.js";
+import type { DeploymentStore } from "../../core/ports/deployment-store.js";
+import type { LockStore } from "../../core/ports/lock-store.js";
+import type { PlanStore } from "../../core/ports/plan-store.js";
+import type { UserStore } from "../../core/ports/user-store.js";
 import { SERVICE } from "../../names.js";
-import { viewerOf, type Viewer } from "../viewer.js";
+import type { HostPageOf } from "../change-address.js";
+import type { LiveStreams } from "../live-streams.js";
+import type { StatusProbe } from "../status-probe.js";
+import { type Viewer, viewerOf } from "../viewer.js";
 
 /** The pages that the navigation leads to. */
 export type PageId = "locks" | "applications" | "activity" | "users" | "status";
@@ -78,4 +88,28 @@ async function attempt(work: () => Promise<Page> | Page): Promise<Page> {
     }
     throw error;
   }
+}
+
+/** What the pages need of the service. */
+export interface PageParts {
+  readonly locks: LockStore;
+  readonly plans: PlanStore;
+  readonly deployments: DeploymentStore;
+  readonly audit: AuditLog;
+  readonly users: Pick<UserStore, "list">;
+  readonly streams: LiveStreams;
+  readonly status: StatusProbe;
+  readonly backlog: EventQueue["backlog"];
+  readonly hostPageOf: HostPageOf;
+  readonly version: string;
+  readonly clock: Clock;
+}
+
+const MOST = 300;
+
+/** One text of a page's query; empty where it is missing, there twice or longer than 300 characters. */
+export function readText(query: unknown, name: string): string {
+  if (typeof query !== "object" || query === null) return "";
+  const value: unknown = Object.getOwnPropertyDescriptor(query, name)?.value;
+  return typeof value === "string" && value.length <= MOST ? value : "";
 }

@@ -1,11 +1,11 @@
 import { Router } from "express";
+import { liveRoute } from "../live-streams.js";
 import { viewerOf } from "../viewer.js";
 import { activityPage } from "./activity-page.js";
 import { applicationsPage } from "./applications-page.js";
 import { changePage } from "./change-page.js";
-import { liveRoute } from "./live-route.js";
 import { locksPage } from "./locks-page.js";
-import type { PageParts } from "./page-parts.js";
+import type { PageParts } from "./page.js";
 import { page, problemPage, show } from "./page.js";
 import { statusPage } from "./status-page.js";
 import { usersPage } from "./users-page.js";

@@ -1,7 +1,7 @@
 import type { ApplicationPlan, DiffBasis, NameChanges, Plan, PlanLock, ResourceChange } from "../../core/model/plan.js";
-import type { HostPages } from "../host-pages.js";
+import type { HostPageOf } from "../change-address.js";
 import { colourDiff, type DiffLine } from "./colour-diff.js";
-import { shownChange, type ShownChange } from "./shown-change.js";
+import { shownChange, type ShownChange } from "./shown.js";
 
 /** What the page says of one application of a plan. */
 export interface ApplicationView {
@@ -37,7 +37,7 @@ const MOST_OPEN_LINES = 400;
 export interface PlanViewOptions {
   /** False where nobody is logged in: neither diffs nor what quotes manifests. */
   readonly withDiff: boolean;
-  readonly hostPages: HostPages;
+  readonly hostPageOf: HostPageOf;
 }
 
 /** Every application of a plan with the whole of its diff. */
@@ -48,7 +48,7 @@ export function planView(plan: Plan, options: PlanViewOptions): readonly Applica
 
 function applicationView(
   plan: ApplicationPlan,
-  { withDiff, hostPages }: PlanViewOptions,
+  { withDiff, hostPageOf }: PlanViewOptions,
   room: { left: number },
 ): ApplicationView {
   const evaluated = plan.kind === "evaluated" ? plan : undefined;
@@ -61,7 +61,7 @@ function applicationView(
     sentences: [...sentencesOf(plan, withDiff), ...plan.warnings, ...atMerge(plan)],
     reason: withDiff && plan.kind === "unevaluated" ? plan.reason : undefined,
     sourceFile: plan.sourceFile,
-    heldBy: heldBy(plan.lock, hostPages),
+    heldBy: heldBy(plan.lock, hostPageOf),
     resources: withDiff ? resources.map((resource) => resourceView(resource, room)) : [],
     hidden: withDiff ? 0 : resources.length,
   };
@@ -155,9 +155,9 @@ function atMerge({ atMerge: sentence }: ApplicationPlan): readonly string[] {
   return sentence === undefined ? [] : [`Not deployed by a sync: ${sentence}`];
 }
 
-function heldBy(lock: PlanLock, hostPages: HostPages): ApplicationView["heldBy"] {
+function heldBy(lock: PlanLock, hostPageOf: HostPageOf): ApplicationView["heldBy"] {
   if (lock.kind !== "held") return undefined;
-  return { change: shownChange(lock.by.holder, hostPages), user: lock.by.user };
+  return { change: shownChange(lock.by.holder, hostPageOf), user: lock.by.user };
 }
 
 function resourceView({ action, title, hook, diff }: ResourceChange, room: { left: number }): ResourceView {

@@ -1,8 +1,8 @@
 import { StoreUnavailable } from "../../core/model/errors.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
-import type { PageParts } from "./page-parts.js";
+import type { PageParts } from "./page.js";
 import type { Page, Reader } from "./page.js";
-import { shownTime } from "./shown-time.js";
+import { shownTime } from "./shown.js";
 
 /** Whether everything that the service needs is there now; what the checks say is only for people who are logged in. */
 export async function statusPage(reader: Reader, { status, backlog, version, clock }: PageParts): Promise<Page> {

@@ -1,8 +1,9 @@
 import { ROLES } from "../../core/model/account.js";
-import type { PageParts } from "./page-parts.js";
+import { HOST_TITLES } from "../../names.js";
+import type { PageParts } from "./page.js";
 import { isAdmin, problemPage, type Page, type Reader } from "./page.js";
 
-const PROVIDERS = { hosta: "GitHub", hostb: "GitLab", oidc: "OIDC", basic: "basic" } as const;
+const PROVIDERS = { ...HOST_TITLES, oidc: "OIDC", basic: "basic" } as const;
 
 /** Who is logged in, with which role; for admins. */
 export async function usersPage(reader: Reader, { users }: PageParts): Promise<Page> {

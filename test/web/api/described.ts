@@ -1,7 +1,7 @@
 import { expect } from "@jest/globals";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { readOpenapi } from "../../../src/web/api/openapi.js";
+import { readOpenapi } from "../../../src/web/api/api.js";
 import type { Visited } from "../visitor.js";
 
 interface Description {

@@ -74,7 +74,6 @@ export async function startSite(options: SiteOptions): Promise<Site> {
     createWebServer({
       tracing: [],
       webhooks: [],
-      assets: Router(),
       identify: auth.identify,
       auth: auth.routes,
       api: change,

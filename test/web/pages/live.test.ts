@@ -6,7 +6,7 @@ import { applicationName } from "../../../src/core/model/brand.js";
 import { SESSION_COOKIE } from "../../../src/names.js";
 import { tellLive } from "../../../src/run/tell-live.js";
 import { MemoryLiveFeed } from "../../../src/store/memory/live-feed.js";
-import { LiveStreams, type LiveStreamsOptions } from "../../../src/web/live/live-streams.js";
+import { LiveStreams, type LiveStreamsOptions } from "../../../src/web/live-streams.js";
 import { LiveReader } from "../live-reader.js";
 import { MERGE, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";

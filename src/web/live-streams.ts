@@ -1,8 +1,9 @@
-import type { Response } from "express";
-import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import type { LiveRun } from "../../core/model/live-run.js";
-import type { LiveFeed } from "../../core/ports/live-feed.js";
-import { liveRunBody } from "./live-run-body.js";
+import type { RequestHandler, Response } from "express";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { LiveApplicationPhase, LiveRun } from "../core/model/live-run.js";
+import type { LiveFeed } from "../core/ports/live-feed.js";
+import { readChangeAddress } from "./change-address.js";
+import { viewerOf } from "./viewer.js";
 
 export interface LiveStreamsOptions {
   /** Open streams of everybody together, and of one listener. */
@@ -100,4 +101,47 @@ function pace(ms: number, write: (run: LiveRun) => void) {
       waiting = undefined;
     },
   };
+}
+
+/** The progress of a change request's commands as server-sent events. */
+export function liveRoute(streams: LiveStreams): RequestHandler {
+  return (request, response) => {
+    const viewer = viewerOf(request);
+    response.set("cache-control", "no-store");
+    if (viewer.kind === "anonymous") {
+      response.status(401).json({ error: viewer.expired ? "Session expired" : "not logged in" });
+      return;
+    }
+    const change = readChangeAddress(request.params);
+    if (change === undefined) {
+      response.status(404).json({ error: "there is nothing at this address" });
+      return;
+    }
+    const account = viewer.kind === "account" ? viewer.account.id : undefined;
+    const opened = streams.open(change, response, {
+      listener: account ?? `address ${request.ip ?? ""}`,
+      withMessages: account !== undefined,
+    });
+    if (!opened) {
+      response.status(503).set("retry-after", "30").json({ error: "too many open pages; reload this one later" });
+    }
+  };
+}
+
+/** A run as the page's script reads it. */
+export function liveRunBody({ run, command, began, applications, ended }: LiveRun, withMessages: boolean) {
+  return { run, command, began, ended, applications: applications.map((one) => applicationBody(one, withMessages)) };
+}
+
+function applicationBody({ application, phase }: LiveApplicationPhase, withMessages: boolean) {
+  switch (phase.kind) {
+    case "waiting":
+      return { application, state: "waiting" };
+    case "running": {
+      const { done, total, message } = phase;
+      return { application, state: "running", done, total, message: withMessages ? message : "" };
+    }
+    case "ended":
+      return { application, state: phase.outcome };
+  }
 }

@@ -1,11 +1,11 @@
-import type { Account } from "../core/model/account.js";
-import type { ApplicationName } from "../core/model/brand.js";
-import type { Lock } from "../core/model/lock.js";
-import { recordAudit, type AuditLog } from "../core/ports/audit.js";
-import type { Clock } from "../core/ports/clock.js";
-import type { EventQueue } from "../core/ports/event-queue.js";
-import type { LockStore } from "../core/ports/lock-store.js";
-import type { Log } from "../core/ports/log.js";
+import type { Account } from "../../core/model/account.js";
+import type { ApplicationName } from "../../core/model/brand.js";
+import type { Lock } from "../../core/model/lock.js";
+import { recordAudit, type AuditLog } from "../../core/ports/audit.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { EventQueue } from "../../core/ports/event-queue.js";
+import type { Log } from "../../core/ports/log.js";
+import type { LockStore } from "../../core/ports/lock-store.js";
 
 export interface ForceUnlockParts {
   readonly locks: LockStore;

@@ -1,0 +1,129 @@
+import express, { Router } from "express";
+import { z } from "zod";
+import { ROLES } from "../../core/model/account.js";
+import { applicationName } from "../../core/model/brand.js";
+import { changeRequestName } from "../../core/model/change-request.js";
+import type { LockStore } from "../../core/ports/lock-store.js";
+import type { PlanStore } from "../../core/ports/plan-store.js";
+import type { UserStore } from "../../core/ports/user-store.js";
+import { SERVICE } from "../../names.js";
+import { activityQuery, auditQueryOf } from "../activity-query.js";
+import { CHANGE_ADDRESS, readChangeAddress, type HostPageOf } from "../change-address.js";
+import { activityBody, lockBody, planBody, userBody } from "./bodies.js";
+import { forceUnlock, type ForceUnlockParts } from "./force-unlock.js";
+import { answeringAdmin } from "./guards.js";
+import { pathPart, readBody, readQuery, withoutQuery } from "./read-input.js";
+import { answering, type ApiAnswer } from "./respond.js";
+
+/** What the API needs of the service. */
+export interface ApiParts extends ForceUnlockParts {
+  readonly locks: LockStore;
+  readonly plans: PlanStore;
+  readonly users: Pick<UserStore, "list" | "setRole">;
+  readonly hostPageOf: HostPageOf;
+}
+
+/** `/api/v1/locks`: who holds what, and the way to take a lock away. */
+export function lockRoutes(parts: ApiParts): Router {
+  const { locks, hostPageOf } = parts;
+  const router = Router();
+  router.get(
+    "/locks",
+    withoutQuery,
+    answering(async () => {
+      const held = await locks.list();
+      return { status: 200, body: { locks: held.map((lock) => lockBody(lock, hostPageOf)) } };
+    }),
+  );
+  router.get(
+    "/locks/:app",
+    withoutQuery,
+    answering(async (request) => {
+      const name = pathPart(request, "app");
+      const lock = await locks.find(applicationName(name));
+      return lock === undefined ? notLocked(name) : { status: 200, body: { lock: lockBody(lock, hostPageOf) } };
+    }),
+  );
+  router.delete(
+    "/locks/:app",
+    answeringAdmin(async (request, admin) => {
+      const name = pathPart(request, "app");
+      const lock = await forceUnlock(applicationName(name), admin, parts);
+      if (lock === undefined) return notLocked(name);
+      return { status: 200, body: { status: "unlocked", application: lock.application } };
+    }, withoutQuery),
+  );
+  return router;
+}
+
+function notLocked(application: string): ApiAnswer {
+  return {
+    status: 404,
+    error: `no lock is held on the application ${JSON.stringify(application.slice(0, 300))}`,
+  };
+}
+
+const roleUpdate = z.strictObject({ role: z.enum(ROLES, { error: "must be admin or user" }) });
+
+/** `/api/v1/users`: who is logged in, and their roles. */
+export function userRoutes({ users, log }: ApiParts): Router {
+  const router = Router();
+  router.get(
+    "/users",
+    answeringAdmin(async () => ({ status: 200, body: { users: (await users.list()).map(userBody) } }), withoutQuery),
+  );
+  router.put(
+    "/users/:id/role",
+    answeringAdmin(
+      async (request, admin) => {
+        const update = readBody(request, roleUpdate);
+        if (update.kind === "wrong") return update.answer;
+        const user = await users.setRole(pathPart(request, "id"), update.value.role, admin);
+        if (user === undefined) return { status: 404, error: "no user has this id; GET /api/v1/users lists them" };
+        log.info({ user: user.id, role: user.role, by: admin.id }, "role changed");
+        return { status: 200, body: { user: userBody(user) } };
+      },
+      withoutQuery,
+      express.json({ limit: "10kb", inflate: false }),
+    ),
+  );
+  return router;
+}
+
+const DEFAULT_LIMIT = 50;
+
+/** `/api/v1/plans` and `/api/v1/activity`. */
+export function readRoutes({ plans, audit, hostPageOf }: ApiParts): Router {
+  const router = Router();
+  router.get(
+    "/plans/:host/:owner/:repo/:number",
+    withoutQuery,
+    answering(async (request) => {
+      const change = readChangeAddress(request.params);
+      if (change === undefined) {
+        return {
+          status: 400,
+          error: `the address must be /api/v1/plans/${CHANGE_ADDRESS}, with subgroups encoded in <owner>`,
+        };
+      }
+      const plan = await plans.find(change);
+      if (plan !== undefined) return { status: 200, body: { plan: planBody(plan, hostPageOf) } };
+      return {
+        status: 404,
+        error: `no plan is stored for ${changeRequestName(change)}: comment \`${SERVICE} plan\` on it`,
+      };
+    }),
+  );
+  router.get(
+    "/activity",
+    answering(async (request) => {
+      const query = readQuery(request, activityQuery);
+      if (query.kind === "wrong") return query.answer;
+      const asked = auditQueryOf(query.value, DEFAULT_LIMIT);
+      const entries = await audit.list(asked);
+      const next = entries.length === asked.limit ? entries.at(-1)?.id : undefined;
+      return { status: 200, body: { entries: entries.map((entry) => activityBody(entry, hostPageOf)), next } };
+    }),
+  );
+  return router;
+}

@@ -1,0 +1,52 @@
+import { changePagePath } from "../../core/model/change-page.js";
+import { changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
+import type { AuditEntry } from "../../core/ports/audit.js";
+import { HOST_TITLES, SERVICE } from "../../names.js";
+import type { HostPageOf } from "../change-address.js";
+
+/** A change request as pages name and link it. */
+export interface ShownChange {
+  /** `acme/deploy#7`. */
+  readonly name: string;
+  /** Its page here. */
+  readonly page: string;
+  /** Its page on the host; undefined where the host is not configured any more. */
+  readonly url: string | undefined;
+  /** What people call its host. */
+  readonly host: string;
+}
+
+export function shownChange(change: ChangeRequestRef, hostPageOf: HostPageOf): ShownChange {
+  return {
+    name: changeRequestName(change),
+    page: changePagePath(change),
+    url: hostPageOf(change),
+    host: HOST_TITLES[change.host],
+  };
+}
+
+/** A point in time as a page shows it. */
+export interface ShownTime {
+  /** ISO 8601, for programs. */
+  readonly iso: string;
+  /** To the minute, for people. */
+  readonly text: string;
+  /** `5 min`, `3 h`, `2 days`. */
+  readonly age: string;
+}
+
+export function shownTime(iso: string, now: Date): ShownTime {
+  return { iso, text: `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`, age: ageOf(now.getTime() - Date.parse(iso)) };
+}
+
+function ageOf(ms: number): string {
+  const minutes = Math.max(0, Math.floor(ms / 60_000));
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
+}
+
+/** Who did something, as a page names them. */
+export function whoName(who: AuditEntry["who"]): string {
+  return typeof who === "string" ? SERVICE : who.login;
+}
