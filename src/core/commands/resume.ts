@@ -1,4 +1,4 @@
-import { settleDeployed } from "../deploy/deploy.js";
+import { settleRollback, settleSync } from "../deploy/settle.js";
 import { movingPositions } from "../detect/inputs/moving-sources.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { DeployingCommand } from "../model/command.js";
@@ -9,7 +9,7 @@ import type { BegunApplication } from "../model/run-notes.js";
 import { specEqual } from "../model/spec-equality.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import type { CommandContext } from "../ports/context.js";
-import { finishRollback, rollback } from "./rollback.js";
+import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";
 
 /**
@@ -122,8 +122,8 @@ async function writeDown(
   context: CommandContext,
 ): Promise<string | undefined> {
   if (dryRun) return undefined;
-  if (name === "sync") return record?.run === context.run ? settleDeployed(record, outcome, context) : undefined;
-  return outcome.kind === "succeeded" ? finishRollback(application, context) : undefined;
+  if (name === "sync") return record?.run === context.run ? settleSync(record, outcome, context) : undefined;
+  return outcome.kind === "succeeded" ? settleRollback(application, context) : undefined;
 }
 
 /** The command once more for what it had not begun; notes of what it had are kept. */

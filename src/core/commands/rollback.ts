@@ -1,23 +1,19 @@
-import { insist } from "../deploy/insist.js";
+import { deployAll, deployOne, type DeployContext } from "../deploy/deploy.js";
+import { settleRollback } from "../deploy/settle.js";
 import { isAutoSynced } from "../model/application-spec.js";
 import type { LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
-import { LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../model/errors.js";
+import { safeMessage } from "../model/errors.js";
 import type { LockAttempt } from "../model/lock.js";
-import { BEGUN, endOf } from "../model/progress.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
-import { begunOf } from "../model/run-notes.js";
 import { specEqual } from "../model/spec-equality.js";
 import { confirmAccess } from "../policy/access.js";
 import { needsApproval } from "../policy/checks.js";
-import type { CommandContext } from "../ports/context.js";
 import { select } from "./selection.js";
 
-/** A rollback needs no repository: it works when `.svc.yaml` is broken and when the change request is closed. */
-export type RollbackContext = Omit<CommandContext, "snapshot" | "scanner">;
 interface Target {
   readonly application: ApplicationName;
   readonly record: Deployment | undefined;
@@ -27,7 +23,7 @@ interface Target {
  * Syncs to the configured target revision the applications that this change request holds or has deployed, after putting
  * back the definition from before its first sync.
  */
-export async function rollback(command: Command<"rollback">, context: RollbackContext): Promise<CommandResult> {
+export async function rollback(command: Command<"rollback">, context: DeployContext): Promise<CommandResult> {
   const selection = select(await targetsOf(context), command.applications);
   if (selection.kind === "refused") return selection;
   const targets = selection.items;
@@ -44,20 +40,19 @@ export async function rollback(command: Command<"rollback">, context: RollbackCo
     await giveBack(attempts, context);
     return { kind: "refused", refusal };
   }
-  await context.begin(live.flatMap(({ found }) => (found === undefined ? [] : [begunOf(found)])));
-  for (const { application } of live) context.progress(application, { kind: "waiting" });
-  const applications = await Promise.all(
-    live.map(async (one) => {
-      const ended = await rollbackOne(one, command, context);
-      context.progress(one.application, { kind: "ended", outcome: endOf(ended) });
-      return ended;
-    }),
+  const applications = await deployAll(
+    live.map((one) => ({
+      application: one.application,
+      live: one.found,
+      deploy: () => rollbackOne(one, command, context),
+    })),
+    context,
   );
   return { kind: "rolled-back", dryRun: command.dryRun, applications };
 }
 
 /** What the change request holds or has deployed; new and deleted applications were never deployed by us. */
-async function targetsOf({ locks, deployments, plans, change }: RollbackContext): Promise<readonly Target[]> {
+async function targetsOf({ locks, deployments, plans, change }: DeployContext): Promise<readonly Target[]> {
   const [held, records, plan] = await Promise.all([
     locks.list(change),
     deployments.ofChange(change),
@@ -76,7 +71,7 @@ async function targetsOf({ locks, deployments, plans, change }: RollbackContext)
   }));
 }
 
-async function heldByOthers(targets: readonly Target[], context: RollbackContext): Promise<Refusal | undefined> {
+async function heldByOthers(targets: readonly Target[], context: DeployContext): Promise<Refusal | undefined> {
   const ours = await context.locks.list(context.change);
   const missing = targets.filter(({ application }) => !ours.some((lock) => lock.application === application));
   const found = await Promise.all(missing.map(({ application }) => context.locks.find(application)));
@@ -84,7 +79,7 @@ async function heldByOthers(targets: readonly Target[], context: RollbackContext
   return locks.length === 0 ? undefined : { reason: "locked-by-other", locks };
 }
 
-async function takeLocks(targets: readonly Target[], context: RollbackContext): Promise<readonly LockAttempt[]> {
+async function takeLocks(targets: readonly Target[], context: DeployContext): Promise<readonly LockAttempt[]> {
   const { locks, change, user, clock } = context;
   const holder = changeRequestRef(change);
   const common = { holder, user: user.login, planRevision: undefined, sourceFile: undefined };
@@ -97,13 +92,13 @@ function heldIn(attempts: readonly LockAttempt[]): Refusal | undefined {
 }
 
 /** A refused rollback keeps no lock that it did not have before. */
-async function giveBack(attempts: readonly LockAttempt[], { locks, change }: RollbackContext): Promise<void> {
+async function giveBack(attempts: readonly LockAttempt[], { locks, change }: DeployContext): Promise<void> {
   const fresh = attempts.filter((attempt) => attempt.kind === "acquired" && attempt.fresh);
   await Promise.all(fresh.map(({ lock }) => locks.release(lock.application, change)));
 }
 
 /** The approval under which the recorded commit was deployed is enough: a rollback deploys nothing new. */
-async function checkApproval(targets: readonly Target[], context: RollbackContext): Promise<Refusal | undefined> {
+async function checkApproval(targets: readonly Target[], context: DeployContext): Promise<Refusal | undefined> {
   const unapproved = targets.filter(({ record }) => (record?.approvers.length ?? 0) === 0);
   const names = unapproved.map(({ application }) => application);
   if (!needsApproval(context.settings, names)) return undefined;
@@ -131,7 +126,7 @@ function checkAutoSync(live: readonly Looked[]): Refusal | undefined {
 
 type Looked = Target & { readonly found: LiveApplication | undefined; readonly problem: string };
 
-async function look(target: Target, { deployer }: RollbackContext): Promise<Looked> {
+async function look(target: Target, { deployer }: DeployContext): Promise<Looked> {
   try {
     const found = await deployer.findApplication(target.application);
     return { ...target, found, problem: "application not found" };
@@ -141,62 +136,20 @@ async function look(target: Target, { deployer }: RollbackContext): Promise<Look
 }
 
 async function rollbackOne(
-  target: Looked,
+  { application, record, found, problem }: Looked,
   command: Command<"rollback">,
-  context: RollbackContext,
+  context: DeployContext,
 ): Promise<ApplicationSync> {
-  const { application, record, found } = target;
-  if (found === undefined) return { application, warnings: [], kind: "rejected", message: target.problem };
+  if (found === undefined) return { application, warnings: [], kind: "rejected", message: problem };
   const written = record?.specWritten;
   const restores = record !== undefined && written !== undefined && specEqual(found.spec, written);
-  if (command.dryRun && restores) {
-    const message = "cannot be tried without changing its definition in Argo CD, which a dry run does not do";
-    return { application, warnings: [], kind: "rejected", message };
-  }
-  const spec = restores ? record.specBefore : found.spec;
   const warnings =
     written === undefined || restores
       ? []
       : ["its definition is not the one that this PR wrote, and was left as it is"];
-  const begin = context.clock.now().getTime();
-  context.progress(application, BEGUN);
-  try {
-    if (restores) await context.deployer.updateSpec(found, spec);
-    const outcome = await context.deployer.sync({
-      application: { ...found, spec },
-      at: "target",
-      dryRun: command.dryRun,
-      prune: command.prune || context.settings.prune,
-      run: context.run,
-      change: changeRequestRef(context.change),
-      onProgress: (told) => context.progress(application, { kind: "running", ...told }),
-    });
-    const ms = context.clock.now().getTime() - begin;
-    context.log.info({ application, outcome: outcome.kind, dryRun: command.dryRun, ms }, "rollback ended");
-    const kept =
-      outcome.kind === "succeeded" && !command.dryRun ? await finishRollback(application, context) : undefined;
-    return { application, ...outcome, warnings: kept === undefined ? warnings : [...warnings, kept] };
-  } catch (error) {
-    if (error instanceof LeaseLost) throw error;
-    context.log.warn({ application, err: error }, "the rollback could not be started");
-    const refused = neverStarted(error);
-    return { application, warnings, kind: refused ? "rejected" : "unknown", message: safeMessage(error) };
-  }
-}
-
-/** Ends the record and releases the lock of an application that was rolled back; says what could not be written. */
-export async function finishRollback(
-  application: ApplicationName,
-  context: RollbackContext,
-): Promise<string | undefined> {
-  const { deployments, locks, change, log } = context;
-  try {
-    await insist(context, () => deployments.remove(application, change));
-    await insist(context, () => locks.release(application, change));
-    return undefined;
-  } catch (error) {
-    if (!(error instanceof StoreUnavailable)) throw error;
-    log.error({ application, err: error }, "lock and record could not be brought up to date");
-    return "the store did not answer afterwards: its lock is kept until the next command or until it expires";
-  }
+  const spec = restores ? record.specBefore : found.spec;
+  const outcome = await deployOne({ live: found, spec, at: "target" }, command, context);
+  const unsettled =
+    outcome.kind === "succeeded" && !command.dryRun ? await settleRollback(application, context) : undefined;
+  return { application, ...outcome, warnings: unsettled === undefined ? warnings : [...warnings, unsettled] };
 }

@@ -1,5 +1,6 @@
-import { deploySubject } from "../deploy/deploy.js";
-import { insist } from "../deploy/insist.js";
+import { deployHead } from "../deploy/deploy-head.js";
+import { deployAll } from "../deploy/deploy.js";
+import { retryWhileUnavailable } from "../deploy/retry-while-unavailable.js";
 import type { Approval } from "../model/approval.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestKey, type ChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
@@ -7,7 +8,6 @@ import type { Command } from "../model/command.js";
 import type { Lock } from "../model/lock.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
-import { begunOf } from "../model/run-notes.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { barredFrom } from "../policy/access.js";
 import { decideMerge } from "../policy/auto-merge.js";
@@ -43,10 +43,13 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
   if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context);
   const approvers = prepared.approval?.approvers ?? [];
-  await context.begin(confirmed.subjects.map(({ live }) => begunOf(live)));
-  for (const { name } of confirmed.subjects) context.progress(name, { kind: "waiting" });
-  const deployed = await Promise.all(
-    confirmed.subjects.map((subject) => deploySubject(subject, { command, approvers, context })),
+  const deployed = await deployAll(
+    confirmed.subjects.map((subject) => ({
+      application: subject.name,
+      live: subject.live,
+      deploy: () => deployHead(subject, { command, approvers, context }),
+    })),
+    context,
   );
   const skippedNames = command.dryRun
     ? skipped.map(({ application }) => application)
@@ -80,7 +83,7 @@ async function releaseSkipped(skipped: readonly Lock[], context: CommandContext)
   const released = await Promise.all(
     skipped.map(async ({ application }) => {
       try {
-        await insist(context, () => context.locks.release(application, context.change));
+        await retryWhileUnavailable(context.clock, () => context.locks.release(application, context.change));
         return [application];
       } catch (error) {
         context.log.error({ application, err: error }, "the lock of an unchanged application could not be released");

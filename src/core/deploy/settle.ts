@@ -1,0 +1,77 @@
+import type { ApplicationName } from "../model/brand.js";
+import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
+import type { Deployment } from "../model/deployment.js";
+import { StoreUnavailable } from "../model/errors.js";
+import { endOf } from "../model/progress.js";
+import type { CommandPorts } from "../ports/context.js";
+import type { DeployContext, DeployOutcome } from "./deploy.js";
+import { retryWhileUnavailable } from "./retry-while-unavailable.js";
+
+/** Argo CD refused before anything was written: the record returns to what it was before. */
+interface Untouched {
+  readonly kind: "untouched";
+  readonly earlier: Deployment | undefined;
+}
+
+/** Updates record and lock after a sync. Returns a sentence for people if the store stays unavailable. */
+export async function settleSync(
+  record: Deployment,
+  outcome: DeployOutcome | Untouched,
+  context: DeployContext,
+): Promise<string | undefined> {
+  const { application } = record;
+  return settle(application, context, [
+    () => writeOutcome(record, outcome, context),
+    ...(outcome.kind === "succeeded" ? [() => endDeployment(application, context.change, context)] : []),
+  ]);
+}
+
+/** Removes record and lock after a successful rollback. Returns a sentence for people if the store stays unavailable. */
+export async function settleRollback(
+  application: ApplicationName,
+  context: DeployContext,
+): Promise<string | undefined> {
+  const { deployments, locks, change } = context;
+  return settle(application, context, [
+    () => deployments.remove(application, change),
+    () => locks.release(application, change),
+  ]);
+}
+
+/** A deployed head replaces what other change requests deployed before, and needs no lock any more. */
+export async function endDeployment(
+  application: ApplicationName,
+  change: ChangeRequestRef,
+  { deployments, locks }: Pick<CommandPorts, "deployments" | "locks">,
+): Promise<void> {
+  const records = await deployments.ofApplication(application);
+  const replaced = records.filter((record) => !sameChangeRequest(record.change, change));
+  await Promise.all(replaced.map((record) => deployments.remove(application, record.change)));
+  await locks.release(application, change);
+}
+
+/** What was deployed stays deployed, so each write is retried. */
+async function settle(
+  application: ApplicationName,
+  { clock, log }: DeployContext,
+  writes: readonly (() => Promise<unknown>)[],
+): Promise<string | undefined> {
+  try {
+    for (const write of writes) await retryWhileUnavailable(clock, write);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    log.error({ application, err: error }, "could not update lock and record");
+    return "the store did not answer afterwards: its lock is kept until the next command or until it expires";
+  }
+}
+
+async function writeOutcome(
+  record: Deployment,
+  outcome: DeployOutcome | Untouched,
+  { deployments }: DeployContext,
+): Promise<void> {
+  if (outcome.kind !== "untouched") return deployments.save({ ...record, outcome: endOf(outcome) });
+  if (outcome.earlier !== undefined) return deployments.save(outcome.earlier);
+  return deployments.remove(record.application, record.change);
+}
