@@ -1,7 +1,8 @@
 import { HOST_IDS } from "../names.js";
 import { duration, exactUrl, flag, listOf, oneOf, secret, section, text, url } from "./schema-parts.js";
-import { ROLES } from "./server-config.js";
 import { hostName, slashed } from "./server-parts.js";
+
+export const ROLES = ["admin", "user"] as const;
 
 /** `auth`: login for the web pages. */
 export function authSection() {

@@ -1,9 +1,8 @@
-import { camelKeys } from "./camel-keys.js";
-import type { MergeMethod } from "./merge-method.js";
+import type { z } from "zod";
+import { camelKeys, type CamelKeys } from "./camel-keys.js";
 import { orderedProblems } from "./problem.js";
 import type { ConfigProblem } from "./problem.js";
 import { repositorySchema } from "./repository-schema.js";
-import type { AccessEntry } from "./sync-access.js";
 import { validate } from "./validate.js";
 import { readYaml } from "./yaml-tree.js";
 
@@ -11,31 +10,8 @@ import { readYaml } from "./yaml-tree.js";
 const LARGEST_FILE = 64 * 1024;
 const SCHEMA = repositorySchema();
 
-/** A repository's file, checked. What is undefined is the server's to say. */
-export interface RepositoryConfig {
-  readonly autoplan?: boolean;
-  readonly skipNoChanges?: boolean;
-  readonly autoMerge?: boolean;
-  readonly mergeMethod?: MergeMethod;
-  readonly deleteSourceBranch?: boolean;
-  readonly requireApproval?: boolean;
-  readonly requireUpToDate?: boolean;
-  readonly applications: readonly ApplicationPaths[];
-  /** Undefined or empty: all files. */
-  readonly crPaths?: readonly string[];
-  readonly syncRequirements: readonly SyncRequirement[];
-}
-
-/** Patterns of paths that belong to the applications of that name; the name may be a pattern itself. */
-export interface ApplicationPaths {
-  readonly name: string;
-  readonly paths: readonly string[];
-}
-
-export interface SyncRequirement extends AccessEntry {
-  readonly requireApproval?: boolean;
-  readonly requireUpToDate?: boolean;
-}
+/** A repository's file after validation. The server's defaults apply to what is undefined. */
+export type RepositoryConfig = CamelKeys<z.infer<typeof SCHEMA>>;
 
 export type RepositoryConfigResult =
   | { readonly kind: "valid"; readonly config: RepositoryConfig }

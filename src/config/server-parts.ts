@@ -1,7 +1,6 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { errorCode } from "./error-code.js";
 import { textLeaf, Wrong } from "./schema-parts.js";
-import type { StoreAddress } from "./server-config.js";
 
 /** Reads a whole text file. Throws what `node:fs` throws. */
 export type ReadFile = (path: string) => string;
@@ -22,6 +21,11 @@ export function certificateFile(readFile: ReadFile) {
     if (pem instanceof Wrong) return pem;
     return isCertificate(pem) ? pem : new Wrong("the file holds no readable PEM certificate");
   }).meta({ title: "path", type: "string", pattern: "\\S" });
+}
+
+export interface StoreAddress {
+  readonly host: string;
+  readonly port: number;
 }
 
 export function storeAddress() {

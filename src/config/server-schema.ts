@@ -2,7 +2,6 @@ import { authSection } from "./auth-section.js";
 import { applicationRepositories, defaultsSection } from "./defaults-section.js";
 import { hostaSection, hostbSection } from "./host-sections.js";
 import { count, duration, flag, listOf, oneOf, secret, section, text, url } from "./schema-parts.js";
-import { LOG_LEVELS } from "./server-config.js";
 import { certificateFile, storeAddress } from "./server-parts.js";
 import type { ReadFile } from "./server-parts.js";
 
@@ -25,7 +24,9 @@ function serverSection() {
     host: text().prefault("0.0.0.0").describe("address to listen on"),
     port: count(0, 65_535).prefault(4141).describe("port to listen on; 0 takes a free one"),
     base_url: url().optional().describe("where people reach svc; links and login callbacks begin with it"),
-    log_level: oneOf(LOG_LEVELS).prefault("info").describe("the least important messages that are logged"),
+    log_level: oneOf(["debug", "info", "warn", "error"])
+      .prefault("info")
+      .describe("the least important messages that are logged"),
     trust_proxy: flag().prefault(false).describe("believe `X-Forwarded-*`, behind a reverse proxy that sets them"),
     concurrency: count(1, 1000).prefault(10).describe("pull requests worked on at the same time"),
     shutdown_grace: duration("1h").prefault("25s").describe("time for running work to finish after SIGTERM"),

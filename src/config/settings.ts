@@ -1,43 +1,26 @@
 import { REPOSITORY_FILE } from "../names.js";
-import type { MergeMethod } from "./merge-method.js";
 import { matchesName } from "./pattern.js";
 import { policyNotes } from "./policy-notes.js";
 import type { ConfigProblem } from "./problem.js";
 import { NO_REPOSITORY_CONFIG, parseRepositoryConfig } from "./repository.js";
 import type { RepositoryConfig, RepositoryConfigResult } from "./repository.js";
-import type { ServerDefaults } from "./server-config.js";
+import type { ServerConfig, ServerDefaults } from "./server-config.js";
 import { accessRuleOf, type AccessCommand, type AccessRule } from "./sync-access.js";
 
-export { MERGE_METHODS } from "./merge-method.js";
-export type { MergeMethod } from "./merge-method.js";
+export type { MergeMethod } from "./server-config.js";
 export { describeProblem } from "./problem.js";
 
-/** What holds for one change request: server defaults, overruled by the base branch's repository file. */
-export interface Settings {
-  readonly autoplan: boolean;
-  readonly skipNoChanges: boolean;
-  readonly autoMerge: boolean;
-  readonly mergeMethod: MergeMethod;
-  readonly deleteSourceBranch: boolean;
-  /** Branches never deleted after a merge, the four names of the specification included. */
-  readonly protectedBranches: readonly string[];
-  readonly prune: boolean;
-  readonly planDrafts: boolean;
-  readonly allowForks: boolean;
-  readonly commandAccess: "write" | "anyone";
-  readonly allowedBots: readonly string[];
-  /** Explicit mapping from applications (exact name or wildcard) to glob patterns: union of base and head. */
-  readonly applications: readonly { readonly name: string; readonly paths: readonly string[] }[];
-  /** Glob patterns that narrow the scan for Application resources: union of base and head; empty means all files. */
+/** What holds for one change request: server defaults, overridden by the base branch's repository file. */
+export interface Settings extends Omit<ServerDefaults, "allowedRepos" | "requireApproval" | "requireUpToDate"> {
+  /** Patterns of further files that affect applications: union of base and head. */
+  readonly applications: RepositoryConfig["applications"];
+  /** Patterns that narrow the scan for Application resources: union of base and head; empty means all files. */
   readonly crPaths: readonly string[];
   /** Which repositories may drive which applications, from the server's file. */
-  readonly applicationRepositories: readonly {
-    readonly application: string;
-    readonly repositories: readonly string[];
-  }[];
+  readonly applicationRepositories: ServerConfig["applicationRepositories"];
   /** What a sync of this application requires: exact entry, else wildcard entry, else repository, else server. */
   requirementsFor(application: string): Requirements;
-  /** Who alone may give this command for this application; undefined: everybody who may command at all. */
+  /** Who may give this command for this application; undefined if everyone who may give commands may. */
   accessTo(application: string, command: AccessCommand): AccessRule | undefined;
   /** Sentences for a plan: what the change request changes in the repository's file, and when that takes effect. */
   readonly notes: readonly string[];

@@ -1,4 +1,3 @@
-import { MERGE_METHODS } from "./merge-method.js";
 import { flag, oneOf } from "./schema-parts.js";
 
 /** Settings that stand in both files: the server's `defaults`, and what a repository says instead. */
@@ -9,7 +8,9 @@ export const SHARED_SETTINGS = {
   ),
   require_up_to_date: flag().describe("refuse a sync that would revert newer changes of the base branch"),
   auto_merge: flag().describe("merge after a fully successful sync"),
-  merge_method: oneOf(MERGE_METHODS).describe("how to merge; GitLab's project decides between merge and rebase"),
+  merge_method: oneOf(["squash", "merge", "rebase"]).describe(
+    "how to merge; GitLab's project decides between merge and rebase",
+  ),
   skip_no_changes: flag().describe("leave out of a sync the applications whose plan proved that nothing changes"),
   delete_source_branch: flag().describe("delete the source branch after a merge by svc"),
 } as const;

@@ -1,4 +1,5 @@
 import { matchesName } from "./pattern.js";
+import type { RepositoryConfig } from "./repository.js";
 
 /** The commands that the lists of a `sync_requirements` entry can bind. */
 export const ACCESS_COMMANDS = ["plan", "sync", "rollback", "unlock"] as const;
@@ -16,14 +17,7 @@ export interface AccessRule {
 }
 
 /** The part of a `sync_requirements` entry that says who may command. */
-export interface AccessEntry {
-  /** Exact name or pattern. */
-  readonly name: string;
-  readonly allowedUsers?: readonly string[];
-  readonly allowedTeams?: readonly string[];
-  /** Absent: sync and rollback. */
-  readonly commands?: readonly AccessCommand[];
-}
+export type AccessEntry = Omit<RepositoryConfig["syncRequirements"][number], "requireApproval" | "requireUpToDate">;
 
 /**
  * The rule for a command on an application: of the entries whose lists bind this command, the one with the exact name,
