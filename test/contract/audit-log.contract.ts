@@ -1,7 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { COMMAND_NAMES } from "../../src/core/commands/commands.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
-import { AUDIT_CAPACITY, type AuditEntry, type AuditFilter, type AuditLog } from "../../src/core/ports/audit.js";
+import {
+  AUDIT_ACTIONS,
+  AUDIT_CAPACITY,
+  type AuditEntry,
+  type AuditFilter,
+  type AuditLog,
+} from "../../src/core/ports/audit.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const change: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 };
@@ -62,6 +69,18 @@ export function auditLogContract(name: string, start: () => Promise<StoresUnderT
       const newestFirst = [unlocked, failed, planned, synced];
       expect(records).toEqual(newestFirst.map((entry) => ({ ...entry, id: expect.any(String) })));
       expect(new Set(records.map(({ id }) => id)).size).toBe(4);
+    });
+
+    test("entries of every command and of every action come back", async () => {
+      const entries = [
+        ...COMMAND_NAMES.map((command) => ({ ...synced, command })),
+        ...AUDIT_ACTIONS.map((action) => ({ ...synced, action })),
+      ];
+      for (const entry of entries) await audit.record(entry);
+      const found = await audit.list({ limit: entries.length });
+      expect(found.map(({ command, action }) => ({ command, action }))).toEqual(
+        entries.map(({ command, action }) => ({ command, action })).reverse(),
+      );
     });
 
     test("nothing was recorded yet", async () => {

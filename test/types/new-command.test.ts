@@ -9,7 +9,7 @@ const FILES = [
   "src/core/commands/parse-command.ts",
   "src/core/commands/resume.ts",
   "src/comments/refusal.ts",
-  "src/store/redis/audit-record.ts",
+  "src/store/redis/audit-log.ts",
   "src/store/redis/live-feed.ts",
 ];
 

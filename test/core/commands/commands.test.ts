@@ -3,8 +3,6 @@ import { COMMAND_LIST } from "../../../src/comments/refusal.js";
 import { COMMAND_NAMES, COMMANDS, usageOf } from "../../../src/core/commands/commands.js";
 import { OPTIONS, type OptionName } from "../../../src/core/commands/options.js";
 import { parseComment } from "../../../src/core/commands/parse-command.js";
-import { repositoryName } from "../../../src/core/model/brand.js";
-import { auditRecordOf, readAuditEntry } from "../../../src/store/redis/audit-record.js";
 
 const optionsOf = (name: (typeof COMMAND_NAMES)[number]) => Object.keys(COMMANDS[name].options) as OptionName[];
 
@@ -31,21 +29,5 @@ describe.each(COMMAND_NAMES)("%s", (name) => {
 
   test("is listed by help", () => {
     expect(COMMAND_LIST).toContain(`\`${usageOf(name)}\`: ${COMMANDS[name].summary}`);
-  });
-
-  test("can be read back from the audit trail", () => {
-    const entry = {
-      at: "2026-01-01T00:00:00.000Z",
-      run: "r1",
-      delivery: "",
-      who: "svc",
-      change: { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 },
-      head: undefined,
-      action: "failed",
-      command: name,
-      applications: [],
-      reason: undefined,
-    } as const;
-    expect(readAuditEntry(auditRecordOf(entry), "1-0")).toEqual(entry);
   });
 });
