@@ -1,6 +1,14 @@
+// Jest maps coverage only to the modules that a test file loaded itself.
+const sharedRealm = process.argv.includes("--coverage")
+  ? {}
+  : {
+      testEnvironment: "<rootDir>/test/shared-realm/environment.cjs",
+      runtime: "<rootDir>/test/shared-realm/runtime.cjs",
+    };
+
 /** @type {import("jest").Config} */
 export default {
-  testEnvironment: "<rootDir>/test/per-process-environment.js",
+  ...sharedRealm,
   roots: ["<rootDir>/test"],
   extensionsToTreatAsEsm: [".ts"],
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
@@ -29,8 +37,8 @@ export default {
   },
   // Scenarios wait for other processes (git, Redis) half of the time.
   maxWorkers: 4,
-  // Starting git takes longer the larger the process is that starts it.
-  workerIdleMemoryLimit: "600MB",
+  // A worker that is replaced loads every module again.
+  workerIdleMemoryLimit: "1.2GB",
   // Only for what hangs: a test may take long on a busy machine.
   testTimeout: 120_000,
 };
