@@ -6,11 +6,11 @@ import { lastAppliedAnnotation } from "../sandbox/argocd/masking.js";
 import { trackedBy } from "../sandbox/argocd/tracking.js";
 import type { LiveObject } from "../sandbox/cluster/cluster.js";
 
-/** One value of a live object that is worth reading, and what it was before the last change of the object. */
+/** A value of a live object that is worth showing, with its value before the object's last change. */
 export interface SeenFact {
   readonly name: string;
   readonly value: string;
-  /** Absent when the last change left it alone; null when it is new. */
+  /** Absent if the last change left it alone, null if the value is new. */
   readonly was?: string | null;
 }
 
@@ -18,10 +18,10 @@ export interface SeenObject {
   readonly id: string;
   readonly kind: string;
   readonly name: string;
-  /** How often it changed since the story began. */
+  /** How often it changed since the demo started. */
   readonly changes: number;
   readonly facts: readonly SeenFact[];
-  /** The whole object, without what the API server and Argo CD add for themselves. */
+  /** The object without what the API server and Argo CD add. */
   readonly yaml: string;
 }
 
@@ -31,13 +31,13 @@ interface Watched {
   readonly changes: number;
 }
 
-/** Remembers what changed in the cluster, so that the page can show old and new side by side. */
+/** Records changes in the cluster, so that the page can show old and new values. */
 export class ClusterWatch {
   readonly #argocd: ArgoCd;
   readonly #watched = new Map<string, Watched>();
   readonly #end: () => void;
 
-  /** What is there now counts as unchanged. */
+  /** Existing objects count as unchanged. */
   constructor(argocd: ArgoCd) {
     this.#argocd = argocd;
     for (const live of argocd.live()) {
@@ -82,7 +82,7 @@ export class ClusterWatch {
   }
 }
 
-/** The values that people look at first; every other member stands in the YAML. */
+/** The values that people look at first; the YAML has the rest. */
 function factsOf(object: Manifest): ReadonlyMap<string, string> {
   const spec = objectAt(object, "spec");
   const containers = listAt(spec, "template", "spec", "containers");

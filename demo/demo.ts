@@ -6,9 +6,9 @@ import type { Snapshot } from "./snapshot.js";
 import { Stage } from "./stage.js";
 
 export interface DemoOptions {
-  /** Port of the page on 127.0.0.1; another free one is taken when it is in use, and always with 0. */
+  /** Port of the page on 127.0.0.1. With 0, or if it is in use, a free port is chosen. */
   readonly port: number;
-  /** Where the service's log goes. */
+  /** Log of the service. */
   readonly log: Logger;
 }
 
@@ -16,15 +16,15 @@ export interface DemoOptions {
 export interface Demo {
   /** Address of the page. */
   readonly url: string;
-  /** False when the port that was asked for was in use. */
+  /** False if the requested port was in use. */
   readonly gotPort: boolean;
-  /** Everything that the page shows at this moment. */
+  /** The current content of the page. */
   snapshot(): Promise<Snapshot>;
-  /** Ends everything that it started and removes its temporary folders. */
+  /** Stops everything and removes the temporary folders. */
   stop(): Promise<void>;
 }
 
-/** Resolves when the page is served and both hosts have a change request with a plan. */
+/** Resolves once the page is served and both hosts have a change request with a plan. */
 export async function startDemo({ port, log }: DemoOptions): Promise<Demo> {
   const director = new Director(await Stage.start(log), log);
   try {

@@ -15,7 +15,7 @@ export class Director {
     this.#log = log;
   }
 
-  /** Undefined while it is being replaced. */
+  /** Undefined while a new one starts. */
   get stage(): Stage | undefined {
     return this.#stage;
   }
@@ -26,7 +26,7 @@ export class Director {
     return { phase: "failed", problem: this.#problem, hosts: [] };
   }
 
-  /** Begins the story again; one that is under way already is waited for. */
+  /** Starts over, or waits for a restart in progress. */
   reset(): Promise<void> {
     this.#resetting ??= this.#replace().finally(() => (this.#resetting = undefined));
     return this.#resetting;

@@ -3,10 +3,10 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** `git merge-tree --write-tree`, with which the sandbox merges, came with git 2.38. */
+/** The sandbox merges with `git merge-tree --write-tree`, which git 2.38 introduced. */
 const OLDEST: readonly [number, number] = [2, 38];
 
-/** What is wrong with this machine's git and how to mend it, as lines; undefined when it can be used. */
+/** Lines that explain what is wrong with this machine's git and how to fix it; undefined if git is usable. */
 export async function gitProblem(): Promise<readonly string[] | undefined> {
   let answer: string;
   try {

@@ -2,12 +2,12 @@ import { createServer, type RequestListener, type Server } from "node:http";
 
 export interface PageServer {
   readonly url: string;
-  /** False when the port that was asked for was in use and another one was taken. */
+  /** False if the requested port was in use and another one was chosen. */
   readonly gotPort: boolean;
   stop(): Promise<void>;
 }
 
-/** Serves on this port of 127.0.0.1, or on any free one when it is in use. */
+/** Serves on this port of 127.0.0.1, or on a free one if it is in use. */
 export async function listenNear(listener: RequestListener, port: number): Promise<PageServer> {
   const server = createServer(listener);
   const gotPort = await listen(server, port);
@@ -25,7 +25,7 @@ export async function listenNear(listener: RequestListener, port: number): Promi
   };
 }
 
-/** False when the port is in use or may not be used. */
+/** Returns false if the port is in use or forbidden. */
 function listen(server: Server, port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => {

@@ -2,10 +2,10 @@ import type { Response } from "express";
 import type { Snapshot } from "./snapshot.js";
 
 const LOOK_EVERY_MS = 150;
-/** A line now and then tells both sides that the connection lives. */
+/** Keeps idle connections alive. */
 const BEAT_EVERY_LOOKS = 100;
 
-/** Sends the whole snapshot to every open page whenever it changed, as server-sent events. */
+/** Sends each new snapshot to every open page as a server-sent event. */
 export class LiveFeed {
   readonly #read: () => Promise<Snapshot>;
   readonly #pages = new Set<Response>();
@@ -24,7 +24,7 @@ export class LiveFeed {
     response.flushHeaders();
     this.#pages.add(response);
     response.on("close", () => this.#pages.delete(response));
-    // Everybody gets the next look in full; pages that know it already draw nothing new.
+    // Forces the next snapshot to be sent to every page. Pages that have it already draw nothing new.
     this.#last = "";
   }
 

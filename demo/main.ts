@@ -25,7 +25,7 @@ function greet({ url, gotPort }: Demo): void {
   console.log("Nothing leaves this machine. Ctrl-C ends the demo. Below is svc's own log.\n");
 }
 
-/** Also while it still starts: what was begun is stopped once it is there. */
+/** Stops the demo on a signal, even while it is still starting. */
 function stopOnSignals(starting: Promise<Demo>): void {
   let stopping = false;
   const stop = () => {

@@ -15,7 +15,7 @@ const onHost = z.object({ host: z.enum(HOST_IDS) });
 const onRequest = onHost.extend({ number: z.int().positive() });
 const comment = onRequest.extend({ by: z.enum(PEOPLE), body: z.string() });
 
-/** The page, its data as they change, and what its buttons do. */
+/** Serves the page, its live data and the actions of its buttons. */
 export function pageApp(director: Director): { readonly app: Express; stop(): void } {
   const feed = new LiveFeed(() => director.snapshot());
   const app = express();
@@ -62,7 +62,7 @@ export function pageApp(director: Director): { readonly app: Express; stop(): vo
   return { app, stop: () => feed.stop() };
 }
 
-/** An answer that tells the visitor what to do instead. */
+/** An error answer for the visitor. */
 class Refusal extends Error {
   override readonly name = "Refusal";
 
@@ -99,7 +99,7 @@ function accepted(response: Response): void {
   response.status(202).json({ status: "accepted" });
 }
 
-/** Other sites that the visitor has open do not press buttons here: they can neither send JSON nor hide where they are. */
+/** Keeps other sites in the visitor's browser from pressing buttons: they cannot send JSON or hide their origin. */
 const onlyFromThisPage: RequestHandler = (request, _response, next) => {
   const site = request.get("sec-fetch-site");
   if (site !== undefined && site !== "same-origin") throw new Refusal(403, "Only the demo's own page may do this.");

@@ -8,7 +8,7 @@ const markdown = new MarkdownIt({
   highlight: (text, language) => (language === "diff" ? diffHtml(text) : ""),
 });
 
-/** A comment as HTML that a page may show: Markdown as the hosts render it, and nothing that acts. */
+/** Renders a comment's Markdown as the hosts do, as sanitised HTML without active content. */
 export function renderComment(body: string): string {
   return sanitizeHtml(markdown.render(body), {
     allowedTags: [
@@ -24,7 +24,7 @@ export function renderComment(body: string): string {
   });
 }
 
-/** A unified diff, one coloured line each. */
+/** Renders a unified diff with one coloured line each. */
 export function diffHtml(diff: string): string {
   const lines = diff.replace(/\n$/, "").split("\n");
   return lines

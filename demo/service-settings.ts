@@ -6,7 +6,7 @@ import { SERVER_FILE } from "../src/names.js";
 
 export const WEBHOOK_SECRET = "demo-webhook-secret";
 
-/** The service's configuration for this world, through the same parser as every `svc.yaml`. */
+/** The service's configuration for this world, parsed like any `svc.yaml`. */
 export function serviceSettings({ github, gitlab, argocd, argocdToken }: SandboxWorld): ServerConfig {
   if (github === undefined || gitlab === undefined) throw new Error("the demo needs both hosts");
   const sections = {

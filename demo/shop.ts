@@ -1,4 +1,4 @@
-/** A sample repository: its name, and the applications in it, one for each way that Argo CD renders. */
+/** A sample repository with one application for each way that Argo CD renders. */
 export interface Shop {
   readonly repository: string;
   /** Namespace in the cluster. */
@@ -9,7 +9,7 @@ export interface Shop {
   readonly helm: string;
 }
 
-/** What people change in the story. */
+/** The values that people change in the demo. */
 export interface ShopValues {
   readonly plainTag: string;
   readonly plainReplicas: number;
@@ -64,7 +64,7 @@ data:
   };
 }
 
-/** An Application resource as YAML; the same text, parsed, is what the cluster has from the start. */
+/** An Application resource as YAML. The cluster starts with the same resource. */
 export function applicationYaml(
   name: string,
   path: string,
@@ -124,7 +124,7 @@ spec:
 `;
 }
 
-/** `banner` and `discount_percent` stand apart, so that git can merge a change of each. */
+/** `banner` and `discount_percent` are apart, so that git can merge changes of both. */
 function configMapYaml(name: string, { banner, discount }: ShopValues): string {
   return `apiVersion: v1
 kind: ConfigMap

@@ -9,7 +9,7 @@ import { PEOPLE, type Story } from "./story.js";
 /** Everything that the page shows. */
 export interface Snapshot {
   readonly phase: "ready" | "starting" | "failed";
-  /** Why the phase is `failed`, and what to do. */
+  /** Why starting failed, and what to do. */
   readonly problem?: string;
   readonly hosts: readonly SeenHost[];
 }
@@ -17,11 +17,11 @@ export interface Snapshot {
 export interface SeenHost {
   readonly id: HostId;
   readonly title: string;
-  /** What its people call a change request. */
+  /** The host's term for a change request. */
   readonly noun: "pull request" | "merge request";
   readonly sigil: string;
   readonly repository: string;
-  /** The service still works on something there. */
+  /** Whether the service is still working on this host. */
   readonly working: boolean;
   readonly requests: readonly SeenRequest[];
   readonly applications: readonly SeenApplication[];
@@ -57,12 +57,12 @@ export interface SeenApplication {
   readonly sync: string;
   readonly health: string;
   readonly syncing: boolean;
-  /** First characters of the commit that was deployed last. */
+  /** First characters of the last deployed commit. */
   readonly revision: string;
   readonly objects: readonly SeenObject[];
 }
 
-/** Renders a comment once per text. */
+/** Renders a comment's Markdown, cached by text. */
 export type CommentRenderer = (body: string) => string;
 
 export function rememberingRenderer(): CommentRenderer {

@@ -17,7 +17,7 @@ const SHOPS: Readonly<Record<HostId, Shop>> = {
   hostb: { repository: "acme/warehouse", namespace: "warehouse", plain: "stock", kustomize: "orders", helm: "billing" },
 };
 
-/** How long a sync takes, in milliseconds: long enough to be seen. */
+/** Duration of a sync in milliseconds: long enough to be visible. */
 const SYNC_MS = 1500;
 
 interface StageParts {
@@ -28,13 +28,13 @@ interface StageParts {
   readonly log: Logger;
 }
 
-/** One world with the service in it, from the first commit on; a reset replaces it by a new one. */
+/** One world with the service in it. A reset replaces it with a new one. */
 export class Stage {
   readonly stories: StageParts["stories"];
   readonly world: SandboxWorld;
   readonly cluster: ClusterWatch;
   readonly #parts: StageParts;
-  /** Answers that are awaited, by host. */
+  /** Number of actions in progress, by host. */
   readonly #working = new Map<HostId, number>();
 
   private constructor(parts: StageParts) {
@@ -44,7 +44,7 @@ export class Stage {
     this.cluster = new ClusterWatch(parts.world.argocd);
   }
 
-  /** Resolves when both hosts have a change request with a plan. What was started is stopped when something fails. */
+  /** Resolves once both hosts have a change request with a plan. Stops everything if starting fails. */
   static async start(log: Logger): Promise<Stage> {
     const world = await startSandbox({ github: true, gitlab: true, argocd: { operationTime: { ms: SYNC_MS } } });
     let service: Service | undefined;
@@ -67,7 +67,7 @@ export class Stage {
     }
   }
 
-  /** Does something on a host and follows it in the background until the service has nothing left to do. */
+  /** Acts on a host, and follows up in the background until the service is idle. */
   async act(host: HostId, deed: (story: Story) => Promise<unknown>): Promise<void> {
     this.#count(host, 1);
     try {
@@ -89,7 +89,7 @@ export class Stage {
     return this.#parts.stores.locks.list();
   }
 
-  /** Until no webhook is on its way and nothing runs in the service; Argo CD has then looked at git once more. */
+  /** Waits until no webhook is in flight and the service is idle, then lets Argo CD refresh from git. */
   async settle(): Promise<void> {
     const { service, world } = this.#parts;
     const forges = HOST_IDS.map((host) => this.stories[host].forge);
@@ -119,7 +119,7 @@ export class Stage {
   }
 }
 
-/** Repositories on both hosts, and in the cluster everything that their main branches describe. */
+/** Creates the repositories on both hosts and deploys their main branches. */
 async function beginStories(world: SandboxWorld): Promise<Readonly<Record<HostId, Story>>> {
   const { github, gitlab, argocd } = world;
   if (github === undefined || gitlab === undefined) throw new Error("the demo needs both hosts");

@@ -3,7 +3,7 @@ import type { Forge } from "../sandbox/forge.js";
 import type { HostId } from "../src/names.js";
 import { FIRST_VALUES, shopFiles, type Shop, type ShopValues } from "./shop.js";
 
-/** Who writes on the page; `olga` may only read, so that a refusal can be seen as well. */
+/** The people of the demo. `olga` may only read, to show a refusal. */
 export const PEOPLE = ["ana", "bo", "olga"] as const;
 export type PersonName = (typeof PEOPLE)[number];
 
@@ -19,7 +19,7 @@ interface Chapter {
   readonly pushes: number;
 }
 
-/** One repository on one host and what people do there. Every act resolves once its webhooks are answered. */
+/** One repository on one host, and what people do there. Each action resolves once its webhooks are answered. */
 export class Story {
   readonly host: HostId;
   readonly forge: Forge;
@@ -34,7 +34,7 @@ export class Story {
     this.shop = shop;
   }
 
-  /** Makes the repository on its host. */
+  /** Creates the repository on its host. */
   async begin(): Promise<void> {
     const { forge, shop } = this;
     await forge.createRepository(shop.repository, shopFiles(shop, FIRST_VALUES, this.cloneUrlToBe()));
@@ -43,12 +43,12 @@ export class Story {
     forge.setAccess(shop.repository, "olga", "read");
   }
 
-  /** Clone URLs are the host's address and the name; the repository's own files name it before it exists. */
+  /** The clone URL. Files of the repository need it before the repository exists. */
   cloneUrlToBe(): string {
     return `${this.forge.url}/${this.shop.repository}.git`;
   }
 
-  /** Asks git for the branches; the page asks far too often to do it each time. */
+  /** Reads the branches from git. The page asks too often to do so each time. */
   async look(): Promise<void> {
     this.#branches = await this.forge.branches(this.shop.repository);
   }
@@ -65,7 +65,7 @@ export class Story {
     return this.#chapters.has(number);
   }
 
-  /** Opens the next change request: the first is ana's release, each later one bo's new discount. */
+  /** Opens the next change request: first ana's release, then bo's new discounts. */
   async open(): Promise<number> {
     const before = this.#mainValues();
     const count = this.#chapters.size;
@@ -86,7 +86,7 @@ export class Story {
     return number;
   }
 
-  /** The author adds a commit: another patch release, or one more per cent. */
+  /** Adds a commit: another patch release, or one percent more discount. */
   async push(number: number): Promise<void> {
     const chapter = this.#chapter(number);
     const pushes = chapter.pushes + 1;
@@ -111,7 +111,7 @@ export class Story {
     await this.forge.comment(this.shop.repository, number, by, body);
   }
 
-  /** Who may approve: not the author. */
+  /** A person other than the author. */
   approver(number: number): PersonName {
     return this.forge.changeRequest(this.shop.repository, number).author === "bo" ? "ana" : "bo";
   }
@@ -120,7 +120,7 @@ export class Story {
     return this.#approvals.get(number);
   }
 
-  /** What the change request changes, one unified diff per file. */
+  /** The changes as one unified diff per file. */
   patches(number: number): readonly { readonly path: string; readonly diff: string }[] {
     const { before, edits } = this.#chapter(number);
     const old = this.#files(before);
@@ -136,7 +136,7 @@ export class Story {
     return chapter;
   }
 
-  /** The main branch: what was merged, one after the other. */
+  /** The main branch's values: everything merged so far. */
   #mainValues(): ShopValues {
     let values = FIRST_VALUES;
     for (const [number, { edits }] of this.#chapters) {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { NextFunction, Request, RequestHandler, Response } from "express";
 
-/** What a server of the sandbox does instead of answering well. */
+/** How a sandbox server misbehaves. */
 export type Fault =
   | {
       readonly kind: "status";
@@ -15,21 +15,21 @@ export type Fault =
   | { readonly kind: "redirect"; readonly to: string }
   /** The request is carried out, but the connection breaks before the answer. */
   | { readonly kind: "lost-answer" }
-  /** Status 200 and a JSON that ends in the middle. */
+  /** Status 200 with truncated JSON. */
   | { readonly kind: "half-json" }
-  /** Something else happens first; then the request is carried out. */
+  /** `act` runs first, then the request is carried out. */
   | { readonly kind: "meanwhile"; readonly act: (path: string) => Promise<void> | void };
 
 export interface FaultRule {
   readonly method?: string;
-  /** Tested against the decoded path without the query. */
+  /** Matched against the decoded path without the query. */
   readonly path?: RegExp;
-  /** How many requests it hits before it ends; without it, until it is removed. */
+  /** How many requests it affects. Default: all until it is removed. */
   readonly times?: number;
   readonly fault: Fault;
 }
 
-/** Misbehaviour on demand: rules are tried in the order in which they were added, the first that matches acts. */
+/** Misbehaviour on demand. Rules are tried in the order of their addition; the first match applies. */
 export class FaultSwitch {
   readonly #rules: { rule: FaultRule; left: number }[] = [];
   readonly #hanging = new Set<Response>();
@@ -50,7 +50,7 @@ export class FaultSwitch {
     this.#hanging.clear();
   }
 
-  /** Express middleware that goes before all routes. */
+  /** Express middleware; must come before all routes. */
   middleware(): RequestHandler {
     return (request, response, next) => {
       const entry = this.#rules.find(({ rule, left }) => left > 0 && matches(rule, request));

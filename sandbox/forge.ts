@@ -1,12 +1,12 @@
 import type { FaultSwitch } from "./faults.js";
 
-/** Files of a commit by path: text, `null` to delete, a symbolic link, an executable, or a submodule at a commit id. */
+/** Changed files by path: text, `null` to delete, a symbolic link, an executable, or a submodule at a commit id. */
 export type FileChanges = Readonly<Record<string, FileChange>>;
 
 export type FileChange =
   string | null | { readonly symlink: string } | { readonly executable: string } | { readonly submodule: string };
 
-/** One change request as a visitor of the code host sees it. */
+/** A change request as a visitor of the code host sees it. */
 export interface SeenChangeRequest {
   readonly number: number;
   readonly title: string;
@@ -16,7 +16,6 @@ export interface SeenChangeRequest {
   readonly headBranch: string;
   readonly baseBranch: string;
   readonly headRevision: string;
-  /** Login of who merged it. */
   readonly mergedBy: string | undefined;
   readonly comments: readonly SeenComment[];
 }
@@ -26,19 +25,19 @@ export interface SeenComment {
   readonly author: string;
   readonly body: string;
   readonly edited: boolean;
-  /** Marks on it, oldest first. */
+  /** Oldest first. */
   readonly reactions: readonly SeenReaction[];
-  /** Folded away as outdated; GitLab has no such thing. */
+  /** Folded as outdated. Never true on GitLab, which cannot fold comments. */
   readonly minimised: boolean;
 }
 
 export interface SeenReaction {
   readonly by: string;
-  /** The host's own word: `eyes`, `rocket`, `confused`. */
+  /** In the host's words: `eyes`, `rocket`, `confused`. */
   readonly name: string;
 }
 
-/** One setting of a commit status, the same words for both hosts. */
+/** A commit status, in words for both hosts. */
 export interface SeenStatus {
   readonly name: string;
   readonly state: "pending" | "success" | "failure";
@@ -46,7 +45,7 @@ export interface SeenStatus {
   readonly url: string | undefined;
 }
 
-/** Levels of access to a repository, the same words for both hosts (GitLab: guest, developer, maintainer). */
+/** Access to a repository, in words for both hosts. On GitLab: guest, developer, maintainer. */
 export type AccessLevel = "none" | "read" | "write" | "admin";
 
 export interface OpenRequest {
@@ -54,9 +53,9 @@ export interface OpenRequest {
   readonly by: string;
   readonly changes: FileChanges;
   readonly title?: string;
-  /** Name of the head branch; `change-<n>` when absent. */
+  /** Name of the head branch. Default: `change-<n>`. */
   readonly branch?: string;
-  /** Base branch; the repository's default branch when absent. */
+  /** Default: the repository's default branch. */
   readonly base?: string;
   readonly draft?: boolean;
   /** The head branch lives in a fork that belongs to `by`. */
@@ -64,50 +63,48 @@ export interface OpenRequest {
 }
 
 /**
- * A code host in miniature over real HTTP, steered by tests and the demo. Everything that a person would do sends the
- * webhooks that the real product would send to the connected receiver, signed; each method resolves after the
- * receiver has answered them.
+ * A miniature code host over real HTTP, driven by tests and the demo. Every act of a person sends the signed webhooks
+ * that the real product would send, and resolves after the receiver has answered them.
  */
 export interface Forge {
   readonly title: "GitHub" | "GitLab";
   /** Root URL of the server on loopback, without a final slash. */
   readonly url: string;
-  /** Where webhooks go from now on. */
+  /** Sends webhooks there from now on. */
   connect(receiver: {
     readonly url: string;
     readonly secret: string;
-    /** GitLab signs its deliveries with this `whsec_…` token as well; GitHub always signs with the secret. */
+    /** A `whsec_…` token with which GitLab signs deliveries too. GitHub always signs, with the secret. */
     readonly signingToken?: string;
   }): void;
-  /** Answers to the webhooks sent so far, newest last. */
+  /** Answers to webhooks, oldest first. */
   readonly deliveries: readonly {
     readonly event: string;
     readonly id: string;
     readonly status: number;
     readonly body: string;
   }[];
-  /** Sends a delivery again, word for word, with the same delivery id. */
+  /** Sends the same delivery again, under the same delivery id. */
   redeliver(id: string): Promise<void>;
   createRepository(name: string, files: FileChanges, options?: { readonly defaultBranch?: string }): Promise<void>;
-  /** HTTPS-style clone URL (on loopback http) of a repository, as Argo CD's sources name it. */
+  /** Clone URL over http, as Argo CD's sources name the repository. */
   cloneUrl(repository: string): string;
   setAccess(repository: string, login: string, level: AccessLevel): void;
-  /** Makes a team (`acme/platform` on GitHub, a group's full path on GitLab) of exactly these people. */
+  /** Sets the members of a team: `acme/platform` on GitHub, a group's full path on GitLab. */
   setTeam(team: string, logins: readonly string[]): void;
-  /** The default branch demands this many approvals; 0: none. GitLab has such rules on Premium alone. */
+  /** Approvals that the default branch requires; 0 for none. On GitLab only Premium has such rules. */
   requireReviews(repository: string, count: number): void;
-  /** One of these people has to approve every change; nobody: no such rule. GitLab has them on Premium alone. */
+  /** One of these people must approve every change; an empty list removes the rule. On GitLab only with Premium. */
   setCodeOwners(repository: string, logins: readonly string[]): void;
-  /** Asks people for a review. */
   requestReviews(repository: string, number: number, logins: readonly string[]): void;
-  /** CI starts a pipeline at the head, which GitLab keeps statuses in; GitHub needs none. */
+  /** Starts a CI pipeline at the head. GitLab keeps commit statuses in pipelines; GitHub needs none. */
   runPipeline(repository: string, number: number): void;
   open(request: OpenRequest): Promise<number>;
-  /** Adds a commit to the head branch; returns its id. */
+  /** Adds a commit to the head branch. Returns its id. */
   push(repository: string, number: number, changes: FileChanges): Promise<string>;
-  /** Adds a commit to any branch (for instance the base branch); returns its id. */
+  /** Adds a commit to any branch. Returns its id. */
   pushToBranch(repository: string, branch: string, changes: FileChanges): Promise<string>;
-  /** Moves the head without sending a webhook: a lost delivery, or a push at a bad moment. */
+  /** Moves the head without a webhook, as if the delivery got lost. */
   pushSilently(repository: string, number: number, changes: FileChanges): Promise<string>;
   comment(repository: string, number: number, by: string, body: string): Promise<string>;
   editComment(repository: string, number: number, commentId: string, by: string, body: string): Promise<void>;
@@ -126,22 +123,22 @@ export interface Forge {
   /** A person presses the merge button. */
   mergeByHand(repository: string, number: number, by: string): Promise<void>;
   changeRequest(repository: string, number: number): SeenChangeRequest;
-  /** Every setting of a commit's statuses, oldest first. */
+  /** Every status ever set on a commit, oldest first. */
   statuses(repository: string, revision: string): readonly SeenStatus[];
   branches(repository: string): Promise<readonly string[]>;
-  /** Commits that a branch has and this older commit lacks, oldest first. */
+  /** Commits of a branch since an older commit, oldest first. */
   commitsSince(
     repository: string,
     revision: string,
     branch: string,
   ): Promise<readonly { readonly id: string; readonly parents: readonly string[] }[]>;
-  /** Whether merging would conflict is computed from git; this makes the answer pending for the next `reads` reads. */
+  /** Keeps the mergeability pending for the next `reads` reads. */
   delayMergeability(repository: string, number: number, reads: number): void;
-  /** What was asked or answered against the product's own description; empty when both sides are honest. */
+  /** Requests and answers that contradict the product's own API description. Must stay empty. */
   readonly violations: readonly string[];
-  /** Resolves after the webhooks that API calls caused have been answered; those calls do not wait for them. */
+  /** Resolves once the webhooks that API calls caused have been answered; the calls do not wait for them. */
   idle(): Promise<void>;
-  /** Every request that was received, for counting; bodies are not kept. */
+  /** Every request received, without bodies. */
   readonly requests: readonly {
     readonly method: string;
     readonly path: string;

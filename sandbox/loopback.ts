@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from "node:http";
 export interface LoopbackServer {
   /** Root URL without a final slash. */
   readonly url: string;
-  /** Closes the port and cuts every connection that is still open. */
+  /** Closes the port and every open connection. */
   stop(): Promise<void>;
 }
 

@@ -2,8 +2,8 @@ const holder = globalThis as typeof globalThis & { keptPerProcess?: Map<string, 
 const kept = (holder.keptPerProcess ??= new Map<string, unknown>());
 
 /**
- * Made once per process, also where a test runner loads all modules anew for each file: for what is slow to make and
- * never changes.
+ * Makes a value once per process, even if a test runner reloads all modules for each file. For values that are slow to
+ * make and never change.
  */
 export function perProcess<T>(name: string, make: () => T): T {
   if (!kept.has(name)) kept.set(name, make());

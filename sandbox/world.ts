@@ -11,7 +11,7 @@ import { perProcess } from "./per-process.js";
 
 export const GITLAB_TOKEN = "glpat-sandbox-token";
 export const GITHUB_APP = { id: 424242, slug: "svc-sandbox" };
-/** The account of the service at Argo CD. */
+/** The service's account at Argo CD. */
 export const ARGOCD_ACCOUNT = "svc";
 
 /** The App's key pair, PEM. */
@@ -36,12 +36,12 @@ export interface SandboxWorld {
   readonly github: GitHubForge | undefined;
   readonly gitlab: GitLabForge | undefined;
   readonly argocd: ArgoCd;
-  /** Token of an account that may do everything with applications and sets. */
+  /** Token of an account with all permissions. */
   readonly argocdToken: string;
   stop(): Promise<void>;
 }
 
-/** Starts what is asked for on free ports; stops by its own handle. */
+/** Starts the requested servers on free ports. */
 export async function startSandbox(options: WorldOptions): Promise<SandboxWorld> {
   const stores: { readonly store: GitStore; readonly forge: Forge }[] = [];
   const newStore = () => GitStore.create();
@@ -73,7 +73,7 @@ export async function startSandbox(options: WorldOptions): Promise<SandboxWorld>
   };
 }
 
-/** Argo CD may name a repository by its HTTP URL, or by an SSH one that ends in the same path. */
+/** Finds a repository by its HTTP URL, or by an SSH URL with the same path. */
 function folderOf(
   url: string,
   stores: readonly { readonly store: GitStore; readonly forge: Forge }[],

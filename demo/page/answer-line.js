@@ -2,7 +2,7 @@ import { element, setText } from "./dom.js";
 
 const byId = (id) => document.getElementById(id);
 
-/** Says below the conversation what the service is doing, and what came of it. */
+/** Shows below the conversation what the service is doing, and the result. */
 export function showAnswer(host, request, awaited) {
   const line = byId("answer");
   const changed = awaited === undefined ? 0 : countChanges(host) - awaited.changes;
@@ -33,12 +33,12 @@ function nextStep(host, { state, approval, approver }) {
   return `Pick a command and press Enter. Deploying needs ${approver}'s approval.`;
 }
 
-/** How often live objects changed so far. */
+/** Counts the changes of live objects so far. */
 export function countChanges({ applications }) {
   return applications.flatMap(({ objects }) => objects).reduce((sum, { changes }) => sum + changes, 0);
 }
 
-/** How many comments are the service's. */
+/** Counts the service's comments. */
 export function countAnswers({ comments }) {
   return comments.filter(({ service }) => service).length;
 }

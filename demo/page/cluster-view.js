@@ -2,7 +2,7 @@ import { element, showList } from "./dom.js";
 
 const byId = (id) => document.getElementById(id);
 
-/** Draws the live objects of a host's applications and who has locked them. */
+/** Draws the live objects of a host's applications, and their locks. */
 export function showCluster(host) {
   const lockOf = (name) => host.locks.find(({ application }) => application === name);
   const applications = host.applications.map((one) => ({ ...one, lock: lockOf(one.name), sigil: host.sigil }));

@@ -1,4 +1,4 @@
-/** Makes an element; text is text, never HTML. */
+/** Creates an element. `text` is never parsed as HTML. */
 export function element(name, { className, text, attributes = {} } = {}, children = []) {
   const made = document.createElement(name);
   if (className !== undefined) made.className = className;
@@ -8,14 +8,14 @@ export function element(name, { className, text, attributes = {} } = {}, childre
   return made;
 }
 
-/** Sets text only when it differs, so that a selection or a screen reader is not disturbed. */
+/** Sets text only if it differs, so as not to disturb a selection or a screen reader. */
 export function setText(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
 /**
- * Shows one child of `parent` for each item, in order. A child is kept for its item's key, and drawn again only when the
- * item changed: what a visitor opened or selected in the others stays.
+ * Shows one child of `parent` for each item, in order. Keeps the child of an item's key and redraws it only if the item
+ * changed, so that whatever the visitor opened or selected in the others stays.
  */
 export function showList(parent, items, keyOf, draw) {
   const kept = new Map([...parent.children].map((child) => [child.dataset.key, child]));
@@ -28,7 +28,7 @@ export function showList(parent, items, keyOf, draw) {
     const drawn = child?.dataset.state === state ? child : draw(item, child);
     drawn.dataset.key = key;
     drawn.dataset.state = state;
-    // A node that stays in its place is not inserted again: that would restart its animation and lose its focus.
+    // Inserting a node again would restart its animation and lose its focus.
     if (drawn === place) place = place.nextElementSibling;
     else parent.insertBefore(drawn, place);
     if (child === undefined || child === drawn) continue;

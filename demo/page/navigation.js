@@ -45,7 +45,7 @@ export function showTabs(hosts, chosenHost, choose) {
   byId("panel").setAttribute("aria-labelledby", `tab-${chosenHost}`);
 }
 
-/** A button for each change request, as soon as there are several. */
+/** A button for each change request if there are several. */
 export function showRequestList({ requests, sigil, id }, chosen, choose) {
   const box = byId("request-list");
   box.hidden = requests.length < 2;

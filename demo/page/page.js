@@ -6,11 +6,11 @@ import { showRequest } from "./request-view.js";
 
 const byId = (id) => document.getElementById(id);
 
-/** What the visitor looks at. */
+/** What the visitor is looking at. */
 const view = { host: "hosta", number: new Map() };
 /** The newest snapshot from the server. */
 let snapshot = { phase: "starting", hosts: [] };
-/** Where things stood when the visitor last did something whose answer is still of interest. */
+/** The state before the visitor's last action, if its result is still of interest. */
 let awaited;
 
 function draw() {
@@ -48,7 +48,7 @@ function current() {
   return { host, request: host?.requests.find(({ number }) => number === wanted) ?? host?.requests[0] };
 }
 
-/** Remembers where things stand, so that the answer line can tell what an act did; then acts. */
+/** Records the current state, so that the answer line can report what changed, and then acts. */
 async function postAndAwait(act, values) {
   const { host, request } = current();
   awaited = {
@@ -150,7 +150,7 @@ byId("tabs").addEventListener("keydown", (event) => {
   byId(`tab-${other.id}`).focus();
 });
 
-/** A new comment of the conversation that is on the page comes into view. */
+/** Scrolls to a new comment of the visible conversation. */
 function follow(before) {
   const { request } = current();
   const last = byId("comments").lastElementChild;

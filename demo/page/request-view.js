@@ -2,7 +2,7 @@ import { element, setText, showList } from "./dom.js";
 
 const byId = (id) => document.getElementById(id);
 
-/** Draws one change request: what it is, what it changes, and what was said. */
+/** Draws one change request: its facts, its changes and its comments. */
 export function showRequest(host, request) {
   setText(byId("request-title"), `${request.title} ${host.sigil}${request.number}`);
   byId("request-facts").replaceChildren(...factsOf(host, request));
@@ -71,7 +71,7 @@ function drawComment({ author, service, html }, old) {
   const body = element("div", { className: "body" });
   body.innerHTML = html; // sanitised by the demo's server
   for (const details of body.querySelectorAll("details")) {
-    // A fresh diff is what the visitor came for; an outdated plan stays folded.
+    // Show new diffs at once; outdated plans stay folded.
     details.open = !details.querySelector("summary").textContent.startsWith("Outdated");
   }
   const name = service ? "svc" : author;

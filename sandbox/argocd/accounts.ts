@@ -12,7 +12,7 @@ export interface Permission {
 
 export type Permissions = readonly Permission[] | "all" | "get+sync" | "readonly";
 
-/** Who calls: an account or a project's role. */
+/** The caller: an account or a project's role. */
 export interface Account {
   /** As RBAC and `initiatedBy` name it: `ci`, or `proj:<project>:<role>`. */
   readonly name: string;
@@ -50,7 +50,7 @@ export function mayDo(account: Account, resource: string, action: string, object
   );
 }
 
-/** The long form of the refusal, which names what was asked and who asked. */
+/** @throws {ApiError} the long form of the refusal, which names the permission and the caller. */
 export function enforce(account: Account, resource: string, action: string, object: string): void {
   if (mayDo(account, resource, action, object)) return;
   const parts = [resource, action, object, `sub: ${account.name}`, `iat: ${account.issuedAt}`];
@@ -62,7 +62,7 @@ export class Accounts {
   readonly #tokens = new Map<string, Account>();
   readonly #secret = randomBytes(32);
 
-  /** Adds an account or replaces its rights; returns a new token of it. */
+  /** Adds an account or replaces its permissions. Returns a new token. */
   add(name: string, permissions: Permissions): string {
     const issued = new Date();
     const id = `${name}-${this.#tokens.size + 1}`;
@@ -90,7 +90,7 @@ export class Accounts {
     return known;
   }
 
-  /** For calls that answer anybody, but more to those who are logged in. */
+  /** The caller, or undefined without a valid token. */
   find(authorization: string | undefined): Account | undefined {
     try {
       return this.authenticate(authorization);

@@ -1,4 +1,4 @@
-/** The gRPC codes that Argo CD's API answers, by name. */
+/** The gRPC codes that Argo CD's API returns, by name. */
 export const codes = {
   unknown: 2,
   invalidArgument: 3,
@@ -13,7 +13,7 @@ export const codes = {
 
 export type Code = (typeof codes)[keyof typeof codes];
 
-/** As grpc-gateway v1.16 maps them: https://github.com/grpc-ecosystem/grpc-gateway/blob/v1.16.0/runtime/errors.go */
+/** HTTP statuses as grpc-gateway v1.16 maps them: https://github.com/grpc-ecosystem/grpc-gateway/blob/v1.16.0/runtime/errors.go */
 const statuses: Readonly<Record<Code, number>> = {
   2: 500,
   3: 400,
@@ -26,7 +26,7 @@ const statuses: Readonly<Record<Code, number>> = {
   16: 401,
 };
 
-/** An answer that is an error, with the text that goes out word for word. */
+/** An error answer; its message is sent word for word. */
 export class ApiError extends Error {
   constructor(
     readonly code: Code,

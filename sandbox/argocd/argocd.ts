@@ -19,22 +19,22 @@ import { application as serve } from "./transport.js";
 import { controlNamespace, temporaryLabel, World, type Change, type OperationTime } from "./world.js";
 
 export interface ArgoCdOptions {
-  /** Folder of the bare git repository that a source's `repoURL` means; undefined when there is none. */
+  /** Folder of the bare git repository behind a source's `repoURL`, or undefined. */
   readonly repositories: (repoUrl: string) => string | undefined;
-  /** Patterns of namespaces beside its own whose Applications it looks at; all when absent. */
+  /** Patterns of the namespaces, besides its own, whose Applications it manages. Default: all. */
   readonly applicationNamespaces?: readonly string[];
-  /** Two polls when absent. */
+  /** Default: two polls. */
   readonly operationTime?: OperationTime;
 }
 
-/** Starts an Argo CD in miniature, with a cluster held in memory, on a free port of 127.0.0.1. */
+/** Starts a miniature Argo CD, with a cluster in memory, on a free port of 127.0.0.1. */
 export async function startArgoCd(options: ArgoCdOptions): Promise<ArgoCd> {
   const argocd = new ArgoCd(options);
   await argocd.listen();
   return argocd;
 }
 
-/** The running server, and everything that a person at the cluster or in the Argo CD settings could do. */
+/** The running server, with everything that a person could do in the cluster or in Argo CD's settings. */
 export class ArgoCd {
   readonly faults = new FaultSwitch();
   readonly #world: World;
@@ -71,17 +71,17 @@ export class ArgoCd {
     await this.#server?.stop();
   }
 
-  /** Every request received, also those that a fault took. */
+  /** Every request received, including those that met a fault. */
   get requests(): readonly SeenRequest[] {
     return this.#watch.requests;
   }
 
-  /** What the real server would have overlooked in silence, and answers of the sandbox that break its own schemas. */
+  /** Mistakes in requests that the real server would ignore silently, and answers that break the sandbox's own schemas. */
   get violations(): readonly string[] {
     return this.#watch.violations;
   }
 
-  /** What accounts did to Applications that are not temporary. */
+  /** Writes to Applications that are not temporary. */
   get changes(): readonly Change[] {
     return this.#world.changes;
   }
@@ -90,12 +90,12 @@ export class ArgoCd {
     return this.#watch.onExchange(listener);
   }
 
-  /** Adds an account with an API key, or changes its rights; returns a token of it. */
+  /** Adds an account with an API key, or changes its permissions. Returns a token. */
   addAccount(name: string, options: { readonly permissions: Permissions }): string {
     return this.#world.accounts.add(name, options.permissions);
   }
 
-  /** Returns a token of the project's role, `proj:<project>:<role>`. */
+  /** Returns a token for the project role `proj:<project>:<role>`. */
   addProjectRole(project: string, role: string, options: { readonly permissions: Permissions }): string {
     return this.#world.accounts.add(`proj:${project}:${role}`, options.permissions);
   }
@@ -108,7 +108,7 @@ export class ArgoCd {
     Object.assign(this.#world.tracking, { method, labelKey });
   }
 
-  /** @throws {Error} naming every member that Argo CD does not know. */
+  /** @throws {Error} naming every member that Argo CD would not know. */
   addApplication(resource: unknown): void {
     const { metadata, spec } = applicationRequest.parse(resource);
     const application = this.#world.store(
@@ -129,7 +129,7 @@ export class ArgoCd {
     });
   }
 
-  /** As the API would answer it now; undefined when there is none. */
+  /** The Application as the API would return it now, or undefined. */
   application(name: string, namespace?: string): PresentedApplication | undefined {
     const found = this.#world.find(namespace, name);
     return found === undefined ? undefined : present(found);
@@ -143,19 +143,19 @@ export class ArgoCd {
     return this.applications().filter(({ metadata }) => metadata.labels?.[temporaryLabel] !== undefined);
   }
 
-  /** Somebody deletes an Application and leaves what it deployed. */
+  /** Deletes an Application but not the objects that it deployed. */
   removeApplication(name: string, namespace?: string): void {
     this.#world.remove(this.#get(name, namespace));
   }
 
-  /** Manifests instead of rendering: for a commit id, or `*` for every revision that has none of its own. */
+  /** Serves these manifests instead of rendering: for one commit, or with `*` for every revision without its own. */
   setManifests(of: ManifestsOf, revision: string, manifests: readonly Manifest[]): void {
     this.#world.handWritten.set(of, revision, manifests);
     this.#world.renderer.forget();
     for (const application of this.#world.applications.values()) this.#controller.markStale(application);
   }
 
-  /** Syncs to the target revision at once, as if somebody had done so before the story begins. */
+  /** Syncs to the target revision at once. */
   async deploy(name: string, namespace?: string): Promise<void> {
     const application = this.#get(name, namespace);
     await this.#operations.runNow(application, { username: "admin" });
@@ -163,12 +163,12 @@ export class ArgoCd {
     if (phase !== "Succeeded") throw new Error(`${name} could not be deployed: ${message ?? ""}`);
   }
 
-  /** Looks at every application's target revision, as Argo CD does every three minutes; auto-sync follows from it. */
+  /** Refreshes every Application, as Argo CD does every three minutes; auto-sync may follow. */
   async pollGit(): Promise<void> {
     for (const application of [...this.#world.applications.values()]) await this.#controller.reconcile(application);
   }
 
-  /** The cluster's objects, without Applications. */
+  /** The cluster's objects, Applications excluded. */
   live(): LiveObject[] {
     return this.#world.cluster.list();
   }
@@ -177,33 +177,33 @@ export class ArgoCd {
     return this.live().find((one) => one.kind === kind && one.namespace === namespace && one.name === name)?.object;
   }
 
-  /** Somebody changes an object by hand, past Argo CD. */
+  /** Changes an object behind Argo CD's back. */
   putLiveObject(object: Manifest): void {
     this.#world.cluster.put(keyOf(object, "default"), object);
     for (const application of this.#world.applications.values()) this.#controller.markStale(application);
   }
 
-  /** From now on nothing can be created in this namespace. */
+  /** Applying an object to this namespace fails from now on. */
   removeNamespace(name: string): void {
     this.#world.cluster.removeNamespace(name);
   }
 
-  /** Called after each change of the cluster's objects. */
+  /** Calls `onChange` after each change of the cluster's objects. */
   subscribe(onChange: () => void): () => void {
     return this.#world.cluster.subscribe(onChange);
   }
 
-  /** The next attempt of a sync of this application ends so and writes nothing. */
+  /** The application's next sync attempt ends with this outcome and writes nothing. */
   failNextSync(name: string, outcome: PlannedOutcome, namespace?: string): void {
     this.#operations.failNext(this.#get(name, namespace), outcome);
   }
 
-  /** Keeps the running sync, or the next one, in the phase Running until the returned function is called. */
+  /** Keeps the current or next sync in the phase Running until the returned function is called. */
   holdSync(name: string, namespace?: string): () => void {
     return this.#operations.hold(this.#get(name, namespace));
   }
 
-  /** Each render takes so many real milliseconds more. */
+  /** Delays each render, in real milliseconds. */
   slowRender(ms: number): void {
     this.#gate.slow(ms);
   }

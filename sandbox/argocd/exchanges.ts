@@ -1,26 +1,26 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { apiErrorBody, type Endpoint } from "./schemas/endpoints.js";
 
-/** One request with its answer, as it was on the wire. */
+/** One request with its answer, as seen on the wire. */
 export interface Exchange {
   readonly method: string;
-  /** Without the root path and the query. */
+  /** Without the query. */
   readonly path: string;
-  /** As it was sent, without the question mark. */
+  /** As sent, without the question mark. */
   readonly query: string;
   readonly requestHeaders: IncomingHttpHeaders;
-  /** Text; empty without a body. */
+  /** Empty without a body. */
   readonly requestBody: string;
   readonly status: number;
-  /** JSON, or text where the server answered text. */
+  /** JSON, or text if the server sent text. */
   readonly answer: unknown;
 }
 
-/** A request as it came in, also one that a fault then took. */
+/** A request as received, even if it then met a fault. */
 export interface SeenRequest {
   readonly method: string;
   readonly path: string;
-  /** Values by name in the order in which they came. */
+  /** Values by name, in order. */
   readonly query: Readonly<Record<string, readonly string[]>>;
   readonly body: unknown;
   /** Undefined without a valid token. */
@@ -28,8 +28,8 @@ export interface SeenRequest {
 }
 
 /**
- * Watches over both sides: requests by the endpoints' parameters and bodies, answers by their schemas. The real server
- * would let a misspelt name pass in silence; here it is a violation.
+ * Records requests and checks both sides against the endpoints' schemas. The real server ignores a misspelt name; here
+ * it is a violation.
  */
 export class Watch {
   readonly requests: SeenRequest[] = [];
@@ -67,7 +67,7 @@ export class Watch {
   }
 }
 
-/** A stack trace is no text of Argo CD's. */
+/** Argo CD never sends a stack trace, so one comes from the sandbox. */
 function isServersOwnFault(answer: unknown): boolean {
   return / at .*\.[jt]s:\d+/.test(JSON.stringify(answer));
 }

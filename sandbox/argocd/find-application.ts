@@ -7,7 +7,7 @@ import { controlNamespace, type World } from "./world.js";
 export interface Wanted {
   readonly name: string;
   readonly namespace: string | undefined;
-  /** Without it a missing application is answered as a forbidden one. */
+  /** Without it, a missing application looks like a forbidden one. */
   readonly project: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export function findApplication(world: World, account: Account, action: string, 
   return application;
 }
 
-/** The AppProject, if it exists and admits Applications of the namespace. */
+/** The AppProject. @throws {ApiError} if it does not exist or does not admit Applications of the namespace. */
 export function projectFor(world: World, name: string, namespace: string): Project {
   const project = world.projects.get(name);
   if (project === undefined || !admitsNamespace(project, namespace, controlNamespace) || !world.isEnabled(namespace)) {

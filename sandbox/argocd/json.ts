@@ -1,4 +1,4 @@
-/** JSON as it travels; members may be undefined so that absent ones can be written plainly. */
+/** JSON; undefined members count as absent. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export interface JsonObject {
   [key: string]: Json | undefined;
@@ -8,7 +8,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The member if it is an object, else an empty one that is not attached to anything. */
+/** The object at the path, or a new empty object. */
 export function objectAt(value: unknown, ...path: string[]): JsonObject {
   let at: unknown = value;
   for (const key of path) at = isObject(at) ? at[key] : undefined;
@@ -21,14 +21,14 @@ export function stringAt(value: unknown, ...path: string[]): string | undefined 
   return typeof at === "string" ? at : undefined;
 }
 
-/** The member as a list, empty when it is none. */
+/** The list at the path, or an empty one. */
 export function listAt(value: unknown, ...path: string[]): Json[] {
   let at: unknown = value;
   for (const key of path) at = isObject(at) ? at[key] : undefined;
   return Array.isArray(at) ? (at as Json[]) : [];
 }
 
-/** Text as it is, nothing for null, JSON for everything else. */
+/** A string as it is, an empty string for null, JSON for anything else. */
 export function textOf(value: Json | undefined): string {
   if (value === null || value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
@@ -38,7 +38,7 @@ export function copy<T>(value: T): T {
   return structuredClone(value);
 }
 
-/** Keys sorted and no white space, as Go writes maps. */
+/** JSON with sorted keys and no white space, as Go writes maps. */
 export function sortedText(value: Json | undefined): string {
   return JSON.stringify(sorted(value ?? null));
 }
@@ -59,19 +59,19 @@ export function mergePatch(target: Json | undefined, patch: Json): Json {
   if (!isObject(patch)) return copy(patch);
   const result: JsonObject = isObject(target) ? { ...target } : {};
   for (const [key, value] of Object.entries(patch)) {
-    // `delete` would need a computed key; an undefined member is left out of every text.
+    // An undefined member is left out of the result.
     if (value === null || value === undefined) result[key] = undefined;
     else result[key] = mergePatch(result[key], value);
   }
   return pruned(result);
 }
 
-/** The object without its undefined members. */
+/** The object without undefined members. */
 export function pruned(value: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
 }
 
-/** The object without members that Go leaves out: empty texts, lists, maps, zeros, false and null. */
+/** The object without the members that Go omits: empty strings, lists and maps, zeros, false and null. */
 export function zeroless(value: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(value).filter(([, member]) => {

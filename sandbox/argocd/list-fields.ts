@@ -1,6 +1,6 @@
 import { isObject, objectAt, type Json, type JsonObject } from "./json.js";
 
-/** What `fields` knows; anything else is ignored. https://github.com/argoproj/argo-cd/blob/v3.5.1/pkg/apiclient/application/forwarder_overwrite.go */
+/** The fields that `fields` supports; any other is ignored. https://github.com/argoproj/argo-cd/blob/v3.5.1/pkg/apiclient/application/forwarder_overwrite.go */
 const known = new Set([
   "metadata.name",
   "metadata.namespace",
@@ -28,7 +28,7 @@ const known = new Set([
   "operation.sync",
 ]);
 
-/** The chosen parts of a list's items; what was asked for and is absent becomes null. */
+/** The selected parts of a list's items. A selected member that is absent becomes null. */
 export function selectFields(items: readonly JsonObject[], fields: string): JsonObject[] {
   const named = fields.split(",").map((field) => field.replace(/^items\./, ""));
   const chosen = named.filter((field) => known.has(field));
@@ -37,7 +37,7 @@ export function selectFields(items: readonly JsonObject[], fields: string): Json
   );
 }
 
-/** The entry called `operation.sync` of the state carries the sync's result. */
+/** The field `operationState.operation.sync` returns the sync's result. */
 function valueOf(item: JsonObject, field: string): Json {
   const path =
     field === "status.operationState.operation.sync" ? ["status", "operationState", "syncResult"] : field.split(".");

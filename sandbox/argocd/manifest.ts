@@ -3,7 +3,7 @@ import { listAt, objectAt, stringAt, type JsonObject } from "./json.js";
 /** One Kubernetes object. */
 export type Manifest = JsonObject;
 
-/** What names an object in a cluster. */
+/** Identifies an object in a cluster. */
 export interface ObjectKey {
   readonly group: string;
   readonly kind: string;
@@ -33,7 +33,7 @@ export function versionOf(manifest: Manifest): string {
   return (stringAt(manifest, "apiVersion") ?? "").split("/").at(-1) ?? "";
 }
 
-/** The key with the namespace filled in as the controller does; cluster-scoped kinds have none. */
+/** The key, with the default namespace filled in unless the kind is cluster-scoped. */
 export function keyOf(manifest: Manifest, defaultNamespace: string): ObjectKey {
   const kind = stringAt(manifest, "kind") ?? "";
   const namespace = clusterScoped.has(kind) ? "" : (stringAt(manifest, "metadata", "namespace") ?? defaultNamespace);
@@ -61,7 +61,7 @@ export function withNamespace(manifest: Manifest, namespace: string): Manifest {
   return namespace === "" ? manifest : { ...manifest, metadata: { ...metadata, namespace } };
 }
 
-/** Container images in the places where workloads keep them. */
+/** Container images of a workload. */
 export function imagesOf(manifest: Manifest): string[] {
   const pods = [objectAt(manifest, "spec", "template", "spec"), objectAt(manifest, "spec")];
   const containers = pods.flatMap((pod) => [...listAt(pod, "initContainers"), ...listAt(pod, "containers")]);
@@ -77,7 +77,7 @@ const hookOfHelm: Readonly<Record<string, string>> = {
   "post-delete": "PostDelete",
 };
 
-/** The phases in which an object runs as a hook; undefined for an object that is applied; empty for one never applied. */
+/** Phases in which the object runs as a hook. Undefined: it is no hook. Empty: it is never applied. */
 export function hookPhases(manifest: Manifest): string[] | undefined {
   const own = annotation(manifest, "argocd.argoproj.io/hook");
   if (own !== undefined) return own.split(",").map((phase) => phase.trim());

@@ -7,7 +7,7 @@ export function isSecret(manifest: Manifest): boolean {
   return manifest.kind === "Secret" && groupOf(manifest) === "";
 }
 
-/** `stringData` written into `data`, as the API server does on the way in. */
+/** Moves `stringData` into `data`, as the API server does. */
 export function withEncodedData(manifest: Manifest): Manifest {
   if (!isSecret(manifest) || manifest.stringData === undefined) return manifest;
   const { stringData, ...rest } = manifest;
@@ -19,9 +19,9 @@ export function withEncodedData(manifest: Manifest): Manifest {
 }
 
 /**
- * Hides the values of a Secret in one or more views of it at once: within the call, equal values of a key get equal
- * masks, different ones longer masks in the order in which they turn up. The objects' own data comes before what
- * their last-applied annotations say.
+ * Masks the values of a Secret in one or more views of it. Within one call, equal values of a key get equal masks and
+ * different values get longer ones, in order of appearance. The objects' data comes before their last-applied
+ * annotations.
  * https://github.com/argoproj/argo-cd/blob/v3.5.1/gitops-engine/pkg/diff/diff.go
  */
 export function masked(views: readonly (Manifest | undefined)[]): (Manifest | undefined)[] {

@@ -13,7 +13,7 @@ export interface ProjectOptions {
   readonly sourceRepos?: readonly string[];
   readonly destinations?: readonly { readonly server?: string; readonly name?: string; readonly namespace?: string }[];
   readonly syncWindows?: readonly SyncWindow[];
-  /** Namespaces beside Argo CD's own whose Applications may be in it; all when absent. */
+  /** Namespaces, besides Argo CD's own, whose Applications may use the project. Default: all. */
   readonly sourceNamespaces?: readonly string[];
 }
 

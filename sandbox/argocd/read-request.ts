@@ -3,10 +3,10 @@ import { invalid } from "./api-error.js";
 import { isObject, type Json, type JsonObject } from "./json.js";
 import type { Endpoint, QueryType } from "./schemas/endpoints.js";
 
-/** Query parameters after the gateway read them; absent ones are absent. */
+/** Query parameters as the gateway reads them. */
 export type Query = Readonly<Record<string, string | boolean | readonly string[] | readonly number[] | undefined>>;
 
-/** Told of everything that the real server would overlook in silence. */
+/** Takes every mistake that the real server would ignore silently. */
 export type Report = (violation: string) => void;
 
 /**
@@ -64,7 +64,7 @@ function parseJson(raw: Buffer): unknown {
   }
 }
 
-/** To Go a null is an absent member; inside free-form Helm values it stays. */
+/** Go reads null as an absent member, except inside free-form Helm values. */
 function withoutNulls(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isObject(value)) return value;
@@ -74,7 +74,7 @@ function withoutNulls(value: Json): Json {
   );
 }
 
-/** Parses strictly, and repairs what Go would have let pass until the schema is content. */
+/** Parses strictly, after repairing and reporting what Go would accept. */
 export function repaired(schema: z.ZodType, value: unknown, name: string, report: Report): unknown {
   for (let round = 0; round < 20; round += 1) {
     const parsed = schema.safeParse(value);

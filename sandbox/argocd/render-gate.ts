@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Makes renders slow: by a time, or until they are let go. */
+/** Delays renders, by a time or until released. */
 export class RenderGate {
   #ms = 0;
   readonly #holds = new Set<Promise<void>>();
 
-  /** Every render takes so many real milliseconds more from now on. */
+  /** Delays every render from now on, in real milliseconds. */
   slow(ms: number): void {
     this.#ms = ms;
   }

@@ -5,11 +5,11 @@ import { ApiError, codes, unknown } from "./api-error.js";
 
 const sha = /^[0-9a-f]{40}$/;
 
-/** Regular files of a commit by path: the ids of their contents. */
+/** Blob ids of a commit's regular files, by path. */
 export type Tree = ReadonlyMap<string, string>;
 
 /**
- * A bare repository as Argo CD's repo-server sees it: names resolve afresh, what belongs to a commit id is kept for ever.
+ * A bare repository as the repo-server sees it: names are resolved each time, contents of a commit are cached for good.
  * https://github.com/argoproj/argo-cd/blob/v3.5.1/util/git/client.go
  */
 export class Repository {
@@ -24,8 +24,8 @@ export class Repository {
 
   /**
    * A branch, tag, full ref, abbreviated or full commit id; empty or `HEAD` is the default branch.
-   * A full id is taken as it is, whether or not it exists.
-   * @throws {ApiError} code 2 when nothing has that name.
+   * A full id is not checked for existence.
+   * @throws {ApiError} code 2 for an unknown name.
    */
   resolve(revision: string | undefined): Promise<string> {
     return Promise.resolve().then(() => this.#resolved(revision));
@@ -43,7 +43,7 @@ export class Repository {
     throw unknown(`unable to resolve '${name}' to a commit SHA`);
   }
 
-  /** @throws {ApiError} with the words of a failed checkout when the commit does not exist. */
+  /** @throws {ApiError} with the words of a failed checkout if the commit does not exist. */
   tree(revision: string): Promise<Tree> {
     let tree = this.#trees.get(revision);
     if (tree === undefined) {
@@ -66,7 +66,7 @@ export class Repository {
     return new Map(this.#filesOf(root.content, ""));
   }
 
-  /** Texts by path, those that exist. */
+  /** Texts of the files that exist, by path. */
   async read(revision: string, paths: readonly string[]): Promise<Map<string, string>> {
     const tree = await this.tree(revision);
     const texts = new Map<string, string>();
@@ -100,13 +100,13 @@ export class Repository {
   }
 }
 
-/** The repositories that sources name, opened once each. */
+/** Opens each repository that sources name once. */
 export class Repositories {
   readonly #open = new Map<string, Repository>();
 
   constructor(private readonly folderOf: (repoUrl: string) => string | undefined) {}
 
-  /** @throws {ApiError} code 5, which is no "application not found", when the Git host has no such repository. */
+  /** @throws {ApiError} code 5 for an unknown repository, not to be confused with "application not found". */
   at(repoUrl: string): Repository {
     const folder = this.folderOf(repoUrl);
     if (folder === undefined) throw new ApiError(codes.notFound, "repository not found");

@@ -10,7 +10,7 @@ export type Operation = z.infer<typeof operation>;
 export type OperationState = z.infer<typeof operationState>;
 export type ResourceResult = NonNullable<NonNullable<OperationState["syncResult"]>["resources"]>[number];
 
-/** An Application as the API server stores it. `status` is what answers show, without the running operation's state. */
+/** An Application as the API server stores it. `status` excludes the operation state and the history. */
 export interface Application {
   metadata: Metadata & { name: string; namespace: string };
   spec: ApplicationSpec;
@@ -31,12 +31,12 @@ export interface HistoryEntry {
   readonly initiatedBy: { username?: string; automated?: boolean };
 }
 
-/** `spec.sources` wins over `spec.source`, also with one element. */
+/** `spec.sources` takes precedence over `spec.source`, even with one element. */
 export function isMultiSource(spec: ApplicationSpec): boolean {
   return spec.sourceHydrator === undefined && (spec.sources?.length ?? 0) > 0;
 }
 
-/** What is deployed: of an application with a source hydrator the place that it writes to. */
+/** The sources that are deployed; with a source hydrator, the place that it writes to. */
 export function sourcesOf(spec: ApplicationSpec): Source[] {
   if (spec.sourceHydrator !== undefined) {
     const { drySource, syncSource } = spec.sourceHydrator;
@@ -47,7 +47,7 @@ export function sourcesOf(spec: ApplicationSpec): Source[] {
   return spec.source === undefined ? [] : [spec.source];
 }
 
-/** What `/manifests` renders: the dry source where there is a hydrator. */
+/** The sources that `/manifests` renders; with a source hydrator, its dry source. */
 export function renderedSourcesOf(spec: ApplicationSpec): Source[] {
   return spec.sourceHydrator === undefined ? sourcesOf(spec) : [spec.sourceHydrator.drySource];
 }
@@ -61,7 +61,7 @@ export function skipsReconcile(application: Application): boolean {
   return ["1", "t", "T", "TRUE", "true", "True"].includes(value);
 }
 
-/** `status` where nothing was ever written. */
+/** The `status` of an Application that was never reconciled. */
 export function zeroStatus(): JsonObject {
   return {
     sync: { status: "", comparedTo: { source: { repoURL: "" }, destination: {} } },

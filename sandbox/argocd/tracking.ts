@@ -27,14 +27,14 @@ export function tracked(manifest: Manifest, instance: string, defaultNamespace: 
   return { ...copy(manifest), metadata };
 }
 
-/** Namespaces of cluster-scoped objects stand in the id all the same: the renderer does not know scopes. */
+/** Includes the namespace of cluster-scoped objects too: the renderer does not know scopes. */
 function trackingId(manifest: Manifest, instance: string, defaultNamespace: string): string {
   const { group, kind, name } = keyOf(manifest, defaultNamespace);
   const namespace = stringAt(manifest, "metadata", "namespace") ?? defaultNamespace;
   return `${instance}:${group}/${kind}:${namespace}/${name}`;
 }
 
-/** The instance that a live object says it belongs to. */
+/** The instance that a live object is tracked as part of. */
 export function trackedBy(live: Manifest, key: ObjectKey, tracking: Tracking): string | undefined {
   if (tracking.method === "label") return stringAt(live, "metadata", "labels", tracking.labelKey);
   const id = stringAt(live, "metadata", "annotations", trackingAnnotation);

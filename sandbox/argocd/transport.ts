@@ -24,7 +24,7 @@ const handlers: Readonly<Record<EndpointId, Handler>> = {
   ...applicationSetRoutes,
 };
 
-/** Endpoints that answer anybody; a token that is no good counts as none. */
+/** Endpoints that need no login; an invalid token counts as none. */
 const open = new Set<EndpointId>(["health", "version", "user", "settings"]);
 
 interface Routed {
@@ -32,7 +32,7 @@ interface Routed {
   readonly parameters: Record<string, string>;
 }
 
-/** The HTTP side: content types, routing, tokens, errors, compression, and the watch over every exchange. */
+/** The HTTP layer: content types, routing, tokens, errors, compression and the record of exchanges. */
 export function application(backend: Backend, faults: FaultSwitch, watch: Watch): Express {
   const app = express();
   app.disable("x-powered-by");
@@ -68,7 +68,7 @@ export function application(backend: Backend, faults: FaultSwitch, watch: Watch)
   return app;
 }
 
-/** Status and body; status 0 is no answer at all. */
+/** Status and body; status 0 means no answer at all. */
 async function answerTo(
   backend: Backend,
   request: Request,
@@ -104,14 +104,14 @@ async function answerTo(
   }
 }
 
-/** The endpoint, or the status of a path that has none. */
+/** The endpoint, or the status for a path without one. */
 function route(method: string, path: string): Routed | 404 | 405 {
   const known = endpoints.flatMap((endpoint) => {
     const parameters = matchPath(endpoint.path, path);
     return parameters === undefined ? [] : [{ endpoint, parameters }];
   });
   const chosen = known.filter(({ endpoint }) => endpoint.method === method);
-  // A fixed path such as `generate` goes before one with a name in the same place.
+  // A fixed path such as `generate` takes precedence over a parameter in the same place.
   const fixed = chosen.find(({ endpoint }) => !endpoint.path.includes("{"));
   return fixed ?? chosen[0] ?? (known.length > 0 ? 405 : 404);
 }
@@ -138,7 +138,7 @@ function send(request: Request, response: Response, status: number, answer: unkn
   const isText = typeof answer === "string";
   const bytes = Buffer.from(isText ? answer : JSON.stringify(answer));
   response.status(status);
-  // Not through Express, which would add a character set.
+  // Express would add a character set.
   response.setHeader("Content-Type", isText ? "text/plain; charset=utf-8" : "application/json");
   if (!/\bgzip\b/.test(request.get("accept-encoding") ?? "")) {
     response.end(bytes);

@@ -8,7 +8,7 @@ import type { World } from "./world.js";
 
 const inCluster = "https://kubernetes.default.svc";
 
-/** What the API server checks before it stores a spec; rendering only if it is asked to. @throws {ApiError} code 3. */
+/** The API server's checks before it stores a spec, optionally with rendering. @throws {ApiError} code 3 */
 export async function validateSpec(
   world: World,
   controller: Controller,

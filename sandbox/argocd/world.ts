@@ -14,7 +14,7 @@ import type { Tracking } from "./tracking.js";
 
 export type Verb = "create" | "update" | "delete" | "sync" | "dry-run" | "terminate";
 
-/** Something that an account did to an Application that is not a temporary one. */
+/** A write by an account to an Application that is not temporary. */
 export interface Change {
   readonly account: string;
   readonly verb: Verb;
@@ -27,17 +27,17 @@ export const controlNamespace = "argocd";
 
 export const temporaryLabel = "svc.dev/temporary";
 
-/** How long operations take: so many reads of the application, or real milliseconds. */
+/** How long operations take: a number of reads of the application, or real milliseconds. */
 export type OperationTime = { readonly polls: number } | { readonly ms: number };
 
 export interface WorldOptions {
   readonly repositories: (repoUrl: string) => string | undefined;
-  /** Namespaces whose Applications are looked at; all when absent. */
+  /** Namespaces whose Applications are managed. Default: all. */
   readonly applicationNamespaces?: readonly string[];
   readonly operationTime: OperationTime;
 }
 
-/** Everything that Argo CD and its cluster remember. */
+/** The state of Argo CD and its cluster. */
 export class World {
   readonly applications = new Map<string, Application>();
   readonly sets = new Map<string, ApplicationSet>();
@@ -58,7 +58,7 @@ export class World {
     this.renderer = new Renderer(this.repositories, this.handWritten);
   }
 
-  /** Seconds, as Kubernetes writes times. */
+  /** The time in seconds, as Kubernetes writes it. */
   timestamp(): string {
     return new Date().toISOString().replace(/\.\d+Z$/, "Z");
   }
@@ -98,7 +98,7 @@ export class World {
     return namespace === controlNamespace ? name : `${namespace}_${name}`;
   }
 
-  /** Stores a new Application as the API server would. */
+  /** Stores a new Application as the API server does. */
   store(metadata: Metadata & { name: string }, spec: ApplicationSpec, status = zeroStatus()): Application {
     const namespace = metadata.namespace ?? controlNamespace;
     this.#version += 1;
@@ -118,7 +118,7 @@ export class World {
     return application;
   }
 
-  /** Notes that an Application was written. */
+  /** Bumps the version after a write. */
   touch({ metadata }: Application): void {
     this.#version += 1;
     metadata.resourceVersion = this.version;
@@ -130,7 +130,7 @@ export class World {
     this.applications.delete(`${metadata.namespace}/${metadata.name}`);
   }
 
-  /** Keeps the log that tests read; temporary Applications are no concern of anybody's. */
+  /** Records a write for the tests, unless the Application is temporary. */
   log(account: Account, verb: Verb, { metadata }: Application): void {
     if (metadata.labels?.[temporaryLabel] !== undefined) return;
     this.changes.push({ account: account.name, verb, object: `${metadata.namespace}/${metadata.name}` });

@@ -10,7 +10,7 @@ export interface LiveObject extends ObjectKey {
 
 export type Applied = "created" | "configured" | "unchanged";
 
-/** A cluster's objects in memory, as `kubectl apply` would leave them. Every namespace exists unless it is taken away. */
+/** A cluster's objects in memory, as `kubectl apply` leaves them. Every namespace exists until it is removed. */
 export class Cluster {
   readonly #objects = new Map<string, LiveObject>();
   readonly #missingNamespaces = new Set<string>();
@@ -25,20 +25,20 @@ export class Cluster {
     return this.#objects.get(textOfKey(key))?.object;
   }
 
-  /** The object that applying the manifest would lead to. */
+  /** The object after applying the manifest. */
   predict(manifest: Manifest, key: ObjectKey): Manifest {
     const target = withNamespace(withEncodedData(manifest), key.namespace);
     const live = this.get(key);
     return live === undefined ? target : applied(target, live);
   }
 
-  /** @throws {Error} with Kubernetes' words when the namespace does not exist. */
+  /** @throws {Error} with Kubernetes' words if the namespace does not exist. */
   apply(manifest: Manifest, key: ObjectKey, options: { readonly dryRun?: boolean } = {}): Applied {
     if (this.#missingNamespaces.has(key.namespace)) throw new Error(`namespaces "${key.namespace}" not found`);
     const live = this.get(key);
     const predicted = this.predict(manifest, key);
     const outcome = live === undefined ? "created" : same(live, predicted) ? "unchanged" : "configured";
-    // `stringData` is never found in a live object, so that applying it always looks like a change.
+    // A live object never has `stringData`, so applying it always looks like a change.
     const told = outcome === "unchanged" && manifest.stringData !== undefined ? "configured" : outcome;
     if (options.dryRun === true || outcome === "unchanged") return told;
     const target = withNamespace(withEncodedData(manifest), key.namespace);
@@ -46,7 +46,7 @@ export class Cluster {
     return outcome;
   }
 
-  /** Writes an object as it is, as somebody with kubectl would. */
+  /** Writes an object as it is, like `kubectl replace`. */
   put(key: ObjectKey, object: Manifest): void {
     const live = this.get(key);
     this.#version += 1;
@@ -66,7 +66,7 @@ export class Cluster {
     if (this.#objects.delete(textOfKey(key))) this.#changed();
   }
 
-  /** From now on nothing can be created in it, until somebody creates it. */
+  /** Applying an object to the namespace fails until the namespace is created. */
   removeNamespace(name: string): void {
     this.#missingNamespaces.add(name);
   }
@@ -85,7 +85,7 @@ export class Cluster {
   }
 }
 
-/** The live object after an apply, its own identity and the note of the last apply kept as they are. */
+/** The live object after an apply, without updating its last-applied annotation. */
 export function applied(target: Manifest, live: Manifest): Manifest {
   const note = stringAt(live, "metadata", "annotations", lastAppliedAnnotation);
   const before = note === undefined ? {} : (JSON.parse(note) as Manifest);

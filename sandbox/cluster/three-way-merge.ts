@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from "../argocd/json.js";
 
 /**
- * What an object becomes when a target is applied to it: members of the target win, members that were applied before
- * and are gone from the target go, everything else stays. Lists are replaced.
+ * Applies a target to a live object: the target's members win, members that were applied before and are gone from the
+ * target are removed, everything else stays. Lists are replaced.
  */
 export function threeWayMerge(before: JsonObject, target: JsonObject, live: JsonObject): JsonObject {
   const result: JsonObject = { ...live };

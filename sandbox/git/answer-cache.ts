@@ -1,4 +1,4 @@
-/** Keeps answers that follow from commit ids alone, so they never change; a question that names a ref is asked again. */
+/** Caches answers that depend on commit ids alone and so never change. Questions that name a ref are not cached. */
 export class AnswerCache {
   readonly #known = new Map<string, Promise<unknown>>();
 

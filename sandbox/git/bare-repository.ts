@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What a host's repositories allow: partial clones, and fetching any commit or blob by its id. Objects stay loose. */
+/** Allows what code hosts allow: partial clones, and fetching any object by id. Objects stay loose. */
 const CONFIGURATION = `[core]
 \trepositoryformatversion = 0
 \tbare = true
@@ -12,7 +12,7 @@ const CONFIGURATION = `[core]
 \tauto = 0
 `;
 
-/** Makes an empty bare repository as `git init --bare` does (gitrepository-layout(5)), without starting a process. */
+/** Creates an empty bare repository as `git init --bare` does (gitrepository-layout(5)), without a process. */
 export async function createBareRepository(directory: string, defaultBranch: string): Promise<void> {
   await mkdir(join(directory, "objects", "pack"), { recursive: true });
   await mkdir(join(directory, "refs", "heads"), { recursive: true });

@@ -5,7 +5,7 @@ export interface ChangedPath {
   /** The path before a rename. */
   readonly previous?: string;
   readonly status: "added" | "removed" | "modified" | "renamed";
-  /** Id of the file's content; after a removal that of the content removed. */
+  /** Blob id; of a removed file, the old one. */
   readonly blob: string;
   /** Lines; 0 for binary files. */
   readonly additions: number;
@@ -21,7 +21,7 @@ const statuses: Readonly<Record<string, ChangedPath["status"]>> = {
   T: "modified",
 };
 
-/** What differs between two commits, tree against tree, with renames recognised. */
+/** Compares the trees of two commits, detecting renames. */
 export async function readChangedPaths(folder: string, from: string, to: string): Promise<ChangedPath[]> {
   const args = ["diff-tree", "-r", "-z", "-M", "--raw", "--numstat", "--no-abbrev", "--end-of-options", from, to];
   const fields = (await runGit(folder, args)).stdout.split("\0");
@@ -34,7 +34,7 @@ export async function readChangedPaths(folder: string, from: string, to: string)
     if (field.startsWith(":")) found.push(rawEntry(field, next));
     else if (field !== "") {
       const [added = "", deleted = "", path = ""] = field.split("\t");
-      if (path === "") next(); // a rename's old path comes first, in a field of its own
+      if (path === "") next(); // a rename's old path comes first, in its own field
       lines.set(path === "" ? next() : path, [Number(added) || 0, Number(deleted) || 0]);
     }
   }
@@ -44,7 +44,7 @@ export async function readChangedPaths(folder: string, from: string, to: string)
   });
 }
 
-/** `:100644 100644 <blob before> <blob after> R087`, then the path, after a rename two. */
+/** `:100644 100644 <blob before> <blob after> R087`, then the path, or two paths for a rename. */
 function rawEntry(field: string, next: () => string): Omit<ChangedPath, "additions" | "deletions"> {
   const [, , before = "", after = "", letter = ""] = field.split(" ");
   const status = statuses[letter.charAt(0)] ?? "modified";

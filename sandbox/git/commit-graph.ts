@@ -1,6 +1,6 @@
 /**
- * The parents of commits that were written here, so that questions about history need no process. A question about a
- * commit whose history is not known whole is answered with `undefined`.
+ * The parents of commits written by the sandbox, so that history needs no process. Methods return undefined for a
+ * commit whose history is not fully known.
  */
 export class CommitGraph {
   readonly #parents: Map<string, readonly string[]>;
@@ -17,7 +17,7 @@ export class CommitGraph {
     return this.#parents.has(id);
   }
 
-  /** Takes over what another graph knows of a commit's history. */
+  /** Copies a commit's history from another graph. */
   copy(from: CommitGraph, id: string): void {
     for (const known of from.#history(id) ?? []) this.add(known, from.#parents.get(known) ?? []);
   }
@@ -26,14 +26,14 @@ export class CommitGraph {
     return this.#history(of)?.has(ancestor);
   }
 
-  /** The commits that `to` has and `from` lacks, in no order. */
+  /** The commits of `to` that `from` lacks, unordered. */
   between(from: string, to: string): readonly string[] | undefined {
     const [known, wanted] = [this.#history(from), this.#history(to)];
     if (known === undefined || wanted === undefined) return undefined;
     return [...wanted].filter((id) => !known.has(id));
   }
 
-  /** The one best common ancestor; undefined too when there are none or several. */
+  /** The best common ancestor; undefined too if there are none or several. */
   mergeBase(a: string, b: string): string | undefined {
     const [left, right] = [this.#history(a), this.#history(b)];
     if (left === undefined || right === undefined) return undefined;
@@ -43,7 +43,7 @@ export class CommitGraph {
     return best.length === 1 ? best[0] : undefined;
   }
 
-  /** The commit and all before it. */
+  /** The commit and its ancestors. */
   #history(tip: string): ReadonlySet<string> | undefined {
     const found = new Set([tip]);
     for (const id of found) {

@@ -11,7 +11,7 @@ export interface CommitFacts {
   readonly message: string;
 }
 
-/** One commit by its full id (gitformat-signature(5) shows the format; other headers are passed over). */
+/** One commit by its full id (gitformat-signature(5) shows the format). Other headers are ignored. */
 export function readCommit(objects: ObjectFolder, id: string): CommitFacts {
   const found = objects.read(id);
   if (found?.type !== "commit") throw new Error(`${id} is no commit`);

@@ -15,7 +15,7 @@ import { writeCommit, type NewCommit } from "./write-commit.js";
 export type MergeMethod = "merge" | "squash" | "rebase";
 
 export interface CommitOptions {
-  /** Where a new branch starts; a branch without it begins a history of its own. */
+  /** Start of a new branch. Without it, a new branch has no parent commit. */
   readonly from?: string;
   readonly message?: string;
   readonly author?: string;
@@ -27,7 +27,7 @@ interface BareRepository {
   readonly graph: CommitGraph;
 }
 
-/** Real bare repositories in a temporary folder, written without any checkout. */
+/** Real bare repositories in a temporary folder, written without checkouts. */
 export class GitStore {
   readonly #root: string;
   readonly #repositories = new Map<string, BareRepository>();
@@ -43,7 +43,7 @@ export class GitStore {
     return new GitStore(await mkdtemp(join(tmpdir(), "sandbox-git-")));
   }
 
-  /** Makes a repository with one commit. `serverPath`: its folder below the store's; `<name>.git` when absent. */
+  /** Creates a repository with one commit. `serverPath` is its folder in the store, by default `<name>.git`. */
   async createRepository(
     name: string,
     files: FileChanges,
@@ -75,7 +75,7 @@ export class GitStore {
     return [...this.#repositories.keys()];
   }
 
-  /** Commits on top of the branch, or of `from` when the branch is new; answers the commit's id. */
+  /** Commits on top of the branch, or of `from` if the branch is new. Returns the commit's id. */
   async commit(name: string, branch: string, changes: FileChanges, options: CommitOptions = {}): Promise<string> {
     return this.#alone(name, async () => {
       const parent = (await this.resolve(name, `refs/heads/${branch}`)) ?? options.from;
@@ -106,7 +106,7 @@ export class GitStore {
     await this.#alone(name, () => this.#moveRef(name, ref, revision));
   }
 
-  /** Takes a commit with its history over from another repository, for instance a fork's head. */
+  /** Copies a commit with its history from another repository, such as a fork. */
   async copyObjects(from: string, to: string, revision: string): Promise<void> {
     const args = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options"];
     await this.#alone(to, () => runGit(this.directory(to), [...args, this.directory(from), revision]));
@@ -128,7 +128,7 @@ export class GitStore {
     return (await this.#mergedTree(name, base, head)) === undefined;
   }
 
-  /** Merges a commit into a branch; answers the branch's new tip, throws when it conflicts. */
+  /** Merges a commit into a branch. Returns the new tip. @throws {Error} if they conflict. */
   async merge(
     name: string,
     base: string,
@@ -166,18 +166,18 @@ export class GitStore {
     });
   }
 
-  /** How many commits `to` has that `from` lacks. */
+  /** Counts the commits of `to` that `from` lacks. */
   async countCommits(name: string, from: string, to: string): Promise<number> {
     return (await this.#between(name, from, to)).length;
   }
 
-  /** The commits that `to` has and `from` lacks, oldest first, at most 250; `to` alone when `from` is the same. */
+  /** The commits of `to` that `from` lacks, oldest first, at most 250; if both are the same, that commit. */
   async commits(name: string, from: string, to: string): Promise<CommitFacts[]> {
     return this.#of(name, "commits", from, to, async () => {
       const ids = from === to ? [to] : await this.#between(name, from, to);
       const objects = this.#repository(name).objects;
       const commits = ids.map((id) => readCommit(objects, id));
-      // No two commits of a store have the same second.
+      // Every commit of a store has its own second.
       return commits.sort((a, b) => a.date.localeCompare(b.date)).slice(0, 250);
     });
   }
@@ -206,7 +206,7 @@ export class GitStore {
     return this.#of(name, "merge-tree", base, head, (directory) => mergedTree(directory, base, head));
   }
 
-  /** Each commit gets a second of its own, so that the same change made twice has two ids. */
+  /** Gives each commit its own second, so that the same change made twice has two ids. */
   async #write(name: string, branch: string, commit: Omit<NewCommit, "time">): Promise<string> {
     this.#lastTime = Math.max(this.#lastTime + 1, Math.floor(Date.now() / 1000));
     const id = writeCommit(this.#repository(name).objects, { ...commit, time: this.#lastTime });
@@ -229,7 +229,7 @@ export class GitStore {
     return repository;
   }
 
-  /** One writer at a time per repository. */
+  /** Serialises writes to a repository. */
   #alone<T>(name: string, write: () => Promise<T>): Promise<T> {
     const before = this.#writing.get(name) ?? Promise.resolve();
     const mine = before.catch(() => undefined).then(write);

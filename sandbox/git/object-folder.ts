@@ -12,15 +12,15 @@ export interface StoredObject {
 const FULL_ID = /^[0-9a-f]{40}$/;
 
 /**
- * The loose objects and refs of one bare repository (gitrepository-layout(5)), written and read without starting a
- * process. Nothing in the sandbox packs objects or refs.
+ * Reads and writes the loose objects and refs of one bare repository (gitrepository-layout(5)) without a process.
+ * Nothing in the sandbox packs objects or refs.
  */
 export class ObjectFolder {
   readonly #known = new Map<string, StoredObject>();
 
   constructor(private readonly folder: string) {}
 
-  /** Answers the id; an object that is there already stays as it is. */
+  /** Writes an object unless it exists. Returns its id. */
   write(type: "blob" | "tree" | "commit", content: Buffer): string {
     const whole = Buffer.concat([Buffer.from(`${type} ${content.length}\0`), content]);
     const id = createHash("sha1").update(whole).digest("hex");
@@ -48,7 +48,7 @@ export class ObjectFolder {
     return object;
   }
 
-  /** The commit that `HEAD`, a full ref, a full id or the first seven characters of one or more name. */
+  /** Resolves `HEAD`, a full ref, a full id, or an id abbreviated to at least seven characters. */
   commit(name: string): StoredObject | undefined {
     const id = this.#idOf(name);
     const object = id === undefined ? undefined : this.read(id);
@@ -79,7 +79,7 @@ export class ObjectFolder {
   }
 }
 
-/** Undefined when there is no such file. */
+/** The file's content, or undefined if there is no such file. */
 function contentOf(file: string): Buffer | undefined {
   try {
     return readFileSync(file);

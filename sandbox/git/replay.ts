@@ -9,7 +9,7 @@ export interface ReplayedCommit {
 const identity = ["-c", "user.name=sandbox", "-c", "user.email=sandbox@localhost"];
 
 /**
- * The tree that a merge of two commits gives; undefined when it conflicts. Needs no working tree
+ * The tree of a merge of two commits, or undefined if they conflict. Needs no working tree
  * (git-merge-tree(1), git 2.38).
  */
 export async function mergedTree(folder: string, base: string, head: string): Promise<string | undefined> {
@@ -18,7 +18,7 @@ export async function mergedTree(folder: string, base: string, head: string): Pr
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** What `git rebase` of the head's own commits onto the base makes, oldest first; throws when one conflicts. */
+/** Rebases the head's own commits onto the base. Returns them oldest first. @throws {Error} on a conflict. */
 export async function replay(folder: string, base: string, head: string): Promise<ReplayedCommit[]> {
   const format = "--format=%T%x00%P%x00%an%x00%B%x01";
   const log = await runGit(folder, ["log", "--reverse", "--no-merges", format, `${base}..${head}`]);
@@ -37,8 +37,8 @@ export async function replay(folder: string, base: string, head: string): Promis
 }
 
 /**
- * One cherry-pick: `tree` changed `before`, and the same change is made to `onto`. git 2.39's merge-tree takes no
- * merge base, so three commits are made whose only common ancestor has the tree `before`.
+ * One cherry-pick: applies the change from `before` to `tree` onto `onto`. git 2.39's merge-tree takes no merge base,
+ * so this makes three commits whose only common ancestor has the tree `before`.
  */
 async function pick(folder: string, before: string | undefined, tree: string, onto: string): Promise<string> {
   if (before === onto) return tree;

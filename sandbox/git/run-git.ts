@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 
-/** Long enough for a slow machine, short enough that a test names the command before its own time is up. */
+/** Long enough for a slow machine, and shorter than a test's timeout, so that the error names the command. */
 const timeLimitMs = 15_000;
 
 export interface GitRun {
@@ -11,13 +11,12 @@ export interface GitRun {
 export interface GitOptions {
   readonly input?: string;
   readonly environment?: NodeJS.ProcessEnv;
-  /** Exit codes that are answers and no failures; 0 always is. */
+  /** Exit codes, besides 0, that are no failure. */
   readonly expected?: readonly number[];
 }
 
 /**
- * The environment for git: that of this process, without the `GIT_*` variables that a git hook would leave in it and
- * without anybody's own configuration.
+ * This process's environment, without the `GIT_*` variables that a git hook sets and without personal configuration.
  */
 export function gitEnvironment(added: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_"));
@@ -30,14 +29,14 @@ export function gitEnvironment(added: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv
   };
 }
 
-/** Runs git in a folder; throws with git's own words when the exit code is not expected. */
+/** Runs git in a folder. @throws {Error} with git's message for an unexpected exit code. */
 export async function runGit(folder: string, args: readonly string[], options: GitOptions = {}): Promise<GitRun> {
   const child = spawn("git", args, { cwd: folder, env: gitEnvironment(options.environment), timeout: timeLimitMs });
   const stdout: Buffer[] = [];
   const stderr: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
   child.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
-  // A command that ends without reading all of its input is judged by its exit code.
+  // A command may exit without reading all its input; only its exit code counts.
   child.stdin.on("error", () => undefined);
   child.stdin.end(options.input ?? "");
   const status = await new Promise<number>((resolve, reject) => {

@@ -6,8 +6,8 @@ import type { GitStore } from "./git-store.js";
 import { gitEnvironment, runGit } from "./run-git.js";
 
 /**
- * git's smart protocol for reading (gitprotocol-http(5)) as Express middleware, answered by git's own `upload-pack`.
- * Requests that are not git's go on to the next handler.
+ * Express middleware for reads over git's smart protocol (gitprotocol-http(5)), backed by `git upload-pack`. Passes on
+ * requests that are not git's.
  * `repositoryOf` gets the decoded path before `/info/refs` or `/git-upload-pack`, for instance `/acme/deploy.git`.
  */
 export function smartHttp(
@@ -47,7 +47,7 @@ export function smartHttp(
   };
 }
 
-/** As `git http-backend` sends them. */
+/** Headers of `git http-backend`. */
 const UNCACHED = {
   Expires: "Fri, 01 Jan 1980 00:00:00 GMT",
   Pragma: "no-cache",
@@ -56,7 +56,7 @@ const UNCACHED = {
 
 let capabilities: Promise<string> | undefined;
 
-/** Version 2 of the protocol names only what the server can do, the same for all repositories of the sandbox; others name the refs. */
+/** Protocol version 2 advertises only capabilities, the same for every repository here; older versions list refs. */
 async function advertise(directory: string, environment: NodeJS.ProcessEnv): Promise<string> {
   const args = ["upload-pack", "--stateless-rpc", "--http-backend-info-refs", directory];
   const run = async (): Promise<string> => (await runGit(directory, args, { environment })).stdout;
@@ -76,7 +76,7 @@ function uploadPack(directory: string, environment: NodeJS.ProcessEnv, request: 
     if (!response.writableFinished) child.kill();
   });
   const body = request.headers["content-encoding"] === "gzip" ? request.pipe(createGunzip()) : request;
-  // git may answer before it has read everything.
+  // git may answer before it has read all its input.
   pipeline(body, child.stdin, () => undefined);
   response.set({ ...UNCACHED, "Content-Type": "application/x-git-upload-pack-result" });
   pipeline(child.stdout, response, () => undefined);

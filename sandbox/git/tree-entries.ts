@@ -8,7 +8,7 @@ export interface TreeEntry {
 
 export const FOLDER_MODE = "40000";
 
-/** A tree object: `<mode> <name>\0<20 bytes of id>` for each entry. */
+/** Parses a tree object: `<mode> <name>\0<20 bytes of id>` for each entry. */
 export function* readEntries(tree: Buffer): Generator<TreeEntry> {
   for (let at = 0; at < tree.length;) {
     const space = tree.indexOf(0x20, at);
@@ -22,7 +22,7 @@ export function* readEntries(tree: Buffer): Generator<TreeEntry> {
   }
 }
 
-/** The bytes of a tree object; git sorts by bytes, a folder as if its name ended in a slash. */
+/** The bytes of a tree object. Git sorts by bytes, and a folder as if its name ended in a slash. */
 export function entriesAsTree(entries: Iterable<TreeEntry>): Buffer {
   const keyed = [...entries].map((entry) => ({
     ...entry,

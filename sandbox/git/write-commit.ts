@@ -8,18 +8,18 @@ export interface NewCommit {
   /** Seconds since 1970. */
   readonly time: number;
   readonly parents: readonly string[];
-  /** The whole content of the commit; the first parent's when absent. */
+  /** The commit's tree. Default: the first parent's. */
   readonly tree?: string;
   readonly changes?: FileChanges;
 }
 
-/** Changes of one folder, by the first part of their paths. */
+/** Changes in one folder, by the first path component. */
 interface FolderChanges {
   readonly files: Map<string, FileChange>;
   readonly folders: Map<string, FolderChanges>;
 }
 
-/** Writes a commit with its trees and contents; answers its id. */
+/** Writes a commit with its trees and blobs. Returns its id. */
 export function writeCommit(objects: ObjectFolder, commit: NewCommit): string {
   const { changes = {}, parents } = commit;
   const before = commit.tree ?? (parents[0] === undefined ? undefined : objects.treeOf(parents[0])?.id);
@@ -54,7 +54,7 @@ function sorted(changes: FileChanges): FolderChanges {
   return root;
 }
 
-/** The tree's id after the changes; undefined when nothing is left in it. */
+/** The tree's id after the changes, or undefined if the tree is empty. */
 function changedTree(
   objects: ObjectFolder,
   before: string | undefined,

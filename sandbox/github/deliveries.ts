@@ -9,7 +9,7 @@ export interface Receiver {
 export interface Delivery {
   readonly event: string;
   readonly id: string;
-  /** 0: no answer. */
+  /** 0 if no answer came. */
   readonly status: number;
   readonly body: string;
 }
@@ -19,10 +19,10 @@ interface Sent {
   readonly text: string;
 }
 
-/** GitHub gives up after this time. */
+/** GitHub's timeout. */
 const answerTimeoutMs = 10_000;
 
-/** Sends webhooks one after the other, signed, and keeps the answers. Nothing is sent again by itself. */
+/** Sends signed webhooks one at a time and records the answers. Never retries. */
 export class Deliveries {
   readonly answers: Delivery[] = [];
   readonly #sent = new Map<string, Sent>();
@@ -36,10 +36,10 @@ export class Deliveries {
     this.#receiver = receiver;
   }
 
-  /** The payload is made at once, of the state at this moment, and sent in its turn; resolves after the answer. */
+  /** Builds the payload now and sends it in turn. Resolves after the answer. */
   send(event: string, payload: () => JsonObject | Promise<JsonObject>): Promise<void> {
     const made = Promise.resolve(payload());
-    made.catch(() => undefined); // it fails where it is waited for
+    made.catch(() => undefined); // the failure surfaces where `made` is awaited
     return this.#enqueue(async () => {
       if (this.#receiver === undefined) return;
       const id = randomUUID();
@@ -49,7 +49,7 @@ export class Deliveries {
     });
   }
 
-  /** The same bytes under the same delivery id. */
+  /** Sends the same bytes under the same delivery id. */
   redeliver(id: string): Promise<void> {
     const sent = this.#sent.get(id);
     if (sent === undefined) throw new Error(`There was no delivery ${id}`);
@@ -58,7 +58,7 @@ export class Deliveries {
     });
   }
 
-  /** After everything that was to be sent until now has been answered. */
+  /** Resolves once everything queued so far has been answered. */
   async idle(): Promise<void> {
     await this.#last;
   }

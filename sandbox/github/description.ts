@@ -6,13 +6,13 @@ import formats from "ajv-formats";
 import { perProcess } from "../per-process.js";
 import { isObject, type JsonObject } from "./examples.js";
 
-/** What GitHub's own description of its REST API says about one call. */
+/** Checks of one call against GitHub's own API description. */
 export interface Operation {
-  /** Path parameters that may hold slashes, such as a ref's name. */
+  /** Path parameters that may contain slashes, such as a ref. */
   readonly multiSegment: ReadonlySet<string>;
   /** Parameters and members that the description does not know. */
   unknownInRequest(query: JsonObject, body: unknown): string[];
-  /** Parameters and members of the wrong type or missing. */
+  /** Parameters and members that are missing or of the wrong type. */
   wrongInRequest(query: JsonObject, body: unknown): string[];
   wrongInAnswer(status: number, body: unknown): string[];
 }
@@ -25,7 +25,7 @@ interface Description {
 const operations = new Map<string, Operation | undefined>();
 const compiled = perProcess("compiled descriptions", () => new Map<string, ValidateFunction>());
 const registered = perProcess("registered descriptions", () => new Set<string>());
-// A schema is used a few times and made anew by each process: optimised code would cost more than it saves.
+// Each process compiles schemas anew and uses them a few times, so optimising their code does not pay.
 const ajv = perProcess("description compiler", () => {
   const made = new Ajv({
     strict: false,
@@ -38,14 +38,14 @@ const ajv = perProcess("description compiler", () => {
   return made;
 });
 
-/** The operation of a method and a path template as the description spells it; undefined when there is none. */
+/** The operation of a method and a path template, spelt as in the description; undefined if there is none. */
 export function describeOperation(method: string, template: string): Operation | undefined {
   const key = `${method} ${template}`;
   if (!operations.has(key)) operations.set(key, readOperation(key, description().paths[template]?.[method]));
   return operations.get(key);
 }
 
-/** What is wrong with a webhook's body; the description knows each event by its name and action. */
+/** Problems of a webhook's body. The description has a schema for each event and action. */
 export function wrongInWebhook(event: string, body: JsonObject): string[] {
   const name = `webhook-${event}-${String(body.action)}`.replaceAll("_", "-");
   const schema = description().components.schemas[name];
@@ -55,7 +55,7 @@ export function wrongInWebhook(event: string, body: JsonObject): string[] {
 function description(): Description {
   return perProcess("github description", () => {
     const root = dirname(createRequire(import.meta.url).resolve("@octokit/openapi/package.json"));
-    // The package's index loads every edition and takes seconds; this one file takes a tenth of one.
+    // The package's index loads every edition, which takes seconds.
     return JSON.parse(readFileSync(join(root, "generated/api.github.com.json"), "utf8")) as Description;
   });
 }
@@ -103,8 +103,8 @@ function readOperation(key: string, operation: JsonObject | undefined): Operatio
 }
 
 /**
- * Where the description cannot be met: the account of an installation is a user or an enterprise, and this one list
- * (unlike `GET /repos/{owner}/{repo}/installation`) demands both at once.
+ * Corrects schemas that no answer can meet. An installation's account is a user or an enterprise, but this list (unlike
+ * `GET /repos/{owner}/{repo}/installation`) demands both at once.
  */
 const corrections: Readonly<Record<string, (schema: JsonObject) => JsonObject>> = {
   "get /app/installations": (schema) =>
@@ -113,10 +113,10 @@ const corrections: Readonly<Record<string, (schema: JsonObject) => JsonObject>> 
     ) as JsonObject,
 };
 
-/** Answers of the front door, which the description leaves out of single calls. */
+/** Statuses that any call may return and that the description omits. */
 const ordinaryErrors = new Set([400, 401, 403, 404, 429, 500, 502, 503]);
 
-/** Answers that GitHub gives and its description forgets. */
+/** Statuses that GitHub returns and its description lacks. */
 const leftOut: Readonly<Record<string, number>> = { "post /repos/{owner}/{repo}/statuses/{sha}": 422 };
 
 function problems(key: string, schema: JsonObject, value: unknown): string[] {
@@ -129,7 +129,7 @@ function problems(key: string, schema: JsonObject, value: unknown): string[] {
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath || "/"} ${message ?? ""}`.trim());
 }
 
-/** Components are registered one by one, as far as they are used, so that each is compiled once for all calls. */
+/** Registers the components that the schema uses, so that each is compiled only once. */
 function withComponents(schema: JsonObject): JsonObject {
   const text = JSON.stringify(schema);
   for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
@@ -144,7 +144,7 @@ function withComponents(schema: JsonObject): JsonObject {
   ) as JsonObject;
 }
 
-/** OpenAPI 3.0's `nullable` in the words of JSON Schema. */
+/** Translates OpenAPI 3.0's `nullable` to JSON Schema. */
 function nullIncluded(schema: JsonObject): JsonObject {
   const { nullable, ...others } = schema;
   if (nullable !== true) return schema;
@@ -171,7 +171,7 @@ function unknownMembers(schema: JsonObject, value: unknown, path: string): strin
   });
 }
 
-/** Query values come as text: numbers and booleans are read where the description wants them. */
+/** Converts query strings to numbers and booleans where the description wants them. */
 function typed(schema: { readonly properties: JsonObject }, query: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(query).map(([name, value]) => {

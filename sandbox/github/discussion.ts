@@ -3,14 +3,14 @@ import { commentPayload, reviewPayload } from "./payloads.js";
 import { newIssue } from "./pull-acts.js";
 import { now, type Comment, type Issue, type Person, type Pull, type Review, type World } from "./world.js";
 
-/** What people say on pull requests and issues; each resolves after the receiver has answered the webhook. */
+/** Comments and reviews of people. Each method resolves after the receiver has answered the webhook. */
 export class Discussion {
   constructor(
     readonly world: World,
     readonly webhooks: Deliveries,
   ) {}
 
-  /** Answers the comment's id. */
+  /** Returns the comment's id. */
   async comment(issue: Issue | Pull, by: string, body: string): Promise<string> {
     const at = now();
     const author = this.world.person(by);

@@ -10,8 +10,8 @@ interface ExampleGroup {
 let loaded: readonly ExampleGroup[] | undefined;
 
 /**
- * A payload that GitHub sent once, from @octokit/webhooks-examples; one with an installation where there is one.
- * Shared by all callers: not to be written to.
+ * A real payload from @octokit/webhooks-examples, preferably one with an installation. Shared by all callers: do not
+ * modify it.
  */
 export function examplePayload(event: string, action: string): JsonObject {
   loaded ??= createRequire(import.meta.url)("@octokit/webhooks-examples") as readonly ExampleGroup[];
@@ -22,14 +22,14 @@ export function examplePayload(event: string, action: string): JsonObject {
   return best;
 }
 
-/** One member of an example, as a template. */
+/** One member of an example, for use as a template. */
 export function exampleMember(event: string, action: string, member: string): JsonObject {
   const value = examplePayload(event, action)[member];
   if (!isObject(value)) throw new Error(`The example of ${event}.${action} has no ${member}`);
   return value;
 }
 
-/** The same JSON with texts replaced wherever they occur, in the order given. */
+/** The same JSON with strings replaced everywhere, in the given order. */
 export function rewritten(value: JsonObject, replacements: readonly (readonly [string, string])[]): JsonObject {
   const text = replacements.reduce((json, [from, to]) => json.replaceAll(from, to), JSON.stringify(value));
   return JSON.parse(text) as JsonObject;

@@ -19,12 +19,11 @@ export interface GitHubForgeParts {
 
 const verdicts = { approve: "APPROVED", "request-changes": "CHANGES_REQUESTED", comment: "COMMENTED" } as const;
 
-/** A GitHub Enterprise Server in miniature: REST under `/api/v3`, GraphQL under `/api/graphql`, git beside them. */
+/** A miniature GitHub Enterprise Server: REST under `/api/v3`, GraphQL under `/api/graphql`, and git. */
 export class GitHubForge implements Forge {
   readonly title = "GitHub";
   readonly faults: FaultSwitch;
   readonly requests: Forge["requests"];
-  /** What was asked or answered against GitHub's own description; empty when both sides are honest. */
   readonly violations: readonly string[];
   readonly login: World["login"];
   readonly #world: World;
@@ -45,7 +44,7 @@ export class GitHubForge implements Forge {
     return this.#world.url;
   }
 
-  /** Root of the REST API, what a client calls its base URL. */
+  /** Base URL of the REST API. */
   get apiUrl(): string {
     return this.#world.apiUrl;
   }
@@ -62,7 +61,6 @@ export class GitHubForge implements Forge {
     return this.#parts.webhooks.redeliver(id);
   }
 
-  /** After the webhooks that API calls caused have been answered; those calls do not wait for them. */
   idle(): Promise<void> {
     return this.#parts.webhooks.idle();
   }
@@ -98,12 +96,11 @@ export class GitHubForge implements Forge {
     for (const login of logins) this.#pull(repository, number).reviewRequests.add(this.#world.person(login));
   }
 
-  /** Statuses here belong to a commit, without a pipeline. */
+  /** Does nothing: GitHub's statuses need no pipeline. */
   runPipeline(): void {
     return;
   }
 
-  /** The default branch demands this many approvals by people with write access; 0: none. */
   requireReviews(repository: string, count: number): void {
     this.#world.repository(repository).requiredReviews = count;
   }

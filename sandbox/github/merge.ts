@@ -17,18 +17,18 @@ const notAllowed: Readonly<Record<MergeMethod, string>> = {
 export interface MergeWish {
   readonly method: MergeMethod;
   readonly by: Person;
-  /** The head that was looked at; undefined: whatever it is. */
+  /** The expected head; undefined accepts any. */
   readonly sha: string | undefined;
   readonly title: string | undefined;
   readonly text: string | undefined;
 }
 
-/** Merges if every rule of the repository allows it, and says no in GitHub's words otherwise. */
+/** Merges if every rule of the repository allows it. Otherwise returns GitHub's refusal. */
 export function mergePull(world: World, pull: Pull, wish: MergeWish): Promise<MergeRefusal | undefined> {
   return world.oneAfterTheOther(() => merge(world, pull, wish));
 }
 
-/** A person presses the button, with the first method that the repository allows. */
+/** A person presses the merge button, with the first method that the repository allows. */
 export async function mergeByButton(world: World, pull: Pull, by: Person): Promise<void> {
   const [method = "merge"] = pull.repository.mergeMethods;
   const refusal = await mergePull(world, pull, { method, by, sha: undefined, title: undefined, text: undefined });

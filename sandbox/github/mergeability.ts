@@ -2,7 +2,7 @@ import type { Pull, World } from "./world.js";
 
 export type Mergeability = "mergeable" | "conflicts" | "unknown";
 
-/** Whether a merge would conflict, asked of git; "unknown" for as many reads as were set, and when it is not open. */
+/** Whether a merge would conflict. "unknown" while reads are pending and unless it is open. */
 export async function readMergeability(world: World, pull: Pull): Promise<Mergeability> {
   if (pull.state !== "open") return "unknown";
   if (pull.pendingReads > 0) {
@@ -13,7 +13,7 @@ export async function readMergeability(world: World, pull: Pull): Promise<Mergea
   return (await world.store.conflicts(pull.repository.fullName, tip, pull.headSha)) ? "conflicts" : "mergeable";
 }
 
-/** Where the base branch is now; where it was, after it was deleted. */
+/** The base branch's tip, or its last known one if it was deleted. */
 export async function baseTip(world: World, pull: Pull): Promise<string> {
   return (await world.store.resolve(pull.repository.fullName, `refs/heads/${pull.baseBranch}`)) ?? pull.baseSha;
 }
@@ -23,7 +23,7 @@ export async function mergeBaseOf(world: World, pull: Pull): Promise<string> {
   return (await world.store.mergeBase(pull.repository.fullName, base, pull.headSha)) ?? base;
 }
 
-/** Counts that a pull request shows: of its own commits, files and lines. */
+/** Numbers of a pull request's commits, files and lines. */
 export async function sizeOf(
   world: World,
   pull: Pull,

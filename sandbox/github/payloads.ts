@@ -22,7 +22,7 @@ export type PullAction =
 
 /** Body of a `pull_request` event. */
 export async function pullPayload(world: World, pull: Pull, what: PullAction, sender: Person): Promise<JsonObject> {
-  // The examples hold no edited pull request: it has the members of an opened one, and `changes`.
+  // There is no example of an edited pull request. It has the members of an opened one, and `changes`.
   const example = examplePayload("pull_request", what.action === "edited" ? "opened" : what.action);
   const details = what.action === "labeled" ? { label: renderLabel(world, pull, what.label) } : what;
   return {
@@ -54,7 +54,7 @@ export function commentPayload(
   };
 }
 
-/** Body of a `pull_request_review` event; its pull request lacks all that has to be computed. */
+/** Body of a `pull_request_review` event. Its pull request lacks computed members. */
 export function reviewPayload(world: World, pull: Pull, review: Review): JsonObject {
   return {
     ...examplePayload("pull_request_review", "submitted"),

@@ -2,7 +2,7 @@ import type { FileChanges, OpenRequest, SeenChangeRequest, SeenStatus } from "..
 import { baseTip } from "./mergeability.js";
 import { now, type Issue, type Pull, type Repository, type World } from "./world.js";
 
-/** Makes the head branch, in a fork when asked for, and the pull request on it. */
+/** Creates the head branch, in a fork if requested, and its pull request. */
 export async function openPull(world: World, request: OpenRequest): Promise<Pull> {
   const repository = world.repository(request.repository);
   const { store } = world;
@@ -26,7 +26,7 @@ export async function openPull(world: World, request: OpenRequest): Promise<Pull
     merged: undefined,
     pendingReads: 0,
   };
-  repository.pulls.set(number, pull); // before anything is waited for: the number is taken
+  repository.pulls.set(number, pull); // before the first await, to reserve the number
   const head = await store.commit(headRepository.fullName, branch, request.changes, {
     from: baseSha,
     message: pull.title,
@@ -43,7 +43,7 @@ export function newIssue(world: World, repository: Repository, by: string): Issu
   return issue;
 }
 
-/** Commits to a branch; answers the commit and the open pull requests whose head moved with it, with their old heads. */
+/** Commits to a branch. Returns the commit and the open pull requests whose head moved, with their old heads. */
 export async function pushTo(
   world: World,
   repository: Repository,
@@ -71,7 +71,7 @@ export function openPullsFrom(world: World, repository: Repository, branch: stri
   );
 }
 
-/** The target repository knows the head under `refs/pull/<n>/head`, a fork's too. */
+/** Moves the head, and with it `refs/pull/<n>/head` in the target repository. */
 export async function moveHead(world: World, pull: Pull, head: string): Promise<void> {
   const { fullName } = pull.repository;
   if (pull.headRepository !== pull.repository) {
@@ -90,7 +90,7 @@ export function closePull(pull: Pull): Pull {
   return pull;
 }
 
-/** Commits that were pushed while it was closed count from now on. */
+/** Picks up commits that were pushed while it was closed. */
 export async function reopenPull(world: World, pull: Pull): Promise<Pull> {
   const closed = pull.state === "closed" && pull.merged === undefined;
   if (!closed) throw new Error(`#${pull.number} cannot be reopened`);
@@ -130,7 +130,7 @@ export function seen(pull: Pull): SeenChangeRequest {
   };
 }
 
-/** Every setting of a commit's statuses, oldest first. */
+/** Every status ever set on a commit, oldest first. */
 export function seenStatuses({ statuses }: Repository, revision: string): readonly SeenStatus[] {
   return statuses
     .filter(({ sha }) => sha === revision)
@@ -142,7 +142,7 @@ export function seenStatuses({ statuses }: Repository, revision: string): readon
     }));
 }
 
-/** One fork per person, made when it is first needed. */
+/** The person's fork, created on first use. */
 function forkOf(world: World, repository: Repository, by: string): Promise<Repository> {
   return world.oneAfterTheOther(async () => {
     const name = `${by}/${repository.name}`;
@@ -157,7 +157,7 @@ function forkOf(world: World, repository: Repository, by: string): Promise<Repos
   });
 }
 
-/** Issues and pull requests share their numbers. */
+/** Issues and pull requests share one sequence of numbers. */
 function nextNumber(repository: Repository): number {
   return repository.pulls.size + repository.issues.size + 1;
 }

@@ -26,11 +26,11 @@ export interface RestOptions {
   readonly world: World;
   readonly tokens: Tokens;
   readonly announce: Announce;
-  /** Takes a sentence for each thing that GitHub's description does not know. */
+  /** Records a violation of GitHub's description. */
   readonly violated: (what: string) => void;
 }
 
-/** The REST API, each request and each answer held against GitHub's own description. */
+/** The REST API. Checks each request and answer against GitHub's own description. */
 export function restApi(options: RestOptions): Router {
   const router = express.Router();
   for (const route of routes) {
@@ -70,7 +70,7 @@ function serve(route: Route, operation: Operation, options: RestOptions): Reques
   };
 }
 
-/** The checks that come before the call itself: who asks, may they, is there such a repository. */
+/** Checks the caller, the repository and the caller's permission. */
 function admit(route: Route, request: Request, { world, tokens, announce }: RestOptions): Call {
   const caller = tokens.caller(request.headers.authorization);
   const token = tokenFor(route, caller);
@@ -114,7 +114,7 @@ function tokenFor(route: Route, caller: Caller): Call["token"] {
   return caller.token;
 }
 
-/** Stands where a call names no repository; the calls that name none do not look at it. */
+/** Placeholder for calls whose path names no repository. */
 const noRepository = { fullName: "", installed: false } as Repository;
 
 function refusal(error: unknown): Answer {

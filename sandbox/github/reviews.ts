@@ -2,7 +2,7 @@ import type { Pull, Review, World } from "./world.js";
 
 export type ReviewDecision = "APPROVED" | "CHANGES_REQUESTED" | "REVIEW_REQUIRED";
 
-/** Each person's newest review with a verdict, in the order in which they were given. */
+/** Each person's newest review with a verdict, oldest first. */
 export function latestOpinionatedReviews(world: World, pull: Pull, writersOnly: boolean): Review[] {
   const latest = new Map<number, Review>();
   for (const review of pull.reviews) {
@@ -13,7 +13,7 @@ export function latestOpinionatedReviews(world: World, pull: Pull, writersOnly: 
   return [...latest.values()].filter(({ author }) => !writersOnly || world.mayWrite(pull.repository, author));
 }
 
-/** Null when the base branch requires no reviews, whatever was reviewed. */
+/** Null if the base branch requires no reviews, whatever the reviews say. */
 export function reviewDecision(world: World, pull: Pull): ReviewDecision | null {
   const { requiredReviews, codeOwners } = pull.repository;
   if (requiredReviews === 0 && codeOwners.length === 0) return null;

@@ -20,7 +20,7 @@ export interface GitHubOptions {
   readonly app: {
     readonly id: number;
     readonly slug: string;
-    /** PEM text; the App signs with the private half. */
+    /** PEM; the App signs with the private key. */
     readonly publicKey: string;
   };
 }
@@ -35,7 +35,7 @@ const permissions: AppFacts["permissions"] = {
   members: "read",
 };
 
-/** Starts a GitHub on a free loopback port. The store stays the caller's: it is not removed at the stop. */
+/** Starts a GitHub on a free loopback port. The caller keeps owning the store. */
 export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHubForge> {
   const requests: { method: string; path: string; authorization: string | undefined }[] = [];
   const violations: string[] = [];
@@ -88,7 +88,7 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
   });
 }
 
-/** What is public is everybody's to read; a token must reach what is private. Wrong credentials never pass. */
+/** Anyone may read a public repository; a private one needs a token. Wrong credentials never pass. */
 function mayFetch(world: World, tokens: Tokens, name: string, header: string | undefined): boolean {
   const repository = world.repositories.get(name);
   if (repository === undefined) return false;
@@ -97,7 +97,7 @@ function mayFetch(world: World, tokens: Tokens, name: string, header: string | u
   return caller.kind === "installation" && permits(caller.token, repository, "contents", "read");
 }
 
-/** Webhooks about what the App itself did. */
+/** Webhooks for the App's own acts. */
 function announcements(world: World, webhooks: Deliveries, violated: (what: string) => void): Announce {
   const failed = (error: unknown): void => violated(`A webhook could not be made: ${String(error)}`);
   return {

@@ -7,7 +7,7 @@ export interface InstallationToken {
   readonly owner: Person;
   readonly expiresAt: Date;
   readonly permissions: Readonly<Record<string, string>>;
-  /** Undefined: all repositories of the installation. */
+  /** Undefined means all repositories of the installation. */
   readonly repositories: ReadonlySet<number> | undefined;
 }
 
@@ -16,7 +16,7 @@ export type Caller =
   | { readonly kind: "installation"; readonly token: InstallationToken }
   | { readonly kind: "refused"; readonly message: string };
 
-/** Who is asking: the App with a signed JSON web token, or one of its installations with an access token. */
+/** Identifies callers: the App by a signed JSON web token, an installation by its access token. */
 export class Tokens {
   readonly #key: KeyObject;
   readonly #tokens = new Map<string, InstallationToken>();
@@ -28,7 +28,7 @@ export class Tokens {
     this.#key = createPublicKey(publicKey);
   }
 
-  /** A token for one hour; `ghs_` and longer than the 40 characters that it once had. */
+  /** A token for one hour. Like GitHub's new tokens, it is longer than 40 characters. */
   create(token: Omit<InstallationToken, "token" | "expiresAt">): InstallationToken {
     const expiresAt = new Date(Math.floor(Date.now() / 1000 + 3600) * 1000);
     const created = { ...token, token: `ghs_${randomBytes(180).toString("base64url")}`, expiresAt };
@@ -76,7 +76,7 @@ export class Tokens {
   }
 }
 
-/** Whether the token may read, or with "write" change, this part of the repository. */
+/** Whether the token may read or write this part of the repository. */
 export function permits(
   token: InstallationToken,
   repository: Repository,
@@ -89,7 +89,7 @@ export function permits(
   return granted === "write" || granted === level;
 }
 
-/** Whether the token was made for this repository. */
+/** Whether the token covers the repository. */
 export function reaches(token: InstallationToken, repository: Repository): boolean {
   if (!repository.installed || repository.owner !== token.owner) return false;
   return token.repositories === undefined || token.repositories.has(repository.id);

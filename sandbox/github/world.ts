@@ -47,7 +47,7 @@ export interface Review {
   readonly submittedAt: string;
 }
 
-/** A plain issue, or what a pull request has in common with one. */
+/** An issue, or the part of a pull request that it shares with issues. */
 export interface Issue {
   readonly id: number;
   readonly repository: Repository;
@@ -66,16 +66,16 @@ export interface Pull extends Issue {
   readonly headRepository: Repository;
   readonly headBranch: string;
   readonly reviews: Review[];
-  /** Who was asked for a review and has not given one. */
+  /** People who were asked for a review and have not reviewed. */
   readonly reviewRequests: Set<Person>;
   draft: boolean;
-  /** While the pull request is closed it stays where it was, whatever happens to the branch. */
+  /** Does not move while the pull request is closed. */
   headSha: string;
   baseBranch: string;
-  /** The tip of the base branch when the pull request last changed: it may be old. */
+  /** The base branch's tip when the pull request last changed; it may be outdated. */
   baseSha: string;
   merged: { readonly at: string; readonly by: Person; readonly commit: string } | undefined;
-  /** How many reads still find the mergeability not computed. */
+  /** How many more reads find the mergeability pending. */
   pendingReads: number;
 }
 
@@ -87,19 +87,19 @@ export interface Repository {
   readonly defaultBranch: string;
   readonly private: boolean;
   readonly parent: Repository | undefined;
-  /** The App is installed on it: it sends webhooks, and its installation's tokens reach it. */
+  /** Whether the App is installed: webhooks are sent, and installation tokens cover the repository. */
   readonly installed: boolean;
   readonly createdAt: string;
   readonly access: Map<string, AccessLevel>;
   readonly issues: Map<number, Issue>;
   readonly pulls: Map<number, Pull>;
   readonly protectedBranches: Set<string>;
-  /** Every setting, oldest first. */
+  /** Every status ever set, oldest first. */
   readonly statuses: Status[];
-  /** One of them has to approve every pull request into the default branch; empty: no such rule. */
+  /** One of them must approve pull requests into the default branch; empty for no such rule. */
   codeOwners: readonly Person[];
   mergeMethods: ReadonlySet<MergeMethod>;
-  /** Approvals that the base branch requires; 0: none. */
+  /** Approvals that the base branch requires; 0 for none. */
   requiredReviews: number;
 }
 
@@ -109,10 +109,10 @@ export interface AppFacts {
   readonly permissions: Readonly<Record<string, "read" | "write">>;
 }
 
-/** Everything that this GitHub knows. */
+/** The state of this GitHub. */
 export class World {
   readonly repositories = new Map<string, Repository>();
-  /** Members by the team's `org/slug` in lower case. */
+  /** Members by team, `org/slug` in lower case. */
   readonly teams = new Map<string, ReadonlySet<Person>>();
   readonly login = new LoginWorld();
   readonly #people = new Map<string, Person>();
@@ -121,7 +121,7 @@ export class World {
   #changing: Promise<unknown> = Promise.resolve();
 
   constructor(
-    /** Root of the web pages and of git; the REST API is below `/api/v3`. */
+    /** Root of the web pages and of git. */
     readonly url: string,
     readonly app: AppFacts,
     readonly store: GitStore,
@@ -131,7 +131,7 @@ export class World {
     return `${this.url}/api/v3`;
   }
 
-  /** The account under which the App acts. */
+  /** The App's bot account. */
   get bot(): Person {
     return this.person(`${this.app.slug}[bot]`);
   }
@@ -140,7 +140,7 @@ export class World {
     return ++this.#lastId;
   }
 
-  /** Everybody exists; an id belongs to a login for good, in whatever case it is written. */
+  /** The account of a login, in any case, created on first use. */
   person(login: string, type?: Person["type"]): Person {
     const key = login.toLowerCase();
     const known = this.#people.get(key);
@@ -190,7 +190,7 @@ export class World {
     return repository;
   }
 
-  /** Strangers read what is public. */
+  /** Strangers may read public repositories. */
   access(repository: Repository, login: string): AccessLevel {
     const level = repository.access.get(login.toLowerCase());
     if (level !== undefined && level !== "none") return level;
@@ -203,7 +203,7 @@ export class World {
     return ["write", "admin"].includes(this.access(repository, person.login));
   }
 
-  /** One installation per account that owns repositories. */
+  /** The installation of an account; each owner of repositories has one. */
   installationOf(owner: Person): number {
     const known = this.#installations.get(owner.login);
     if (known !== undefined) return known;
@@ -216,14 +216,14 @@ export class World {
     return [...this.#installations].map(([login, id]) => ({ id, owner: this.person(login) }));
   }
 
-  /** Merges and pushes look first and act then: nothing may come in between. */
+  /** Serialises merges and pushes, which check before they act. */
   oneAfterTheOther<T>(change: () => Promise<T>): Promise<T> {
     const mine = this.#changing.then(change, change);
     this.#changing = mine.catch(() => undefined);
     return mine;
   }
 
-  /** The comment and where it stands. */
+  /** The comment with its issue or pull request. */
   comment(repository: Repository, id: number): { issue: Issue | Pull; comment: Comment } | undefined {
     for (const issue of [...repository.pulls.values(), ...repository.issues.values()]) {
       const comment = issue.comments.find((candidate) => candidate.id === id);
@@ -241,7 +241,7 @@ export function now(): string {
   return new Date().toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** An opaque global id, as GraphQL and the `node_id` members have it. */
+/** An opaque global id, as in GraphQL and in `node_id`. */
 export function nodeId(prefix: string, id: number | string): string {
   return `${prefix}_${Buffer.from(`${prefix}:${id}`).toString("base64url")}`;
 }

@@ -1,7 +1,7 @@
 import type { FaultSwitch } from "../faults.js";
 import type { Forge } from "../forge.js";
 
-/** What the server behind a forge keeps and offers. */
+/** The HTTP server of a forge. */
 export interface ForgeServer {
   readonly faults: FaultSwitch;
   readonly requests: Forge["requests"];

@@ -14,12 +14,12 @@ import { draftTitle, isDraft, type MergeRequest } from "./model/merge-request.js
 import { accessLevels } from "./model/project.js";
 import { seenMergeRequest, seenStatuses } from "./seen.js";
 
-/** A GitLab that tests and the demo steer; see `Forge`. People without a say in a method are the author. */
+/** A GitLab driven by tests and the demo; see `Forge`. Methods that name no person act as the author. */
 export class GitLabForge implements Forge {
   readonly title = "GitLab";
   readonly faults: FaultSwitch;
   readonly requests: Forge["requests"];
-  /** People who log in to applications with it. */
+  /** OAuth logins. */
   readonly login: Instance["login"];
   readonly #instance: Instance;
   readonly #server: ForgeServer;
@@ -40,12 +40,11 @@ export class GitLabForge implements Forge {
     return this.#instance.hooks.deliveries;
   }
 
-  /** What a client asked, or the sandbox answered, against GitLab's API description; empty when all is well. */
   get violations(): readonly string[] {
     return this.#instance.violations;
   }
 
-  /** Quick actions that notes would have carried out, by whoever wrote them. */
+  /** Quick actions that notes would have run. */
   get quickActions(): readonly QuickActionSeen[] {
     return this.#instance.quickActions;
   }
@@ -55,7 +54,7 @@ export class GitLabForge implements Forge {
     return this.#instance.bot;
   }
 
-  /** Signs deliveries too when the receiver has a signing token. */
+  /** Also signs deliveries if the receiver has a signing token. */
   connect(receiver: Receiver): void {
     this.#instance.hooks.connect(receiver, this.url);
   }
@@ -64,7 +63,7 @@ export class GitLabForge implements Forge {
     return this.#instance.hooks.redeliver(id);
   }
 
-  /** The bot becomes a Maintainer of it. */
+  /** Also makes the bot a Maintainer of the project. */
   async createRepository(
     name: string,
     files: FileChanges,
@@ -106,7 +105,7 @@ export class GitLabForge implements Forge {
     runPipeline(this.#instance, this.#merge(repository, number));
   }
 
-  /** The account stays a member but may not do anything any more. */
+  /** The account stays a member but may do nothing. */
   block(login: string): void {
     this.#instance.people.named(login).state = "blocked";
   }
@@ -175,13 +174,12 @@ export class GitLabForge implements Forge {
     await this.#told(setTarget(this.#instance, this.#merge(repository, number), base));
   }
 
-  /** A draft stays one: its title keeps the prefix. */
+  /** The title of a draft keeps its prefix. */
   async rename(repository: string, number: number, title: string): Promise<void> {
     const merge = this.#merge(repository, number);
     await this.#told(setTitle(this.#instance, merge, merge.author, draftTitle(title, isDraft(merge))));
   }
 
-  /** A person adds a label. */
   async label(repository: string, number: number, title: string): Promise<void> {
     await this.#told(addLabel(this.#instance, this.#merge(repository, number), title));
   }
@@ -215,7 +213,7 @@ export class GitLabForge implements Forge {
     return this.#instance.hooks.idle();
   }
 
-  /** The store stays as it is. */
+  /** The caller keeps owning the store. */
   async stop(): Promise<void> {
     this.faults.clear();
     await this.#server.stop();
@@ -225,7 +223,7 @@ export class GitLabForge implements Forge {
     return this.#instance.mergeRequest(repository, number);
   }
 
-  /** Waits until the receiver has answered the webhooks of an act, too. */
+  /** Waits for an act and for the answers to its webhooks. */
   async #told<Result>(act: Promise<Result>): Promise<Result> {
     const result = await act;
     await this.#instance.hooks.answered();

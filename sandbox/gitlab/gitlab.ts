@@ -9,8 +9,8 @@ import { oauthPages } from "./oauth/oauth-pages.js";
 import { userApi } from "./oauth/user-api.js";
 
 /**
- * Starts a GitLab in miniature on a free loopback port: the REST API under `/api/v4`, git over HTTP and webhooks.
- * The store stays the caller's to remove.
+ * Starts a miniature GitLab on a free loopback port: the REST API under `/api/v4`, git over HTTP and webhooks.
+ * The caller keeps owning the store.
  */
 export async function startGitLab(options: InstanceOptions): Promise<GitLabForge> {
   const instance = new Instance(options);

@@ -28,7 +28,7 @@ export function seenMergeRequest(merge: MergeRequest): SeenChangeRequest {
   };
 }
 
-/** What programs set in the pipelines of a commit, oldest first. */
+/** Every status ever set on a commit, oldest first. */
 export function seenStatuses({ statuses }: Project, revision: string): readonly SeenStatus[] {
   return statuses
     .filter(({ pipeline }) => pipeline.sha === revision)

@@ -51,13 +51,6 @@ describe("GitHub's pages", () => {
     const answer = await authorize(github, query);
     expect([answer.status, answer.headers.get("location")]).toEqual([status, null]);
   });
-
-  test("ask who is there when nobody is signed in", async () => {
-    const github = await startLoginGitHub();
-    github.login.signedIn = undefined;
-    const page = await authorize(github);
-    expect([page.status, (await page.text()).includes("Sign in to GitHub as")]).toEqual([200, true]);
-  });
 });
 
 describe("GitHub's tokens", () => {

@@ -12,7 +12,7 @@ import { generatorParameters } from "./generator-parameters.js";
 import { renderTexts, type TemplateStyle } from "./render-template.js";
 
 /**
- * The Applications that a set would generate now; it need not exist.
+ * The Applications that a set would generate now. The set need not exist.
  * https://github.com/argoproj/argo-cd/blob/v3.5.1/server/applicationset/applicationset.go
  */
 export async function generateApplications(world: World, account: Account, set: ApplicationSet): Promise<JsonObject[]> {
@@ -46,7 +46,7 @@ async function ofGenerator(
     const parameters = await generatorParameters(generator, world.repositories, style);
     return parameters.map((one) => fromTemplate(set, generator, one, style));
   } catch (error) {
-    // Only the text of an error that came from the repo-server survives.
+    // Errors of the repo-server pass through; of all others only the text survives.
     if (error instanceof ApiError && (error.code === codes.internal || error.code === codes.notFound)) throw error;
     const reason = error instanceof Error ? error.message : "";
     const log = `time="${world.timestamp()}" level=error msg="error generating application from params" applicationset=${set.metadata.name ?? ""}`;

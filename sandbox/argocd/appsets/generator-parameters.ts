@@ -5,7 +5,7 @@ import type { Generator, GitGenerator } from "../schemas/application-set.js";
 import { gitParameters } from "./git-generator.js";
 import { flattened, renderTexts, type TemplateStyle } from "./render-template.js";
 
-/** A generator inside a matrix or merge; those may hold another level of them. */
+/** A generator at any level; a matrix or merge may nest another one. */
 type AnyGenerator = Omit<Generator, "matrix" | "merge"> & {
   matrix?: JsonObject | Generator["matrix"];
   merge?: JsonObject | Generator["merge"];
@@ -38,7 +38,7 @@ function nested(holder: unknown): AnyGenerator[] {
   return listAt(holder, "generators") as unknown[] as AnyGenerator[];
 }
 
-/** Every pair; the second generator may be written with the first one's parameters. */
+/** Every pair. The second generator may refer to the first one's parameters. */
 async function matrixParameters(
   generators: AnyGenerator[],
   repositories: Repositories,
@@ -58,7 +58,7 @@ async function matrixParameters(
   return pairs;
 }
 
-/** The first generator's sets, overlaid by those of the others that agree on the merge keys. */
+/** The first generator's parameters, overlaid with those of the others that have the same merge keys. */
 async function mergeParameters(
   generators: AnyGenerator[],
   keys: string[],

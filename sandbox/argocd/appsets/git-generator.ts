@@ -6,7 +6,7 @@ import type { Repositories, Tree } from "../repository.js";
 import type { GitGenerator } from "../schemas/application-set.js";
 import { flattened, type TemplateStyle } from "./render-template.js";
 
-/** Parameters of a git generator: one set per folder or per file that its patterns choose. */
+/** Parameters of a git generator: one set for each folder or file that matches its patterns. */
 export async function gitParameters(
   generator: GitGenerator,
   repositories: Repositories,
@@ -40,7 +40,7 @@ export async function gitParameters(
   }
 }
 
-/** Every folder that holds anything, except hidden ones. */
+/** Every folder with a file somewhere below it, except hidden ones. */
 function foldersOf(tree: Tree): string[] {
   const folders = new Set<string>();
   for (const path of tree.keys()) {

@@ -1,14 +1,14 @@
 import { isObject, type Json, type JsonObject } from "../json.js";
 import { executeTemplate } from "../template.js";
 
-/** How a set writes its templates. */
+/** The template language of a set. */
 export interface TemplateStyle {
   readonly goTemplate: boolean;
   /** `missingkey=error`. */
   readonly strict: boolean;
 }
 
-/** Renders every text of a value, keys of maps too. */
+/** Renders every string in a value, map keys included. */
 export function renderTexts(value: Json, parameters: JsonObject, style: TemplateStyle): Json {
   if (Array.isArray(value)) return value.map((item) => renderTexts(item, parameters, style));
   if (isObject(value)) {
@@ -32,7 +32,7 @@ export function renderText(text: string, parameters: JsonObject, style: Template
   }
 }
 
-/** `{{ name }}`; what has no parameter stays as it is. */
+/** Replaces `{{ name }}`; a name without a parameter stays as it is. */
 function renderFlat(text: string, parameters: JsonObject): string {
   return text.replace(/\{\{([^{}]*)\}\}/g, (whole, name: string) => {
     const value = parameters[name.trim()];
@@ -40,7 +40,7 @@ function renderFlat(text: string, parameters: JsonObject): string {
   });
 }
 
-/** `a.b` for nested members, as sets without `goTemplate` name them. */
+/** Nested members as `a.b`, the form that sets without `goTemplate` use. */
 export function flattened(value: JsonObject, prefix = ""): JsonObject {
   const flat: JsonObject = {};
   for (const [key, member] of Object.entries(value)) {

@@ -6,13 +6,13 @@ import type { Outcome } from "./operation-result.js";
 import { syncTasks } from "./sync-tasks.js";
 
 export interface Pace {
-  /** Waited for before each object. */
+  /** Awaited before each object. */
   readonly pause?: () => Promise<void>;
-  /** Asked before each object: somebody terminated the operation. */
+  /** Checked before each object. */
   readonly isTerminated: () => boolean;
 }
 
-/** Renders at these commits and applies phase by phase, as far as nothing fails. @throws {SourceFailure} */
+/** Renders at these commits and applies phase by phase until something fails. @throws {SourceFailure} */
 export async function applyOperation(
   world: World,
   controller: Controller,

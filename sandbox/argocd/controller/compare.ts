@@ -14,14 +14,14 @@ import { tracked } from "../tracking.js";
 import type { World } from "../world.js";
 import { liveObject, objectsTrackedBy, predictObject } from "./live-objects.js";
 
-/** One object of an application: what it should be and what it is. */
+/** One object of an application, as wanted and as it is. */
 export interface Managed {
   readonly key: ObjectKey;
   readonly target: Manifest | undefined;
   readonly live: Manifest | undefined;
-  /** What live would be after applying the target. */
+  /** The live object after applying the target. */
   readonly predicted: Manifest | undefined;
-  /** The target would change the live object. */
+  /** Whether applying the target would change the live object. */
   readonly modified: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface TargetObject {
   readonly manifest: Manifest;
 }
 
-/** Rendered manifests as the controller applies them: tracked, with namespaces, the last of equal ones; hooks apart. */
+/** Rendered manifests as the controller applies them: tracked, with namespaces, without duplicates, hooks apart. */
 export function targetObjects(
   world: World,
   application: Application,
@@ -50,7 +50,7 @@ export function targetObjects(
   return { objects: [...objects.values()], hooks };
 }
 
-/** Targets and live objects side by side, and live ones that the targets no longer have. */
+/** Pairs targets with live objects, and lists live objects that have no target any more. */
 export function compare(world: World, application: Application, manifests: readonly Manifest[]): Managed[] {
   const { objects } = targetObjects(world, application, manifests);
   const wanted = new Set(objects.map(({ key }) => textOfKey(key)));
@@ -77,7 +77,7 @@ export function compare(world: World, application: Application, manifests: reado
   return [...managed, ...extra].sort((a, b) => (textOfKey(a.key) < textOfKey(b.key) ? -1 : 1));
 }
 
-/** Differences that `ignoreDifferences` names by JSON pointer do not count. */
+/** Ignores the differences that `ignoreDifferences` names by JSON pointer. */
 function equalAsTarget(application: Application, key: ObjectKey, live: Manifest, predicted: Manifest): boolean {
   const pointers = (application.spec.ignoreDifferences ?? [])
     .filter((rule) => rule.kind === key.kind && (rule.group ?? "") === key.group)
@@ -137,7 +137,7 @@ export function summarise(managed: readonly Managed[]): {
   };
 }
 
-/** Live state as the diff looks at it: without what Kubernetes adds on its own. */
+/** Live state without what Kubernetes adds. */
 export function normalizedLive(live: Manifest): Manifest {
   return { ...omit(live, "status"), metadata: omit(objectAt(live, "metadata"), "creationTimestamp") };
 }

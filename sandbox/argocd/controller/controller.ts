@@ -19,15 +19,15 @@ import { compare, summarise, type Managed } from "./compare.js";
 import { FiledManifests } from "./generate-paths.js";
 import { keyOfApplication, liveObject, removeTracked } from "./live-objects.js";
 
-/** The application controller: compares, and does on its own what the specs tell it to do. */
+/** The application controller: compares, auto-syncs and reverts. */
 export class Controller {
   readonly filed: FiledManifests;
-  /** What was compared last, for managed-resources. */
+  /** Results of the last comparisons, for managed-resources. */
   readonly #compared = new Map<Application, Managed[]>();
   readonly #stale = new Set<Application>();
   /** Specs as an ApplicationSet generated them. */
   readonly #generated = new Map<Application, ApplicationSpec>();
-  /** Started by whoever runs operations. */
+  /** Set by `Operations`. */
   autoSync: (application: Application, revisions: readonly string[]) => Promise<void> = () => Promise.resolve();
 
   constructor(readonly world: World) {
@@ -44,7 +44,7 @@ export class Controller {
     };
   }
 
-  /** Renders what the controller believes to be at these commits. @throws {SourceFailure} */
+  /** Renders what the controller takes for these commits; see `FiledManifests`. @throws {SourceFailure} */
   async target(
     application: Application,
     sources: readonly SourceAt[],
@@ -54,12 +54,12 @@ export class Controller {
     return this.world.renderer.render(this.rendered(application), this.filed.actual(application, sources));
   }
 
-  /** The status may be out of date from now on. */
+  /** Marks the status as out of date. */
   markStale(application: Application): void {
     this.#stale.add(application);
   }
 
-  /** Whoever applied this Application's resource owns its spec. */
+  /** Remembers the spec that an ApplicationSet generated. */
   noteGenerated(application: Application): void {
     this.#generated.set(application, structuredClone(application.spec));
   }
@@ -68,7 +68,7 @@ export class Controller {
     return this.#compared.get(application);
   }
 
-  /** Compares if something happened since the last time. */
+  /** Compares if the status is out of date. */
   async settle(application: Application): Promise<void> {
     if (skipsReconcile(application)) return;
     if (application.status.reconciledAt === undefined || this.#stale.has(application)) {
@@ -76,7 +76,7 @@ export class Controller {
     }
   }
 
-  /** Compares now, at the newest target revisions. An application that says so is not looked at, ever. */
+  /** Compares now, at the newest target revisions. Skips an application with skip-reconcile. */
   async reconcile(application: Application, mayAutoSync = true): Promise<void> {
     if (
       skipsReconcile(application) ||
@@ -108,7 +108,7 @@ export class Controller {
     }
   }
 
-  /** What parents with self-heal and ApplicationSets do about changes that others made to their Applications. */
+  /** Reverts changes to Applications that belong to an ApplicationSet or to a parent with self-heal. */
   async revertForeignChanges(): Promise<void> {
     for (const application of [...this.world.applications.values()]) {
       const owner = application.metadata.ownerReferences?.find(({ kind }) => kind === "ApplicationSet");
@@ -122,7 +122,7 @@ export class Controller {
     }
   }
 
-  /** Parents notice at once when one of their Applications is written. */
+  /** Parents notice at once when one of their Applications changes. */
   markParentsStale(child: Application): void {
     const live = liveObject(this.world, keyOfApplication(child));
     const instance = live === undefined ? undefined : trackedBy(live, keyOfApplication(child), this.world.tracking);
@@ -134,7 +134,7 @@ export class Controller {
   #asGenerated(application: Application): void {
     const generated = this.#generated.get(application);
     if (generated === undefined) {
-      // An Application that says it belongs to a set but was not generated is taken for a leftover.
+      // An Application that names the set as its owner but was not generated counts as a leftover.
       removeTracked(this.world, application);
       this.world.remove(application);
     } else if (!same(generated, application.spec)) {
@@ -144,7 +144,7 @@ export class Controller {
     }
   }
 
-  /** A new target, or with self-heal any difference; what failed is not tried again at the same commits. */
+  /** True for a new target, or with self-heal for any difference; never repeats what failed at the same commits. */
   #wantsSync(application: Application, revisions: readonly string[]): boolean {
     const { automated } = application.spec.syncPolicy ?? {};
     const items = this.#compared.get(application) ?? [];

@@ -6,7 +6,7 @@ import type { Application } from "../resource.js";
 
 const annotationName = "argocd.argoproj.io/manifest-generate-paths";
 
-/** The annotation's entries; undefined when it says nothing. */
+/** The annotation's entries, or undefined if it is empty. */
 export function generatePaths({ metadata }: Application): string[] | undefined {
   const entries = (metadata.annotations?.[annotationName] ?? "").split(";").map((entry) => entry.trim());
   const filled = entries.filter((entry) => entry !== "");
@@ -23,8 +23,8 @@ function matchesAnnotation(file: string, sourcePath: string, entries: readonly s
 }
 
 /**
- * What the annotation makes Argo CD believe: when no file that it names differs between the commit compared last and
- * the one to look at now, the manifests of the old commit are filed under the new one, and stay there.
+ * Models a side effect of the annotation: if no file that it names differs between the commit compared last and a new
+ * one, Argo CD caches the manifests of the old commit under the new commit, and they stay there.
  * https://argo-cd.readthedocs.io/en/release-3.1/operator-manual/high_availability/#manifest-paths-annotation
  */
 export class FiledManifests {
@@ -32,7 +32,7 @@ export class FiledManifests {
 
   constructor(readonly repositories: Repositories) {}
 
-  /** The commits that are really rendered when the application is asked for these. */
+  /** The commits that are really rendered for these. */
   actual(application: Application, sources: readonly SourceAt[]): SourceAt[] {
     if (generatePaths(application) === undefined) return [...sources];
     return sources.map(({ source, revision }, index) => ({
@@ -41,7 +41,7 @@ export class FiledManifests {
     }));
   }
 
-  /** Told before Argo CD itself compares or syncs at new commits. */
+  /** Must be called before the controller compares or syncs at new commits. */
   async note(application: Application, sources: readonly SourceAt[], compared: readonly string[]): Promise<void> {
     const entries = generatePaths(application);
     if (entries === undefined || compared.length !== sources.length) return;
@@ -55,7 +55,7 @@ export class FiledManifests {
     }
   }
 
-  /** Whether a file that the annotation covers differs, in the source itself or in a source that it refers to. */
+  /** Whether a file that the annotation covers differs, in the source or in a source that it refers to. */
   async #touches(
     sources: readonly SourceAt[],
     index: number,

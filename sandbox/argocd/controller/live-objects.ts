@@ -11,8 +11,8 @@ import { trackedBy } from "../tracking.js";
 import type { World } from "../world.js";
 
 /*
- * The objects that syncs write. Applications are objects of the cluster too (app of apps), but live in the API
- * server's own store; everything here treats both alike.
+ * The objects that syncs write. Applications are cluster objects too (app of apps) but live in the API server's own
+ * store; these functions treat both alike.
  */
 
 function isApplication(key: ObjectKey): boolean {
@@ -38,7 +38,7 @@ export function liveObject(world: World, key: ObjectKey): Manifest | undefined {
   return application === undefined ? undefined : manifestOf(application);
 }
 
-/** Every live object that says it belongs to the instance. */
+/** Every live object that is tracked as part of the instance. */
 export function objectsTrackedBy(world: World, instance: string): { key: ObjectKey; object: Manifest }[] {
   const applications = [...world.applications.values()].map((one) => ({
     key: keyOfApplication(one),
@@ -83,7 +83,7 @@ export function applyObject(world: World, manifest: Manifest, key: ObjectKey, dr
   return outcome;
 }
 
-/** Deletes an object; an Application takes what it deployed along only if it has the finalizer for it. */
+/** Deletes an object. Deleting an Application deletes what it deployed only if it has that finalizer. */
 export function removeObject(world: World, key: ObjectKey): void {
   if (!isApplication(key)) {
     world.cluster.remove(key);

@@ -4,14 +4,14 @@ import type { World } from "../world.js";
 
 export type Phase = "Succeeded" | "Failed" | "Error";
 
-/** How an attempt went. */
+/** The result of an attempt. */
 export interface Outcome {
   readonly phase: Phase;
   readonly message: string;
   readonly resources?: ResourceResult[];
 }
 
-/** `syncResult` of an attempt at these commits; one that could not even be rendered has no resources. */
+/** `syncResult` of an attempt at these commits; an attempt that could not render has no resources. */
 export function syncResult(
   operation: Operation,
   at: readonly SourceAt[] | undefined,
@@ -28,7 +28,7 @@ export function syncResult(
   return { ...listed, revision: at?.[0]?.revision ?? sync.revision ?? "", source: sync.source ?? { repoURL: "" } };
 }
 
-/** A sync that deployed leaves an entry, at most ten are kept. */
+/** Adds a history entry; the last ten are kept. */
 export function addHistory(world: World, application: Application, state: OperationState): void {
   const { sync, initiatedBy } = state.operation;
   const { revision, revisions } = state.syncResult ?? { revision: "" };
@@ -51,7 +51,7 @@ export function kitchenTime(at: Date): string {
   return `${hour % 12 === 0 ? 12 : hour % 12}:${minute}${hour < 12 ? "AM" : "PM"}`;
 }
 
-/** What a case wants the next attempt to end with, filled up to a whole result. */
+/** Completes the outcome that a test planned for the next attempt. */
 export interface PlannedOutcome {
   readonly phase: "Failed" | "Error";
   readonly message: string;

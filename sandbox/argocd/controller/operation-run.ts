@@ -2,7 +2,7 @@ import type { SourceAt } from "../render/render-source.js";
 import type { Application, Operation, OperationState } from "../resource.js";
 import { kitchenTime, syncResult, type Outcome } from "./operation-result.js";
 
-/** An operation on its way. */
+/** An operation in progress. */
 export interface Run {
   readonly application: Application;
   readonly operation: Operation;
@@ -10,7 +10,7 @@ export interface Run {
   stage: "recorded" | "running" | "waiting" | "retrying" | "terminating" | "done";
   reads: number;
   retries: number;
-  /** `retry.refresh`: the next attempt forgets the revision that was asked for. */
+  /** `retry.refresh`: the next attempt uses the target revision instead of the requested one. */
   latest: boolean;
 }
 
@@ -18,13 +18,13 @@ export function newRun(application: Application, operation: Operation, startedAt
   return { application, operation, startedAt, stage, reads: 0, retries: 0, latest: false };
 }
 
-/** Whether an attempt that ended so is followed by another one. */
+/** Whether another attempt follows this outcome. */
 export function mayRetry({ operation, stage, retries }: Run, { phase }: Outcome): boolean {
   const { limit = 0 } = operation.retry;
   return phase !== "Succeeded" && stage !== "terminating" && (limit < 0 || retries < limit);
 }
 
-/** Between two attempts: the phase is Running although there is a finish. */
+/** Between two attempts the phase is Running although `finishedAt` is set. */
 export function waitingState(
   run: Run,
   at: readonly SourceAt[] | undefined,
@@ -45,7 +45,7 @@ export function waitingState(
   };
 }
 
-/** The next attempt begins. */
+/** State while the next attempt runs. */
 export function retryingState({ application, operation, startedAt, latest, retries }: Run): OperationState {
   const how = latest ? " with latest revisions" : "";
   return {
@@ -56,7 +56,7 @@ export function retryingState({ application, operation, startedAt, latest, retri
   };
 }
 
-/** The end. A terminated operation keeps what its last attempt said. */
+/** The final state. A terminated operation keeps the result of its last attempt. */
 export function finishedState(
   run: Run,
   at: readonly SourceAt[] | undefined,

@@ -11,8 +11,8 @@ import { finishedState, mayRetry, newRun, retryingState, waitingState, type Run 
 import { syncOperation } from "./sync-operation.js";
 
 /**
- * Operations as the controller runs them. With a number of polls each read of the application moves its operation one
- * step on, so that a test's clock has no part in it; with milliseconds they run by themselves.
+ * Runs operations as the controller does. With a number of polls, each read of the application advances its operation
+ * by one step, independent of any clock; with milliseconds, operations run on their own.
  */
 export class Operations {
   readonly #runs = new Map<Application, Run>();
@@ -28,7 +28,7 @@ export class Operations {
     controller.autoSync = (application, revisions) => this.runNow(application, { automated: true }, revisions);
   }
 
-  /** Records an operation. @throws {ApiError} code 9 when there is one already. */
+  /** Starts an operation. @throws {ApiError} code 9 if one is in progress. */
   start(application: Application, operation: Operation): void {
     if (application.operation !== undefined) throw failedPrecondition("another operation is already in progress");
     application.operation = operation;
@@ -39,7 +39,7 @@ export class Operations {
     if ("ms" in this.world.options.operationTime) void this.#runTimed(run, this.world.options.operationTime.ms);
   }
 
-  /** A read of the application: in step with it, its operation moves on. */
+  /** Advances the application's operation by one step. Called for each read of the application. */
   async advance(application: Application): Promise<void> {
     const { operationTime } = this.world.options;
     if (!("polls" in operationTime)) return;
@@ -49,7 +49,7 @@ export class Operations {
     });
   }
 
-  /** Runs an operation at the target revisions (or the given ones) to its end at once. */
+  /** Runs an operation to its end at once, at the given revisions or the target revisions. */
   async runNow(
     application: Application,
     initiatedBy: Operation["initiatedBy"],
@@ -65,7 +65,7 @@ export class Operations {
     await this.#attempt(run);
   }
 
-  /** @throws {ApiError} code 3 when nothing runs, or nothing was picked up yet. */
+  /** @throws {ApiError} code 3 if no operation runs, or none was picked up yet. */
   async terminate(application: Application): Promise<void> {
     await this.#inTurn(application, () => {
       const run = this.#runs.get(application);
@@ -80,7 +80,7 @@ export class Operations {
     });
   }
 
-  /** Keeps the running operation, or the next one, from getting to its end. */
+  /** Keeps the current or next operation from finishing. */
   hold(application: Application): () => void {
     const count = (by: number): void => void this.#holds.set(application, (this.#holds.get(application) ?? 0) + by);
     count(1);
@@ -165,7 +165,7 @@ export class Operations {
     this.world.touch(run.application);
   }
 
-  /** Renders and applies; `pause` goes between two objects. */
+  /** Renders and applies, with `pause` between two objects. */
   async #attempt(run: Run, pause?: () => Promise<void>): Promise<void> {
     const { application, operation } = run;
     const { sync } = operation;
@@ -215,11 +215,11 @@ export class Operations {
     this.world.touch(application);
     if (dryRun === true) return;
     for (const other of this.world.applications.values()) this.controller.markStale(other);
-    // One automatic sync is not followed by the next at once, whatever it could not put right.
+    // An automatic sync never starts the next one directly, even if differences remain.
     await this.controller.reconcile(application, operation.initiatedBy.automated !== true);
   }
 
-  /** One step of an application's operation at a time. */
+  /** Serialises the steps of an application's operation. */
   #inTurn<T>(application: Application, act: () => Promise<T>): Promise<T> {
     const before = this.#turns.get(application) ?? Promise.resolve();
     const mine = before.catch(() => undefined).then(act);

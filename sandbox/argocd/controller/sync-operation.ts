@@ -1,7 +1,7 @@
 import type { SourceAt } from "../render/render-source.js";
 import { isMultiSource, type Application, type Operation } from "../resource.js";
 
-/** An operation that syncs the application as its spec says. */
+/** The operation that syncs the application by its spec. */
 export function syncOperation(
   application: Application,
   at: readonly SourceAt[],

@@ -6,7 +6,7 @@ import type { World } from "../world.js";
 import { compare, targetObjects } from "./compare.js";
 import { applyObject, liveObject, removeObject } from "./live-objects.js";
 
-/** One step of a sync. Running it writes to the cluster and answers what `syncResult.resources` says about it. */
+/** One step of a sync. Running it writes to the cluster and returns its entry in `syncResult.resources`. */
 export interface SyncTask {
   readonly phase: "PreSync" | "Sync" | "PostSync" | "SyncFail";
   run(): ResourceResult;
@@ -52,7 +52,7 @@ function byOrder(a: { manifest: Manifest }, b: { manifest: Manifest }): number {
   return left[0] - right[0] || left[1] - right[1];
 }
 
-/** What a sync of these manifests would do, in order; hooks of deletion and skipped ones are left out. */
+/** The steps of a sync of these manifests, in order. Deletion hooks are left out. */
 export function syncTasks(
   world: World,
   application: Application,
@@ -131,7 +131,7 @@ function runHook(
   phase: SyncTask["phase"],
   dryRun: boolean,
 ): ResourceResult {
-  // The default policy deletes the hook of the last sync before creating it anew.
+  // The default policy deletes the last sync's hook before creating a new one.
   if (!dryRun && liveObject(world, key) !== undefined) removeObject(world, key);
   const applied = runApply(world, key, manifest, dryRun);
   const failed = applied.status === "SyncFailed";
@@ -144,7 +144,7 @@ function runHook(
   };
 }
 
-/** Runs the hooks that a deletion runs. */
+/** Runs the application's deletion hooks of one phase. */
 export function runDeletionHooks(
   world: World,
   application: Application,

@@ -1,8 +1,8 @@
 import type { Source } from "../resource.js";
 
-/** Who is rendered: the values that Argo CD offers to parameters as `$ARGOCD_APP_…`. */
+/** The application that is rendered: the values behind `$ARGOCD_APP_…`. */
 export interface Rendered {
-  /** `name`, outside the control-plane namespace `<namespace>_<name>`. */
+  /** `name`, or `<namespace>_<name>` outside the control-plane namespace. */
   readonly instance: string;
   readonly name: string;
   /** The destination's namespace. */
@@ -25,7 +25,7 @@ export function buildEnvironment(rendered: Rendered, source: Source, revision: s
   ]);
 }
 
-/** Replaces `$NAME` and `${NAME}`; unknown names become empty, `$$` stands for a dollar sign. */
+/** Replaces `$NAME` and `${NAME}`; unknown names become empty, `$$` is a dollar sign. */
 export function substitute(text: string, environment: ReadonlyMap<string, string>): string {
   return text.replace(/\$(?:\$|\{(\w+)\}|(\w+))/g, (whole, braced?: string, plain?: string) =>
     whole === "$$" ? "$" : (environment.get(braced ?? plain ?? "") ?? ""),

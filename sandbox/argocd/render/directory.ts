@@ -4,7 +4,7 @@ import type { Checkout } from "./checkout.js";
 import { baseName, folderOf, globToRegExp, isInside } from "./paths.js";
 import { readManifests } from "./yaml-documents.js";
 
-/** Plain YAML and JSON files; files below subfolders only with `recurse`. */
+/** Renders plain YAML and JSON files, in subfolders only with `recurse`. */
 export async function renderDirectory(checkout: Checkout, source: Source): Promise<Manifest[]> {
   const { recurse = false, include, exclude } = source.directory ?? {};
   const paths = checkout.files().filter((path) => {

@@ -3,8 +3,8 @@ import type { Source } from "../resource.js";
 import { cleanPath } from "./paths.js";
 
 /**
- * Whose manifests a case brings along: those of an application by its name (all of its sources), outside the control-plane
- * namespace also as `<namespace>_<name>`, or those of every source that reads this path, whatever its application is called.
+ * Who gets hand-written manifests: an application by its name (for all its sources; `<namespace>_<name>` outside the
+ * control-plane namespace), or every source that reads this path.
  */
 export type ManifestsOf = string | { readonly path: string; readonly repoURL?: string };
 
@@ -14,7 +14,7 @@ interface Entry {
   readonly manifests: readonly Manifest[];
 }
 
-/** Renders written by hand, used instead of rendering; the entry added last wins, an exact revision before `*`. */
+/** Hand-written manifests that replace rendering. An exact revision beats `*`; after that, the newest entry wins. */
 export class HandWritten {
   readonly #entries: Entry[] = [];
 

@@ -46,7 +46,7 @@ export async function helmValues(
   return values;
 }
 
-/** The name of a reference is no variable: `$values/…` stays. */
+/** `$values/…` names a reference, not a variable, and stays. */
 function substituteReference(file: string, environment: ReadonlyMap<string, string>): string {
   const [first = "", ...rest] = file.split("/");
   if (!first.startsWith("$") || first.startsWith("$ARGOCD_")) return substitute(file, environment);
@@ -78,7 +78,7 @@ function readValues(text: string, release: string, file: string): JsonObject {
   }
 }
 
-/** Maps are merged, everything else is replaced; null takes a key away. */
+/** Merges maps and replaces everything else; null removes a key. */
 export function mergeValues(under: JsonObject, over: JsonObject): JsonObject {
   const merged: JsonObject = { ...under };
   for (const [key, value] of Object.entries(over)) {
@@ -101,7 +101,7 @@ function setPath(values: JsonObject, path: string[], value: Json): void {
   setPath(inner, rest, value);
 }
 
-/** As `--set` reads a value. */
+/** A value as `--set` parses it. */
 function scalar(text: string): Json {
   if (/^-?(0|[1-9]\d{0,15})$/.test(text)) return Number(text);
   if (text === "true" || text === "false") return text === "true";

@@ -10,8 +10,8 @@ import { isInside } from "./paths.js";
 import { readObjects } from "./yaml-documents.js";
 
 /**
- * Just enough of Helm: a chart's own templates (no dependencies, no library charts) with values from everywhere where
- * an Application can put them. The release is called like the application unless the source names it.
+ * A small part of Helm: a chart's own templates, without dependencies, with values from every place where an
+ * Application can set them. The release has the application's name unless the source names it.
  */
 export async function renderHelm(
   checkout: Checkout,

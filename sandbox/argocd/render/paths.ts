@@ -1,12 +1,12 @@
 import { posix } from "node:path";
 
-/** `..` and `.` taken out, without a leading or final slash; empty is the repository's root. A path above it starts with `..`. */
+/** Resolves `.` and `..` and trims slashes. Empty is the repository's root; a path above it starts with `..`. */
 export function cleanPath(...parts: string[]): string {
   const joined = posix.normalize(parts.filter((part) => part !== "").join("/"));
   return joined.replace(/\/+$/, "").replace(/^\.$/, "");
 }
 
-/** Where a reference inside a repository leads: `/x` from the root, else relative to the folder. */
+/** Resolves a reference inside a repository: `/x` from the root, anything else from the folder. */
 export function resolvePath(folder: string, reference: string): string {
   return reference.startsWith("/") ? cleanPath(reference.slice(1)) : cleanPath(folder, reference);
 }
@@ -23,7 +23,7 @@ export function baseName(path: string): string {
   return path.slice(path.lastIndexOf("/") + 1);
 }
 
-/** `*`, `?` and `[…]` within a component, `**` across them, `{a,b}` alternatives. */
+/** Supports `*`, `?` and `[…]` within a component, `**` across components and `{a,b}`. */
 export function globToRegExp(glob: string): RegExp {
   let source = "";
   for (let at = 0; at < glob.length; at += 1) {

@@ -14,7 +14,7 @@ import { withOverrides } from "./source-overrides.js";
 
 export interface SourceAt {
   readonly source: Source;
-  /** A commit id; of a chart its version. */
+  /** A commit id, or a chart's version. */
   readonly revision: string;
 }
 
@@ -26,7 +26,7 @@ export interface RenderedSource {
   readonly type: SourceType;
 }
 
-/** Renders one source of an application, without any marks of Argo CD's own. */
+/** Renders one source of an application, without tracking marks. */
 export async function renderSource(
   at: SourceAt,
   all: readonly SourceAt[],
@@ -79,7 +79,7 @@ function detectedType(checkout: Checkout): SourceType {
   return kustomizationFile(checkout, checkout.path) === undefined ? "Directory" : "Kustomize";
 }
 
-/** What value files may point into. A reference into the same repository must be at the same commit. */
+/** The references of value files. A reference into the same repository must be at the same commit. */
 async function openReferences(at: SourceAt, all: readonly SourceAt[], repositories: Repositories): Promise<References> {
   const references = new Map<string, Checkout>();
   const used = new Set((at.source.helm?.valueFiles ?? []).map((file) => /^\$([\w-]+)\//.exec(file)?.[1]));
@@ -100,7 +100,7 @@ function quoteRevision(revision: string): string {
   return `"${revision}" which resolves to "${revision}"`;
 }
 
-/** As Argo CD compares repositories here: without case and `.git`, but with the scheme. */
+/** Argo CD compares repositories here ignoring case and `.git`, but not the scheme. */
 function cleanUrl(url: string): string {
   return url
     .trim()

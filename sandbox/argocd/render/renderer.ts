@@ -5,7 +5,7 @@ import type { Rendered } from "./build-environment.js";
 import type { HandWritten } from "./hand-written.js";
 import { renderSource, type RenderedSource, type SourceAt } from "./render-source.js";
 
-/** A source that could not be rendered; `cause` is what the repo-server said. */
+/** A source failed to render; `cause` is the repo-server's error. */
 export class SourceFailure extends Error {
   constructor(
     readonly position: number,
@@ -23,7 +23,7 @@ export interface RenderResult {
   readonly types: readonly string[];
 }
 
-/** Renders applications and keeps what it rendered by everything that the output depends on. */
+/** Renders applications, and caches the output by everything it depends on. */
 export class Renderer {
   readonly #cache = new Map<string, RenderedSource>();
 
@@ -32,7 +32,7 @@ export class Renderer {
     readonly handWritten: HandWritten,
   ) {}
 
-  /** Commit ids of Git sources; the version of a chart or of an OCI image stays as it is. */
+  /** Resolves Git sources to commit ids; the version of a chart or OCI image stays as it is. */
   async resolve(sources: readonly Source[], revisions: readonly (string | undefined)[] = []): Promise<SourceAt[]> {
     return Promise.all(
       sources.map(async (source, index) => {
@@ -70,7 +70,7 @@ export class Renderer {
     return { manifests: results.flatMap(({ manifests }) => manifests), types: results.map(({ type }) => type) };
   }
 
-  /** After manifests were given by hand. */
+  /** Clears the cache. Needed after hand-written manifests changed. */
   forget(): void {
     this.#cache.clear();
   }

@@ -8,7 +8,7 @@ import type { Checkout } from "./checkout.js";
 import { resolvePath } from "./paths.js";
 
 /**
- * Lays `.argocd-source.yaml` and then `.argocd-source-<instance>.yaml` over the source; where the source comes from is not theirs to say.
+ * Applies `.argocd-source.yaml` and then `.argocd-source-<instance>.yaml` to the source. They cannot change its location.
  * https://argo-cd.readthedocs.io/en/release-3.1/user-guide/parameters/#store-overrides-in-git
  */
 export async function withOverrides(checkout: Checkout, source: Source, instance: string): Promise<Source> {

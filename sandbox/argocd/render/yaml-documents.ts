@@ -3,7 +3,7 @@ import { failedPrecondition } from "../api-error.js";
 import { isObject, listAt, type JsonObject } from "../json.js";
 import type { Manifest } from "../manifest.js";
 
-/** Every object of a YAML stream; empty documents are dropped and `List` kinds taken apart. */
+/** Every object of a YAML stream, without empty documents. */
 export function readObjects(text: string): JsonObject[] {
   const objects: JsonObject[] = [];
   for (const document of parseAllDocuments(text, { uniqueKeys: false, maxAliasCount: 100 } as object)) {
@@ -18,7 +18,7 @@ export function readObjects(text: string): JsonObject[] {
   return objects;
 }
 
-/** Manifests of a file. @throws {ApiError} code 9 naming the file, as the repo-server does. */
+/** Manifests of a file, with `List` kinds expanded. @throws {ApiError} code 9 naming the file, as the repo-server does. */
 export function readManifests(file: string, text: string): Manifest[] {
   let objects: JsonObject[];
   try {

@@ -2,10 +2,10 @@ import type { EndpointId } from "../schemas/endpoints.js";
 import { controlNamespace } from "../world.js";
 import type { Handler } from "./call.js";
 
-/** What the sandbox says it is. */
+/** The version that the sandbox reports. */
 export const serverVersion = "v3.5.1";
 
-/** What Argo CD 3 leaves out of comparisons unless its settings say otherwise. */
+/** Argo CD 3's default settings for comparisons. */
 const defaultOverrides = {
   "*/*": {
     ignoreDifferences: "jqPathExpressions: null\njsonPointers:\n- /status\nmanagedFieldsManagers: null\n",

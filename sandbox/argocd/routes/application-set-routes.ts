@@ -40,7 +40,7 @@ export const applicationSetRoutes = {
   },
 } satisfies Partial<Record<EndpointId, Handler>>;
 
-/** Without `apiVersion` and `kind`, which the answers of the API leave out. */
+/** Answers leave out `apiVersion` and `kind`. */
 function presented({ metadata, spec, status }: ApplicationSet): Pick<ApplicationSet, "metadata" | "spec" | "status"> {
   return { metadata, spec, ...(status === undefined ? {} : { status }) };
 }

@@ -6,7 +6,6 @@ import type { Query, Report } from "../read-request.js";
 import type { RenderGate } from "../render-gate.js";
 import type { World } from "../world.js";
 
-/** What handlers work on. */
 export interface Backend {
   readonly world: World;
   readonly controller: Controller;
@@ -15,9 +14,9 @@ export interface Backend {
   readonly report: Report;
 }
 
-/** One request, read. */
+/** One parsed request. */
 export interface Call extends Backend {
-  /** Undefined where the caller is not logged in and the endpoint answers all the same. */
+  /** Undefined if the caller is not logged in. */
   readonly account: Account | undefined;
   readonly parameters: Readonly<Record<string, string>>;
   readonly query: Query;
@@ -26,7 +25,7 @@ export interface Call extends Backend {
 
 export type Handler = (call: Call) => unknown;
 
-/** Thrown for a request that the real server would leave without an answer until somebody gives up. */
+/** Thrown for a request that the real server would never answer. */
 export class NeverAnswered extends Error {}
 
 export function accountOf({ account }: Call): Account {

@@ -34,7 +34,7 @@ export const deleteRoutes = {
   },
 } satisfies Partial<Record<EndpointId, Handler>>;
 
-/** The object is gone once nobody has anything left to do; where the controller looks away, finalizers keep it for ever. */
+/** Works off the finalizers and removes the object. With skip-reconcile, finalizers keep it in deletion forever. */
 async function finalize({ world, controller }: Call, application: Application): Promise<void> {
   const finalizers = application.metadata.finalizers ?? [];
   if (finalizers.length > 0 && skipsReconcile(application)) {

@@ -76,7 +76,7 @@ function autoSyncRefusal(spec: Application["spec"], index: number, revision: str
   return `Cannot sync ${which}to ${revision}: auto-sync currently set to ${source?.targetRevision ?? ""}`;
 }
 
-/** Names become commit ids now; a full id is taken as it is. */
+/** Resolves names to commit ids; a full id is taken as it is. */
 async function resolved(
   { world }: Call,
   application: Application,

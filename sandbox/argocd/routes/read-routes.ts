@@ -42,7 +42,7 @@ export const readRoutes = {
     const refresh = text(call, "refresh");
     if (refresh !== undefined) await refreshed(call, application, refresh);
     await call.operations.advance(application);
-    // An operation that nobody picked up yet says that the controller has not come by.
+    // While an operation waits to be picked up, the controller has not reconciled either.
     const isAhead = application.operation !== undefined && application.operationState === undefined;
     if (!isAhead) await call.controller.settle(application);
     return presentWithHealth(application);
@@ -82,14 +82,14 @@ function foundIn(call: Call, name: string, project: string | undefined): Applica
   return findApplication(call.world, accountOf(call), "get", { name, namespace: text(call, "appNamespace"), project });
 }
 
-/** Sets an annotation and waits until the controller takes it away, which it never does where it looks away. */
+/** Sets an annotation and waits for the controller to remove it, which with skip-reconcile it never does. */
 async function refreshed({ controller, world }: Call, application: Application, refresh: string): Promise<void> {
   const { metadata } = application;
   if (skipsReconcile(application)) {
     metadata.annotations = { ...metadata.annotations, "argocd.argoproj.io/refresh": refresh };
     throw new NeverAnswered();
   }
-  // Left behind on the object by servers without a hydrator.
+  // Servers without a hydrator leave this annotation behind.
   metadata.annotations = { ...metadata.annotations, "argocd.argoproj.io/hydrate": refresh };
   world.touch(application);
   await controller.reconcile(application);

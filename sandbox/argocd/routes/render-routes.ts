@@ -31,15 +31,15 @@ export const renderRoutes = {
     const namespace = application.spec.destination.namespace ?? "";
     const manifests = rendered
       .map((manifest) => tracked(manifest, world.instanceOf(application), namespace, world.tracking))
-      // Each Secret by itself: equal masks of two answers say nothing.
+      // Each Secret is masked by itself, so that equal masks in two answers mean nothing.
       .map((manifest) => sortedText(masked([manifest])[0]));
     return manifests.length === 0 ? {} : { manifests };
   },
 } satisfies Partial<Record<EndpointId, Handler>>;
 
 /**
- * Revisions by source. `revision` counts for one source only, positions for several only; whichever does not fit is
- * ignored in silence. Positions begin at 1.
+ * Revisions by source. `revision` applies to a single source, positions (from 1) to several sources; the other one is
+ * ignored silently.
  */
 export function askedRevisions(
   spec: ApplicationSpec,
@@ -63,7 +63,7 @@ export function askedRevisions(
   return asked;
 }
 
-/** Renders, and lets only the repo-server's own error through. */
+/** Renders. @throws {ApiError} the repo-server's own error. */
 export async function renderAsAsked(
   world: World,
   controller: Controller,

@@ -66,7 +66,7 @@ export const writeRoutes = {
   },
 } satisfies Partial<Record<EndpointId, Handler>>;
 
-/** Creating an Application that exists with the same content answers the existing one. */
+/** Creating an Application that exists with the same content returns the existing one. */
 function existingIfEqual(existing: Application, proposed: Application): JsonObject {
   const view = ({ metadata, spec }: Application): Json =>
     [spec, metadata.labels ?? {}, metadata.annotations ?? {}, metadata.finalizers ?? []] as Json;

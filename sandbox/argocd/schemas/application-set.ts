@@ -3,7 +3,7 @@ import { applicationSpec, map } from "./application-spec.js";
 import { metadata } from "./application.js";
 
 /*
- * ApplicationSets: the generators that this sandbox runs are strict, those that it refuses are left open.
+ * ApplicationSets. Generators that the sandbox runs are strict; those that it refuses are open.
  * https://github.com/argoproj/argo-cd/blob/v3.5.1/pkg/apis/application/v1alpha1/applicationset_types.go
  */
 
@@ -21,7 +21,7 @@ const template = z.strictObject({
   spec: applicationSpec,
 });
 
-/** A generator's own template may leave out whatever the set's template says. */
+/** A generator's own template overrides parts of the set's template. */
 const partialTemplate = z.strictObject({ metadata: open.optional(), spec: open.optional() });
 
 const git = z.strictObject({

@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /*
- * The Application resource of argoproj.io/v1alpha1, every member that Argo CD v3.5 knows and nothing else:
- * the real server drops a misspelt member without a word, these schemas name it.
+ * The spec of argoproj.io/v1alpha1 Applications: every member that Argo CD v3.5 knows, and nothing else. The real server
+ * drops a misspelt member silently; these schemas report it.
  * https://github.com/argoproj/argo-cd/blob/v3.5.1/pkg/apis/application/v1alpha1/types.go
  */
 

@@ -149,7 +149,7 @@ export const status = z.strictObject({
   }),
 });
 
-/** An Application as the API answers it. */
+/** An Application as the API returns it. */
 export const application = z.strictObject({
   apiVersion: text.optional(),
   kind: text.optional(),

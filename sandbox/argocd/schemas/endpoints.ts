@@ -4,13 +4,13 @@ import { applicationSpec, retry } from "./application-spec.js";
 import { application, infos, metadata } from "./application.js";
 
 /*
- * The part of Argo CD's REST API that a client like ours uses: every path, method, query parameter, body and answer.
+ * The part of Argo CD's REST API that clients of the sandbox use: paths, query parameters, bodies and answers.
  * https://github.com/argoproj/argo-cd/blob/v3.5.1/assets/swagger.json
  */
 
 const text = z.string();
 
-/** How the gateway reads a query parameter; plural forms may be repeated. */
+/** Type of a query parameter; the plural forms may be repeated. */
 export type QueryType = "string" | "boolean" | "integer" | "strings" | "integers";
 
 export interface Endpoint {
@@ -20,7 +20,7 @@ export interface Endpoint {
   readonly path: string;
   readonly query: Readonly<Record<string, QueryType>>;
   readonly body?: z.ZodType;
-  /** Name that Go's JSON reader gives the body in its errors. */
+  /** Go type of the body, as error messages name it. */
   readonly bodyName?: string;
   readonly answer: z.ZodType;
 }
@@ -59,7 +59,7 @@ const nullable = {
   operation: z.record(text, z.json()).nullish(),
 };
 
-/** An item of a list that was asked for with `fields`. */
+/** A list item reduced to the selected `fields`. */
 const selectedItem = z.strictObject({ ...nullable, metadata: nullable.metadata.optional() });
 const listMetadata = z.strictObject({ resourceVersion: text });
 
@@ -172,5 +172,5 @@ export type PresentedApplication = z.infer<typeof application>;
 export type SyncRequest = z.infer<typeof syncRequest>;
 export type ApplicationRequest = z.infer<typeof applicationRequest>;
 
-/** The body of every answer that is an error and comes from the API itself. */
+/** The body of the API's error answers. */
 export const apiErrorBody = z.strictObject({ error: text, code: z.int(), message: text });

@@ -18,18 +18,18 @@ export interface GraphqlOptions {
 
 let known: GraphQLSchema | undefined;
 
-/** GitHub's published schema; building it takes a good part of a second, once. */
+/** GitHub's published schema. Building it takes most of a second, so it is cached. */
 function githubSchema(): GraphQLSchema {
   return (known ??= buildSchema(publishedSchema(), { assumeValid: true, noLocation: true }));
 }
 
-/** The package's index builds a schema of its own when it is loaded. */
+/** Reads the file, because the package's index builds a schema when it is loaded. */
 function publishedSchema(): string {
   const beside = dirname(createRequire(import.meta.url).resolve("@octokit/openapi/package.json"));
   return readFileSync(join(beside, "../graphql-schema/schema.graphql"), "utf8");
 }
 
-/** Executes documents against GitHub's published schema. Errors are answered with status 200, as GitHub does. */
+/** Executes documents against GitHub's published schema. Like GitHub, answers errors with status 200. */
 export function graphqlEndpoint({ world, tokens, violated }: GraphqlOptions): RequestHandler {
   return async (request, response) => {
     const caller = tokens.caller(request.headers.authorization);
@@ -59,7 +59,7 @@ export function graphqlEndpoint({ world, tokens, violated }: GraphqlOptions): Re
       fieldResolver: resolveField,
     });
     for (const { message, originalError } of result.errors ?? []) {
-      // A wrong variable has no cause; a missing thing is the caller's own business.
+      // A wrong variable has no original error. Asking for a missing object is no violation.
       if (originalError === undefined || originalError instanceof FieldNotServed) violated(`POST /graphql: ${message}`);
     }
     response.json({

@@ -1,7 +1,7 @@
 import type { GraphQLError, GraphQLFieldResolver } from "graphql";
 import { isObject } from "../examples.js";
 
-/** An error with the type that GitHub writes beside its message. */
+/** An error with GitHub's error type. */
 export class TypedError extends Error {
   override readonly name = "TypedError";
   constructor(
@@ -12,12 +12,12 @@ export class TypedError extends Error {
   }
 }
 
-/** A field of the schema that this sandbox has no answer for: never answered with an untrue null. */
+/** A field that the sandbox does not serve. Answering null would be untrue. */
 export class FieldNotServed extends Error {
   override readonly name = "FieldNotServed";
 }
 
-/** Takes the member of the parent's value; calls it when it is a function. */
+/** Reads the parent's member, and calls it if it is a function. */
 export const resolveField: GraphQLFieldResolver<unknown, unknown> = (source, args, context, info) => {
   const member = isObject(source) ? source[info.fieldName] : undefined;
   if (typeof member === "function") return (member as (given: unknown, context: unknown) => unknown)(args, context);
@@ -27,7 +27,7 @@ export const resolveField: GraphQLFieldResolver<unknown, unknown> = (source, arg
   return member;
 };
 
-/** Errors as GitHub writes them: the type stands beside the message. */
+/** An error in GitHub's format, which adds a type to the message. */
 export function renderError(error: GraphQLError): Record<string, unknown> {
   const { message, path, locations, originalError } = error;
   return {
@@ -38,7 +38,7 @@ export function renderError(error: GraphQLError): Record<string, unknown> {
   };
 }
 
-/** The first page of a connection; `first` must be given, and 100 is the most. */
+/** The first page of a connection. `first` is required and at most 100. */
 export function firstPage(name: string, nodes: readonly unknown[], first: number | null | undefined): object {
   if (first === undefined || first === null) {
     const cure = `You must provide a \`first\` or \`last\` value to properly paginate the \`${name}\` connection.`;

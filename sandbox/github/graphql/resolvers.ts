@@ -9,7 +9,7 @@ interface FirstPage {
   readonly first?: number | null;
 }
 
-/** Root of queries and mutations for the owner of a token: the fields that clients of the sandbox ask for. */
+/** Root of queries and mutations, with the fields that clients of the sandbox request. */
 export function rootResolvers(world: World, token: InstallationToken): Resolvers {
   return {
     repository: ({ owner, name }: { owner: string; name: string }) => {

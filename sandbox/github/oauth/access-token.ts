@@ -10,7 +10,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 type Answer = Readonly<Record<string, string>>;
 
-/** `POST /login/oauth/access_token`. Errors come with status 200; JSON only for those who ask for it. */
+/** `POST /login/oauth/access_token`. Errors have status 200; the answer is JSON only on request. */
 export function accessToken(world: World): RequestHandler[] {
   return [
     express.urlencoded({ extended: false }),

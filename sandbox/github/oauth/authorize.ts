@@ -5,20 +5,16 @@ import type { OAuthApp } from "./login-world.js";
 const DOCUMENTATION = "https://docs.github.com/apps/managing-oauth-apps/troubleshooting-authorization-request-errors";
 
 /**
- * The pages of https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps . They act only on what
- * the documentation names; `login` chooses who says yes, and whoever is signed in already says yes at once.
+ * The pages of https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps . They act only on
+ * documented parameters. The person who is signed in agrees at once.
  */
 export function authorizePages(world: World): Router {
   const router = express.Router();
-  router.get("/login/oauth/authorize", (request, response) => authorize(world, request, response, undefined));
-  router.post("/login/oauth/authorize", express.urlencoded({ extended: false }), (request, response) => {
-    const body = request.body as Record<string, string | undefined>;
-    authorize(world, request, response, body.answer === "cancel" ? "cancel" : (body.login ?? ""));
-  });
+  router.get("/login/oauth/authorize", (request, response) => authorize(world, request, response));
   return router;
 }
 
-function authorize(world: World, request: Request, response: Response, answer: string | undefined): void {
+function authorize(world: World, request: Request, response: Response): void {
   const query = new URL(request.originalUrl, world.url).searchParams;
   const app = world.login.app(query.get("client_id") ?? "");
   if (app === undefined) {
@@ -35,11 +31,7 @@ function authorize(world: World, request: Request, response: Response, answer: s
     page(response, 400, "<h1>Invalid request</h1><p>Only the code challenge method S256 is supported.</p>");
     return;
   }
-  const login = answer ?? world.login.signedIn;
-  if (login === undefined || login === "") {
-    page(response, 200, question(app));
-    return;
-  }
+  const login = world.login.signedIn;
   if (login === "cancel") {
     const description = "The user has denied your application access.";
     back(response, redirectUri, { ...refused("access_denied", description), state: query.get("state") });
@@ -77,11 +69,6 @@ function back(response: Response, address: string, members: Readonly<Record<stri
   const url = new URL(address);
   for (const [name, value] of Object.entries(members)) if (value !== null) url.searchParams.set(name, value);
   response.redirect(302, url.href);
-}
-
-function question(app: OAuthApp): string {
-  return `<h1>Authorize ${app.clientId}</h1><form method="post"><label>Sign in to GitHub as <input name="login" autofocus></label>
-<button name="answer" value="authorize">Authorize</button> <button name="answer" value="cancel">Cancel</button></form>`;
 }
 
 function page(response: Response, status: number, body: string): void {

@@ -7,21 +7,21 @@ export interface OAuthApp {
   readonly clientSecret: string;
   readonly callbackUrl: string;
   /**
-   * What a person gets to see whose program names another callback address. The documentation says "redirect" (to the
-   * registered one); "page" is what github.com shows instead when that would not be safe.
+   * The answer to another callback address. "redirect" (to the registered one) is documented; "page" is what github.com
+   * shows if redirecting would not be safe.
    */
   readonly onMismatch?: "page" | "redirect";
 }
 
 /** How an organization treats applications that it has not approved. */
 export type OrganizationPolicy =
-  /** They see what their user sees. */
+  /** The application sees what its user sees. */
   | "open"
   /** Third-party access restrictions: 403. */
   | "restricted"
   /** The token has no active single sign-on session: 403 with `X-GitHub-SSO`. */
   | "sso"
-  /** As if nobody belonged to it. */
+  /** The organization seems to have no members. */
   | "hidden";
 
 export interface Organization {
@@ -51,16 +51,16 @@ interface Code extends Grant {
 /** "The temporary code will expire after 10 minutes." */
 const CODE_LIFETIME_MS = 10 * 60_000;
 
-/** Everything that this GitHub knows of people who log in to applications with it. */
+/** GitHub's state of OAuth logins. */
 export class LoginWorld {
   readonly #apps = new Map<string, OAuthApp>();
   readonly #emails = new Map<string, readonly Email[]>();
   readonly #organizations = new Map<string, Organization>();
   readonly #codes = new Map<string, Code>();
   readonly #tokens = new Map<string, Grant>();
-  /** Whoever is signed in to GitHub in every browser, and says yes; without anybody a page asks. */
-  signedIn: string | undefined;
-  /** Time may be moved by tests. */
+  /** The person who is signed in to GitHub, or "cancel" for one who declines. */
+  signedIn = "cancel";
+  /** Tests may replace it. */
   now: () => number = Date.now;
 
   registerApp(app: OAuthApp): void {
@@ -75,7 +75,7 @@ export class LoginWorld {
     this.#emails.set(login.toLowerCase(), emails);
   }
 
-  /** One primary and verified address when nothing else was set. */
+  /** Default: one primary, verified address. */
   emailsOf({ login }: Person): readonly Email[] {
     const usual = { email: `${login.toLowerCase()}@example.com`, primary: true, verified: true };
     return this.#emails.get(login.toLowerCase()) ?? [usual];
@@ -96,7 +96,7 @@ export class LoginWorld {
     return text;
   }
 
-  /** The code's grant, once; a string is GitHub's word for what is wrong. */
+  /** Redeems a code once. Returns GitHub's error code on failure. */
   redeem(text: string, app: OAuthApp, redirectUri: string | undefined, verifier: string | undefined): Grant | string {
     const code = this.#codes.get(text);
     if (code?.app !== app || code.expiresAt <= this.now()) return "bad_verification_code";

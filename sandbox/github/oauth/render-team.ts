@@ -2,7 +2,7 @@ import type { JsonObject } from "../examples.js";
 import { renderOrganization } from "../render/user.js";
 import { nodeId, now, type World } from "../world.js";
 
-/** A team as `GET /user/teams` shows it. */
+/** A team as `GET /user/teams` returns it. */
 export function renderTeam(world: World, team: string): JsonObject {
   const [org = "", slug = ""] = team.split("/");
   const id = 7000 + [...world.teams.keys()].indexOf(team);

@@ -14,9 +14,9 @@ interface Answer {
 }
 
 interface UserRoute {
-  /** The path as GitHub's description spells it. */
+  /** The path as spelt in GitHub's description. */
   readonly template: string;
-  /** One of these scopes must have been granted. */
+  /** One of these scopes is required. */
   readonly scopes: readonly string[];
   answer(world: World, grant: Grant, request: Request): Answer;
 }
@@ -33,7 +33,7 @@ const routes: readonly UserRoute[] = [
   },
 ];
 
-/** The REST API for tokens of people who logged in to an application; every other token is passed on. */
+/** The REST API for tokens of OAuth logins. Requests with any other token are passed on. */
 export function userApi(world: World, violated: (what: string) => void): Router {
   const router = express.Router();
   for (const route of routes) {
@@ -63,7 +63,7 @@ function serve(world: World, route: UserRoute, operation: Operation, violated: (
 
 function answerTo(world: World, route: UserRoute, grant: Grant | undefined, request: Request): Answer {
   if (grant === undefined) return problem(401, "Bad credentials");
-  // A token without the scope does not see that there is such a thing.
+  // Without the scope, the resource seems not to exist.
   const allowed = route.scopes.length === 0 || route.scopes.some((scope) => grant.scopes.includes(scope));
   return allowed ? route.answer(world, grant, request) : problem(404, "Not Found");
 }
@@ -116,7 +116,7 @@ function listTeams(world: World, { person }: Grant, request: Request): Answer {
   return { status: 200, body: mine.slice(from, from + perPage).map(([team]) => renderTeam(world, team)) };
 }
 
-/** What an organization answers to every application that it does not let in. */
+/** The refusal of an organization that does not admit the application. */
 function closedTo(world: World, name: string): Answer | undefined {
   switch (world.login.organization(name)?.policy ?? "open") {
     case "open":

@@ -24,7 +24,7 @@ export function renderComment(world: World, issue: Issue | Pull, comment: Commen
   };
 }
 
-/** The issue inside `issue_comment` events; for a pull request with the member `pull_request`. */
+/** The issue of an `issue_comment` event; a pull request has the member `pull_request`. */
 export function renderIssue(world: World, issue: Issue | Pull): JsonObject {
   const { fullName } = issue.repository;
   const api = `${world.apiUrl}/repos/${fullName}`;

@@ -5,7 +5,7 @@ import { nodeId, type Issue, type Person, type Pull, type Repository, type Revie
 import { renderBaseRepository } from "./repository.js";
 import { renderUser } from "./user.js";
 
-/** A pull request as lists and review webhooks show it: nothing that has to be computed. */
+/** A pull request without computed members, as in review webhooks. */
 export function renderSimplePull(world: World, pull: Pull): JsonObject {
   const template = exampleMember("pull_request", "opened", "pull_request");
   const api = `${world.apiUrl}/repos/${pull.repository.fullName}`;
@@ -66,7 +66,7 @@ const computedMembers = new Set([
   "changed_files",
 ]);
 
-/** A pull request whole. Webhooks never know the mergeability; reading it over the API computes it. */
+/** A full pull request. Webhooks never include the mergeability; reading it over the API computes it. */
 export async function renderPull(world: World, pull: Pull, reader: "api" | "webhook"): Promise<JsonObject> {
   const [size, mergeability] = await Promise.all([
     sizeOf(world, pull),
@@ -116,7 +116,7 @@ export function renderLabel(world: World, issue: Issue, name: string): JsonObjec
   };
 }
 
-/** Says little about rights, as with the real product: an outsider may be a CONTRIBUTOR. */
+/** Says little about permissions, as on GitHub: an outsider may be a CONTRIBUTOR. */
 export function associationOf(world: World, repository: Repository, person: Person): string {
   if (repository.owner.login === person.login) return "OWNER";
   if (world.mayWrite(repository, person)) return "COLLABORATOR";
@@ -125,7 +125,7 @@ export function associationOf(world: World, repository: Repository, person: Pers
     : "NONE";
 }
 
-/** A review as webhooks carry it: the state in lower case. */
+/** A review in a webhook, with the state in lower case. */
 export function renderReview(world: World, pull: Pull, review: Review): JsonObject {
   const html = `${world.url}/${pull.repository.fullName}/pull/${pull.number}#pullrequestreview-${review.id}`;
   const url = `${world.apiUrl}/repos/${pull.repository.fullName}/pulls/${pull.number}`;

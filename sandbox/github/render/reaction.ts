@@ -6,7 +6,7 @@ export function renderReaction(world: World, { id, by, content, createdAt }: Rea
   return { id, node_id: nodeId("REA", id), user: renderUser(world, by), content, created_at: createdAt };
 }
 
-/** How often each reaction stands on something, as comments and issues show it. */
+/** Counts of each reaction. */
 export function reactionRollup(url: string, reactions: readonly Reaction[]): JsonObject {
   const counts = ["+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes"].map((name) => [
     name,

@@ -2,7 +2,7 @@ import { exampleMember, rewritten, type JsonObject } from "../examples.js";
 import { nodeId, type Repository, type World } from "../world.js";
 import { renderUser } from "./user.js";
 
-/** A repository as webhooks and pull requests carry it. */
+/** A repository in webhooks. */
 export function renderRepository(world: World, repository: Repository): JsonObject {
   const { fullName } = repository;
   const open = [...repository.pulls.values(), ...repository.issues.values()].filter(({ state }) => state === "open");
@@ -33,7 +33,7 @@ export function renderRepository(world: World, repository: Repository): JsonObje
   };
 }
 
-/** The repository inside a pull request, which also names the allowed ways to merge. */
+/** A repository in a pull request, which includes the allowed merge methods. */
 export function renderBaseRepository(world: World, repository: Repository): JsonObject {
   return {
     ...renderRepository(world, repository),

@@ -1,7 +1,7 @@
 import { exampleMember, rewritten, type JsonObject } from "../examples.js";
 import { nodeId, now, type Person, type World } from "../world.js";
 
-/** An account as it stands inside other answers ("simple user"). */
+/** An account inside other answers ("simple user"). */
 export function renderUser(world: World, person: Person): JsonObject {
   const name = encodeURIComponent(person.login);
   const template = exampleMember("pull_request", "opened", "sender");
@@ -58,7 +58,7 @@ export function renderOrganization(world: World, person: Person): JsonObject {
   };
 }
 
-/** The App, as `GET /app` and `performed_via_github_app` show it. */
+/** The App in `GET /app` and `performed_via_github_app`. */
 export function renderApp(world: World): JsonObject {
   const { id, slug, permissions } = world.app;
   return {

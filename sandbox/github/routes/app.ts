@@ -41,7 +41,7 @@ export const appRoutes: readonly Route[] = [
   },
 ];
 
-/** A token may be narrowed to some repositories and permissions, never widened. */
+/** Creates a token. It may be narrowed to some repositories and permissions, never widened. */
 function createToken({ world, tokens, params, body }: Call): Answer {
   const installation = world.installations().find(({ id }) => String(id) === params.installation_id);
   if (installation === undefined) throw notFound();

@@ -2,20 +2,20 @@ import type { JsonObject } from "../examples.js";
 import type { InstallationToken, Tokens } from "../tokens.js";
 import type { Comment, Issue, Pull, Repository, World } from "../world.js";
 
-/** One request to the REST API, checked as far as the front door checks. */
+/** One admitted request to the REST API. */
 export interface Call {
   readonly world: World;
   readonly tokens: Tokens;
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly body: JsonObject;
-  /** The URL asked, for `Link` headers. */
+  /** The requested URL, for `Link` headers. */
   readonly url: URL;
-  /** Undefined when the App itself asks. */
+  /** Undefined if the App itself calls. */
   readonly token: InstallationToken | undefined;
   /** The repository that the path names. */
   readonly repository: Repository;
-  /** Tells the receiver of webhooks; the answer to the request does not wait for it. */
+  /** Sends webhooks; the answer to the request does not wait for them. */
   readonly announce: Announce;
 }
 
@@ -26,22 +26,22 @@ export interface Answer {
 }
 
 export interface Announce {
-  /** `previous`: the text before an edit. */
+  /** `previous` is the text before an edit. */
   comment(issue: Issue | Pull, comment: Comment, previous: string | undefined): void;
   closed(pull: Pull): void;
 }
 
 export interface Route {
   readonly method: "get" | "post" | "put" | "patch" | "delete";
-  /** The path as GitHub's description spells it. */
+  /** The path as spelt in GitHub's description. */
   readonly template: string;
   readonly caller: "app" | "installation";
-  /** One of these permissions must be granted. */
+  /** One of these permissions is required. */
   readonly needs?: readonly (readonly [permission: string, level: "read" | "write"])[];
   handle(call: Call): Promise<Answer> | Answer;
 }
 
-/** An error as GitHub answers it. */
+/** An error answer of GitHub. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   constructor(

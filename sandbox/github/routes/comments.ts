@@ -2,7 +2,7 @@ import { renderComment } from "../render/comment.js";
 import { now, type Issue, type Pull } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
-/** Longer texts are refused with 422. */
+/** Longer comments are refused with 422. */
 export const maximumCommentLength = 65_536;
 
 const writing = [

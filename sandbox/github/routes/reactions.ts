@@ -7,14 +7,14 @@ export const reactionRoutes: readonly Route[] = [
     method: "post",
     template: "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",
     caller: "installation",
-    // Unlike for the comment itself, the permission for pull requests does not do
+    // Unlike for the comment itself, the permission for pull requests does not suffice
     // (https://docs.github.com/rest/authentication/permissions-required-for-github-apps).
     needs: [["issues", "write"]],
     handle: createReaction,
   },
 ];
 
-/** Sends no webhook. The same account's same reaction is answered with 200 and not made twice. */
+/** Adds a reaction, without a webhook. Repeating a reaction returns 200 and adds nothing. */
 function createReaction({ world, repository, params, body }: Call): Answer {
   const found = world.comment(repository, Number(params.comment_id));
   if (found === undefined) throw notFound();

@@ -70,12 +70,12 @@ async function getBranch({ world, repository, params }: Call): Promise<Answer> {
   };
 }
 
-/** A branch's name as part of a URL, its slashes kept. */
+/** A branch name in a URL, with its slashes. */
 function inUrl(name: string): string {
   return name.split("/").map(encodeURIComponent).join("/");
 }
 
-/** Required reviews are a rule of the default branch, which makes it a protected one. */
+/** Required reviews are a rule of the default branch and make it protected. */
 function requiresReviews(repository: Repository, branch: string): boolean {
   return (repository.requiredReviews > 0 || repository.codeOwners.length > 0) && branch === repository.defaultBranch;
 }
@@ -90,7 +90,7 @@ async function deleteRef({ world, repository, params, announce }: Call): Promise
     throw new ApiError(422, "Cannot delete protected branch");
   }
   await world.store.setRef(repository.fullName, ref, undefined);
-  // Deleting its head branch closes a pull request.
+  // Deleting the head branch closes a pull request.
   for (const pull of openPullsFrom(world, repository, branch)) {
     pull.state = "closed";
     pull.closedAt = now();
@@ -135,7 +135,7 @@ async function compare(call: Call): Promise<Answer> {
       behind_by: behind,
       total_commits: ahead,
       commits: items.map((commit) => renderCommit(world, repository, commit)),
-      // Files are only on the first page, at most 300 of them.
+      // Only the first page has files, at most 300.
       ...(page1 ? { files: files.slice(0, 300).map((file) => renderChangedFile(world, repository, head, file)) } : {}),
     },
   };

@@ -4,7 +4,7 @@ import { ApiError, type Answer, type Call, type Route } from "./call.js";
 
 /** Longer descriptions are refused with 422 (https://docs.github.com/rest/commits/statuses). */
 const longestDescription = 140;
-/** Of one context on one commit. */
+/** Most statuses of one context on one commit. */
 const mostStatuses = 1000;
 const states: readonly string[] = ["error", "failure", "pending", "success"] satisfies readonly Status["state"][];
 

@@ -9,7 +9,7 @@ export const teamRoutes: readonly Route[] = [
   },
 ];
 
-/** Of an organization that the App is not installed on it sees nothing. */
+/** The App sees nothing of organizations that it is not installed on. */
 function getMembership({ world, token, params }: Call): Answer {
   const { org = "", team_slug: slug = "", username = "" } = params;
   if (token?.owner.login.toLowerCase() !== org.toLowerCase()) throw notFound();

@@ -17,7 +17,7 @@ export async function closeMergeRequest(
   await changed(instance, merge, by, "close", { state_id: { previous: stateIds.opened, current: stateIds.closed } });
 }
 
-/** Commits that were pushed while it was closed count from now on. */
+/** Picks up commits that were pushed while it was closed. */
 export async function reopenMergeRequest(
   instance: Instance,
   merge: MergeRequest,

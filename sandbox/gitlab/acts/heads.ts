@@ -7,13 +7,13 @@ import type { Project } from "../model/project.js";
 import { addSystemNote } from "./notes.js";
 import { resetApprovals } from "./reviews.js";
 
-/** Who moved a branch, and whether the webhooks of it get lost. */
+/** Who moved a branch, and whether its webhooks get lost. */
 export interface BranchMove {
   readonly by?: Person;
   readonly silent?: boolean;
 }
 
-/** Everything that a new commit on a branch changes about the open merge requests from it and into it. */
+/** Updates the open merge requests from and into a branch after it moved. */
 export async function branchMoved(
   instance: Instance,
   project: Project,
@@ -50,8 +50,8 @@ async function headMoved(instance: Instance, merge: MergeRequest, move: BranchMo
 }
 
 /**
- * Takes the tip of the source branch as the head; true when it was another before. Also in the target project it can
- * then be fetched as `refs/merge-requests/<iid>/head`, forks included.
+ * Makes the source branch's tip the head, and publishes it in the target project as `refs/merge-requests/<iid>/head`.
+ * Returns whether the head moved.
  */
 export async function readHead(instance: Instance, merge: MergeRequest): Promise<boolean> {
   const { store } = instance;
@@ -59,7 +59,7 @@ export async function readHead(instance: Instance, merge: MergeRequest): Promise
   const tip = await store.resolve(sourceProject.path, `refs/heads/${merge.sourceBranch}`);
   if (tip === undefined || tip === merge.head) return false;
   if (sourceProject !== project) await store.copyObjects(sourceProject.path, project.path, tip);
-  // A merge may have begun meanwhile: what was merged stays its head.
+  // A merge may have started meanwhile: the merged commit stays its head.
   if (merge.state === "locked" || merge.state === "merged") return false;
   await store.setRef(project.path, `refs/merge-requests/${merge.iid}/head`, tip);
   merge.head = tip;
@@ -67,7 +67,7 @@ export async function readHead(instance: Instance, merge: MergeRequest): Promise
   return true;
 }
 
-/** Records the state of the diff between the head and the target branch as it is now. */
+/** Records a diff version: the head and the target branch as they are now. */
 export async function addVersion(instance: Instance, merge: MergeRequest): Promise<void> {
   const start = (await instance.store.resolve(merge.project.path, `refs/heads/${merge.targetBranch}`)) ?? merge.head;
   merge.conflicts = undefined;

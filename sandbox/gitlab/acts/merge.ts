@@ -13,8 +13,8 @@ export interface MergeWishes {
 }
 
 /**
- * Merges now, with a merge commit or squashed. Throws when git cannot merge, and then all is as before. Whether
- * merging is allowed is for the caller to ask.
+ * Merges with a merge commit or squashed. The caller must check whether merging is allowed. @throws {Error} if git
+ * cannot merge; nothing has changed then.
  */
 export async function mergeNow(
   instance: Instance,
@@ -59,7 +59,7 @@ function defaultMessage(merge: MergeRequest, squash: boolean): string {
   return `${branches}\n\n${merge.title}\n\nSee merge request ${merge.project.path}!${merge.iid}`;
 }
 
-/** GitLab leaves the default branch, protected ones and a branch that has moved on where they are. */
+/** Removes the source branch, unless it is the default branch, protected, or has moved. */
 async function removeSourceBranch(instance: Instance, merge: MergeRequest): Promise<void> {
   const { sourceProject, sourceBranch } = merge;
   if (sourceProject.defaultBranch === sourceBranch || sourceProject.protectedBranches.has(sourceBranch)) return;

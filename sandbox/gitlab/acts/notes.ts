@@ -6,7 +6,7 @@ import type { Person } from "../model/people.js";
 import type { Project } from "../model/project.js";
 import { findQuickActions } from "./quick-actions.js";
 
-/** A person, or the service through the API, comments; internal notes send no webhook, as that trigger is off. */
+/** Adds a comment. Internal notes send no webhook, as that trigger is off. */
 export async function addNote(
   instance: Instance,
   merge: MergeRequest,
@@ -21,14 +21,14 @@ export async function addNote(
   return note;
 }
 
-/** One comment by its id; what GitLab itself noted down is none. */
+/** A comment by its id; system notes do not count. */
 export function commentOf(merge: MergeRequest, id: string): Note {
   const note = merge.notes.find((one) => String(one.id) === id && !one.system);
   if (note === undefined) throw new Error(`!${merge.iid} of ${merge.project.path} has no comment ${id}`);
   return note;
 }
 
-/** Quick actions work in an edited note as well. */
+/** Edits a note. Quick actions work in edited notes too. */
 export async function editNote(
   instance: Instance,
   merge: MergeRequest,
@@ -49,7 +49,7 @@ export function addIssueNote(instance: Instance, project: Project, by: Person, b
   sendIssueNote(instance, project, issue, newNote(instance, by, body));
 }
 
-/** What GitLab itself notes down; it sends no webhook (`app/services/notes/post_process_service.rb`). */
+/** Adds a system note, which sends no webhook (`app/services/notes/post_process_service.rb`). */
 export function addSystemNote(instance: Instance, merge: MergeRequest, by: Person, body: string): void {
   merge.notes.push(newNote(instance, by, body, { system: true }));
 }

@@ -6,7 +6,7 @@ import { draftTitle, type MergeRequest } from "../model/merge-request.js";
 import { projectName, type Project } from "../model/project.js";
 import { readHead } from "./heads.js";
 
-/** Makes a project with one commit; its default branch is protected, as on GitLab. */
+/** Creates a project whose default branch is protected, as on GitLab. */
 export function newProject(
   instance: Instance,
   path: string,
@@ -32,7 +32,7 @@ export function newProject(
   return project;
 }
 
-/** A person pushes a branch, if need be to a fork of their own, and opens a merge request from it. */
+/** A person pushes a branch, to their fork if requested, and opens a merge request. */
 export async function openMergeRequest(instance: Instance, request: OpenRequest): Promise<MergeRequest> {
   const project = instance.project(request.repository);
   const author = instance.people.named(request.by);

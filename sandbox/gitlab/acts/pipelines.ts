@@ -1,7 +1,7 @@
 import type { Instance } from "../model/instance.js";
 import type { MergeRequest } from "../model/merge-request.js";
 
-/** CI runs for the head branch, in the project that holds it; the merge request shows its newest pipeline. */
+/** Starts a pipeline for the head branch in its project. The merge request shows its newest pipeline. */
 export function runPipeline(instance: Instance, merge: MergeRequest): void {
   const { pipelines } = instance;
   const pipeline = {

@@ -12,10 +12,10 @@ const names = new Set(
 );
 
 /**
- * Quick actions that a note would carry out: a line that begins with a slash and a known name, outside code. Two
- * readings count: CommonMark's fences, and those of GitLab's older extractor, which ends a code block at the first
- * line of exactly three backticks, even inside a longer fence (`lib/gitlab/quick_actions/extractor.rb`). What either
- * would carry out is found, so that only a note that is safe everywhere is clean.
+ * Quick actions that a note would run: lines outside code that begin with a slash and a known name. Code is found both
+ * by CommonMark's fences and by GitLab's older extractor, which ends a code block at the first line of exactly three
+ * backticks, even inside a longer fence (`lib/gitlab/quick_actions/extractor.rb`). An action that either would run is
+ * reported.
  */
 export function findQuickActions(body: string): string[] {
   const lines = body.split(/\r\n|\r|\n/);
@@ -27,7 +27,7 @@ export function findQuickActions(body: string): string[] {
   });
 }
 
-/** Line numbers inside fenced code as CommonMark has it: closed by a fence of the same sign, at least as long. */
+/** Line numbers inside code fences by CommonMark: closed by a fence of the same character, at least as long. */
 function commonMarkCode(lines: readonly string[]): Set<number> {
   const code = new Set<number>();
   let fence: string | undefined;
@@ -43,7 +43,7 @@ function commonMarkCode(lines: readonly string[]): Set<number> {
   return code;
 }
 
-/** Line numbers inside code as the older extractor has it; a block without an end is none. */
+/** Line numbers inside code by the older extractor; a block without an end is no code. */
 function extractorCode(lines: readonly string[]): Set<number> {
   const code = new Set<number>();
   for (let at = 0; at < lines.length; at += 1) {

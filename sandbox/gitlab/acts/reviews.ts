@@ -6,15 +6,15 @@ import { checkConflicts, readMergeStatus, type MergeStatus } from "../model/merg
 import type { Person } from "../model/people.js";
 import { accessLevels } from "../model/project.js";
 
-/** Below Developer there is no button to approve (https://docs.gitlab.com/user/project/merge_requests/approvals/). */
+/** Approving requires the role Developer (https://docs.gitlab.com/user/project/merge_requests/approvals/). */
 function refuseOutsider(merge: MergeRequest, by: Person): void {
   if ((merge.project.members.get(by.id) ?? 0) >= accessLevels.write) return;
   throw new Error(`GitLab: 401 Unauthorized: ${by.username} may not approve in ${merge.project.path}`);
 }
 
 /**
- * A person with the role Developer or above approves. Whose earlier approval still stands revokes it first, as the page asks them to. `approval` is
- * sent while more approvals are needed, `approved` once all rules are met.
+ * Approves as a person with the role Developer or above. An approval that still stands is revoked first, as the page
+ * requires. Sends `approval` while more approvals are needed, `approved` once all rules are met.
  */
 async function approve(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
   refuseOutsider(merge, by);
@@ -29,20 +29,20 @@ async function approve(instance: Instance, merge: MergeRequest, by: Person): Pro
   await sendMergeRequestHook(instance, merge, { by, action: done ? "approved" : "approval" });
 }
 
-/** A person asks for changes, which takes their approval back. */
+/** Requests changes, which revokes the person's approval. */
 async function requestChanges(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
   if (merge.approvals.has(by.id)) await revoke(instance, merge, by, "requested_changes");
   await reviewed(instance, merge, by, "requested_changes");
   await sendMergeRequestHook(instance, merge, { by, action: "update" });
 }
 
-/** A person submits a review without a verdict. */
+/** Submits a review without a verdict. */
 async function submitReview(instance: Instance, merge: MergeRequest, by: Person): Promise<void> {
   await reviewed(instance, merge, by, "reviewed");
   await sendMergeRequestHook(instance, merge, { by, action: "update" });
 }
 
-/** What a person says about a merge request. */
+/** Submits a review with a verdict or without. */
 export async function giveReview(
   instance: Instance,
   merge: MergeRequest,
@@ -59,12 +59,12 @@ export async function giveReview(
   }
 }
 
-/** The author asks somebody for a review. */
+/** The author requests a review. */
 export function requestReview(instance: Instance, merge: MergeRequest, person: Person): void {
   merge.reviewers.set(person.id, { person, since: instance.now(), state: "unreviewed" });
 }
 
-/** "Reset approvals on push": GitLab drops them all, some time after the push. */
+/** "Reset approvals on push": GitLab drops all approvals some time after the push. */
 export async function resetApprovals(instance: Instance, merge: MergeRequest): Promise<void> {
   if (merge.approvals.size === 0) return;
   for (const id of merge.approvals.keys()) {
@@ -81,8 +81,7 @@ export async function resetApprovals(instance: Instance, merge: MergeRequest): P
 }
 
 /**
- * The status that one read of the merge request answers. The read that was the last to see stale approvals also ends
- * their stay.
+ * The status that a read of the merge request returns. The last read that sees stale approvals also drops them.
  */
 export async function readStatus(instance: Instance, merge: MergeRequest): Promise<MergeStatus> {
   const status = await readMergeStatus(instance, merge);

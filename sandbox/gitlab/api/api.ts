@@ -10,7 +10,7 @@ import { noteRoutes } from "./note-routes.js";
 import { repositoryRoutes } from "./repository-routes.js";
 import { statusRoutes } from "./status-routes.js";
 
-/** The REST API below `/api/v4`, as far as this sandbox has it; everything else there is 404 and a violation. */
+/** The REST API below `/api/v4`. Anything that the sandbox does not serve is 404 and a violation. */
 export function apiRouter(instance: Instance): Router {
   const router = express.Router({ caseSensitive: true });
   router.use("/api/v4", authenticate(instance), express.json({ limit: "10mb" }));
@@ -29,7 +29,7 @@ export function apiRouter(instance: Instance): Router {
   return router;
 }
 
-/** A body that cannot be read is the client's fault; anything else is a fault of this sandbox and shows as one. */
+/** An unreadable body is the client's fault, any other error the sandbox's. Both are violations. */
 function answerError(instance: Instance): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) {
@@ -52,7 +52,7 @@ function authenticate(instance: Instance): RequestHandler {
       response.status(401).json({ message: "401 Unauthorized" });
       return;
     }
-    // GitLab takes a request with this header for one that a webhook set off, and then sends no webhooks for it.
+    // GitLab sends no webhooks for a request with this header, which marks it as caused by a webhook.
     if (request.get("x-gitlab-event-uuid") !== undefined) {
       instance.violations.push(`${request.method} ${request.path}: a webhook's X-Gitlab-Event-UUID was passed on`);
     }
@@ -60,7 +60,7 @@ function authenticate(instance: Instance): RequestHandler {
   };
 }
 
-/** Basic authentication of git: any user name, the token as the password. */
+/** Git's basic authentication: any user name, with the token as the password. */
 export function mayFetch(instance: Instance, authorization: string | undefined): boolean {
   const [, encoded] = /^Basic (.+)$/i.exec(authorization ?? "") ?? [];
   if (encoded === undefined) return false;

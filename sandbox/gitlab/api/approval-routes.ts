@@ -26,7 +26,7 @@ interface CoreApprovals {
 
 type RuleApprovals = CoreApprovals & Members<MergeRequestLevelMergeRequestApprovalSchema, "approved_by">;
 
-/** Who approved, in the words of the instance's edition, and how far each reviewer is. */
+/** Approvals, in the format of the instance's edition, and reviewers. */
 export function approvalRoutes(router: Router, instance: Instance): void {
   router.get(
     endpoints.showApprovals.path,

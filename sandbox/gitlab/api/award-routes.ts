@@ -28,7 +28,7 @@ export function awardRoutes(router: Router, instance: Instance): void {
       const note = findNote(call.mergeRequest(), call.param("note"));
       const { name } = call.body;
       if (note.awards.some((award) => award.by === instance.bot && award.name === name)) {
-        // Whoever asked twice is told that there is nothing (https://gitlab.com/gitlab-org/gitlab/-/issues/21467).
+        // A repeated award is answered with 404 (https://gitlab.com/gitlab-org/gitlab/-/issues/21467).
         throw new ApiFailure(404, "404 Award Emoji Name has already been taken Not Found");
       }
       const award = { id: instance.nextId(), by: instance.bot, name, createdAt: instance.now() };

@@ -8,23 +8,23 @@ import type { Endpoint } from "./endpoints.js";
 export interface Call<Query extends z.ZodRawShape, Body extends z.ZodRawShape> {
   readonly query: z.output<z.ZodObject<Query>>;
   readonly body: z.output<z.ZodObject<Body>>;
-  /** The whole URL of the request. */
+  /** The full URL of the request. */
   readonly url: string;
-  /** A part of the path, decoded. */
+  /** A decoded path parameter. */
   param(name: string): string;
-  /** The project of the path, by number or full path. */
+  /** The project in the path, by id or full path. */
   project(): Project;
   mergeRequest(): MergeRequest;
 }
 
 export interface Answer {
-  /** 200 when absent. */
+  /** Default: 200. */
   readonly status?: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An answer that is no success, with GitLab's words. */
+/** An error answer with GitLab's message. */
 export class ApiFailure extends Error {
   override readonly name = "ApiFailure";
   readonly status: number;
@@ -99,7 +99,7 @@ function pathOf(
     const id = param("id");
     const all = [...instance.projects.values()];
     const found = all.find(({ id: number, path }) => String(number) === id || path.toLowerCase() === id.toLowerCase());
-    // What the token's account is no member of does not exist for it.
+    // Projects without the token's account among their members do not exist for it.
     if (!found?.members.has(instance.bot.id)) throw new ApiFailure(404, "404 Project Not Found");
     return found;
   };

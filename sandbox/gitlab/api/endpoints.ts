@@ -2,8 +2,8 @@ import { z } from "zod";
 import { statusStates } from "../model/pipeline.js";
 
 /**
- * One call of GitLab's REST API (19.5) with the parameters and body members that it takes. Answers are held against
- * gitbeaker's types when the sandbox is compiled.
+ * One call of GitLab's REST API (19.5) with its parameters and body members. Answers are checked against gitbeaker's
+ * types at compile time.
  */
 export interface Endpoint<Query extends z.ZodRawShape = z.ZodRawShape, Body extends z.ZodRawShape = z.ZodRawShape> {
   /** Express path below the server's root. */
@@ -28,7 +28,7 @@ const count = z
   .regex(/^[1-9]\d{0,8}$/)
   .transform(Number);
 const paging = { page: count.optional(), per_page: count.optional() };
-/** A list comes as `refs[]=a&refs[]=b` or with commas. */
+/** A list is sent as `refs[]=a&refs[]=b` or separated by commas. */
 const list = z.union([z.array(z.string()), z.string().transform((text) => text.split(","))]);
 
 const api = "/api/v4";

@@ -1,6 +1,6 @@
 /**
- * The named members of one of gitbeaker's types. Those types also admit any other member, which would let a wrong name
- * pass; `Except` leaves out members whose type there is not GitLab's.
+ * The named members of one of gitbeaker's types, which also admit any other member and so would not catch a misspelt
+ * name. `Except` drops members whose type there differs from GitLab's.
  */
 export type Members<Schema, Except extends string = never> = {
   [

@@ -10,7 +10,7 @@ import { page } from "./paging.js";
 import { mayMerge } from "./permission.js";
 import { showMergeRequest, showVersion } from "./present-merge-request.js";
 
-/** Reading one merge request, its diff versions, and merging it. */
+/** Reads a merge request and its diff versions, and merges it. */
 export function mergeRequestRoutes(router: Router, instance: Instance): void {
   router.get(
     endpoints.showMergeRequest.path,
@@ -37,7 +37,7 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
       refuseMerge(instance, merge, sha);
       const wishes = {
         squash: squash ?? false,
-        // `force_remove_source_branch`, what the author ticked, counts when the request says nothing.
+        // Defaults to `force_remove_source_branch`, which the author ticked.
         removeSourceBranch: should_remove_source_branch ?? true,
         mergeMessage: merge_commit_message,
         squashMessage: squash_commit_message,
@@ -51,8 +51,8 @@ export function mergeRequestRoutes(router: Router, instance: Instance): void {
 }
 
 /**
- * In the order of GitLab's own checks (`lib/api/merge_requests.rb`): permission, state, conflicts, and only then the
- * head that the caller expects. Nothing may happen between this and the merge.
+ * Refuses in the order of GitLab's own checks (`lib/api/merge_requests.rb`): permission, state, conflicts, expected
+ * head. Nothing may happen between this and the merge.
  */
 function refuseMerge(instance: Instance, merge: MergeRequest, sha: string | undefined): void {
   if (!mayMerge(instance, merge)) throw new ApiFailure(401, "401 Unauthorized");

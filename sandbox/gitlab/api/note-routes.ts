@@ -7,10 +7,10 @@ import * as endpoints from "./endpoints.js";
 import { page } from "./paging.js";
 import { showNote } from "./present-merge-request.js";
 
-/** Characters that a note may have (https://docs.gitlab.com/administration/instance_limits/). */
+/** Longest note, in characters (https://docs.gitlab.com/administration/instance_limits/). */
 const longest = 1_000_000;
 
-/** Comments of a merge request: the list, a new one, a new text. */
+/** Lists, creates and edits comments of a merge request. */
 export function noteRoutes(router: Router, instance: Instance): void {
   router.get(
     endpoints.listNotes.path,
@@ -63,7 +63,7 @@ function order(a: Note, b: Note, by: "created_at" | "updated_at" | undefined): n
   return time(a) - time(b) || a.id - b.id;
 }
 
-/** One comment by its id; what GitLab itself noted down is none. */
+/** A comment by its id; system notes do not count. */
 export function findNote(merge: MergeRequest, id: string): Note {
   if (!/^\d+$/.test(id)) throw new ApiFailure(400, "note_id is invalid", "error");
   const note = merge.notes.find((one) => String(one.id) === id && !one.system);

@@ -1,7 +1,7 @@
 import type { Instance } from "../model/instance.js";
 import type { MergeRequest } from "../model/merge-request.js";
 
-/** Into a protected branch Maintainers merge, into others Developers (https://docs.gitlab.com/user/project/repository/branches/protected/). */
+/** Maintainers may merge into protected branches, Developers into others (https://docs.gitlab.com/user/project/repository/branches/protected/). */
 export function mayMerge(instance: Instance, merge: MergeRequest): boolean {
   const level = merge.project.members.get(instance.bot.id) ?? 0;
   return level >= (merge.project.protectedBranches.has(merge.targetBranch) ? 40 : 30);

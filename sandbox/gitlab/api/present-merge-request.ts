@@ -12,7 +12,7 @@ import { mayMerge } from "./permission.js";
 import { showPipeline } from "./present-pipeline.js";
 import { showUser, type ShownUser } from "./present-user.js";
 
-/** gitbeaker knows neither newer values of `detailed_merge_status` nor these newer members. */
+/** gitbeaker lacks newer values of `detailed_merge_status` and these newer members. */
 type ShownMergeRequest = Members<
   ExpandedMergeRequestSchema,
   "detailed_merge_status" | "closed_by" | "merged_by" | "head_pipeline"
@@ -28,7 +28,7 @@ type ShownMergeRequest = Members<
   readonly squash_on_merge: boolean;
 };
 
-/** One merge request in full. Before the check has ended, `has_conflicts` says false whatever git thinks. */
+/** A full merge request. Until the mergeability check has finished, `has_conflicts` is false. */
 export async function showMergeRequest(
   instance: Instance,
   merge: MergeRequest,
@@ -108,7 +108,7 @@ export async function showMergeRequest(
   };
 }
 
-/** `real_size` counts the files that differ. */
+/** `real_size` is the number of changed files. */
 export async function showVersion(
   instance: Instance,
   merge: MergeRequest,

@@ -13,7 +13,7 @@ type ShownPipeline = Members<ExpandedPipelineSchema, "finished_at" | "duration" 
   readonly archived: boolean;
 };
 
-/** A pipeline as a merge request shows it; here they run for ever. */
+/** A pipeline inside a merge request. In the sandbox, pipelines never finish. */
 export function showPipeline(instance: Instance, merge: MergeRequest, pipeline: Pipeline): ShownPipeline {
   const at = pipeline.createdAt.toISOString();
   const path = `/${pipeline.project.path}/-/pipelines/${pipeline.id}`;

@@ -11,7 +11,7 @@ import { showUser, type ShownUser } from "./present-user.js";
 
 const longestDescription = 255;
 
-/** Statuses that outside programs put into pipelines. One for a commit without a pipeline is a violation here. */
+/** Commit statuses of external programs. Setting one without a pipeline is a violation. */
 export function statusRoutes(router: Router, instance: Instance): void {
   router.get(
     endpoints.listStatuses.path,
@@ -69,7 +69,7 @@ export function statusRoutes(router: Router, instance: Instance): void {
   );
 }
 
-/** GitLab would make a pipeline where none fits and no id is given, which no caller here may let happen. */
+/** The pipeline of a status. GitLab would create one if none fits and no id is given, which clients must avoid. */
 function pipelineFor(
   instance: Instance,
   project: Project,

@@ -2,9 +2,9 @@ import { createHmac, randomUUID } from "node:crypto";
 
 export interface Receiver {
   readonly url: string;
-  /** Sent as it is in `X-Gitlab-Token`. */
+  /** Sent in `X-Gitlab-Token`. */
   readonly secret: string;
-  /** `whsec_…`: deliveries are signed too when it is set. */
+  /** `whsec_…`; if set, deliveries are signed too. */
   readonly signingToken?: string;
 }
 
@@ -13,17 +13,17 @@ export interface Delivery {
   readonly event: string;
   /** Value of `Idempotency-Key`. */
   readonly id: string;
-  /** 0 when no answer came. */
+  /** 0 if no answer came. */
   readonly status: number;
   readonly body: string;
 }
 
 export type HookHeaders = Readonly<Record<string, string>>;
 
-/** GitLab gives a receiver ten seconds (https://docs.gitlab.com/user/project/integrations/webhooks/). */
+/** GitLab's timeout is ten seconds (https://docs.gitlab.com/user/project/integrations/webhooks/). */
 const timeLimitMs = 10_000;
 
-/** Sends webhooks to the one connected receiver, one after the other, and keeps the answers. */
+/** Sends webhooks to the connected receiver one at a time and records the answers. */
 export class HookSender {
   readonly deliveries: Delivery[] = [];
   readonly #sent = new Map<string, { readonly event: string; readonly body: string; readonly chain: string }>();
@@ -36,7 +36,7 @@ export class HookSender {
     this.#instance = instance;
   }
 
-  /** Puts a webhook in line; nothing is sent while there is no receiver. */
+  /** Queues a webhook. Sends nothing without a receiver. */
   send(event: string, body: unknown): void {
     if (this.#receiver === undefined) return;
     const id = randomUUID();
@@ -44,12 +44,12 @@ export class HookSender {
     this.#queue(id);
   }
 
-  /** Resolves when the receiver has answered, or failed to answer, what is in line now. */
+  /** Resolves once everything queued so far has been answered or has failed. */
   answered(): Promise<void> {
     return this.#tail;
   }
 
-  /** Resolves when nothing is in line any more. */
+  /** Resolves once the queue is empty. */
   async idle(): Promise<void> {
     let waited: Promise<void> | undefined;
     while (waited !== this.#tail) {
@@ -58,7 +58,7 @@ export class HookSender {
     }
   }
 
-  /** The same body and `Idempotency-Key` once more, as the button "Resend Request" does. */
+  /** Sends the same body and `Idempotency-Key` again, like the button "Resend Request". */
   async redeliver(id: string): Promise<void> {
     if (!this.#sent.has(id)) throw new Error(`There was no delivery ${id}`);
     this.#queue(id);

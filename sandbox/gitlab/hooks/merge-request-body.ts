@@ -14,15 +14,15 @@ export interface MergeRequestHook {
   readonly action:
     "open" | "update" | "close" | "reopen" | "merge" | "approval" | "approved" | "unapproval" | "unapproved";
   readonly changes?: Readonly<Record<string, HookChange>>;
-  /** Head before a push; only pushes have it. */
+  /** Head before a push; set for pushes only. */
   readonly oldrev?: string;
-  /** Why GitLab itself did it. */
+  /** The reason, if GitLab itself acted. */
   readonly systemAction?: string;
-  /** Where the check for merging stood when the event was made. */
+  /** Mergeability when the event was created. */
   readonly status?: MergeStatus;
 }
 
-/** Number of each state in webhooks. */
+/** State ids in webhooks. */
 export const stateIds = { opened: 1, closed: 2, merged: 3, locked: 4 } as const;
 
 /** Sends a "Merge Request Hook" (https://docs.gitlab.com/user/project/integrations/webhook_events/#merge-request-events). */
@@ -53,7 +53,7 @@ export async function sendMergeRequestHook(
   });
 }
 
-/** The merge request as it stands in its own webhooks and, without `system`, in those of its notes. */
+/** A merge request in its own webhooks and, without `system`, in those of its notes. */
 export async function mergeRequestState(
   instance: Instance,
   merge: MergeRequest,

@@ -39,7 +39,7 @@ function sendNote(
   instance.hooks.send("Note Hook", {
     object_kind: "note",
     event_type: "note",
-    // GitLab names the note's author here, also when somebody else edited it.
+    // GitLab names the note's author here, even if another person edited it.
     user: userBody(note.author),
     project_id: project.id,
     project: projectBody(instance, project),

@@ -3,7 +3,7 @@ import type { Label } from "../model/merge-request.js";
 import type { Person } from "../model/people.js";
 import { namespacePath, projectName, type Project } from "../model/project.js";
 
-/** Moments in webhooks look like this; those in the API are ISO 8601. */
+/** The time format of webhooks. The API uses ISO 8601. */
 export function hookTime(date: Date): string {
   return `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
@@ -13,7 +13,7 @@ export function userBody(person: Person): object {
   return { id, name, username, avatar_url: null, email: "[REDACTED]" };
 }
 
-/** Addresses of a project, the same in webhooks and in the API. */
+/** URLs of a project, in webhooks and in the API. */
 export function projectAddresses(instance: Instance, project: Project): { web: string; ssh: string; http: string } {
   const web = `${instance.url}/${project.path}`;
   return { web, http: `${web}.git`, ssh: `git@${new URL(instance.url).hostname}:${project.path}.git` };

@@ -3,7 +3,7 @@ import type { MergeRequest } from "./merge-request.js";
 import type { Person } from "./people.js";
 import { accessLevels } from "./project.js";
 
-/** One of Premium's rules; each demands its own number of approvals by its own people. */
+/** An approval rule of Premium, with its own approvers and number of approvals. */
 export interface ApprovalRule {
   readonly id: number;
   readonly name: string;
@@ -14,7 +14,7 @@ export interface ApprovalRule {
   readonly left: number;
 }
 
-/** The project's rules; whoever is no longer eligible does not count, even though the approval stays. */
+/** The project's rules. An approval by a person who is no longer eligible stays but does not count. */
 export function approvalRules(instance: Instance, merge: MergeRequest): readonly ApprovalRule[] {
   const { project, author } = merge;
   const writers = [...project.members]

@@ -4,15 +4,15 @@ import type { MergeRequest } from "./merge-request.js";
 
 export interface ApprovalVerdict {
   readonly approved: boolean;
-  /** Undefined where the edition has no such fields. */
+  /** Undefined if the edition has no such fields. */
   readonly required: number | undefined;
   readonly left: number | undefined;
 }
 
 /**
- * What `approved` means depends on the edition: on CE that somebody approved; on EE that all rules are met, which on
- * the Free tier, without rules, is so from the start (GitLab 17 source: `app/models/concerns/approvable.rb`,
- * `ee/app/models/approval_state.rb`). After a push EE says no until stale approvals are gone.
+ * The meaning of `approved` depends on the edition. CE: at least one approval. EE: all rules are met, which without
+ * rules, on the Free tier, is always true (GitLab 17 source: `app/models/concerns/approvable.rb`,
+ * `ee/app/models/approval_state.rb`). After a push, EE returns false until stale approvals are gone.
  */
 export function approvalVerdict(instance: Instance, merge: MergeRequest): ApprovalVerdict {
   switch (instance.edition) {

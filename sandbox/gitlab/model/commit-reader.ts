@@ -11,7 +11,7 @@ export interface CommitFacts {
   readonly at: Date;
 }
 
-/** Commits as GitLab speaks of them. */
+/** Reads commits in GitLab's terms. */
 export class CommitReader {
   readonly #store: GitStore;
 

@@ -8,12 +8,11 @@ import type { Pipeline } from "./pipeline.js";
 import type { Project } from "./project.js";
 
 /**
- * What decides how approvals are answered: the FOSS build, the full build on the Free tier, or Premium with one
- * approval rule.
+ * Decides the format of approvals: the FOSS build, the full build on the Free tier, or Premium with one approval rule.
  */
 export type Edition = "ce" | "free" | "premium";
 
-/** A quick action found in a note; on GitLab it would have been carried out. */
+/** A quick action in a note, which GitLab would have run. */
 export interface QuickActionSeen {
   readonly by: string;
   readonly repository: string;
@@ -26,21 +25,21 @@ export interface InstanceOptions {
   readonly store: GitStore;
   readonly token: string;
   readonly bot?: { readonly id: number; readonly username: string };
-  /** `free` when absent. */
+  /** Default: `free`. */
   readonly edition?: Edition;
-  /** Approvals that the rule of `premium` asks for; 1 when absent. */
+  /** Approvals that the rule of `premium` requires. Default: 1. */
   readonly approvalsRequired?: number;
-  /** Reads of a merge request that still find approvals of before a push, on `premium`; 1 when absent. */
+  /** Reads of a merge request that still see old approvals after a push, on `premium`. Default: 1. */
   readonly approvalsSyncingReads?: number;
 }
 
-/** Everything that one GitLab knows. */
+/** The state of one GitLab. */
 export class Instance {
   readonly store: GitStore;
   readonly commits: CommitReader;
   readonly people = new People();
   readonly projects = new Map<string, Project>();
-  /** Members of groups by the full path in lower case. */
+  /** Members by group, the full path in lower case. */
   readonly groups = new Map<string, ReadonlySet<Person>>();
   readonly login = new LoginInstance();
   readonly mergeRequests: MergeRequest[] = [];
@@ -52,10 +51,10 @@ export class Instance {
   readonly approvalsRequired: number;
   readonly approvalsSyncingReads: number;
   readonly startedAt: Date;
-  /** What a client asked, or this sandbox answered, against GitLab's API description. */
+  /** Requests that contradict GitLab's API description. */
   readonly violations: string[] = [];
   readonly quickActions: QuickActionSeen[] = [];
-  /** Root URL without a final slash; known once the server listens. */
+  /** Root URL without a final slash, set once the server listens. */
   url = "";
   #lastTime = 0;
   #lastProject = 41;
@@ -73,7 +72,7 @@ export class Instance {
     this.startedAt = this.now();
   }
 
-  /** No two moments are the same, so that what happened later also carries a later time. */
+  /** Strictly increasing time, so that later events carry later times. */
   now(): Date {
     this.#lastTime = Math.max(this.#lastTime + 1, Date.now());
     return new Date(this.#lastTime);
@@ -83,7 +82,7 @@ export class Instance {
     return (this.#lastProject += 1);
   }
 
-  /** Ids of everything but projects; far from the numbers that people see, so that a mix-up shows. */
+  /** Ids of everything but projects. They differ from iids, so that a mix-up shows. */
   nextId(): number {
     return (this.#lastId += 1);
   }

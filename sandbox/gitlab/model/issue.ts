@@ -1,4 +1,4 @@
-/** Issues exist only to be commented on. */
+/** An issue, which exists only for comments. */
 export interface Issue {
   readonly id: number;
   readonly iid: number;

@@ -3,7 +3,7 @@ import type { Pipeline } from "./pipeline.js";
 import type { Project } from "./project.js";
 
 export interface MergeRequest {
-  /** Unique on the whole instance; never the number that people see. */
+  /** Unique on the instance; not the number that people see. */
   readonly id: number;
   /** The number that people see. */
   readonly iid: number;
@@ -19,12 +19,12 @@ export interface MergeRequest {
   readonly reviewers: Map<number, Reviewer>;
   /** By the approver's id. */
   readonly approvals: Map<number, Approval>;
-  /** As people see it, with `Draft: ` in front of a draft's. */
+  /** Starts with `Draft: ` for a draft. */
   title: string;
   description: string;
   targetBranch: string;
   head: string;
-  /** `locked` while a merge is under way. */
+  /** `locked` while a merge is in progress. */
   state: "opened" | "closed" | "merged" | "locked";
   updatedAt: Date;
   updatedBy: Person | undefined;
@@ -34,13 +34,13 @@ export interface MergeRequest {
   closedAt: Date | undefined;
   mergeCommit: string | undefined;
   squashCommit: string | undefined;
-  /** Undefined until the check in the background has looked at this head and this target. */
+  /** Undefined until the background check has run for this head and target. */
   conflicts: boolean | undefined;
   /** The newest pipeline of its head branch. */
   pipeline: Pipeline | undefined;
-  /** The next so many reads find the check not yet done. */
+  /** How many more reads find the check pending. */
   pendingReads: number;
-  /** The next so many reads find old approvals that a push is about to reset. */
+  /** How many more reads see old approvals that a push will reset. */
   syncingReads: number;
 }
 
@@ -57,7 +57,7 @@ export interface Note {
   readonly awards: Award[];
 }
 
-/** An emoji on a note; GitLab's word for a reaction. */
+/** An emoji reaction on a note. */
 export interface Award {
   readonly id: number;
   readonly by: Person;
@@ -65,11 +65,11 @@ export interface Award {
   readonly createdAt: Date;
 }
 
-/** One state of the diff: each push makes one, and so does a change of the target branch. */
+/** A diff version. Each push and each change of the target branch creates one. */
 export interface DiffVersion {
   readonly id: number;
   readonly head: string;
-  /** Tip of the target branch at that moment. */
+  /** Tip of the target branch at that time. */
   readonly start: string;
   readonly createdAt: Date;
 }
@@ -93,7 +93,7 @@ export interface Reviewer {
 
 const draftPrefix = /^\s*(?:\[draft\]|\(draft\)|draft:)\s*/i;
 
-/** A merge request is a draft by its title alone (https://docs.gitlab.com/user/project/merge_requests/drafts/). */
+/** Only the title makes a merge request a draft (https://docs.gitlab.com/user/project/merge_requests/drafts/). */
 export function isDraft(merge: Pick<MergeRequest, "title">): boolean {
   return draftPrefix.test(merge.title);
 }
@@ -103,7 +103,7 @@ export function draftTitle(title: string, draft: boolean): string {
   return draft ? `Draft: ${bare}` : bare;
 }
 
-/** The newest version; every merge request has one from its beginning. */
+/** The newest version; there is always one. */
 export function newestVersion(merge: MergeRequest): DiffVersion {
   const version = merge.versions.at(-1);
   if (version === undefined) throw new Error(`Merge request !${merge.iid} has no diff`);

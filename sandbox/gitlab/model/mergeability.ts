@@ -2,14 +2,14 @@ import { approvalVerdict } from "./approval-verdict.js";
 import type { Instance } from "./instance.js";
 import { isDraft, type MergeRequest } from "./merge-request.js";
 
-/** The two fields that tell how far the check for merging is, as the API and the webhooks name them. */
+/** The mergeability fields of the API and of webhooks. */
 export interface MergeStatus {
   readonly merge_status: "unchecked" | "checking" | "can_be_merged" | "cannot_be_merged";
   readonly detailed_merge_status: string;
 }
 
 /**
- * The status as known now. It gives one reason at a time, and a conflict comes last, behind all others
+ * The current status. It gives one reason at a time; a conflict comes last
  * (https://docs.gitlab.com/api/merge_requests/#merge-status).
  */
 export function mergeStatus(instance: Instance, merge: MergeRequest): MergeStatus {
@@ -28,7 +28,7 @@ function detailedStatus(instance: Instance, merge: MergeRequest): string {
   return merge.conflicts ? "conflict" : "mergeable";
 }
 
-/** Does what GitLab's background check would: asks git whether head and target conflict. */
+/** GitLab's background check: asks git whether head and target conflict. */
 export async function checkConflicts(instance: Instance, merge: MergeRequest): Promise<void> {
   const { project, targetBranch, head } = merge;
   const target = await instance.store.resolve(project.path, `refs/heads/${targetBranch}`);
@@ -36,7 +36,7 @@ export async function checkConflicts(instance: Instance, merge: MergeRequest): P
   if (merge.head === head && merge.targetBranch === targetBranch) merge.conflicts = conflicts;
 }
 
-/** Reading one merge request is what starts the check; `checking` while the answer is held back. */
+/** Reading a merge request runs the check; `checking` while its result is held back. */
 export async function readMergeStatus(instance: Instance, merge: MergeRequest): Promise<MergeStatus> {
   if (merge.state !== "opened") return mergeStatus(instance, merge);
   if (merge.pendingReads > 0) {

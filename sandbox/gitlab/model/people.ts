@@ -4,15 +4,15 @@ export interface Person {
   readonly id: number;
   readonly username: string;
   readonly name: string;
-  /** Accounts that GitLab makes for project and group access tokens. */
+  /** True for the accounts of project and group access tokens. */
   readonly bot: boolean;
   state: "active" | "blocked";
 }
 
-/** Names of the accounts behind access tokens (https://docs.gitlab.com/user/project/settings/project_access_tokens/). */
+/** User names of access token accounts (https://docs.gitlab.com/user/project/settings/project_access_tokens/). */
 const botName = /^(?:project|group)_\d+_bot_[0-9a-f]+$/;
 
-/** Everybody who has an account. Whoever is named for the first time gets one, with the same id in every run. */
+/** All accounts, created on first use, with the same id in every run. */
 export class People {
   readonly #byId = new Map<number, Person>();
   readonly #byName = new Map<string, Person>();

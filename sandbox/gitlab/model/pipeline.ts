@@ -1,6 +1,6 @@
 import type { Project } from "./project.js";
 
-/** A run of CI, which also holds the statuses that outside programs set. */
+/** A CI run, which also holds the statuses of external programs. */
 export interface Pipeline {
   readonly id: number;
   readonly iid: number;
@@ -21,6 +21,6 @@ export interface CommitStatus {
   readonly createdAt: Date;
 }
 
-/** What a program may set, as GitLab spells it. */
+/** States that a program may set. */
 export const statusStates = ["pending", "running", "success", "failed", "canceled", "skipped"] as const;
 export type StatusState = (typeof statusStates)[number];

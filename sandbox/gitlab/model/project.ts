@@ -10,21 +10,21 @@ export interface Project {
   readonly createdAt: Date;
   readonly defaultBranch: string;
   readonly forkOf: Project | undefined;
-  /** Access level by the person's id. */
+  /** Access levels by person id. */
   readonly members: Map<number, number>;
   readonly protectedBranches: Set<string>;
-  /** Every setting of a status by a program, oldest first. */
+  /** Every status ever set, oldest first. */
   readonly statuses: CommitStatus[];
-  /** Approvals that the rule of Premium asks for here; undefined: as many as on the whole instance. */
+  /** Approvals that Premium's rule requires here. Default: the instance's number. */
   approvalsRequired: number | undefined;
-  /** One of them has to approve on Premium; empty: no such rule. */
+  /** One of them must approve, on Premium; empty for no such rule. */
   codeOwners: readonly Person[];
-  /** Merge requests and issues are counted apart. */
+  /** Merge requests and issues have separate sequences. */
   mergeRequestCount: number;
   issueCount: number;
 }
 
-/** GitLab's numbers for the words of the sandbox (https://docs.gitlab.com/api/members/#roles); no entry: no member. */
+/** GitLab's access levels for the sandbox's words (https://docs.gitlab.com/api/members/#roles); no entry: no member. */
 export const accessLevels: Readonly<Record<Exclude<AccessLevel, "none">, number>> = { read: 10, write: 30, admin: 40 };
 
 /** Last part of the full path. */

@@ -23,26 +23,25 @@ interface Code extends Grant {
   readonly expiresAt: number;
 }
 
-/** What else an account has. */
 export interface Account {
   readonly email: string;
-  /** Whether the address was confirmed; an account without that may not log in anywhere. */
+  /** Whether the address was confirmed. Otherwise the account cannot log in to applications. */
   readonly confirmed: boolean;
 }
 
-/** https://docs.gitlab.com/api/oauth2/ : a code lives 10 minutes, an access token two hours. */
+/** https://docs.gitlab.com/api/oauth2/ : codes are valid for 10 minutes, access tokens for two hours. */
 const CODE_LIFETIME_MS = 10 * 60_000;
 export const TOKEN_LIFETIME_S = 7200;
 
-/** Everything that this GitLab knows of people who log in to applications with it. */
+/** GitLab's state of OAuth logins. */
 export class LoginInstance {
   readonly #applications = new Map<string, OAuthApplication>();
   readonly #accounts = new Map<string, Account>();
   readonly #codes = new Map<string, Code>();
   readonly #tokens = new Map<string, Grant & { readonly expiresAt: number }>();
-  /** Whoever is signed in to GitLab in every browser, and says yes; without anybody a page asks. */
-  signedIn: string | undefined;
-  /** Time may be moved by tests. */
+  /** The person who is signed in to GitLab, or "deny" for one who declines. */
+  signedIn = "deny";
+  /** Tests may replace it. */
   now: () => number = Date.now;
 
   registerApplication(application: OAuthApplication): void {
@@ -68,7 +67,7 @@ export class LoginInstance {
     return text;
   }
 
-  /** The code's grant, once; undefined is GitLab's `invalid_grant`, whatever is wrong. */
+  /** Redeems a code once. Undefined means GitLab's `invalid_grant`. */
   redeem(text: string, application: OAuthApplication, redirectUri: string, verifier?: string): Grant | undefined {
     const code = this.#codes.get(text);
     if (code?.application !== application || code.expiresAt <= this.now()) return undefined;

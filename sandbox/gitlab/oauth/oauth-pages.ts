@@ -3,21 +3,17 @@ import express, { type Request, type Response, type Router } from "express";
 import type { Instance } from "../model/instance.js";
 import { TOKEN_LIFETIME_S, type OAuthApplication } from "./login-instance.js";
 
-/** `/oauth/authorize` and `/oauth/token` of https://docs.gitlab.com/api/oauth2/ ; GitLab builds on Doorkeeper. */
+/** `/oauth/authorize` and `/oauth/token` of https://docs.gitlab.com/api/oauth2/ (GitLab uses Doorkeeper). */
 export function oauthPages(instance: Instance): Router {
   const router = express.Router();
-  router.get("/oauth/authorize", (request, response) => authorize(instance, request, response, undefined));
-  router.post("/oauth/authorize", express.urlencoded({ extended: false }), (request, response) => {
-    const body = request.body as Record<string, string | undefined>;
-    authorize(instance, request, response, body.answer === "deny" ? "deny" : (body.login ?? ""));
-  });
+  router.get("/oauth/authorize", (request, response) => authorize(instance, request, response));
   router.post("/oauth/token", express.urlencoded({ extended: false }), express.json(), (request, response) => {
     giveToken(instance, request, response);
   });
   return router;
 }
 
-function authorize(instance: Instance, request: Request, response: Response, answer: string | undefined): void {
+function authorize(instance: Instance, request: Request, response: Response): void {
   const { login: world } = instance;
   const query = new URL(request.originalUrl, instance.url).searchParams;
   const application = world.application(query.get("client_id") ?? "");
@@ -46,11 +42,7 @@ function authorize(instance: Instance, request: Request, response: Response, ans
     back(problem);
     return;
   }
-  const username = answer ?? world.signedIn;
-  if (username === undefined || username === "") {
-    page(response, 200, question(application), "Authorize");
-    return;
-  }
+  const username = world.signedIn;
   if (username === "deny") {
     const description = "The resource owner or authorization server denied the request.";
     back({ error: "access_denied", error_description: description });
@@ -114,12 +106,7 @@ function scopesIn(query: URLSearchParams): readonly string[] {
   return (query.get("scope") ?? "").split(" ").filter((scope) => scope !== "");
 }
 
-function question({ clientId }: OAuthApplication): string {
-  return `Authorize ${clientId} to use your account? <form method="post"><label>Sign in to GitLab as <input name="login" autofocus></label>
-<button name="answer" value="authorize">Authorize</button> <button name="answer" value="deny">Deny</button></form>`;
-}
-
-function page(response: Response, status: number, text: string, title = "An error has occurred"): void {
-  const body = `<!doctype html><html lang="en"><title>GitLab</title><h1>${title}</h1><p>${text}</p></html>`;
+function page(response: Response, status: number, text: string): void {
+  const body = `<!doctype html><html lang="en"><title>GitLab</title><h1>An error has occurred</h1><p>${text}</p></html>`;
   response.status(status).type("html").send(body);
 }

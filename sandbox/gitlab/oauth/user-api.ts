@@ -7,7 +7,7 @@ import type { Person } from "../model/people.js";
 import { accessLevels } from "../model/project.js";
 import type { Grant } from "./login-instance.js";
 
-/** The REST API for tokens of people who logged in to an application; every other token is passed on. */
+/** The REST API for tokens of OAuth logins. Requests with any other token are passed on. */
 export function userApi(instance: Instance): Router {
   const router = express.Router();
   const forPerson =
@@ -60,7 +60,7 @@ function profile(instance: Instance, person: Person): object {
   };
 }
 
-/** Members of a group are members of everything below it. */
+/** Members of a group are members of its subgroups. */
 function memberOf(instance: Instance, request: Request): Answer {
   const path = String(request.params.id).toLowerCase();
   if (!instance.groups.has(path)) throw new ApiFailure(404, "404 Group Not Found");
@@ -69,7 +69,7 @@ function memberOf(instance: Instance, request: Request): Answer {
   return { body: showMember(instance, person, accessLevels.write) };
 }
 
-/** Without a level, GitLab lists all that the person may see: in this world all groups are public. */
+/** Without a level, GitLab lists every group that the person may see: here, all groups are public. */
 function groupsOf(instance: Instance, person: Person, request: Request): Answer {
   const seen = [...instance.groups.keys()].filter(
     (path) => request.query.min_access_level === undefined || isMember(instance, path, person),
