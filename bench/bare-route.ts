@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import express from "express";
 import { Redis } from "ioredis";
 
-// The least that a receiver of webhooks can do: verify the signature and write the event to Redis once.
+// The least that a webhook receiver can do: verify the signature and write the event to Redis once.
 const [port = "", secret = ""] = process.argv.slice(2);
 const redis = new Redis({ host: "127.0.0.1", port: Number(port) });
 const app = express();

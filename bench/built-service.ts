@@ -9,15 +9,15 @@ import { stringify } from "yaml";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** A program of its own, and what it printed first that matches. */
+/** A child process, with the first match in its output. */
 export interface Program {
   readonly child: ChildProcess;
   readonly url: string;
-  /** SIGTERM, and what it left is taken away. */
+  /** Sends SIGTERM and removes the process's files. */
   stop(): Promise<void>;
 }
 
-/** The built service (`npm run build`) as people start it; `build` is the folder that it was built to. */
+/** Starts the built service (`npm run build`) as users do. `build` is the folder of the build. */
 export async function startBuiltService(sections: object, build = "dist"): Promise<Program> {
   const folder = await mkdtemp(join(tmpdir(), "svc-bench-"));
   const file = join(folder, "svc.yaml");
@@ -32,7 +32,7 @@ export async function startBuiltService(sections: object, build = "dist"): Promi
   };
 }
 
-/** Starts a Node program; `printed` finds its address in what it prints. */
+/** Starts a Node program. `printed` finds its address in its output. */
 export async function startProgram(args: readonly string[], printed: RegExp): Promise<Program> {
   const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
@@ -56,17 +56,17 @@ export async function startProgram(args: readonly string[], printed: RegExp): Pr
   };
 }
 
-/** Memory of a process in MiB: now (`VmRSS`) and at its highest (`VmHWM`). proc_pid_status(5) */
+/** Memory of a process in MiB: current (`VmRSS`) and peak (`VmHWM`). proc_pid_status(5) */
 export async function memoryOf(pid: number): Promise<{ readonly now: number; readonly highest: number }> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   const value = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1] ?? Number.NaN);
   return { now: value("VmRSS") / 1024, highest: value("VmHWM") / 1024 };
 }
 
-/** Seconds that a process has spent on the processors, in its own code and in the kernel. proc_pid_stat(5) */
+/** CPU seconds of a process, user and system. proc_pid_stat(5) */
 export async function cpuSecondsOf(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
-  // The name, in parentheses, may hold spaces; utime and stime are fields 14 and 15, in hundredths of a second.
+  // The name, in parentheses, may contain spaces. utime and stime are fields 14 and 15, in hundredths of a second.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }

@@ -5,7 +5,7 @@ export function applicationNames(count: number): readonly string[] {
   return Array.from({ length: count }, (_, index) => `app-${String(index + 1).padStart(3, "0")}`);
 }
 
-/** The Application resource of one application, whose chart is in the repository. */
+/** The Application resource of an application with a chart in the repository. */
 export function applicationOf(name: string, repoURL: string): object {
   return {
     apiVersion: "argoproj.io/v1alpha1",
@@ -19,7 +19,7 @@ export function applicationOf(name: string, repoURL: string): object {
   };
 }
 
-/** A repository with an Application resource and a small chart (a Deployment, a Service, a ConfigMap) for each name. */
+/** A repository with an Application resource and a small chart for each name. */
 export function chartRepository(names: readonly string[], repoURL: string): FileChanges {
   return Object.fromEntries(
     names.flatMap((name) => [
@@ -33,7 +33,7 @@ export function chartRepository(names: readonly string[], repoURL: string): File
   );
 }
 
-/** A commit that changes the values of these applications. */
+/** Changes of these applications' values. */
 export function changedValues(names: readonly string[], replicas: number): FileChanges {
   return Object.fromEntries(names.map((name) => [`apps/${name}/values.yaml`, values(replicas)]));
 }
@@ -42,7 +42,7 @@ function values(replicas: number): string {
   return `replicas: ${replicas}\nimage: registry.example.com/shop:1.${replicas}\nport: 8080\nlevel: info\n`;
 }
 
-/** What Argo CD renders of one chart: a Deployment, a Service and a ConfigMap. */
+/** The rendered chart: a Deployment, a Service and a ConfigMap. */
 export function manifestsOf(name: string, replicas: number) {
   const labels = { app: name };
   const container = {

@@ -5,21 +5,21 @@ import type { SeenCall } from "./sandbox-process.js";
 /** Default of `deployer.render_concurrency`. */
 export const RENDER_CONCURRENCY = 8;
 
-/** One plan: what it asked of Argo CD, how long it took, and how long the same renders take with nothing around them. */
+/** One plan: its calls to Argo CD, its duration, and the duration of the same renders alone. */
 export interface MeasuredPlan {
   readonly renders: number;
   /** Single applications. */
   readonly gets: number;
   readonly otherCalls: number;
-  /** Packed, as they came over the wire. */
+  /** Compressed size. */
   readonly bytes: number;
   readonly planMs: number;
-  /** Of the service's process during the plan; the rest of the time it waited. */
+  /** CPU time of the service during the plan; the rest was waiting. */
   readonly cpuMs: number;
   readonly boundMs: number;
 }
 
-/** Measures the plan that follows from `order`, and after it the bound: its renders once more, in its order. */
+/** Measures the plan that `order` causes, and then its lower bound: the same renders again, in the same order. */
 export async function measurePlan(
   service: RunningService,
   order: Parameters<RunningService["timed"]>[0],
@@ -42,7 +42,7 @@ export async function measurePlan(
   };
 }
 
-/** Milliseconds of these renders with a bare HTTP client at the same concurrency; their answers are read and dropped. */
+/** Milliseconds of these renders with a bare HTTP client at the same concurrency. Answers are read and dropped. */
 async function issueAgain(renders: readonly SeenCall[], service: RunningService): Promise<number> {
   const pool = new Pool(service.argocdUrl, { connections: RENDER_CONCURRENCY });
   const headers = { authorization: `Bearer ${service.argocdToken}`, "accept-encoding": "gzip" };

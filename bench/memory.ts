@@ -1,5 +1,5 @@
 /**
- * The memory of the built service while it plans 500 of the 10,000 applications that Argo CD lists:
+ * Measures the memory of the built service while it plans 500 of the 10,000 applications that Argo CD lists:
  * `tsx bench/memory.ts [--listed 10000] [--planned 500] [--build dist]`.
  */
 import { setTimeout as delay } from "node:timers/promises";
@@ -62,7 +62,7 @@ async function main(): Promise<void> {
   const before = await memoryOf(pid);
   const number = await forge.open({ repository: REPOSITORY, by: "ana", changes: changedValues(planned, 2) });
   const { headRevision } = forge.changeRequest(REPOSITORY, number);
-  // What is planned stands in the status after all parts of the comment are there.
+  // The commit status is set after the last part of the comment.
   const told = () => forge.statuses(REPOSITORY, headRevision).findLast(({ name }) => name === STATUS_NAME);
   while ((told()?.description ?? PLANNING) === PLANNING) await delay(100);
   const after = await memoryOf(pid);

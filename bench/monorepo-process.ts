@@ -7,16 +7,16 @@ import { answerOrders } from "./other-process.js";
 
 const NAME = "acme/monorepo";
 
-/** What the benchmark tells the process that serves the monorepo. */
+/** Orders to the process that serves the monorepo. */
 export type Order =
   | { readonly name: "start" }
-  /** Changes one file of one service, and offers it as the head of change request 1; answered with its commit id. */
+  /** Changes one file of one service as the head of change request 1. Returns the commit id. */
   | { readonly name: "push"; readonly round: number }
-  /** Answered with the number of bytes sent so far. */
+  /** Returns the number of bytes sent so far. */
   | { readonly name: "sent" }
   | { readonly name: "stop" };
 
-/** Where the repository is, and the tip of its main branch. */
+/** The repository's URL and the tip of its main branch. */
 export interface Served {
   readonly origin: string;
   readonly url: string;

@@ -9,7 +9,7 @@ export function serviceFolder(service: number): string {
   return `services/team-${service % 25}/service-${service}`;
 }
 
-/** 20,000 files: 500 Application resources, 4,500 manifests that they deploy, 15,000 files that are neither. */
+/** 20,000 files: 500 Application resources, 4,500 manifests that they deploy, 15,000 other files. */
 export function monorepo(repoURL: string): Readonly<Record<string, string>> {
   const files: Record<string, string> = {};
   for (let service = 0; service < SERVICES; service += 1) {
@@ -50,7 +50,7 @@ const KINDS = [
   "Role",
 ] as const;
 
-/** Every fifth service is built by Kustomize. */
+/** Every fifth service uses Kustomize. */
 function manifest(service: number, part: number): readonly [string, string] {
   if (part === MANIFESTS_PER_SERVICE - 1 && service % 5 === 0) {
     return ["kustomization.yaml", stringify({ resources: KINDS.map((kind, index) => fileOf(kind, index)) })];

@@ -1,9 +1,9 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 
-/** A process of its own, for what is not to be measured. */
+/** A separate process for work that must not be measured. */
 export interface OtherProcess<Order> {
-  /** One order at a time. @throws {Error} with the other process's reason. */
+  /** Sends an order; one at a time. @throws {Error} with the other process's reason. */
   ask(order: Order): Promise<unknown>;
   stop(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export function startOtherProcess<Order>(program: URL): OtherProcess<Order> {
   };
 }
 
-/** Obeys whoever started this process. */
+/** Answers the orders of the parent process. */
 export function answerOrders(obey: (order: never) => Promise<unknown>): void {
   process.on("message", (order) => {
     void obey(order as never).then(

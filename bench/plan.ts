@@ -3,10 +3,10 @@ import { applicationNames, changedValues } from "./charts.js";
 import { measurePlan, RENDER_CONCURRENCY, type MeasuredPlan } from "./measure-plan.js";
 import { startRunningService } from "./running-service.js";
 
-/** What a running Argo CD takes for a small chart, more or less. */
+/** Roughly what a real Argo CD takes to render a small chart. */
 const RENDER_MS = 200;
 
-/** Prints what plans of so many applications cost, the next push of each, and one changed application of 200. */
+/** Prints the cost of plans of different sizes, of the next push to each, and of one changed application out of 200. */
 async function main(counts: readonly number[]): Promise<void> {
   const about = `${cpus().length} cores, Node ${process.versions.node}`;
   print(`Plans with Argo CD answering each render in ${RENDER_MS} ms, ${RENDER_CONCURRENCY} at a time (${about})`);
@@ -24,7 +24,7 @@ async function planAndPush(title: string, applications: readonly string[], chang
   const service = await startRunningService(applications, RENDER_MS);
   const names = applications.slice(0, changed);
   try {
-    // The service has seen the repository before.
+    // The service has cloned the repository already.
     await service.timed({ name: "open", number: 1, changes: { "README.md": "hello\n" } });
     const opened = { name: "open", number: 2, changes: changedValues(names, 2) } as const;
     print(row(`${title}, opened`, await measurePlan(service, opened)));

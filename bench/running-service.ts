@@ -13,7 +13,7 @@ const { startService } = await builtModule<typeof Service>("service/service.js")
 
 const SECRET = "bench-webhook-secret";
 
-/** When, by `performance.now()`, webhooks came in, and when the host answered comments, in this process. */
+/** Times (`performance.now()`) when webhooks arrived and when the host had taken comments. */
 const webhooks: number[] = [];
 const comments: number[] = [];
 subscribe("http.server.request.start", () => webhooks.push(performance.now()));
@@ -21,27 +21,27 @@ subscribe("undici:request:trailers", (message) => {
   if (isComment(message)) comments.push(performance.now());
 });
 
-/** Whether the request whose answer has just ended posted a comment (undici's documentation, DiagnosticsChannel). */
+/** Whether the request that just finished posted a comment (see undici's documentation of DiagnosticsChannel). */
 function isComment(message: unknown): boolean {
   const { request } = message as { readonly request: { readonly method: string; readonly path: string } };
   return request.method === "POST" && /\/issues\/\d+\/comments$/.test(request.path);
 }
 
-/** The service with default settings, and beside it a process that plays GitHub and Argo CD. */
+/** The service with default settings, and a separate process with GitHub and Argo CD. */
 export interface RunningService {
   readonly argocdUrl: string;
   readonly argocdToken: string;
   /**
-   * Lets something happen on the code host and waits until the service has nothing more to do; the milliseconds from the
-   * arrival of the webhook until the host had taken the comment.
+   * Triggers an event on the code host and waits until the service is idle. Returns the milliseconds from the webhook's
+   * arrival until the host had taken the comment.
    */
   timed(order: Extract<Order, { readonly name: "open" | "push" }>): Promise<number>;
-  /** The calls to Argo CD since it was asked last. */
+  /** The calls to Argo CD since the last call of this method. */
   calls(): Promise<readonly SeenCall[]>;
   stop(): Promise<void>;
 }
 
-/** @throws {Error} when the configuration of the benchmark does not fit the service any more. */
+/** @throws {Error} if the service rejects the benchmark's configuration. */
 export async function startRunningService(applications: readonly string[], renderMs: number): Promise<RunningService> {
   const sandbox = startOtherProcess<Order>(new URL("sandbox-process.ts", import.meta.url));
   const started = (await sandbox.ask({ name: "start", applications, renderMs })) as Started;

@@ -7,7 +7,7 @@ import { answerOrders } from "./other-process.js";
 
 export const REPOSITORY = "acme/deploy";
 
-/** What the benchmark tells the process that plays GitHub and Argo CD. */
+/** Orders to the process that runs GitHub and Argo CD. */
 export type Order =
   | { readonly name: "start"; readonly applications: readonly string[]; readonly renderMs: number }
   | { readonly name: "connect"; readonly url: string; readonly secret: string }
@@ -15,7 +15,7 @@ export type Order =
   | { readonly name: "calls" }
   | { readonly name: "stop" };
 
-/** Where the two are, for the configuration of the service. */
+/** The addresses of both, for the service's configuration. */
 export interface Started {
   readonly argocdUrl: string;
   readonly argocdToken: string;
@@ -25,7 +25,7 @@ export interface Started {
   readonly githubKey: string;
 }
 
-/** One call to Argo CD; `bytes` of its answer, packed. */
+/** One call to Argo CD; `bytes` is the compressed size of the answer. */
 export interface SeenCall {
   readonly path: string;
   readonly query: string;
@@ -86,7 +86,7 @@ async function start(applications: readonly string[], renderMs: number): Promise
   };
 }
 
-/** Manifests are there beforehand, and every application was compared, so that the time of a render is nothing but the wait. */
+/** Prepares manifests and compares every application in advance, so that a render only waits. */
 async function prepareRenders({ argocd }: SandboxWorld, applications: readonly string[]): Promise<void> {
   for (const name of applications) argocd.setManifests(name, "*", manifestsOf(name, 2));
   const [first = ""] = applications;

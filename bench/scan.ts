@@ -1,5 +1,5 @@
 /**
- * How long it takes to find out what a push changes in a monorepo, beside a plain `git fetch` and `git diff` of the
+ * Measures how long it takes to find what a push changes in a monorepo, next to a plain `git fetch` and `git diff` of the
  * same push in a bare partial clone: `tsx bench/scan.ts`. The repository is served by another process.
  */
 import { execFile } from "node:child_process";
@@ -78,7 +78,7 @@ const source = { url, authorization: undefined, headRef: "refs/pull/1/head" };
 const nameOf = (_namespace: string | undefined, name: string) => applicationName(name);
 let live: readonly Application[] = [];
 
-/** What a plan does before anything is rendered; returns how many applications are affected. */
+/** The part of a plan before rendering. Returns the number of affected applications. */
 async function scan(change: ChangeRequest): Promise<number> {
   const snapshot = await mirror.open(change, source);
   const found = await detect({ change, settings: sampleSettings(), snapshot, live, liveSets: [], nameOf, scanner });
@@ -89,7 +89,7 @@ const clone = join(work, "clone.git");
 await run("git", ["clone", "--quiet", "--bare", "--filter=blob:none", url, clone]);
 
 let known = base;
-/** The same push with the git program, as one would by hand. */
+/** Fetches and compares the same push with the git program. */
 async function plainGit(head: string): Promise<void> {
   const commands = `git fetch --quiet origin refs/pull/1/head && git diff --name-only ${known} ${head}`;
   const { stdout } = await run("sh", ["-c", commands], { cwd: clone });

@@ -12,7 +12,7 @@ export interface Sent {
 
 const CONNECTIONS = 32;
 
-/** As fast as the receiver takes them. @throws {Error} for an answer that is not "accepted". */
+/** Sends events as fast as the receiver takes them. @throws {Error} for an answer other than "accepted". */
 export async function sendAll(url: string, events: readonly SignedEvent[]): Promise<Sent> {
   const requests = events.map((event) => requestOf(url, event));
   const connections = await connectAll(url);
@@ -33,11 +33,11 @@ export async function sendAll(url: string, events: readonly SignedEvent[]): Prom
 }
 
 /**
- * At a fixed rate, whether or not the receiver keeps up: a request that is late, because all connections wait, counts
- * from when it was due.
+ * Sends events at a fixed rate, whether or not the receiver keeps up. A request that is late because all connections
+ * are busy is timed from when it was due.
  */
 export async function sendAtRate(url: string, events: readonly SignedEvent[], perSecond: number): Promise<Sent> {
-  // Made beforehand: their making, and what it leaves to be cleared away, would count as the receiver's time.
+  // Created in advance: creating them, and their garbage collection, would count as the receiver's time.
   const requests = events.map((event) => requestOf(url, event));
   const connections = await connectAll(url);
   const started = performance.now();
@@ -65,7 +65,7 @@ function connectAll(url: string): Promise<readonly Connection[]> {
   return Promise.all(Array.from({ length: CONNECTIONS }, () => Connection.open(url)));
 }
 
-/** The whole request as bytes: an HTTP client would take as much of the machine as what is measured. */
+/** The whole request as bytes: an HTTP client would use as much CPU as the receiver. */
 function requestOf(url: string, { headers, body }: SignedEvent): Buffer {
   const { host, pathname } = new URL(url);
   const lines = Object.entries({ host, ...headers, "content-length": body.length });
@@ -78,7 +78,7 @@ interface Awaited {
   reject(error: Error): void;
 }
 
-/** A connection that is kept alive, with one request at a time. */
+/** A keep-alive connection with one request at a time. */
 class Connection {
   #answer = "";
   #awaited: Awaited | undefined;
@@ -96,7 +96,7 @@ class Connection {
     return new Connection(socket);
   }
 
-  /** @throws {Error} for an answer that is not "accepted". */
+  /** @throws {Error} for an answer other than "accepted". */
   async send(request: Buffer): Promise<void> {
     const answered = new Promise<string>((resolve, reject) => {
       this.#awaited = { resolve, reject };
@@ -122,7 +122,7 @@ class Connection {
   }
 }
 
-/** A part of sorted numbers: 0.99 for the 99th percentile. */
+/** A quantile of sorted numbers: 0.99 for the 99th percentile. */
 export function quantile(sorted: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 }

@@ -3,7 +3,7 @@ import type { HostId } from "../src/names.js";
 import { commentOnPullRequest, derive, example, SYNCHRONIZE } from "../test/hosts/github-samples.js";
 import { sample } from "../test/hosts/gitlab-samples.js";
 
-/** A webhook as its host sends it. */
+/** A signed webhook. */
 export interface SignedEvent {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
@@ -15,14 +15,14 @@ const SIGNING_KEY = randomBytes(32);
 /** The signing token of GitLab's webhook. */
 export const SIGNING_TOKEN = `whsec_${SIGNING_KEY.toString("base64")}`;
 
-/** A kind of event, and what is different in each of them: the number of the change request, and an id. */
+/** A kind of event. Each event differs in the change request's number and an id. */
 interface Kind {
   readonly name: string;
   readonly payload: Readonly<Record<string, unknown>>;
   readonly changes: (number: number, id: number) => Record<string, unknown>;
 }
 
-/** GitHub's published examples: comments (14 kB), pushes (24 kB) and reviews (23 kB). Apps are told the installation. */
+/** GitHub's published examples with an installation: comments (14 kB), pushes (24 kB) and reviews (23 kB). */
 const GITHUB: readonly Kind[] = [
   {
     name: "issue_comment",
@@ -42,7 +42,7 @@ const GITHUB: readonly Kind[] = [
 ];
 const INSTALLATION = { installation: { id: 5, node_id: "MDIzOkludGVncmF0aW9uSW5zdGFsbGF0aW9uNQ==" } };
 
-/** After GitLab's documentation, about 5 kB each. */
+/** From GitLab's documentation, about 5 kB each. */
 const GITLAB: readonly Kind[] = [
   {
     name: "Note Hook",
@@ -63,7 +63,7 @@ const GITLAB: readonly Kind[] = [
 
 let lastId = 1_000_000;
 
-/** Comments, pushes and reviews by turns, spread over change requests; each a delivery of its own, signed beforehand. */
+/** Comments, pushes and reviews in turn, spread over change requests, each a separate delivery signed in advance. */
 export function signedEvents(host: HostId, count: number, changeRequests: number): readonly SignedEvent[] {
   const kinds = host === "hosta" ? GITHUB : GITLAB;
   return Array.from({ length: Math.ceil(count / kinds.length) }, (_, index) =>
@@ -75,7 +75,7 @@ export function signedEvents(host: HostId, count: number, changeRequests: number
   ).flat();
 }
 
-/** Every event carries GitHub's kind of signature as well, which the bare route verifies. */
+/** Adds GitHub's kind of signature, which the bare route verifies, to every event. */
 function headersOf(host: HostId, name: string, body: Buffer): Readonly<Record<string, string>> {
   const signature = `sha256=${createHmac("sha256", WEBHOOK_SECRET).update(body).digest("hex")}`;
   const delivery = randomUUID();

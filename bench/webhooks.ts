@@ -1,6 +1,6 @@
 /**
- * How many webhooks the built service takes, beside the least that a receiver of webhooks can do, how soon it answers
- * them, and how fast its queue is worked off: `tsx bench/webhooks.ts [--seconds 60] [--burst 10000] [--rounds 7]`.
+ * Measures how many webhooks the built service takes, next to a minimal receiver, how soon it answers them, and how
+ * fast it works off its queue: `tsx bench/webhooks.ts [--seconds 60] [--burst 10000] [--rounds 7]`.
  */
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
@@ -32,7 +32,7 @@ const SECONDS = Number(options.seconds);
 const BURST = Number(options.burst);
 const ROUNDS = Number(options.rounds);
 
-/** A code host that takes connections and never answers: what is accepted stays in the queue. */
+/** A code host that never answers, so that accepted events stay in the queue. */
 async function silentHost() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -59,10 +59,10 @@ function startService(redis: RedisServer, host: string, allowed: string): Promis
   );
 }
 
-/** What a receiver that is kept busy makes of a burst. */
+/** The result of a burst that keeps a receiver busy. */
 interface Throughput {
   readonly perSecond: number;
-  /** Microseconds of its process for one event. */
+  /** CPU microseconds per event. */
   readonly cpuMicros: number;
 }
 
@@ -81,14 +81,14 @@ function median(values: readonly number[]): number {
   );
 }
 
-/** The bare route and the service in turns, so that both meet the same machine; the first round only warms them up. */
+/** Measures the bare route and the service in turns, so that both see the same machine. The first round warms up. */
 async function compare(bare: Program, service: Program, host: HostId, redis: Redis): Promise<void> {
   const rounds: { readonly bare: Throughput; readonly service: Throughput }[] = [];
   for (let round = 0; round <= ROUNDS; round += 1) {
     const one = await saturated(bare, bare.url, host);
     const other = await saturated(service, service.url + WEBHOOK_PATHS[host], host);
     rounds.push({ bare: one, service: other });
-    // Nobody has as many events waiting for each change request as the rounds together would leave.
+    // All rounds together would leave unrealistically many events for each change request.
     await redis.flushall();
   }
   const of = (one: "bare" | "service", what: keyof Throughput) =>
@@ -120,7 +120,7 @@ async function main(): Promise<void> {
   await bare.stop();
   await redis.flushall();
 
-  // Events of repositories that are not allowed end at once: what is measured is the queue.
+  // Events of repositories that are not allowed finish at once, so this measures the queue alone.
   const draining = await startService(server, host.url, "nobody/nothing");
   const url = draining.url + WEBHOOK_PATHS.hosta;
   await drained(url, redis);
@@ -137,7 +137,7 @@ async function main(): Promise<void> {
   print(`\nLoad of the machine in the last minute: ${loadavg()[0]?.toFixed(1) ?? "unknown"}`);
 }
 
-/** What a receiver makes of events that come at a fixed rate. */
+/** The result of events at a fixed rate. */
 async function steady(url: string): Promise<string> {
   const events = signedEvents("hosta", RATE * SECONDS, CHANGE_REQUESTS);
   const before = await processorTimes();
@@ -148,15 +148,15 @@ async function steady(url: string): Promise<string> {
   return `${parts.join(", ")}; ${(100 * stolen).toFixed(1)} %`;
 }
 
-/** What became of the processors' time since the start of the machine, in hundredths of a second. proc_stat(5) */
+/** CPU time since boot, in hundredths of a second. proc_stat(5) */
 async function processorTimes(): Promise<{ readonly all: number; readonly stolen: number }> {
   const [line = ""] = (await readFile("/proc/stat", "utf8")).split("\n");
-  // user, nice, system, idle, iowait, irq, softirq, steal; guests' time is in user and nice already.
+  // user, nice, system, idle, iowait, irq, softirq, steal; user and nice include guests.
   const times = line.trim().split(/\s+/).slice(1, 9).map(Number);
   return { all: times.reduce((sum, time) => sum + time, 0), stolen: times[7] ?? 0 };
 }
 
-/** Seconds until a burst was accepted and worked off. */
+/** Seconds until a burst is accepted and worked off. */
 async function drained(url: string, redis: Redis): Promise<number> {
   const events = signedEvents("hosta", BURST, CHANGE_REQUESTS);
   const started = performance.now();

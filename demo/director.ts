@@ -47,9 +47,9 @@ export class Director {
       this.#stage = await Stage.start(this.#log);
       this.#render = rememberingRenderer();
     } catch (error) {
-      this.#log.error({ err: error }, "starting the demo again failed");
+      this.#log.error({ err: error }, "could not restart the demo");
       const reason = error instanceof Error ? error.message : "unknown";
-      this.#problem = `The demo could not start again: ${reason}. Press "Start over" once more, or end it in the terminal with Ctrl-C and run npm run demo.`;
+      this.#problem = `The demo could not start over: ${reason}. Press "Start over" again, or stop the demo with Ctrl-C and run npm run demo again.`;
     }
   }
 }

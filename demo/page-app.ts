@@ -29,8 +29,8 @@ export function pageApp(director: Director): { readonly app: Express; stop(): vo
   app.post("/api/*act", onlyFromThisPage, express.json({ limit: "64kb" }));
   app.post("/api/comment", async (request, response) => {
     const { host, number, by, body } = comment.parse(request.body);
-    if (body.trim() === "") throw new Refusal(400, "Write a comment first, for instance svc plan.");
-    if (body.length > MAX_COMMENT) throw new Refusal(400, `A comment here has at most ${MAX_COMMENT} characters.`);
+    if (body.trim() === "") throw new Refusal(400, "Write a comment first, for example svc plan.");
+    if (body.length > MAX_COMMENT) throw new Refusal(400, `A comment may have at most ${MAX_COMMENT} characters.`);
     const stage = knowing(director, host, number);
     await stage.act(host, (story) => story.comment(number, by, body));
     accepted(response);
@@ -56,7 +56,7 @@ export function pageApp(director: Director): { readonly app: Express; stop(): vo
     accepted(response);
   });
   app.use((_request, response) => {
-    response.status(404).json({ error: "There is nothing at this address. The page is at /." });
+    response.status(404).json({ error: "Not found. The demo is at /." });
   });
   app.use(onError);
   return { app, stop: () => feed.stop() };
@@ -75,14 +75,14 @@ class Refusal extends Error {
 }
 
 function present({ stage }: Director): Stage {
-  if (stage === undefined) throw new Refusal(503, "The demo is starting again; try once more in a few seconds.");
+  if (stage === undefined) throw new Refusal(503, "The demo is starting over. Try again in a few seconds.");
   return stage;
 }
 
 function knowing(director: Director, host: (typeof HOST_IDS)[number], number: number): Stage {
   const stage = present(director);
   if (!stage.stories[host].has(number)) {
-    throw new Refusal(404, `There is no number ${number} on this ${HOST_TITLES[host]}. Load the page again.`);
+    throw new Refusal(404, `There is no number ${number} on this ${HOST_TITLES[host]}. Reload the page.`);
   }
   return stage;
 }
@@ -92,7 +92,7 @@ function stageForOpen(director: Director, host: (typeof HOST_IDS)[number], numbe
   const { forge, shop } = stage.stories[host];
   const { state } = forge.changeRequest(shop.repository, number);
   if (state === "open") return stage;
-  throw new Refusal(409, `Number ${number} is ${state}. Open another one to go on.`);
+  throw new Refusal(409, `Number ${number} is ${state}. Open another one to continue.`);
 }
 
 function accepted(response: Response): void {

@@ -1,14 +1,15 @@
 import type { Logger } from "pino";
-import { parse } from "yaml";
-import { startSandbox, type SandboxWorld } from "../sandbox/world.js";
+import { parse, stringify } from "yaml";
+import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox, type SandboxWorld } from "../sandbox/world.js";
+import type { ServerConfig } from "../src/config/server-config.js";
+import { loadServerConfig } from "../src/config/server.js";
 import type { Lock } from "../src/core/model/lock.js";
-import { HOST_IDS, WEBHOOK_PATHS, type HostId } from "../src/names.js";
+import { HOST_IDS, SERVER_FILE, WEBHOOK_PATHS, type HostId } from "../src/names.js";
 import { startService, type Service } from "../src/service/service.js";
 import { systemClock } from "../src/service/system-clock.js";
 import { createMemoryStores } from "../src/store/memory/memory-stores.js";
 import type { Stores } from "../src/store/stores.js";
 import { ClusterWatch } from "./cluster-watch.js";
-import { serviceSettings, WEBHOOK_SECRET } from "./service-settings.js";
 import { applicationsOf, FIRST_VALUES, shopFiles, type Shop } from "./shop.js";
 import { Story } from "./story.js";
 
@@ -16,6 +17,8 @@ const SHOPS: Readonly<Record<HostId, Shop>> = {
   hosta: { repository: "acme/shop", namespace: "shop", plain: "web", kustomize: "api", helm: "payments" },
   hostb: { repository: "acme/warehouse", namespace: "warehouse", plain: "stock", kustomize: "orders", helm: "billing" },
 };
+
+const WEBHOOK_SECRET = "demo-webhook-secret";
 
 /** Duration of a sync in milliseconds: long enough to be visible. */
 const SYNC_MS = 1500;
@@ -77,7 +80,7 @@ export class Stage {
       throw error;
     }
     void this.settle()
-      .catch((error: unknown) => this.#parts.log.error({ err: error }, "following the demo's work failed"))
+      .catch((error: unknown) => this.#parts.log.error({ err: error }, "could not follow up an action of the demo"))
       .finally(() => this.#count(host, -1));
   }
 
@@ -136,4 +139,25 @@ async function beginStories(world: SandboxWorld): Promise<Readonly<Record<HostId
     }
   }
   return stories;
+}
+
+/** The service's configuration for this world, parsed like any `svc.yaml`. */
+function serviceSettings({ github, gitlab, argocd, argocdToken }: SandboxWorld): ServerConfig {
+  if (github === undefined || gitlab === undefined) throw new Error("the demo needs both hosts");
+  const sections = {
+    server: { host: "127.0.0.1", port: 0, shutdown_grace: "3s" },
+    deployer: { server_url: argocd.url, token: argocdToken, poll_interval: "300ms" },
+    hosta: {
+      app_id: GITHUB_APP.id,
+      private_key: appKeys().privateKey,
+      webhook_secret: WEBHOOK_SECRET,
+      api_url: github.apiUrl,
+      web_url: github.url,
+    },
+    hostb: { url: gitlab.url, token: GITLAB_TOKEN, webhook_secret: WEBHOOK_SECRET },
+    defaults: { require_approval: true, auto_merge: true, delete_source_branch: true },
+  };
+  const loaded = loadServerConfig([{ name: SERVER_FILE, text: stringify(sections) }], {});
+  if (loaded.kind === "invalid") throw new Error(`the demo's configuration: ${JSON.stringify(loaded.problems)}`);
+  return loaded.config;
 }

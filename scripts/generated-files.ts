@@ -5,7 +5,7 @@ import { commandTable, optionTable } from "./command-tables.js";
 import { referenceTable } from "./reference-table.js";
 import type { Table } from "./reference-table.js";
 
-/** A file that follows from the configuration's schemas; the path is relative to the repository's root. */
+/** A generated file; its path is relative to the repository's root. */
 export interface GeneratedFile {
   readonly path: string;
   readonly text: string;
@@ -14,10 +14,13 @@ export interface GeneratedFile {
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const REFERENCE = "docs/configuration.md";
 const COMMANDS_PAGE = "docs/commands.md";
-/** What stands between the two comments is replaced. */
+/** The text between the two comments is replaced. */
 const MARKED = /(<!-- (?:generated|sample): ([a-z_-]+) -->\n)[^]*?(<!-- end -->)/g;
 
-/** All of them, as they must be: the schemas, the tables of the reference, and the samples of comments. Throws when the reference has a table that nothing is known of, or lacks one. */
+/**
+ * The schemas, the tables of the reference and the samples of comments, as they must be.
+ * @throws {Error} if the reference lacks a table or has an unknown one.
+ */
 export function generatedFiles(): readonly GeneratedFile[] {
   const [server, repository] = [serverJsonSchema(), repositoryJsonSchema()];
   const tables = tablesOf(server, repository);

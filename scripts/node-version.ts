@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 /**
  * Installs a Node.js of this version line (`24`, `20.19`) from npm's `node` package into a folder outside the repository,
- * where the next call finds it again. Answers the folder of its program. Throws when npm fails.
+ * where the next call finds it again. Returns the folder of the program. @throws {Error} if npm fails.
  */
 export function installNode(version: string): { readonly node: string; readonly folder: string } {
   if (!/^\d+(?:\.\d+){0,2}$/.test(version)) {

@@ -1,10 +1,10 @@
 import type { JsonSchema } from "../src/config/json-schema.js";
 
-/** Which table of the reference: the rows of one section, or of the whole file where `section` is undefined. */
+/** A table of the reference: one section's keys, or the file's top level if `section` is undefined. */
 export interface Table {
   readonly schema: JsonSchema;
   readonly section: string | undefined;
-  /** Keys that the other file has as well, and what its column or its default says of them. */
+  /** Keys that the other file has too, with the text for their column or default. */
   readonly shared?: { readonly keys: readonly string[]; readonly as: "column" | "default" };
 }
 
@@ -14,7 +14,7 @@ interface Row {
   readonly required: string;
 }
 
-/** A Markdown table of all keys of a section: type, default, when it is required, and meaning. */
+/** A Markdown table of a section's keys: type, default, when it is required, and meaning. */
 export function referenceTable({ schema, section, shared }: Table): string {
   const { columns, cells } = shared?.as === "column" ? withRepository(shared.keys) : plain(shared?.keys ?? []);
   const lines = rowsOf(schema, section).map((row) => `| ${cells(row).map(escaped).join(" | ")} |`);
@@ -62,14 +62,14 @@ function sectionRows(schema: JsonSchema, path: string, when: string): readonly R
   });
 }
 
-/** `when` holds for the keys that this one must have, `required` for the key itself. */
+/** `when` is the condition for required nested keys, `required` the one for the key itself. */
 function rowsUnder(schema: JsonSchema, path: string, when: string, required: string): readonly Row[] {
   if (schema.properties !== undefined) return sectionRows(schema, path, when);
   const entries = schema.items?.properties === undefined ? [] : sectionRows(schema.items, `${path}[]`, "in each entry");
   return [{ key: path, schema, required }, ...entries];
 }
 
-/** Rules between the keys of a section, as far as they ask for this one. */
+/** The rules of a section that require this key. */
 function conditionOf(schema: JsonSchema, path: string, key: string): string {
   const inside = (name: string) => `\`${path === "" ? name : `${path}.${name}`}\``;
   const others = Object.entries(schema.dependencies ?? {}).flatMap(([name, needs]) =>

@@ -8,10 +8,10 @@ import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox, type SandboxWorld } fr
 import { ROOT } from "./generated-files.js";
 import { installNode } from "./node-version.js";
 
-/** A run that takes longer is ended, and is a failure. */
+/** Time limit of a run. */
 const MOST_MS = 60_000;
 
-/** Starts the built service on another version of Node.js, against the sandbox, asks how it is, and ends it. */
+/** Starts the built service on another version of Node.js against the sandbox, checks its health, and stops it. */
 async function smoke(version: string): Promise<void> {
   const { node } = installNode(version);
   const say = (line: string) => process.stdout.write(`Node.js ${version}: ${line}\n`);
@@ -72,7 +72,7 @@ class Program {
     this.ended = once(child, "close").then(([code]: unknown[]) => ({ code, output: this.#output }));
   }
 
-  /** The first group of the first match in what the program prints; throws when it ends without one. */
+  /** The first group of the first match in the output. @throws {Error} if the program exits without one. */
   async printed(pattern: RegExp): Promise<string> {
     for (;;) {
       const found = pattern.exec(this.#output);

@@ -10,7 +10,7 @@ process.stdout.write(`Node.js ${spawnSync(node, ["--version"], { encoding: "utf8
 const { status } = spawnSync(node, [...jest, ...args], {
   cwd: ROOT,
   stdio: "inherit",
-  // Programs that tests start are to run on this version too.
+  // Programs that tests start must run on this version too.
   env: { ...process.env, PATH: `${folder}${delimiter}${process.env.PATH ?? ""}` },
 });
 process.exitCode = status ?? 1;

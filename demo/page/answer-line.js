@@ -22,15 +22,15 @@ export function showAnswer(host, request, awaited) {
 
 function outcome(request, awaited) {
   if (countAnswers(request) === awaited.answers) {
-    return "svc had nothing to say: only a comment that begins with svc is a command.";
+    return "svc did not answer: only a comment that starts with svc is a command.";
   }
   return `svc answered${request.state === "merged" && !awaited.merged ? " and merged" : ""}.`;
 }
 
 function nextStep(host, { state, approval, approver }) {
-  if (state !== "open") return `This ${host.noun} is ${state}. Open another one, or start over.`;
-  if (approval?.current === true) return "Approved: svc sync may deploy now.";
-  return `Pick a command and press Enter. Deploying needs ${approver}'s approval.`;
+  if (state !== "open") return `This ${host.noun} is ${state}. Open another one or start over.`;
+  if (approval?.current === true) return "Approved: svc sync can deploy now.";
+  return `Pick a command and press Enter. Deploying requires ${approver}'s approval.`;
 }
 
 /** Counts the changes of live objects so far. */

@@ -106,7 +106,7 @@ byId("composer").addEventListener("submit", async (event) => {
   if (awaited?.sent === false) return;
   const body = byId("body").value;
   if (body.trim() === "") {
-    showBanner("Write a comment first, for instance svc plan.");
+    showBanner("Write a comment first, for example svc plan.");
     return;
   }
   const done = await postAndAwait("comment", { ...onCurrent(), by: byId("by").value, body });

@@ -23,7 +23,7 @@ function factsOf(host, { state, author, headBranch, baseBranch, head, mergedBy, 
   return [
     element("span", { className: `badge ${state}`, text: state }),
     approved,
-    element("span", { text: `${author} wants to bring ` }, [
+    element("span", { text: `${author} wants to merge ` }, [
       element("code", { text: headBranch }),
       " into ",
       element("code", { text: baseBranch }),

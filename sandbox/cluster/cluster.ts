@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { objectAt, same, sortedText, stringAt, type JsonObject } from "../argocd/json.js";
+import { isObject, objectAt, same, sortedText, stringAt, type JsonObject } from "../argocd/json.js";
 import { textOfKey, withAnnotation, withNamespace, type Manifest, type ObjectKey } from "../argocd/manifest.js";
 import { lastAppliedAnnotation, withEncodedData } from "../argocd/masking.js";
-import { threeWayMerge } from "./three-way-merge.js";
 
 export interface LiveObject extends ObjectKey {
   readonly object: Manifest;
@@ -90,4 +89,20 @@ export function applied(target: Manifest, live: Manifest): Manifest {
   const note = stringAt(live, "metadata", "annotations", lastAppliedAnnotation);
   const before = note === undefined ? {} : (JSON.parse(note) as Manifest);
   return threeWayMerge(before, target, live);
+}
+
+/**
+ * Applies a target to a live object: the target's members win, members that were applied before and are gone from the
+ * target are removed, everything else stays. Lists are replaced.
+ */
+function threeWayMerge(before: JsonObject, target: JsonObject, live: JsonObject): JsonObject {
+  const result: JsonObject = { ...live };
+  for (const key of Object.keys(before)) {
+    if (target[key] === undefined) result[key] = undefined;
+  }
+  for (const [key, value] of Object.entries(target)) {
+    const [own, was] = [live[key], before[key]];
+    result[key] = isObject(value) && isObject(own) ? threeWayMerge(isObject(was) ? was : {}, value, own) : value;
+  }
+  return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== undefined));
 }

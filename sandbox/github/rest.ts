@@ -5,22 +5,12 @@ import { appRoutes } from "./routes/app.js";
 import { ApiError, notFound, type Announce, type Answer, type Call, type Route } from "./routes/call.js";
 import { commentRoutes } from "./routes/comments.js";
 import { pullRoutes } from "./routes/pulls.js";
-import { reactionRoutes } from "./routes/reactions.js";
 import { repositoryRoutes } from "./routes/repository.js";
 import { statusRoutes } from "./routes/statuses.js";
-import { teamRoutes } from "./routes/teams.js";
 import { permits, type Caller, type Tokens } from "./tokens.js";
 import type { Repository, World } from "./world.js";
 
-const routes: readonly Route[] = [
-  ...appRoutes,
-  ...repositoryRoutes,
-  ...pullRoutes,
-  ...commentRoutes,
-  ...reactionRoutes,
-  ...statusRoutes,
-  ...teamRoutes,
-];
+const routes: readonly Route[] = [...appRoutes, ...repositoryRoutes, ...pullRoutes, ...commentRoutes, ...statusRoutes];
 
 export interface RestOptions {
   readonly world: World;

@@ -1,11 +1,10 @@
 import type { FaultSwitch } from "../faults.js";
 import type { AccessLevel, FileChanges, Forge, OpenRequest, SeenChangeRequest, SeenStatus } from "../forge.js";
 import { addLabel, closeMergeRequest, reopenMergeRequest, setDraft, setTarget, setTitle } from "./acts/edits.js";
-import { branchMoved, type BranchMove } from "./acts/heads.js";
+import { branchMoved, runPipeline, type BranchMove } from "./acts/heads.js";
 import { mergeNow } from "./acts/merge.js";
 import { addIssueNote, addNote, commentOf, editNote } from "./acts/notes.js";
 import { newProject, openMergeRequest } from "./acts/open.js";
-import { runPipeline } from "./acts/pipelines.js";
 import { giveReview, requestReview } from "./acts/reviews.js";
 import type { ForgeServer } from "./forge-server.js";
 import type { Delivery, Receiver } from "./hooks/hook-sender.js";

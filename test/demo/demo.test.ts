@@ -190,7 +190,7 @@ describe("the page", () => {
     ["a host that there is not", "open", { host: "hostc" }, 400, /host/],
     ["no object", "comment", [], 400, /object/],
     ["a body that is too long", "comment", { body: "x".repeat(70_000) }, 413, /too large/],
-    ["an act that there is not", "dance", {}, 404, /nothing at this address/],
+    ["an act that there is not", "dance", {}, 404, /Not found/],
   ])("says what is wrong with %s", async (_name, act, body, status, text) => {
     const response = await post(act, body);
     expect(response.status).toBe(status);
@@ -208,7 +208,7 @@ test("starting over begins the story again, and those who come too early are tol
   while ((await demo.snapshot()).phase !== "starting") await fetch(`${demo.url}/api/state`);
   const early = await post("comment", { host: "hosta", number: 1, by: "ana", body: "svc plan" });
   expect(early.status).toBe(503);
-  expect(await early.json()).toEqual({ error: "The demo is starting again; try once more in a few seconds." });
+  expect(await early.json()).toEqual({ error: "The demo is starting over. Try again in a few seconds." });
   expect((await resetting).status).toBe(202);
   const host = await idle("hosta");
   expect(host.requests).toHaveLength(1);

@@ -1,5 +1,5 @@
 import type { SourceAt } from "../render/render-source.js";
-import type { Application, Operation, OperationState } from "../resource.js";
+import { isMultiSource, type Application, type Operation, type OperationState } from "../resource.js";
 import { kitchenTime, syncResult, type Outcome } from "./operation-result.js";
 
 /** An operation in progress. */
@@ -73,5 +73,28 @@ export function finishedState(
     startedAt,
     finishedAt,
     ...(retries === 0 ? {} : { retryCount: retries }),
+  };
+}
+
+/** The operation that syncs the application by its spec. */
+export function syncOperation(
+  application: Application,
+  at: readonly SourceAt[],
+  initiatedBy: Operation["initiatedBy"],
+): Operation {
+  const { spec } = application;
+  const revisions = at.map(({ revision }) => revision);
+  const sources = at.map(({ source }) => source);
+  const multi = isMultiSource(spec);
+  const syncOptions = spec.syncPolicy?.syncOptions;
+  const prune = initiatedBy.automated === true && spec.syncPolicy?.automated?.prune === true;
+  return {
+    sync: {
+      ...(multi ? { sources, revisions } : { revision: revisions[0] ?? "", source: sources[0] }),
+      ...(prune ? { prune } : {}),
+      ...(syncOptions === undefined ? {} : { syncOptions }),
+    },
+    initiatedBy,
+    retry: spec.syncPolicy?.retry ?? {},
   };
 }

@@ -7,8 +7,15 @@ import type { World } from "../world.js";
 import { applyOperation } from "./apply-operation.js";
 import type { Controller } from "./controller.js";
 import { addHistory, outcomeOf, type Outcome, type PlannedOutcome } from "./operation-result.js";
-import { finishedState, mayRetry, newRun, retryingState, waitingState, type Run } from "./operation-run.js";
-import { syncOperation } from "./sync-operation.js";
+import {
+  finishedState,
+  mayRetry,
+  newRun,
+  retryingState,
+  syncOperation,
+  waitingState,
+  type Run,
+} from "./operation-run.js";
 
 /**
  * Runs operations as the controller does. With a number of polls, each read of the application advances its operation

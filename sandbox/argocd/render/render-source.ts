@@ -1,16 +1,19 @@
+import { parse } from "yaml";
 import { unknown } from "../api-error.js";
+import { isObject, mergePatch, type Json } from "../json.js";
 import type { Manifest } from "../manifest.js";
+import { repaired } from "../read-request.js";
 import type { Repositories } from "../repository.js";
 import type { Source } from "../resource.js";
+import { source as sourceSchema } from "../schemas/application-spec.js";
 import { buildEnvironment, type Rendered } from "./build-environment.js";
 import { Checkout } from "./checkout.js";
-import { renderDirectory } from "./directory.js";
 import type { HandWritten } from "./hand-written.js";
 import type { References } from "./helm-values.js";
 import { renderHelm } from "./helm.js";
 import { kustomizationFile, renderKustomize } from "./kustomize.js";
-import { resolvePath } from "./paths.js";
-import { withOverrides } from "./source-overrides.js";
+import { baseName, folderOf, globToRegExp, isInside, resolvePath } from "./paths.js";
+import { readManifests } from "./yaml-documents.js";
 
 export interface SourceAt {
   readonly source: Source;
@@ -106,4 +109,37 @@ function cleanUrl(url: string): string {
     .trim()
     .toLowerCase()
     .replace(/\.git$/, "");
+}
+
+/** Renders plain YAML and JSON files, in subfolders only with `recurse`. */
+async function renderDirectory(checkout: Checkout, source: Source): Promise<Manifest[]> {
+  const { recurse = false, include, exclude } = source.directory ?? {};
+  const paths = checkout.files().filter((path) => {
+    if (!isInside(checkout.path, path) || !/\.(ya?ml|json)$/.test(path)) return false;
+    if (!recurse && folderOf(path) !== checkout.path) return false;
+    const relative = checkout.path === "" ? path : path.slice(checkout.path.length + 1);
+    if (baseName(path).startsWith(".argocd-source")) return false;
+    if (exclude !== undefined && exclude !== "" && globToRegExp(exclude).test(relative)) return false;
+    return include === undefined || include === "" || globToRegExp(include).test(relative);
+  });
+  const texts = await checkout.read(paths);
+  return paths.flatMap((path) => readManifests(baseName(path), texts.get(path) ?? ""));
+}
+
+/**
+ * Applies `.argocd-source.yaml` and then `.argocd-source-<instance>.yaml` to the source. They cannot change its location.
+ * https://argo-cd.readthedocs.io/en/release-3.1/user-guide/parameters/#store-overrides-in-git
+ */
+async function withOverrides(checkout: Checkout, source: Source, instance: string): Promise<Source> {
+  let merged: Json = source;
+  for (const name of [".argocd-source.yaml", `.argocd-source-${instance}.yaml`]) {
+    const text = await checkout.text(resolvePath(checkout.path, name));
+    if (text === undefined) continue;
+    const patch: unknown = parse(text);
+    if (isObject(patch)) merged = mergePatch(merged, patch);
+    else if (patch !== null) throw unknown(`error unmarshaling JSON: ${name}`);
+  }
+  const { chart, path, repoURL, targetRevision } = source;
+  const parsed = repaired(sourceSchema, merged, "ApplicationSource", () => undefined) as Source;
+  return { ...parsed, chart, path, repoURL, targetRevision };
 }

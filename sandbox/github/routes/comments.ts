@@ -1,5 +1,6 @@
 import { renderComment } from "../render/comment.js";
-import { now, type Issue, type Pull } from "../world.js";
+import { renderReaction } from "../render/reaction.js";
+import { now, type Issue, type Pull, type Reaction } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 /** Longer comments are refused with 422. */
@@ -55,6 +56,15 @@ export const commentRoutes: readonly Route[] = [
     needs: writing,
     handle: editComment,
   },
+  {
+    method: "post",
+    template: "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions",
+    caller: "installation",
+    // Unlike for the comment itself, the permission for pull requests does not suffice
+    // (https://docs.github.com/rest/authentication/permissions-required-for-github-apps).
+    needs: [["issues", "write"]],
+    handle: createReaction,
+  },
 ];
 
 function createComment(call: Call): Answer {
@@ -109,4 +119,17 @@ function bodyOf({ body }: Call): string {
     throw invalid(`Body is too long (maximum is ${maximumCommentLength} characters)`);
   }
   return text;
+}
+
+/** Adds a reaction, without a webhook. Repeating a reaction returns 200 and adds nothing. */
+function createReaction({ world, repository, params, body }: Call): Answer {
+  const found = world.comment(repository, Number(params.comment_id));
+  if (found === undefined) throw notFound();
+  const { reactions } = found.comment;
+  const content = String(body.content);
+  const known = reactions.find((one) => one.by === world.bot && one.content === content);
+  if (known !== undefined) return { status: 200, body: renderReaction(world, known) };
+  const reaction: Reaction = { id: world.newId(), by: world.bot, content, createdAt: now() };
+  reactions.push(reaction);
+  return { status: 201, body: renderReaction(world, reaction) };
 }

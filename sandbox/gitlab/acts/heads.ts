@@ -73,3 +73,18 @@ export async function addVersion(instance: Instance, merge: MergeRequest): Promi
   merge.conflicts = undefined;
   merge.versions.push({ id: instance.nextId(), head: merge.head, start, createdAt: instance.now() });
 }
+
+/** Starts a pipeline for the head branch in its project. The merge request shows its newest pipeline. */
+export function runPipeline(instance: Instance, merge: MergeRequest): void {
+  const { pipelines } = instance;
+  const pipeline = {
+    id: instance.nextId(),
+    iid: pipelines.length + 1,
+    project: merge.sourceProject,
+    sha: merge.head,
+    ref: merge.sourceBranch,
+    createdAt: instance.now(),
+  };
+  pipelines.push(pipeline);
+  merge.pipeline = pipeline;
+}

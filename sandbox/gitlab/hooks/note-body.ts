@@ -1,9 +1,17 @@
 import type { Instance } from "../model/instance.js";
-import type { Issue } from "../model/issue.js";
 import type { MergeRequest, Note } from "../model/merge-request.js";
 import type { Project } from "../model/project.js";
 import { mergeRequestState } from "./merge-request-body.js";
 import { hookTime, projectAddresses, projectBody, repositoryBody, userBody } from "./project-body.js";
+
+/** An issue, which exists only for comments. */
+export interface Issue {
+  readonly id: number;
+  readonly iid: number;
+  readonly authorId: number;
+  readonly title: string;
+  readonly createdAt: Date;
+}
 
 export type NoteAction = "create" | "update";
 
