@@ -3,17 +3,16 @@ import type { CloneSource } from "../core/ports/code-host.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { GitObject } from "./object-stream.js";
-import { textOf } from "./text-of.js";
 
-/** Texts by the id of the content; one that is no text is remembered as such. */
+/** Texts by blob id; `text` is undefined for content that is not text. */
 export type TextCache = LruCache<{ readonly text: string | undefined }>;
 
-/** Files above this are not read. */
+/** Larger files are not read. */
 const MAX_FILE_BYTES = 1024 * 1024;
-/** What one `read` may bring into memory. */
+/** Limit of what one call may load into memory. */
 const MAX_READ_BYTES = 256 * 1024 * 1024;
 
-/** Reads file contents by their ids, and fetches those that are not in the mirror. One user at a time. */
+/** Reads file contents by blob id, and fetches those that the mirror lacks. Not safe for concurrent use. */
 export class BlobReader {
   constructor(
     private readonly folder: MirrorRepository,
@@ -23,8 +22,8 @@ export class BlobReader {
   ) {}
 
   /**
-   * Texts of these contents; binary and large ones are absent. If any has to be fetched, `also` names others that are
-   * then fetched with them.
+   * Returns the texts of these blobs, without binary and large ones. If any of them has to be fetched, those that `also`
+   * returns are fetched with it.
    */
   async texts(blobs: readonly string[], also: () => readonly string[]): Promise<ReadonlyMap<string, string>> {
     const texts = new Map<string, string>();
@@ -50,7 +49,7 @@ export class BlobReader {
     return texts;
   }
 
-  /** Sizes in bytes; what is missing here is fetched first, all at once. */
+  /** Sizes in bytes. Missing blobs are fetched first, all at once. */
   async #sizesOf(blobs: readonly string[], also: () => readonly string[]): Promise<ReadonlyMap<string, number>> {
     const before = await this.folder.sizes(blobs, this.signal);
     const missing = blobs.filter((_, index) => before[index] === undefined);
@@ -71,4 +70,16 @@ export class BlobReader {
 function blobOf(object: GitObject | undefined): GitObject {
   if (object?.type !== "blob") throw new GitFailure("unexpected-answer", "the host did not send a file");
   return object;
+}
+
+const DECODER = new TextDecoder("utf-8", { fatal: true });
+
+/** Decodes content without its byte order mark; returns undefined if it is binary or not UTF-8. */
+function textOf(content: Buffer): string | undefined {
+  if (content.includes(0)) return undefined;
+  try {
+    return DECODER.decode(content);
+  } catch {
+    return undefined;
+  }
 }

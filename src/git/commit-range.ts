@@ -6,7 +6,7 @@ import type { MirrorRepository } from "./mirror-repository.js";
 import type { LoggedCommit } from "./parse-log.js";
 
 const MAX_COMMITS = 200;
-/** Commits come without history; it is fetched in these steps, counted in parents, until the answer is known. */
+/** Commits are fetched without history. It is fetched in these steps, counted in parents, until the answer is known. */
 const DEPTHS = [32, 256, 1024];
 
 interface Question {
@@ -18,9 +18,9 @@ interface Question {
 }
 
 /**
- * The commits that `to` has and `from` lacks. A fetch of history that fails (a limit, a host that is away) gives an
- * answer that says it is not complete.
- * @throws {GitFailure} when one of the two commits cannot be had.
+ * The commits that `to` has and `from` lacks. The answer is marked incomplete if fetching history fails, because of a
+ * limit or an unavailable host.
+ * @throws {GitFailure} if one of the two commits cannot be fetched.
  */
 export async function commitsBetween(question: Question): Promise<CommitRange> {
   const { folder, source, from, to, signal } = question;
@@ -40,7 +40,7 @@ export async function commitsBetween(question: Question): Promise<CommitRange> {
   return range;
 }
 
-/** What the history on the disk says; undefined when it lacks one of the two commits. */
+/** The answer from the history on disk; undefined if it lacks one of the two commits. */
 async function knownRange({ folder, from, to, signal }: Question): Promise<CommitRange | undefined> {
   if (!(await folder.hasCommits([from, to], signal))) return undefined;
   const cut = await folder.shallowCommits();
@@ -55,8 +55,8 @@ async function knownRange({ folder, from, to, signal }: Question): Promise<Commi
 }
 
 /**
- * The newest time at which the history of `from` is cut off: what is older may be in the part that is not here. Of a
- * commit at a cut itself nothing tells what it changed.
+ * The newest time at which the history of `from` ends because it was not fetched. Older commits may be part of it. What
+ * a commit at such an end changed is unknown too.
  */
 function newestCut(oldest: readonly Pick<LoggedCommit, "id" | "time">[], cut: ReadonlySet<string>): number {
   return Math.max(-Infinity, ...oldest.filter(({ id }) => cut.has(id)).map(({ time }) => time));

@@ -1,36 +1,36 @@
 import { childEnvironment } from "../config/child-environment.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 
-/** The name under which git knows the host's repository; it stands nowhere on the disk. */
+/** git's name for the host's repository. It is passed in the environment and never written to disk. */
 export const REMOTE = "origin";
 
-/** Settings of every command: no hooks, no repacking, nothing of the machine's or the user's own configuration. */
+/** Settings of every command: no hooks and no repacking. */
 const ALWAYS: readonly (readonly [string, string])[] = [
   ["core.hooksPath", "/dev/null"],
   ["gc.auto", "0"],
   ["maintenance.auto", "false"],
-  // Everything here can be fetched again, and a mirror that a power cut damaged is cloned anew: nothing waits for the disk.
+  // A mirror damaged by a power cut is cloned again, so no write has to wait for the disk.
   ["core.fsync", "none"],
 ];
 
-/** Environment for commands that only read the mirror: a missing object is an answer, never fetched. */
+/** Environment for commands that only read the mirror: missing objects are reported, never fetched. */
 export function localEnvironment(folder: string): Record<string, string> {
   return environment(folder, ALWAYS, "");
 }
 
 /**
- * Environment for commands that fetch. The credentials are in it and nowhere else: not in the arguments, not on the
- * disk (git-config(1), GIT_CONFIG_COUNT). The header is tied to the repository's URL and no redirect is followed.
+ * Environment for commands that fetch. Only the environment holds the credentials, neither the arguments nor the disk
+ * (GIT_CONFIG_COUNT in git-config(1)). Their header applies to the repository's URL only, and redirects are not followed.
  */
 export function remoteEnvironment(folder: string, source: CloneSource): Record<string, string> {
   const settings: (readonly [string, string])[] = [
     ...ALWAYS,
     [`remote.${REMOTE}.url`, source.url],
-    // Says that missing blobs are no damage; on the disk it would make every reading command fetch them one by one.
+    // Tells git that missing blobs are no damage. On disk this setting would make reads fetch them one by one.
     [`remote.${REMOTE}.promisor`, "true"],
     [`remote.${REMOTE}.partialCloneFilter`, "blob:none"],
     ["http.followRedirects", "false"],
-    // An empty value takes away every credential helper.
+    // An empty value removes all credential helpers.
     ["credential.helper", ""],
   ];
   if (source.authorization !== undefined) {
@@ -55,7 +55,7 @@ function environment(
     GIT_NO_LAZY_FETCH: "1",
     GIT_ALLOW_PROTOCOL: protocols,
     GIT_OPTIONAL_LOCKS: "0",
-    // Messages are read below, so their language is fixed.
+    // remoteProblem() parses messages, so their language is fixed.
     LC_ALL: "C",
     GIT_CONFIG_COUNT: String(settings.length),
   };
@@ -64,4 +64,23 @@ function environment(
     variables[`GIT_CONFIG_VALUE_${index}`] = value;
   }
   return variables;
+}
+
+/**
+ * Why a source must not be given to git; undefined if it may. Sources come from our own adapters, so this is a second
+ * line of defence.
+ */
+export function sourceProblem(source: CloneSource): string | undefined {
+  if (!/^[\x21-\x7e]+$/.test(source.url) || !URL.canParse(source.url)) return "its address is not a URL";
+  const url = new URL(source.url);
+  if (url.protocol !== "https:" && url.protocol !== "http:") return "its address is neither https nor http";
+  if (url.username !== "" || url.password !== "") return "its address contains credentials";
+  if (url.search !== "" || url.hash !== "") return "its address contains a query or a fragment";
+  if (source.authorization !== undefined && !/^[\x20-\x7e]+$/.test(source.authorization)) {
+    return "the credentials contain characters that a header must not contain";
+  }
+  if (!/^refs\/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*\/)*[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(source.headRef)) {
+    return "the name of its head ref is not allowed";
+  }
+  return source.headRef.includes("..") ? "the name of its head ref is not allowed" : undefined;
 }

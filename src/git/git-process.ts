@@ -8,22 +8,22 @@ export interface GitCommand {
   readonly input?: string;
   /** Milliseconds. */
   readonly timeoutMs: number;
-  /** Bytes of standard output after which the command is ended. */
+  /** Most bytes of standard output; a command that prints more is stopped. */
   readonly maxOutput: number;
   readonly signal: AbortSignal;
-  /** Looks at the work while it goes on, four times a second; false ends it. */
-  readonly mayGoOn?: () => Promise<boolean>;
+  /** Called four times a second while the command runs; false stops it. */
+  readonly mayContinue?: () => Promise<boolean>;
 }
 
-/** How much of what git says is kept, in characters. */
+/** How much of git's standard error is kept, in characters. */
 export const STDERR_LIMIT = 8 * 1024;
-/** Time to remove its lock files between SIGTERM and SIGKILL. */
+/** Time between SIGTERM and SIGKILL, in milliseconds, for git to remove its lock files. */
 const KILL_AFTER_MS = 2000;
 
 /**
  * Runs git without a shell, in a process group of its own, so that its helpers end with it.
  * @throws {GitFailure}
- * @throws the signal's reason when it is aborted.
+ * @throws the signal's reason if it is aborted.
  */
 export async function runGitProcess(command: GitCommand): Promise<Buffer> {
   command.signal.throwIfAborted();
@@ -49,7 +49,7 @@ export async function runGitProcess(command: GitCommand): Promise<Buffer> {
   child.stderr.on("data", (chunk: Buffer) => {
     stderr = (stderr + chunk.toString("utf8")).slice(-STDERR_LIMIT);
   });
-  // git may end before it has read all of its input; its exit code tells.
+  // git may exit before it has read all its input; the exit code says whether it failed.
   child.stdin.on("error", () => undefined);
   child.stdin.end(command.input ?? "");
 
@@ -73,11 +73,11 @@ function throwStopped(failure: { readonly reason: unknown } | undefined): void {
   if (failure !== undefined) throw failure.reason;
 }
 
-function watchWork({ mayGoOn }: GitCommand, stop: () => void): NodeJS.Timeout | undefined {
-  if (mayGoOn === undefined) return undefined;
+function watchWork({ mayContinue }: GitCommand, stop: () => void): NodeJS.Timeout | undefined {
+  if (mayContinue === undefined) return undefined;
   return setInterval(() => {
-    void mayGoOn().then((goOn) => {
-      if (!goOn) stop();
+    void mayContinue().then((may) => {
+      if (!may) stop();
     });
   }, 250);
 }
@@ -95,12 +95,12 @@ function endGroup(child: ChildProcess): void {
   child.once("close", () => clearTimeout(timer));
 }
 
-/** Sends a signal to a process that was started detached, and to all that it started. */
+/** Signals a detached process and all processes that it started. */
 export function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // The whole group has ended already.
+    // The group has ended already.
   }
 }

@@ -12,37 +12,37 @@ import type { GitObject } from "./object-stream.js";
 import { LOG_FORMAT, parseLog, type LoggedCommit } from "./parse-log.js";
 
 export interface MirrorLimits {
-  /** Bytes of packed objects that one repository's mirror may take on the disk. */
+  /** Bytes of packed objects per mirror on disk. */
   readonly maxBytes: number;
-  /** Milliseconds that one git command may take. */
+  /** Time limit of a git command, in milliseconds. */
   readonly timeoutMs: number;
-  /** Milliseconds without work after which the process that reads objects is ended. */
+  /** The reader process ends after this time without work, in milliseconds. */
   readonly idleMs: number;
 }
 
 const CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 const SHA256_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n";
 
-/** Bytes of one answer about trees or sizes. */
+/** Most bytes of one answer about trees or sizes. */
 const MAX_LIST_OUTPUT = 128 * 1024 * 1024;
 const MAX_SMALL_OUTPUT = 16 * 1024 * 1024;
 
-/** A merge is compared with its first parent (git-log(1)). */
+/** Compares a merge with its first parent (git-log(1)). */
 const LOG_PATHS = ["--name-only", "--no-renames", "--diff-merges=first-parent", "--ignore-submodules=none"];
 const MAX_LOG_OUTPUT = 32 * 1024 * 1024;
 
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
 const FETCH_OPTIONS = ["--recurse-submodules=no", "--no-show-forced-updates"];
 const NO_CONTENTS = "--filter=blob:none";
-/** With a commit to go on from, only what is new comes: then the contents of small files save a second conversation. */
+/** If there are commits already, only new objects come. Including small files then saves a second fetch. */
 const SMALL_CONTENTS = "--filter=blob:limit=65536";
 
 /**
- * One bare repository on the disk, without a remote, hooks or credentials in it. Commits come without history and
- * without file contents; contents come when they are asked for. Not safe for two users at once.
+ * One bare repository on disk, without a remote, hooks or credentials in it. Commits are fetched without history and
+ * file contents, which are fetched on demand. Not safe for concurrent use.
  */
 export class MirrorRepository {
-  /** Counts how often the folder was begun anew. */
+  /** Increases whenever the folder is removed. */
   generation = 0;
 
   readonly #objects: ObjectReader;
@@ -56,19 +56,19 @@ export class MirrorRepository {
     this.#scale = new MirrorScale(path);
   }
 
-  /** Makes the repository unless it exists; the length of an id tells the kind of its hash. */
+  /** Creates the repository unless it exists. @param example tells SHA-1 from SHA-256 by its length. */
   async create(example: Revision): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
     if ((await readdir(this.path)).includes("HEAD")) return;
     await this.close();
-    // All that `git init --bare` makes and git needs (gitrepository-layout(5)); HEAD says that the rest is there.
+    // What git needs of `git init --bare` (gitrepository-layout(5)). HEAD comes last: it marks a complete repository.
     await mkdir(join(this.path, "objects", "pack"), { recursive: true });
     await mkdir(join(this.path, "refs"), { recursive: true });
     await writeFile(join(this.path, "config"), example.length === 64 ? SHA256_CONFIG : CONFIG);
     await writeFile(join(this.path, "HEAD"), "ref: refs/heads/main\n");
   }
 
-  /** Ends the process that reads objects; it is started again when it is needed. */
+  /** Ends the reader process; the next read starts it again. */
   close(): Promise<void> {
     return this.#objects.close();
   }
@@ -88,18 +88,18 @@ export class MirrorRepository {
     return found.every((object) => object?.type === "commit");
   }
 
-  /** The commit that a ref names; undefined when there is none. */
+  /** The commit that a ref names; undefined if there is none. */
   async commitOf(ref: string, signal: AbortSignal): Promise<string | undefined> {
     const [found] = await this.sizes([ref], signal);
     return found?.id;
   }
 
-  /** Kinds and sizes of objects, in this order; undefined for what is not here. */
+  /** Types and sizes of objects, in the order of the names; undefined for missing ones. */
   sizes(names: readonly string[], signal: AbortSignal): Promise<readonly (GitObject | undefined)[]> {
     return this.#objects.ask("info", names, { ...this.limits, maxOutput: MAX_LIST_OUTPUT, signal });
   }
 
-  /** Objects with their contents, in this order; undefined for what is not here. */
+  /** Objects with their contents, in the order of the names; undefined for missing ones. */
   contents(
     names: readonly string[],
     signal: AbortSignal,
@@ -108,7 +108,7 @@ export class MirrorRepository {
     return this.#objects.ask("contents", names, { ...this.limits, maxOutput, signal });
   }
 
-  /** Fetches refs or commits, each into a private ref, `first` into an empty repository; one conversation with the host. */
+  /** Fetches refs or commits, each into a private ref, with one call to the host. `first`: the repository is empty. */
   async fetchCommits(
     source: CloneSource,
     wanted: readonly { readonly from: string; readonly into: string }[],
@@ -120,33 +120,33 @@ export class MirrorRepository {
     await this.#remote(args, source, "", signal);
   }
 
-  /** Fetches the history of these commits so many parents deep; one conversation with the host. */
+  /** Fetches the history of these commits, `depth` parents deep, with one call to the host. */
   async deepen(source: CloneSource, ids: readonly Revision[], depth: number, signal: AbortSignal): Promise<void> {
     const args = [...FETCH, ...FETCH_OPTIONS, NO_CONTENTS, `--depth=${depth}`, "--end-of-options", REMOTE, ...ids];
     await this.#remote(args, source, "", signal);
   }
 
-  /** Commits whose parents are not here (`shallow` in gitrepository-layout(5)). */
+  /** Commits whose parents were not fetched (`shallow` in gitrepository-layout(5)). */
   async shallowCommits(): Promise<ReadonlySet<string>> {
     const text = await readFile(join(this.path, "shallow"), "latin1").catch(() => "");
     return new Set(text.split("\n").filter((line) => line !== ""));
   }
 
-  /** Commits of `to` that `from` lacks, newest first, each with what it changes in its first parent. */
+  /** Commits of `to` that `from` lacks, newest first, each with the paths that it changes against its first parent. */
   async log(from: Revision, to: Revision, most: number, signal: AbortSignal): Promise<readonly LoggedCommit[]> {
     const args = ["log", "-z", "--date-order", `--max-count=${most}`, `--format=${LOG_FORMAT}`, ...LOG_PATHS];
     return parseLog(await this.#local([...args, "--end-of-options", to, `^${from}`, "--"], "", signal, MAX_LOG_OUTPUT));
   }
 
-  /** Commits in the history of this one that have no parents here. */
+  /** Commits in the history of this one whose parents are missing or that have none. */
   async oldestCommits(of: Revision, signal: AbortSignal): Promise<readonly LoggedCommit[]> {
     const args = ["log", "-z", "--max-parents=0", "--no-patch", `--format=${LOG_FORMAT}`, "--end-of-options", of, "--"];
     return parseLog(await this.#local(args, "", signal));
   }
 
-  /** Fetches file contents by id, all in one conversation. */
+  /** Fetches file contents by id, with one call to the host. */
   async fetchBlobs(source: CloneSource, ids: readonly string[], signal: AbortSignal): Promise<void> {
-    // With any other negotiation the host takes the contents of commits that we have for contents that we have.
+    // With any other negotiation the host assumes that we have the file contents of the commits that we have.
     const args = ["-c", "fetch.negotiationAlgorithm=noop", ...FETCH, ...FETCH_OPTIONS, NO_CONTENTS, "--stdin", REMOTE];
     await this.#remote(args, source, linesOf(ids), signal);
   }
@@ -166,13 +166,13 @@ export class MirrorRepository {
   async #remote(args: readonly string[], source: CloneSource, input: string, signal: AbortSignal): Promise<void> {
     const { timeoutMs, maxBytes } = this.limits;
     const environment = remoteEnvironment(this.path, source);
-    const mayGoOn = async () => (await this.size()).bytes <= maxBytes;
-    await runGitProcess({ args, input, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal, mayGoOn });
-    if (!(await mayGoOn())) throw new GitFailure("too-big", "");
+    const mayContinue = async () => (await this.size()).bytes <= maxBytes;
+    await runGitProcess({ args, input, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal, mayContinue });
+    if (!(await mayContinue())) throw new GitFailure("too-big", "");
   }
 }
 
-/** A name that holds nothing of what people chose, so that it is safe on every file system. */
+/** A name derived by hashing, so that it is safe on every file system. */
 export function folderNameOf(host: string, repository: string, url: string): string {
   return createHash("sha256")
     .update(JSON.stringify([host, repository, url]))

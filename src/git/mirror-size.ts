@@ -1,23 +1,23 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What a mirror takes on the disk. */
+/** The size of a mirror on disk. */
 export interface MirrorSize {
-  /** Of the packs and of what lies beside them. */
+  /** Of the packs and the files beside them. */
   readonly bytes: number;
   readonly packs: number;
 }
 
-/** A file that git never changes once it has this name; the others are still being written. */
+/** Files that git never changes again. Other names are still being written. */
 const FINISHED = /^pack-[0-9a-f]+\.[a-z]+$/;
 
-/** Measures a bare repository; each fetch leaves a pack, and of hundreds only the new ones are looked at. */
+/** Measures a bare repository. It may have hundreds of packs; only new ones are measured. */
 export class MirrorScale {
   #finished: ReadonlyMap<string, number> = new Map();
 
   constructor(private readonly path: string) {}
 
-  /** A repository that is not there has no size. */
+  /** The size is zero if there is no repository. */
   async weigh(): Promise<MirrorSize> {
     const folder = join(this.path, "objects", "pack");
     const names = await readdir(folder).catch(() => []);
@@ -35,7 +35,7 @@ export class MirrorScale {
   }
 }
 
-/** Zero for a file that is gone. */
+/** Zero if the file is gone. */
 async function sizeOf(path: string): Promise<number> {
   return stat(path).then(
     ({ size }) => size,

@@ -8,33 +8,31 @@ import type { Log } from "../core/ports/log.js";
 import type { Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { Stopped } from "../core/ports/stop.js";
 import { SERVICE } from "../names.js";
-import { sourceProblem } from "./clone-source.js";
-import { lastWords, remoteProblem, repositoryFailure } from "./failure-text.js";
-import { FolderLocks } from "./folder-locks.js";
-import { GitFailure } from "./git-failure.js";
+import { sourceProblem } from "./environment.js";
+import { GitFailure, lastWords, remoteProblem, repositoryFailure } from "./git-failure.js";
 import { folderNameOf, MirrorRepository, type MirrorLimits } from "./mirror-repository.js";
 import type { TreeNode } from "./parse-tree.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 
 export interface GitMirrorOptions {
-  /** Folder for the mirrors, of this process alone; everything in it can be fetched again. */
+  /** Folder for the mirrors, used by this process only. Everything in it can be fetched again. */
   readonly dataDir: string;
   readonly log: Log;
-  /** Bytes of packed objects per repository; 2 GiB when absent. */
+  /** Bytes of packed objects per repository; 2 GiB by default. */
   readonly maxBytes?: number;
-  /** Milliseconds per git command; two minutes when absent. */
+  /** Time limit of a git command in milliseconds; two minutes by default. */
   readonly timeoutMs?: number;
-  /** Milliseconds without work after which a repository's reading process is ended; 30 seconds when absent. */
+  /** A repository's reader process ends after this time without work, in milliseconds; 30 seconds by default. */
   readonly idleMs?: number;
 }
 
-/** A fetch leaves a pack; after so many a new clone is faster than to go on. */
+/** Every fetch leaves a pack. With more than this, cloning again is faster. */
 const MAX_PACKS = 200;
 const TEXT_CACHE_BYTES = 64 * 1024 * 1024;
 const FOLDER_CACHE_BYTES = 64 * 1024 * 1024;
 const LIST_CACHE_BYTES = 64 * 1024 * 1024;
 
-/** Reads repositories through bare partial clones on the disk, one per repository. */
+/** Reads repositories through bare partial clones on disk, one per repository. */
 export function createGitMirror(options: GitMirrorOptions): Repositories & { close(): Promise<void> } {
   return new GitMirror(options);
 }
@@ -75,7 +73,7 @@ class GitMirror implements Repositories {
     );
   }
 
-  /** Stops what runs; what is asked for afterwards throws `Stopped`. */
+  /** Stops running work; later calls throw `Stopped`. */
   async close(): Promise<void> {
     this.#closing.abort(new Stopped("shutdown"));
     await this.#locks.idle();
@@ -89,7 +87,7 @@ class GitMirror implements Repositories {
     return folder;
   }
 
-  /** Does work with the change request's commits present, alone in the folder; a damaged mirror is cloned anew once. */
+  /** Fetches the change request's commits and does work, alone in the folder. Clones a damaged mirror again, once. */
   #work<T>(session: Session, work: () => Promise<T>): Promise<T> {
     const { folder, signal } = session;
     return this.#locks.alone(folder.path, signal, async () => {
@@ -100,7 +98,7 @@ class GitMirror implements Repositories {
         if (!mayBeDamage(error)) throw this.#translated(session, error);
         this.#options.log.warn(
           { repository: session.change.repository, problem: lastWords(error, secretsOf(session)) },
-          "the mirror is damaged or full and is cloned anew",
+          "mirror damaged or full: cloning it again",
         );
       }
       try {
@@ -114,7 +112,7 @@ class GitMirror implements Repositories {
     });
   }
 
-  /** Fetches the commits unless they are here. */
+  /** Fetches the commits that are missing. */
   async #provide(session: Session): Promise<void> {
     const { folder, change, signal } = session;
     if (session.generation === folder.generation) return;
@@ -132,7 +130,7 @@ class GitMirror implements Repositories {
   }
 
   async #fetch({ folder, change, source, signal }: Session, first: boolean): Promise<void> {
-    const begin = performance.now();
+    const began = performance.now();
     const refs = `refs/${SERVICE}/${change.number}`;
     const wanted = [
       { from: source.headRef, into: `${refs}/head` },
@@ -140,11 +138,11 @@ class GitMirror implements Repositories {
       { from: change.mergeBase, into: `${refs}/merge-base` },
     ];
     await folder.fetchCommits(source, wanted, { first, signal });
-    const ms = Math.round(performance.now() - begin);
+    const ms = Math.round(performance.now() - began);
     this.#options.log.debug({ repository: change.repository, number: change.number, ms }, "fetched");
     const fetched = await folder.commitOf(`${refs}/head`, signal);
     if (fetched !== change.headRevision) {
-      throw new HeadMoved(`the head of ${change.repository} ${change.number} moved while it was being read`);
+      throw new HeadMoved(`the head of ${change.repository} ${change.number} moved during the fetch`);
     }
   }
 
@@ -157,18 +155,18 @@ class GitMirror implements Repositories {
     }
     const code = typeof error === "object" && error !== null && "code" in error ? error.code : undefined;
     if (typeof code !== "string") return error;
-    const text = `the folder for mirrors cannot be used (${code}). Make it writable, with free space`;
+    const text = `the folder for mirrors cannot be used (${code}). Make it writable, and free some space`;
     return repositoryFailure(repository, text, error);
   }
 }
 
-/** One change request's view of its repository. */
+/** A change request and its repository. */
 interface Session {
   readonly change: ChangeRequest;
   readonly source: CloneSource;
   readonly folder: MirrorRepository;
   readonly signal: AbortSignal;
-  /** Generation of the folder in which the commits are known to be present. */
+  /** The generation of the folder that is known to contain the commits. */
   generation: number | undefined;
 }
 
@@ -176,7 +174,7 @@ function commitsOf({ headRevision, baseRevision, mergeBase }: ChangeRequest): re
   return [...new Set([headRevision, baseRevision, mergeBase])];
 }
 
-/** The host is not to blame: the mirror on the disk may be damaged, or full of what earlier work left. */
+/** The host is not to blame: the mirror on disk may be damaged, or full. */
 function mayBeDamage(error: unknown): error is GitFailure {
   return error instanceof GitFailure && (error.kind === "too-big" || remoteProblem(error) === undefined);
 }
@@ -184,4 +182,41 @@ function mayBeDamage(error: unknown): error is GitFailure {
 function secretsOf({ source }: Session): readonly string[] {
   const header = source.authorization ?? "";
   return [header, header.replace(/^\S+ /, "")];
+}
+
+/** Runs one piece of work at a time per key, in order. */
+class FolderLocks {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Waits for its turn. @throws the signal's reason if it is aborted first. */
+  async alone<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const result = before.then(async () => {
+      signal.throwIfAborted();
+      return work();
+    });
+    const settled = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#last.set(key, settled);
+    void settled.then(() => {
+      if (this.#last.get(key) === settled) this.#last.delete(key);
+    });
+    return orAborted(result, signal);
+  }
+
+  /** Resolves when no work is left. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.all(this.#last.values());
+  }
+}
+
+function orAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason as Error);
+    if (signal.aborted) aborted();
+    signal.addEventListener("abort", aborted, { once: true });
+    result.then(resolve, reject).finally(() => signal.removeEventListener("abort", aborted));
+  });
 }

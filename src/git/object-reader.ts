@@ -5,11 +5,11 @@ import { GitFailure } from "./git-failure.js";
 import { signalGroup, STDERR_LIMIT } from "./git-process.js";
 import { ObjectStream, type GitObject } from "./object-stream.js";
 
-/** What one question may take. */
+/** Limits of one question. */
 export interface QuestionLimits {
   /** Milliseconds. */
   readonly timeoutMs: number;
-  /** Bytes of the answer. */
+  /** Most bytes of the answer. */
   readonly maxOutput: number;
   readonly signal: AbortSignal;
 }
@@ -17,14 +17,14 @@ export interface QuestionLimits {
 interface Running {
   readonly child: ChildProcessWithoutNullStreams;
   stderr: string;
-  /** Ends the process and the question that waits for it. */
+  /** Fails the pending question. */
   stop: (reason: unknown) => void;
 }
 
 /**
- * Asks one long-lived `git cat-file --batch-command` (git-cat-file(1)) for objects, since to start a process takes
- * longer the more memory this one has. It looks for new packs whenever it lacks an object, so a fetch need not end it.
- * It is ended after a time without questions, and by everything that goes wrong. One question at a time.
+ * Reads objects through one long-lived `git cat-file --batch-command` (git-cat-file(1)), because starting a process takes
+ * longer the more memory this one uses. git looks for new packs whenever it lacks an object, so the process survives a
+ * fetch. It ends after a time without questions and after any failure. One question at a time.
  */
 export class ObjectReader {
   #running: Running | undefined;
@@ -36,9 +36,9 @@ export class ObjectReader {
   ) {}
 
   /**
-   * Ids and sizes, or contents too, of objects by id or ref, in the order of the names; undefined for what is missing.
+   * Returns ids and sizes, or contents too, of objects by id or ref, in the order of the names; undefined for missing ones.
    * @throws {GitFailure}
-   * @throws the signal's reason when it is aborted.
+   * @throws the signal's reason if it is aborted.
    */
   async ask(
     question: "info" | "contents",
@@ -69,7 +69,7 @@ export class ObjectReader {
     const { child } = running;
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const ended = once(child, "exit");
-    // It writes nothing, so nothing has to be cleaned up.
+    // It writes nothing, so it leaves nothing to clean up.
     signalGroup(child, "SIGKILL");
     await ended;
   }
@@ -83,7 +83,7 @@ export class ObjectReader {
     child.stderr.on("data", (chunk: Buffer) => {
       running.stderr = (running.stderr + chunk.toString("utf8")).slice(-STDERR_LIMIT);
     });
-    // A process that is gone is told by its end.
+    // "close" reports a process that is gone.
     child.stdin.on("error", () => undefined);
     child.once("error", (cause) => {
       this.#forget(running);

@@ -5,19 +5,19 @@ export interface GitObject {
   readonly type: string;
   /** Bytes. */
   readonly size: number;
-  /** Empty when only the size was asked for. */
+  /** Empty if only the size was requested. */
   readonly content: Buffer;
 }
 
 const NEWLINE = 0x0a;
 const NOTHING = Buffer.alloc(0);
 
-/** Takes the output of `git cat-file --batch-command` apart: `<id> <type> <size>`, or `<name> missing`, and contents. */
+/** Parses the output of `git cat-file --batch-command`: `<id> <type> <size>` and contents, or `<name> missing`. */
 export class ObjectStream {
   readonly objects: (GitObject | undefined)[] = [];
   #chunks: Buffer[] = [];
   #received = 0;
-  /** Bytes without which there is no use in looking again. */
+  /** Parsing again is of no use before this many bytes have arrived. */
   #needed = 1;
 
   constructor(
@@ -25,29 +25,29 @@ export class ObjectStream {
     private readonly expected: number,
   ) {}
 
-  /** True once all answers are here. @throws {GitFailure} when an answer is not understood. */
+  /** Returns true once all answers have arrived. @throws {GitFailure} if an answer is malformed. */
   push(chunk: Buffer): boolean {
     this.#chunks.push(chunk);
     this.#received += chunk.length;
     if (this.#received < this.#needed) return false;
     const output = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks, this.#received);
-    const rest = output.subarray(this.#take(output));
+    const rest = output.subarray(this.#parse(output));
     this.#chunks = [rest];
     this.#received = rest.length;
     if (this.objects.length < this.expected) return false;
     if (this.objects.length === this.expected && rest.length === 0) return true;
-    throw notUnderstood();
+    throw malformed();
   }
 
-  /** Takes all whole answers; returns where the first that is not whole begins. */
-  #take(output: Buffer): number {
+  /** Parses all complete answers, and returns where the first incomplete one starts. */
+  #parse(output: Buffer): number {
     let position = 0;
     while (this.objects.length < this.expected) {
       const lineEnd = output.indexOf(NEWLINE, position);
       this.#needed = 1;
       if (lineEnd < 0) {
-        // No header is longer than a name.
-        if (output.length - position > 1024) throw notUnderstood();
+        // Names, and so headers, are shorter than this.
+        if (output.length - position > 1024) throw malformed();
         return position;
       }
       const object = headerOf(output.toString("latin1", position, lineEnd));
@@ -61,7 +61,7 @@ export class ObjectStream {
         this.#needed = end + 1 - position;
         return position;
       }
-      if (output[end] !== NEWLINE) throw notUnderstood();
+      if (output[end] !== NEWLINE) throw malformed();
       this.objects.push({ ...object, content: output.subarray(lineEnd + 1, end) });
       position = end + 1;
     }
@@ -72,10 +72,10 @@ export class ObjectStream {
 function headerOf(line: string): GitObject | undefined {
   if (line.endsWith(" missing")) return undefined;
   const [id = "", type = "", size = "", more] = line.split(" ");
-  if (!/^[0-9a-f]+$/.test(id) || !/^\d+$/.test(size) || more !== undefined) throw notUnderstood();
+  if (!/^[0-9a-f]+$/.test(id) || !/^\d+$/.test(size) || more !== undefined) throw malformed();
   return { id, type, size: Number(size), content: NOTHING };
 }
 
-function notUnderstood(): GitFailure {
-  return new GitFailure("unexpected-answer", "the answer of git is not understood");
+function malformed(): GitFailure {
+  return new GitFailure("unexpected-answer", "git gave an unexpected answer");
 }

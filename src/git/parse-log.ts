@@ -2,17 +2,17 @@ import { revision } from "../core/model/brand.js";
 import type { CommitSummary } from "../core/model/commit-range.js";
 import { GitFailure } from "./git-failure.js";
 
-/** What `git log` is asked for: an empty field, id, seconds and message, then paths, all ended by zero bytes. */
+/** Format for `git log`: an empty field, id, seconds, message, then paths; each ends with a zero byte. */
 export const LOG_FORMAT = "%x00%H%x00%ct%x00%B";
 
 export interface LoggedCommit extends CommitSummary {
-  /** When it was committed, in seconds since 1970. */
+  /** Commit time in seconds since 1970. */
   readonly time: number;
 }
 
 const MAX_SUBJECT = 100;
 
-/** Commits of `git log -z --name-only` with `LOG_FORMAT`, in the order of the output. */
+/** Parses `git log -z --name-only` with `LOG_FORMAT`. */
 export function parseLog(output: Buffer): readonly LoggedCommit[] {
   const fields = fieldsOf(output);
   const commits: LoggedCommit[] = [];
@@ -20,13 +20,13 @@ export function parseLog(output: Buffer): readonly LoggedCommit[] {
   while (at < fields.length) {
     const [start, id = "", seconds = "", message = ""] = fields.slice(at, at + 4);
     if (start !== "" || !/^[0-9a-f]{40,64}$/.test(id) || !/^-?\d+$/.test(seconds)) {
-      throw new GitFailure("unexpected-answer", "the answer of git is not understood");
+      throw new GitFailure("unexpected-answer", "git gave an unexpected answer");
     }
     at += 4;
     const end = fields.indexOf("", at);
     const paths = fields.slice(at, end < 0 ? undefined : end);
     at += paths.length;
-    // Only the first path of a commit has a line end before it.
+    // git puts a line break before the first path of a commit.
     const named = paths.map((path, index) => (index === 0 ? path.replace(/^\n/, "") : path));
     commits.push({
       id: revision(id),
@@ -38,16 +38,16 @@ export function parseLog(output: Buffer): readonly LoggedCommit[] {
   return commits;
 }
 
-/** Control characters, and those that turn the direction of writing, could make a line look like another. */
+/** Removes control characters and those that change the direction of writing: they could disguise a line. */
 function subjectOf(message: string): string {
   const [line = ""] = message.trimStart().split(/[\r\n]/, 1);
   const plain = line.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "").trim();
   return Array.from(plain).slice(0, MAX_SUBJECT).join("");
 }
 
-/** Bytes that are no UTF-8 become U+FFFD. */
+/** Bytes that are not UTF-8 become U+FFFD. */
 function fieldsOf(output: Buffer): string[] {
   const fields = output.toString("utf8").split("\0");
-  if (fields.pop() !== "") throw new GitFailure("unexpected-answer", "the answer of git is cut off");
+  if (fields.pop() !== "") throw new GitFailure("unexpected-answer", "git's answer is incomplete");
   return fields;
 }

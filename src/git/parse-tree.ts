@@ -1,16 +1,16 @@
 import { GitFailure } from "./git-failure.js";
 
-/** One folder of a commit, as git keeps it. */
+/** A folder of a commit, as git stores it. */
 export interface TreeNode {
   readonly items: readonly TreeItem[];
-  /** Roughly how much memory it takes. */
+  /** Approximate memory in bytes. */
   readonly weight: number;
 }
 
 export interface TreeItem {
-  /** The name's bytes, one character each, so that two names that are no UTF-8 stay two. */
+  /** The name's bytes, one character each, so that different names that are not UTF-8 stay different. */
   readonly bytes: string;
-  /** The name as text; bytes that are no UTF-8 become U+FFFD. */
+  /** The name as text; bytes that are not UTF-8 become U+FFFD. */
   readonly name: string;
   readonly kind: "tree" | "file" | "symlink" | "submodule";
   readonly executable: boolean;
@@ -27,8 +27,8 @@ const KIND_BITS = 0o170000;
 const SPACE = 0x20;
 
 /**
- * Reads a tree object: `<mode> <name>\0<id>` for each item, where the id has 20 or 32 bytes.
- * @throws {GitFailure} for what git itself would not write, which a crafted repository can hold.
+ * Parses a tree object: `<mode> <name>\0<id>` for each item, where the id has 20 or 32 bytes.
+ * @throws {GitFailure} for a tree that git would not write, which a crafted repository can contain.
  */
 export function parseTree(content: Buffer, idBytes: number): TreeNode {
   const items: TreeItem[] = [];
@@ -40,14 +40,14 @@ export function parseTree(content: Buffer, idBytes: number): TreeNode {
     const nameEnd = content.indexOf(0, space);
     const end = nameEnd + 1 + idBytes;
     if (space < 0 || nameEnd < 0 || end > content.length) {
-      throw new GitFailure("unexpected-answer", "a tree is cut off");
+      throw new GitFailure("unexpected-answer", "a tree is incomplete");
     }
     const mode = Number.parseInt(content.toString("latin1", position, space), 8);
     const kind = KINDS[mode & KIND_BITS];
-    if (kind === undefined) throw new GitFailure("unexpected-answer", "a tree holds something unknown");
+    if (kind === undefined) throw new GitFailure("unexpected-answer", "a tree contains an item of an unknown kind");
     const bytes = content.toString("latin1", space + 1, nameEnd);
     if (seen.has(bytes) || bytes === "" || bytes === "." || bytes === ".." || bytes.includes("/")) {
-      throw new GitFailure("unexpected-answer", "the repository holds a path that git does not allow");
+      throw new GitFailure("unexpected-answer", "the repository contains a path that git does not allow");
     }
     seen.add(bytes);
     const name = /[\x80-\xff]/.test(bytes) ? content.toString("utf8", space + 1, nameEnd) : bytes;

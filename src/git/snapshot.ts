@@ -10,7 +10,7 @@ import type { MirrorRepository } from "./mirror-repository.js";
 import type { TreeNode } from "./parse-tree.js";
 import { TreeReader, type KnownList } from "./tree-reader.js";
 
-/** Shared by all snapshots: contents by their id, folders and lists of files by repository and id. None ever changes. */
+/** Caches that all snapshots share: contents by id, folders and lists of files by repository and id. Entries never change. */
 export interface SnapshotCaches {
   readonly texts: TextCache;
   readonly folders: LruCache<TreeNode>;
@@ -18,11 +18,12 @@ export interface SnapshotCaches {
 }
 
 const MAX_LINK_BYTES = 4 * 1024;
-/** A repository at the commits of one change request. Paths are those of git and never touch a file system. */
+
+/** A repository at the commits of one change request. Paths are git's and never reach a file system. */
 export class MirrorSnapshot implements RepositorySnapshot {
   readonly #trees: TreeReader;
   readonly #blobs: BlobReader;
-  /** Asked for once per application, with few pairs of commits. */
+  /** Every application asks for the same few pairs of commits. */
   readonly #changed = new Map<string, Promise<readonly string[]>>();
   readonly #ranges = new Map<string, Promise<CommitRange>>();
 
@@ -94,7 +95,7 @@ export class MirrorSnapshot implements RepositorySnapshot {
     return entries;
   }
 
-  /** The list of the commit that the change request branches off from, or else of another one of its commits. */
+  /** The list of the merge base, or else of another commit of the change request. */
   #nearList(): KnownList | undefined {
     for (const revision of this.commits.toReversed()) {
       const entries = this.caches.lists.get(this.#key(revision));
@@ -103,7 +104,7 @@ export class MirrorSnapshot implements RepositorySnapshot {
     return undefined;
   }
 
-  /** What this change request is likely to be asked for next: the same files at its other commits, and their new ones. */
+  /** Files that are likely to be read next: the wanted ones at the other commits, and new files of the same kind. */
   #neighbours(tree: readonly TreeEntry[], wanted: ReadonlySet<string>): readonly string[] {
     const here = new Set(tree.map(({ path }) => path));
     const kinds = new Set([...wanted].map(extname));
@@ -119,7 +120,7 @@ export class MirrorSnapshot implements RepositorySnapshot {
   }
 }
 
-/** The answer that is being found or known already; a failure is not kept. */
+/** Returns the pending or known answer, or starts finding it. Failures are not kept. */
 function once<T>(known: Map<string, Promise<T>>, key: string, find: () => Promise<T>): Promise<T> {
   const answer = known.get(key) ?? find();
   known.set(key, answer);
@@ -127,7 +128,7 @@ function once<T>(known: Map<string, Promise<T>>, key: string, find: () => Promis
   return answer;
 }
 
-/** Wanted paths that are regular files. Two names that differ only in bytes that are no UTF-8 cannot be told apart. */
+/** The wanted paths that are regular files. Names that differ only in bytes that are not UTF-8 are ambiguous and left out. */
 function regularFiles(tree: readonly TreeEntry[], wanted: ReadonlySet<string>): ReadonlyMap<string, string> {
   const blobs = new Map<string, string>();
   const seen = new Set<string>();

@@ -1,17 +1,20 @@
 import type { Revision } from "../core/model/brand.js";
 import type { LruCache } from "../core/model/lru-cache.js";
+import { firstAtOrAfter } from "../core/detect/tree/sorted-entries.js";
 import type { TreeEntry } from "../core/ports/repositories.js";
-import { changedList, type TreeChanges } from "./changed-list.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import { parseTree, type TreeItem, type TreeNode } from "./parse-tree.js";
 
-/** Longest path in bytes, as on most file systems; deeper folders are crafted. */
+/** The paths that differ between two commits, each with its entry at the second; undefined if it has none there. */
+type TreeChanges = ReadonlyMap<string, TreeEntry | undefined>;
+
+/** Longest path in bytes, as on most file systems. Only a crafted repository has deeper folders. */
 const MAX_PATH = 4096;
-/** Entries of a commit, and of a difference: a crafted repository can hold a folder in itself, thousandfold. */
+/** Most entries of a commit or a difference: a crafted repository can repeat one folder many thousand times. */
 const MAX_ENTRIES = 1_000_000;
 
-/** Reads trees folder by folder; those that are known from another commit cost nothing. One user at a time. */
+/** Reads trees folder by folder; folders known from other commits are not read again. Not safe for concurrent use. */
 export class TreeReader {
   readonly #changes = new Map<string, TreeChanges>();
 
@@ -21,18 +24,18 @@ export class TreeReader {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Every entry of the whole tree, sorted by path; found through those of another commit if these are known. */
+  /** All entries of a commit, sorted by path. Derives them from those of `near`, if given. */
   async list(revision: Revision, near?: KnownList): Promise<readonly TreeEntry[]> {
     const changed = near && changedList(near.entries, await this.changes(near.revision, revision));
     if (changed !== undefined && changed.length <= MAX_ENTRIES) return changed;
     const root = await this.#root(revision);
     const entries = entriesBelow(await this.#nodesBelow(root), root);
-    // git sorts by bytes, which differs for some characters outside of ASCII.
+    // git sorts by bytes, which gives another order for some characters outside ASCII.
     const sorted = entries.every(({ path }, index) => index === 0 || (entries[index - 1]?.path ?? "") <= path);
     return sorted ? entries : entries.sort(byPath);
   }
 
-  /** Paths that differ: folders that are the same are not looked into. */
+  /** The paths that differ. Equal folders are not read. */
   async changes(from: Revision, to: Revision): Promise<TreeChanges> {
     const key = `${from} ${to}`;
     const known = this.#changes.get(key);
@@ -57,7 +60,7 @@ export class TreeReader {
     return tree;
   }
 
-  /** This folder and all below it, level by level. */
+  /** This folder and all folders below it, read level by level. */
   async #nodesBelow(root: string): Promise<ReadonlyMap<string, TreeNode>> {
     const all = new Map<string, TreeNode>();
     let level: readonly string[] = [root];
@@ -71,7 +74,7 @@ export class TreeReader {
     return all;
   }
 
-  /** These folders; what is not known is read in one go. */
+  /** These folders; unknown ones are read in one go. */
   async #nodes(ids: readonly string[]): Promise<ReadonlyMap<string, TreeNode>> {
     const nodes = new Map<string, TreeNode>();
     const unknown = new Set<string>();
@@ -92,7 +95,7 @@ export class TreeReader {
     return nodes;
   }
 
-  /** By repository, so that nobody reads what another one holds by naming its id. */
+  /** Includes the repository, so that knowing an id gives no access to another repository's folders. */
   #key(id: string): string {
     return `${this.folder.path} ${id}`;
   }
@@ -100,15 +103,15 @@ export class TreeReader {
 
 function entriesBelow(nodes: ReadonlyMap<string, TreeNode>, root: string): TreeEntry[] {
   const entries: TreeEntry[] = [];
-  let looked = 0;
+  let visited = 0;
   collect(root, "");
   return entries;
 
   function collect(id: string, prefix: string): void {
     if (prefix.length > MAX_PATH) throw tooDeep();
     const items = nodes.get(id)?.items ?? [];
-    looked += 1 + items.length;
-    if (looked > MAX_ENTRIES) throw tooMany();
+    visited += 1 + items.length;
+    if (visited > MAX_ENTRIES) throw tooMany();
     for (const item of items) {
       if (isEntry(item)) entries.push(entryOf(item, prefix + item.name));
       else collect(item.id, `${prefix}${item.name}/`);
@@ -122,14 +125,14 @@ export interface KnownList {
   readonly entries: readonly TreeEntry[];
 }
 
-/** One folder on both sides; undefined where there is none. */
+/** A folder on both sides; undefined where it does not exist. */
 interface FolderPair {
   readonly prefix: string;
   readonly before: string | undefined;
   readonly after: string | undefined;
 }
 
-/** Adds the paths that differ in these folders themselves; returns the folders in them that differ. */
+/** Adds the differing entries of these folders to `changed`, and returns their differing subfolders. */
 function differences(
   pairs: readonly FolderPair[],
   nodes: ReadonlyMap<string, TreeNode>,
@@ -177,9 +180,32 @@ function byPath(left: TreeEntry, right: TreeEntry): number {
 }
 
 function tooDeep(): GitFailure {
-  return new GitFailure("unexpected-answer", "the repository holds a path that is too long");
+  return new GitFailure("unexpected-answer", "the repository contains a path that is too long");
 }
 
 function tooMany(): GitFailure {
   return new GitFailure("too-much-output", "");
+}
+
+/** Stands for bytes that are not UTF-8, so two different names can become the same path. */
+const UNREADABLE = "\uFFFD";
+
+/**
+ * Derives the sorted entries of a commit from those of another one, reusing the entries that are equal. Returns undefined
+ * if a changed path may stand for several.
+ */
+function changedList(entries: readonly TreeEntry[], changes: TreeChanges): readonly TreeEntry[] | undefined {
+  const paths = [...changes.keys()].sort();
+  if (paths.some((path) => path.includes(UNREADABLE))) return undefined;
+  const merged: TreeEntry[] = [];
+  let taken = 0;
+  for (const path of paths) {
+    const at = firstAtOrAfter(entries, path);
+    for (const entry of entries.slice(taken, at)) merged.push(entry);
+    const entry = changes.get(path);
+    if (entry !== undefined) merged.push(entry);
+    taken = entries[at]?.path === path ? at + 1 : at;
+  }
+  for (const entry of entries.slice(taken)) merged.push(entry);
+  return merged;
 }

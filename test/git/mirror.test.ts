@@ -403,11 +403,11 @@ describe("credentials", () => {
 
   test.each([
     ["file:///etc", undefined, /neither https nor http/],
-    ["ext::sh -c touch% /tmp/x", undefined, /no URL|neither/],
+    ["ext::sh -c touch% /tmp/x", undefined, /not a URL|neither/],
     ["ssh://git@localhost/acme/deploy.git", undefined, /neither https nor http/],
-    ["https://user:hunter2@localhost/acme/deploy.git", undefined, /holds credentials/],
-    ["--upload-pack=touch", undefined, /no URL/],
-    ["https://localhost/a b.git", undefined, /no URL/],
+    ["https://user:hunter2@localhost/acme/deploy.git", undefined, /contains credentials/],
+    ["--upload-pack=touch", undefined, /not a URL/],
+    ["https://localhost/a b.git", undefined, /not a URL/],
     [undefined, "--upload-pack=touch", /head ref is not allowed/],
     [undefined, "refs/heads/a:refs/heads/b", /head ref is not allowed/],
     [undefined, "refs/heads/*", /head ref is not allowed/],
@@ -465,8 +465,8 @@ describe("failures", () => {
     [403, /forbids reading it/],
     [404, /does not know it, or hides it/],
     [429, /limits the rate/],
-    [500, /has a fault/],
-    [503, /has a fault/],
+    [500, /the host failed/],
+    [503, /the host failed/],
   ])("an answer %i is explained after one attempt", async (status, message) => {
     const change = await host.change(1, { "README.md": "one\n" });
     host.behaviour = { status };
