@@ -26,7 +26,7 @@ export function remoteEnvironment(folder: string, source: CloneSource): Record<s
   const settings: (readonly [string, string])[] = [
     ...ALWAYS,
     [`remote.${REMOTE}.url`, source.url],
-    // Tells git that missing blobs are no damage. On disk this setting would make reads fetch them one by one.
+    // Declares missing blobs to be no damage. On disk this setting would make reads fetch them one by one.
     [`remote.${REMOTE}.promisor`, "true"],
     [`remote.${REMOTE}.partialCloneFilter`, "blob:none"],
     ["http.followRedirects", "false"],

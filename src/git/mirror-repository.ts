@@ -56,7 +56,7 @@ export class MirrorRepository {
     this.#scale = new MirrorScale(path);
   }
 
-  /** Creates the repository unless it exists. @param example tells SHA-1 from SHA-256 by its length. */
+  /** Creates the repository unless it exists. Its hash is SHA-1 or SHA-256, as the length of `example` shows. */
   async create(example: Revision): Promise<void> {
     await mkdir(this.path, { recursive: true, mode: 0o700 });
     if ((await readdir(this.path)).includes("HEAD")) return;

@@ -10,13 +10,14 @@ import { IDS_KEPT_MS } from "./queue-options.js";
 
 const RESULT_KINDS: readonly unknown[] = ["synced", "rolled-back", "unlocked", "closed", "help", "refused"];
 
-const begun = z
+const startedApplication = z
   .object({ application: z.string().min(1).transform(applicationName), lastOperation: z.string().optional() })
   .transform(({ application, lastOperation }) => ({ application, lastOperation }));
 
 const notes = z.object({
   v: z.literal(1),
-  begun: z.array(begun).optional(),
+  // Keeps the name that earlier versions wrote.
+  begun: z.array(startedApplication).optional(),
   // Only this service writes it, so the version vouches for the rest of its shape.
   result: z
     .custom<NonNullable<RunNotes["result"]>>((value) => isJsonObject(value) && RESULT_KINDS.includes(value.kind))
@@ -63,8 +64,8 @@ export class RedisJournal implements RunJournal {
     return { ...(data.begun && { begun: data.begun }), ...(data.result && { result: data.result }) };
   }
 
-  async write(value: RunNotes): Promise<void> {
-    const text = JSON.stringify({ v: 1, ...value });
+  async write({ begun, result }: RunNotes): Promise<void> {
+    const text = JSON.stringify({ v: 1, begun, result });
     await this.connection.run((redis) => redis.set(this.#key, text, "PX", IDS_KEPT_MS));
   }
 }

@@ -11,7 +11,7 @@ ARGV[2]   key of the change request
 ARGV[3]   why the running event should stop; empty: it should not, and no waiting event is superseded
 ARGV[4]   value of an id that was accepted
 ARGV[5]   how long ids are kept, in ms
-ARGV[6]   deadline in ms of Redis's clock; later the sender has been told that the event was refused
+ARGV[6]   deadline in ms of Redis's clock; after it, the event has been refused
 
 Returns { outcome, now, generation, superseded records... }
   "accepted"  generation: the caller adds a job for it; empty: there is a job already
