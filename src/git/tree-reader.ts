@@ -1,6 +1,6 @@
+import { firstAtOrAfter } from "../core/detect/tree/sorted-entries.js";
 import type { Revision } from "../core/model/brand.js";
 import type { LruCache } from "../core/model/lru-cache.js";
-import { firstAtOrAfter } from "../core/detect/tree/sorted-entries.js";
 import type { TreeEntry } from "../core/ports/repositories.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";
