@@ -44,8 +44,9 @@ const remoteProblems: readonly (readonly [RegExp, string])[] = [
 
 /** The failure in words for users; undefined if the mirror itself may be damaged. */
 export function remoteProblem(failure: GitFailure): string | undefined {
-  if (failure.kind === "timeout")
-    {return "git did not finish in time. The host is slow, or the repository is very large";}
+  if (failure.kind === "timeout") {
+    return "git did not finish in time. The host is slow, or the repository is very large";
+  }
   if (failure.kind === "too-big") return "it is larger than the configured limit";
   if (failure.kind === "too-much-output") return "its list of files is too long";
   if (failure.kind === "not-started") return "git could not be started. Install git 2.39 or newer";
