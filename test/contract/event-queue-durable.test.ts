@@ -58,7 +58,7 @@ async function endReplica(queue: EventQueue, connection: RedisConnection, clock:
 
 interface ReplicaOptions extends Partial<Pick<DurableQueueOptions, "refuse" | "concurrency" | "timing">> {
   readonly address?: string;
-  /** What stands between the queue and its connection. */
+  /** Wraps the queue's connection. */
   readonly around?: (connection: RedisConnection) => DurableQueueOptions["connection"];
 }
 
@@ -82,13 +82,13 @@ function startReplica(run: DurableQueueOptions["run"], options: ReplicaOptions =
   return { queue, connection, clock, lines: log.lines };
 }
 
-test("the event of a replica that was killed while it ran is begun anew by another one, and told so", async () => {
+test("another replica restarts the event of a killed one, and marks it as started before", async () => {
   const child = spawn(process.execPath, ["--import", "tsx", CHILD, server.address], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const spoken: Promise<unknown[]> = once(child.stdout, "data");
   const event = commented(1);
-  // A queue whose own worker is busy with another change request, so that the child begins the event.
+  // This queue's worker is busy with another change request, so the child starts the event.
   const busy = new Runs();
   const first = startReplica(busy.run, { concurrency: 1 });
   await first.queue.push(commented(2));
@@ -108,7 +108,7 @@ test("the event of a replica that was killed while it ran is begun anew by anoth
   expect(await queue.push(event)).toBe(false);
 });
 
-test("what was accepted survives a restart of Redis, and so does that it was", async () => {
+test("accepted events survive a restart of Redis, and are still known afterwards", async () => {
   const runs = new Runs();
   const { queue } = startReplica(runs.run, { concurrency: 1 });
   const [running, waiting] = [commented(1), commented(2)];
@@ -152,7 +152,7 @@ test.each([
   },
 );
 
-test("an event is answered within a second when Redis was never reachable", async () => {
+test("an event is answered within a second if Redis was never reachable", async () => {
   const refused: HostEvent[] = [];
   const { queue } = startReplica(() => Promise.resolve("done"), {
     address: `127.0.0.1:${await freePort()}`,
@@ -182,7 +182,7 @@ test.each([
   expect(runs.started).toHaveLength(2);
 });
 
-test("a run that has lost its lease is stopped, and may do nothing any more", async () => {
+test("a run that lost its lease is stopped and may no longer act", async () => {
   const runs = new Runs();
   const { queue } = startReplica(runs.run);
   await queue.push(commented(1));
@@ -195,7 +195,7 @@ test("a run that has lost its lease is stopped, and may do nothing any more", as
   await runs.end(0);
 });
 
-test("what a closing replica cannot finish is begun anew by another one at once", async () => {
+test("another replica restarts at once what a closing one cannot finish", async () => {
   const slow = new Runs();
   const { queue, clock } = startReplica(slow.run, { timing: { leaseMs: 60_000, lookEveryMs: 60_000 } });
   const event = commented(1);
@@ -215,7 +215,7 @@ test("what a closing replica cannot finish is begun anew by another one at once"
   await runs.endAll(other.queue);
 });
 
-test("what waits behind a run that ends while its replica closes is begun by another one at once", async () => {
+test("another replica starts at once what waits behind the last run of a closing one", async () => {
   const runs = new Runs();
   const timing = { leaseMs: 60_000, lookEveryMs: 60_000 };
   const { queue } = startReplica(runs.run, { timing });
@@ -233,7 +233,7 @@ test("what waits behind a run that ends while its replica closes is begun by ano
   await runs.endAll(other.queue);
 });
 
-test("what a closing replica is told is run by another one", async () => {
+test("an event that a closing replica accepts is run by another one", async () => {
   const runs = new Runs();
   const { queue } = startReplica(runs.run);
   await queue.push(commented(1));
@@ -249,7 +249,7 @@ test("what a closing replica is told is run by another one", async () => {
   await runs.endAll(other.queue);
 });
 
-test("a run goes on when Redis comes back empty: nobody else can have begun it", async () => {
+test("a run continues if Redis comes back empty, since no other replica can have started it", async () => {
   const runs = new Runs();
   const { queue } = startReplica(runs.run);
   await queue.push(commented(1));
@@ -264,7 +264,7 @@ test("a run goes on when Redis comes back empty: nobody else can have begun it",
   await runs.endAll(queue);
 });
 
-test("an event of another version is reported once and left to whoever can read it", async () => {
+test("an event of another version is reported once and left to a replica that can read it", async () => {
   const runs = new Runs();
   const { queue, lines } = startReplica(runs.run);
   const text = JSON.stringify({ v: 2, event: { kind: "updated" } });
@@ -280,7 +280,7 @@ test("an event of another version is reported once and left to whoever can read 
   expect(lines.filter(({ level }) => level === "error").map(({ fields }) => fields)).toEqual([{ change }]);
 });
 
-test("a run that fails is tried again, and stays failed after the last pause", async () => {
+test("a failed run is retried, and stays failed after the last pause", async () => {
   const again: boolean[] = [];
   const { queue } = startReplica(
     async (_event, ticket): Promise<RunEnd> => {
@@ -311,7 +311,7 @@ test("every key of the queue begins with the service's name and lies in one slot
   await runs.endAll(queue);
 });
 
-test("of several replicas one has the turn, once per interval", async () => {
+test("one of several replicas gets the turn, once per interval", async () => {
   const { connection } = startReplica(() => Promise.resolve("done"));
   const other = startReplica(() => Promise.resolve("done"));
   const turns = await Promise.all(
@@ -364,14 +364,14 @@ test("two replicas never run one change request at once, and lose nothing", asyn
   );
 });
 
-test("a lease that is renewed at the moment when its run ends tells nothing of another replica", async () => {
+test("a lease renewed just as its run ends reports no other replica", async () => {
   const { queue, lines } = startReplica(() => Promise.resolve("done"), { timing: { heartbeatMs: 1 } });
   for (let number = 1; number <= 40; number += 1) await queue.push(commented(number));
   await queue.idle();
   expect(lines.map(({ text }) => text)).not.toContain("another replica took over an event");
 });
 
-test("a command of which the replica that took it did not hear that it was accepted is run late, and told so", async () => {
+test("a command that its replica refused for lack of an answer runs later, marked as answered before", async () => {
   const runs = new Runs();
   const first = startReplica(runs.run);
   await first.queue.push(commented(1));
@@ -407,7 +407,7 @@ test("a command of which the replica that took it did not hear that it was accep
   await first.queue.idle();
 });
 
-test("a command that waited behind another one is run at once, and told of no earlier attempt", async () => {
+test("a command that waited behind another one runs at once, not marked as started before", async () => {
   const runs = new Runs();
   const [first, other] = [startReplica(runs.run), startReplica(runs.run)];
   await first.queue.push(commented(1));

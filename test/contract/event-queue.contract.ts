@@ -15,7 +15,7 @@ export interface QueueUnderTest {
   readonly lines: readonly LogLine[];
 }
 
-/** Runs that fail are not tried again by themselves. */
+/** Failed runs are not retried automatically. */
 export type StartQueue = (concurrency: number, run: QueueOptions["run"]) => QueueUnderTest;
 
 let deliveries = 0;
@@ -56,19 +56,19 @@ export class Runs {
     return new Promise((resolve) => this.#ends.push(resolve));
   };
 
-  /** Until so many runs have started. */
+  /** Resolves when this many runs have started. */
   async begun(count: number): Promise<void> {
     while (this.started.length < count) await new Promise<void>((resolve) => this.#watchers.push(resolve));
   }
 
-  /** Ends the run that started at this position, as soon as it has, and lets what follows from it at once happen. */
+  /** Ends the run at this position once it has started, and lets its immediate effects happen. */
   async end(position: number, how: RunEnd = "done"): Promise<void> {
     await this.begun(position + 1);
     this.#ends[position]?.(how);
     await settled();
   }
 
-  /** Ends every run, and those that start because of it, until nothing waits. */
+  /** Ends every run, including those that start meanwhile, until nothing waits. */
   async endAll(queue: EventQueue): Promise<void> {
     const state = { idle: false };
     const done = queue.idle().then(() => (state.idle = true));
@@ -140,7 +140,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       expect(runs.started).toEqual([event]);
     });
 
-    test("the same comment runs once, under whatever delivery it comes", async () => {
+    test("the same comment runs once, whichever delivery brings it", async () => {
       const ran: string[] = [];
       const { queue } = start(2, async (event) => {
         ran.push(event.delivery);
@@ -154,7 +154,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       expect(ran).toEqual([first.delivery, "hosta-other"]);
     });
 
-    test("of several updates that wait only the newest runs, behind the comments before it", async () => {
+    test("only the newest of several waiting updates runs, after the comments before it", async () => {
       const runs = new Runs();
       const { queue } = start(1, runs.run);
       const [running, opened, comment, retargeted, newest] = [
@@ -256,7 +256,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       expect(lines.filter((line) => line.level === "error" || line.level === "warn")).toEqual([]);
     });
 
-    test("idle waits for what runs and what waits, and not when there is nothing", async () => {
+    test("idle waits for running and waiting events, and resolves at once without any", async () => {
       const runs = new Runs();
       const { queue } = start(1, runs.run);
       await queue.idle();
@@ -271,7 +271,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       await waiting;
     });
 
-    test("what failed is accepted again, told so, and finds its notes", async () => {
+    test("a failed event is accepted again, marked as such, and finds its notes", async () => {
       const runs = new Runs();
       const { queue } = start(1, runs.run);
       const event = commented(1);
@@ -326,7 +326,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       await queue.close(0);
     });
 
-    test("close does not wait for ever for a run that does not end", async () => {
+    test("close does not wait forever for a run that does not end", async () => {
       const runs = new Runs();
       const { queue, clock } = start(1, runs.run);
       await queue.push(commented(1));

@@ -20,7 +20,7 @@ function startInProcess(concurrency: number, run: QueueOptions["run"]): QueueUnd
 eventQueueContract("in-process", startInProcess, 150);
 
 describe("in-process", () => {
-  test("close takes no more events and waits for all that it took", async () => {
+  test("close accepts no more events and waits for all accepted ones", async () => {
     const runs = new Runs();
     const { queue } = startInProcess(1, runs.run);
     await queue.push(commented(1));
@@ -33,7 +33,7 @@ describe("in-process", () => {
     expect(runs.started).toHaveLength(2);
   });
 
-  test("after the grace time close stops what runs, drops what waits, and names it in the log", async () => {
+  test("after the grace time, close stops running events, drops waiting ones and logs them", async () => {
     const runs = new Runs();
     const { queue, clock, lines } = startInProcess(1, runs.run);
     const waiting = commented(2);

@@ -134,7 +134,7 @@ describe("which commits", () => {
     expect(range.complete).toBe(true);
   });
 
-  test("of more than 200 commits the newest stand in the answer, which says that there are more", async () => {
+  test("an answer has at most the 200 newest commits and says if there are more", async () => {
     const range = await between(chain("m", 230), "m1", "m230");
     expect(subjects(range)).toEqual(Array.from({ length: 200 }, (_, index) => `m${230 - index}`));
     expect(range.complete).toBe(false);
@@ -146,7 +146,7 @@ describe("which commits", () => {
     expect(range.complete).toBe(true);
   });
 
-  test("a commit that both have is not listed because the way to it is longer than the history that was fetched", async () => {
+  test("a common commit is not listed merely because it is beyond the fetched history", async () => {
     // `to` reaches `c` at once, `from` only by a way of 1,100 commits, though a short way leads to the parent of `c`.
     const history = {
       root: {},
@@ -203,7 +203,7 @@ describe("what is told of each", () => {
 });
 
 describe("history in the mirror", () => {
-  test("nothing more is fetched for what is known", async () => {
+  test("nothing is fetched for known commits", async () => {
     const idOf = await writeHistory(host.directory, chain("m", 60));
     const snapshot = await open(idOf("m60"), idOf("m50"), idOf("m50"));
     expect(subjects(await snapshot.commitsBetween(idOf("m50"), idOf("m60")))).toHaveLength(10);
@@ -213,7 +213,7 @@ describe("history in the mirror", () => {
     expect(host.requests).toHaveLength(before);
   });
 
-  test("later heads are fetched, read and asked for as before, again and again, also after a restart", async () => {
+  test("later heads work as before, again and again, also after a restart", async () => {
     let idOf = await writeHistory(host.directory, chain("m", 50));
     for (let round = 1; round <= 4; round += 1) {
       const tip = 50 + 10 * round;
@@ -232,7 +232,7 @@ describe("history in the mirror", () => {
     }
   });
 
-  test("commits that no ref of the mirror names are asked of the host", async () => {
+  test("commits that no ref of the mirror names are fetched from the host", async () => {
     const idOf = await writeHistory(host.directory, chain("m", 40));
     const snapshot = await open(idOf("m40"), idOf("m38"), idOf("m38"));
     const range = await snapshot.commitsBetween(idOf("m20"), idOf("m24"));
@@ -240,7 +240,7 @@ describe("history in the mirror", () => {
     expect(range.complete).toBe(true);
   });
 
-  test("a commit that the host does not have is a failure, and the mirror stays as it is", async () => {
+  test("a commit that the host lacks is a failure, and the mirror stays intact", async () => {
     const idOf = await writeHistory(host.directory, chain("m", 4));
     const snapshot = await open(idOf("m4"), idOf("m3"), idOf("m3"));
     const lost = snapshot.commitsBetween(revision("1".repeat(40)), idOf("m4"));
@@ -251,7 +251,7 @@ describe("history in the mirror", () => {
     expect(host.requests).toHaveLength(before);
   });
 
-  test("a host that gives no history leaves an answer that says it is not complete", async () => {
+  test("without history from the host the answer is marked incomplete", async () => {
     const idOf = await writeHistory(host.directory, chain("m", 40));
     const snapshot = await open(idOf("m40"), idOf("m38"), idOf("m38"));
     host.behaviour = { status: 503 };
@@ -261,7 +261,7 @@ describe("history in the mirror", () => {
     expect(subjects(await again.commitsBetween(idOf("m38"), idOf("m40")))).toEqual(["m40", "m39"]);
   });
 
-  test("history over the size limit leaves an answer that says it is not complete, and the mirror works on", async () => {
+  test("with history over the size limit the answer is marked incomplete, and the mirror keeps working", async () => {
     const names = (commit: number) => Array.from({ length: 60 }, () => `${commit}-${Math.random().toString(36)}`);
     const history = Object.fromEntries(
       Array.from({ length: 30 }, (_, index) => [

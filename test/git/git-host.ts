@@ -63,7 +63,7 @@ export class GitHost {
     return this.facts(number, head, base, base);
   }
 
-  /** A change request whose commits are in another repository; the target has nothing but the host's ref. */
+  /** A change request whose commits are in another repository; the target only has the host's ref. */
   async changeFromFork(number: number, changes: FileChanges): Promise<ChangeRequest> {
     const base = await this.tip("main");
     const fork = `bo/deploy-${number}`;

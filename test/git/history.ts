@@ -7,7 +7,7 @@ import { revision, type Revision } from "../../src/core/model/brand.js";
 export interface PlannedCommit {
   readonly parents?: readonly string[];
   readonly files?: readonly string[];
-  /** The commit holds nothing but its own files. */
+  /** The commit contains only its own files. */
   readonly alone?: boolean;
   readonly message?: string;
   readonly time?: number;

@@ -130,7 +130,7 @@ describe("reading", () => {
     expect(await snapshot.read(change.headRevision, [])).toEqual(new Map());
   });
 
-  test("a file that is not UTF-8 is no text", async () => {
+  test("a file that is not UTF-8 is not text", async () => {
     const change = await host.change(1, { "a.yaml": "a" });
     const blob = await writeBlob(Buffer.from([0xff, 0xfe, 0x41]));
     const head = await commitTree(`100644 blob ${blob}\tlatin.yaml\0`);
@@ -163,7 +163,7 @@ describe("reading", () => {
     expect(await snapshot.read(head, [path])).toEqual(new Map([[path, "content"]]));
   });
 
-  test("two names that differ only in bytes that are no UTF-8 are both listed and neither is read", async () => {
+  test("two names that differ only in bytes that are not UTF-8 are both listed and neither is read", async () => {
     const change = await host.change(1, { "README.md": "changed\n" });
     const [one, two] = [await writeBlob(Buffer.from("one")), await writeBlob(Buffer.from("two"))];
     const head = revision(
@@ -214,7 +214,7 @@ describe("reading", () => {
     expect(await snapshot.changedPaths(change.headRevision, change.headRevision)).toEqual([]);
   });
 
-  test("targets of links are read as they are, but for those that are too long or no text", async () => {
+  test("link targets are read verbatim, except those that are too long or not text", async () => {
     const change = await host.change(1, {
       "a/link.yaml": { symlink: "../apps/web" },
       "outside.yaml": { symlink: "/etc/passwd" },
@@ -264,7 +264,7 @@ async function commitTree(entries: string | Buffer): Promise<string> {
 }
 
 describe("what goes over the network", () => {
-  test("three requests open a change request, one more conversation reads, and a repetition costs nothing", async () => {
+  test("three requests open a change request, one more fetch reads, and repeating costs nothing", async () => {
     const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
     const opened = mirror();
     const snapshot = await opened.open(change, host.source(1));
@@ -282,7 +282,7 @@ describe("what goes over the network", () => {
     expect(host.requests).toHaveLength(afterReading);
   });
 
-  test("after a restart of the service nothing is fetched that is on the disk", async () => {
+  test("after a restart of the service nothing on disk is fetched again", async () => {
     const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
     const first = mirror();
     await (await first.open(change, host.source(1))).read(change.headRevision, ["apps/web/values.yaml"]);
@@ -293,7 +293,7 @@ describe("what goes over the network", () => {
     expect(host.requests).toHaveLength(before);
   });
 
-  test("file contents stay away until they are read", async () => {
+  test("file contents are not fetched until they are read", async () => {
     const change = await host.change(1, { "big.bin": "x".repeat(500_000) });
     await mirror().open(change, host.source(1));
     const [folder = ""] = await readdir(dataDir);
@@ -302,7 +302,7 @@ describe("what goes over the network", () => {
     expect(new Set(stdout.trim().split("\n"))).toEqual(new Set(["commit", "tree"]));
   });
 
-  test("the next head brings only its own", async () => {
+  test("the next head fetches only its own objects", async () => {
     const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
     const opened = mirror();
     await opened.open(change, host.source(1));
@@ -314,7 +314,7 @@ describe("what goes over the network", () => {
     expect(await snapshot.changedPaths(change.headRevision, revision(next))).toEqual(["apps/web/values.yaml"]);
   });
 
-  test("the next head comes with its small files, in one conversation, and without large ones", async () => {
+  test("the next head comes with its small files in one fetch, without large ones", async () => {
     const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
     const opened = mirror();
     await opened.open(change, host.source(1));
@@ -330,7 +330,7 @@ describe("what goes over the network", () => {
     expect(host.requests.length).toBeGreaterThan(before);
   });
 
-  test("files of both sides come in one conversation", async () => {
+  test("files of both sides come in one fetch", async () => {
     const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n", "apps/new/values.yaml": "a: 1\n" });
     const snapshot = await mirror().open(change, host.source(1));
     await snapshot.list(change.headRevision);
@@ -359,7 +359,7 @@ describe("what goes over the network", () => {
 });
 
 describe("credentials", () => {
-  test("the token goes with every request and stands neither on the disk nor in a process's arguments", async () => {
+  test("the token is in every request, but neither on disk nor in a process's arguments", async () => {
     const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
     const opened = mirror();
     const snapshot = await opened.open(change, host.source(1));
@@ -435,14 +435,14 @@ describe("credentials", () => {
   });
 });
 
-/** Resolves at the next request that the host gets. */
+/** Resolves at the host's next request. */
 async function newRequest(): Promise<void> {
   const before = host.requests.length;
   while (host.requests.length === before) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 describe("failures", () => {
-  test("a head that moved is told", async () => {
+  test("a moved head is reported", async () => {
     const change = await host.change(1, { "README.md": "one\n" });
     await host.setRef("refs/pull/1/head", await host.commit("change-1", { "README.md": "two\n" }));
     await expect(mirror().open(change, host.source(1))).rejects.toBeInstanceOf(HeadMoved);
@@ -475,7 +475,7 @@ describe("failures", () => {
     expect(host.requests.length).toBeLessThanOrEqual(2);
   });
 
-  test("a host that is away is explained, and used as soon as it is back", async () => {
+  test("an unreachable host is reported, and used as soon as it is back", async () => {
     const change = await host.change(1, { "README.md": "one\n" });
     const opened = mirror();
     const error = await failure(opened.open(change, host.source(1, { url: "http://127.0.0.1:1/acme/deploy.git" })));
@@ -486,7 +486,7 @@ describe("failures", () => {
     await opened.open(change, host.source(1));
   });
 
-  test("a host that never answers ends in a time-out", async () => {
+  test("a host that never answers times out", async () => {
     const change = await host.change(1, { "README.md": "one\n" });
     host.behaviour = "hang";
     const error = await failure(mirror({ timeoutMs: 300 }).open(change, host.source(1)));
@@ -509,7 +509,7 @@ describe("failures", () => {
     );
   });
 
-  test("close stops what runs and takes no more work", async () => {
+  test("close stops running work and accepts no more", async () => {
     const change = await host.change(1, { "README.md": "one\n" });
     host.behaviour = "hang";
     const opened = mirror();
@@ -520,7 +520,7 @@ describe("failures", () => {
     await expect(opened.open(change, host.source(1))).rejects.toThrow(Stopped);
   });
 
-  test("a repository over the limit is refused and leaves nothing on the disk", async () => {
+  test("a repository over the limit is refused and leaves nothing on disk", async () => {
     const noise = Array.from({ length: 20_000 }, () => Math.random().toString(36)).join("\n");
     const change = await host.change(1, { "noise.txt": noise });
     const opened = mirror({ maxBytes: 20_000 });
@@ -536,7 +536,7 @@ describe("failures", () => {
     ["packs cut off", async (folder: string) => overwrite(folder, /\.(pack|idx)$/)],
     ["a lock left by a crash", async (folder: string) => writeFile(join(folder, "shallow.lock"), "")],
     ["a broken configuration", async (folder: string) => writeFile(join(folder, "config"), "[[[")],
-  ])("%s: the mirror is cloned anew by itself", async (_name, damage) => {
+  ])("%s: the mirror is cloned again automatically", async (_name, damage) => {
     const change = await host.change(1, { "apps/web/values.yaml": "replicas: 5\n" });
     const first = mirror();
     await first.open(change, host.source(1));
@@ -557,7 +557,7 @@ describe("failures", () => {
     expect(await snapshot.changedPaths(change.mergeBase, change.headRevision)).toEqual(["apps/web/values.yaml"]);
   });
 
-  test("a folder that cannot be written is explained", async () => {
+  test("a folder that is not writable is reported", async () => {
     const change = await host.change(1, { "README.md": "one\n" });
     const file = join(dataDir, "file");
     await writeFile(file, "");

@@ -34,14 +34,14 @@ function limits(more: Partial<QuestionLimits> = {}): QuestionLimits {
   return { timeoutMs: 20_000, maxOutput: 2 ** 20, signal: new AbortController().signal, ...more };
 }
 
-/** Processes that this one has started to read objects. */
+/** Reader processes started by this process. */
 async function processes(): Promise<number> {
   const { stdout } = await run("ps", ["-eo", "ppid,args"]);
   return stdout.split("\n").filter((line) => line.trim().startsWith(`${process.pid} git cat-file --batch-command`))
     .length;
 }
 
-test("ids and sizes, contents, refs, and what is missing, by one process", async () => {
+test("one process answers for ids and sizes, contents, refs and missing objects", async () => {
   const size = { id: readme, type: "blob", size: 6, content: Buffer.alloc(0) };
   expect(await reader.ask("info", [readme, MISSING, readme], limits())).toEqual([size, undefined, size]);
   const [object, lost] = await reader.ask("contents", [readme, MISSING], limits());
@@ -52,7 +52,7 @@ test("ids and sizes, contents, refs, and what is missing, by one process", async
   expect(await processes()).toBe(1);
 });
 
-test("what is written later is seen by the process that runs already, also when it was asked for before", async () => {
+test("the running process sees objects written later, even if it was asked for them before", async () => {
   await reader.ask("info", [readme], limits());
   const other = await GitStore.create();
   await other.createRepository("acme/other", { "new.txt": "new\n" });
@@ -75,7 +75,7 @@ test.each([
   expect(await reader.ask("info", [readme], limits())).toHaveLength(1);
 });
 
-test("an abort in the middle of a question ends it with the signal's reason", async () => {
+test("an abort during a question ends it with the signal's reason", async () => {
   const controller = new AbortController();
   const asked = reader.ask("contents", Array<string>(20_000).fill(readme), limits({ signal: controller.signal }));
   controller.abort(new Stopped("closed"));
@@ -83,7 +83,7 @@ test("an abort in the middle of a question ends it with the signal's reason", as
   expect(await processes()).toBe(0);
 });
 
-test("a folder that is no repository is told by git's own words", async () => {
+test("a folder that is not a repository is reported in git's own words", async () => {
   const lost = new ObjectReader(`${directory()}/refs`, 30_000);
   const error: unknown = await lost.ask("info", [readme], limits()).catch((cause: unknown) => cause);
   expect(error).toMatchObject({ kind: "exit", stderr: expect.stringContaining("not a git repository") as unknown });
@@ -98,7 +98,7 @@ test("the process ends by itself after a time without questions", async () => {
   expect(await processes()).toBe(0);
 });
 
-test("an answer is the same however it is cut into pieces", () => {
+test("an answer is the same however it is split into chunks", () => {
   const contents = ["", "\n", "blob 5\n", "a\0b", "x".repeat(200)];
   const parts = contents.map((text, index) => Buffer.from(`${"abcdef"[index] ?? ""} blob ${text.length}\n${text}\n`));
   const output = Buffer.concat([...parts, Buffer.from("f missing\n")]);
@@ -114,7 +114,7 @@ test("an answer is the same however it is cut into pieces", () => {
 });
 
 test.each(["a blob x\n", "A blob 3\n", "a blob 3 4\n", "a ambiguous\n", "a blob 1\nxy", "a blob 0\n\nrest", "\n"])(
-  "an answer like %j is not understood",
+  "an answer like %j is refused",
   (output) => {
     expect(() => new ObjectStream(true, 1).push(Buffer.from(output))).toThrow(GitFailure);
   },

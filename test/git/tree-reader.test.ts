@@ -34,7 +34,7 @@ async function git(...args: readonly string[]): Promise<string> {
   return (await run("git", ["--git-dir", store.directory(NAME), ...args])).stdout;
 }
 
-/** What the git program says itself. */
+/** The answer of git itself. */
 async function pathsBetween(from: string, to: string): Promise<readonly string[]> {
   const output = await git("diff-tree", "-r", "-z", "--no-renames", "--name-only", from, to);
   return output.split("\0").slice(0, -1).sort();
@@ -68,7 +68,7 @@ function withoutClashes(changes: readonly (readonly [string, FileChanges[string]
   return Object.fromEntries(kept);
 }
 
-test("lists and differences are those of the git program, whatever comes, goes and changes its kind", async () => {
+test("lists and differences equal those of git, whatever is added, removed or changes its kind", async () => {
   const steps = fc.array(fc.tuple(path, content), { minLength: 1, maxLength: 6 }).map(withoutClashes);
   const commits: Revision[] = [];
   for (const changes of fc.sample(steps, { numRuns: 15, seed: 20 })) {
@@ -151,7 +151,7 @@ describe("crafted trees", () => {
     expect(await failureOf(changedPaths(other, commit))).toBe("too-much-output");
   });
 
-  test("modes with leading zeros and of groups are those of plain files and folders", async () => {
+  test("modes with leading zeros or group bits count as plain files and folders", async () => {
     const inner = await writeTree(["100664", "group", BLOB], ["0100755", "run", BLOB]);
     const commit = await commitOf(await writeTree(["040000", "folder", inner]));
     expect(await reader.list(commit)).toEqual([
@@ -160,13 +160,13 @@ describe("crafted trees", () => {
     ]);
   });
 
-  test("two names that are no UTF-8 and look alike as text are told apart", async () => {
+  test("two names that are not UTF-8 and look alike as text are kept apart", async () => {
     const before = await commitOf(await writeTree(["100644", "\xfe", BLOB]));
     const after = await commitOf(await writeTree(["100644", "\xff", BLOB]));
     expect(await changedPaths(before, after)).toEqual(["\ufffd"]);
   });
 
-  test("a list found through another commit's keeps both of two names that look alike as text", async () => {
+  test("a list derived from another commit's keeps both of two names that look alike as text", async () => {
     const before = await commitOf(await writeTree(["100644", "\xfe", BLOB], ["100644", "\xff", BLOB]));
     const after = await commitOf(await writeTree(["100644", "\xfe", BLOB], ["100755", "\xff", BLOB]));
     const near = { revision: before, entries: await reader.list(before) };
@@ -174,7 +174,7 @@ describe("crafted trees", () => {
     expect(through.map(({ executable }) => executable)).toEqual([false, true]);
   });
 
-  test("an entry that is the same in another commit's list is the same object", async () => {
+  test("entries that equal those of another commit's list are reused", async () => {
     const before = await commitOf(await writeTree(["100644", "a", BLOB], ["100644", "b", BLOB]));
     const after = await commitOf(await writeTree(["100755", "a", BLOB], ["100644", "b", BLOB], ["100644", "c", BLOB]));
     const entries = await reader.list(before);
@@ -182,7 +182,7 @@ describe("crafted trees", () => {
     expect(through.map((entry) => entries.indexOf(entry))).toEqual([-1, 1, -1]);
   });
 
-  test("a tree and a commit that are not there are failures", async () => {
+  test("a missing tree and a missing commit are failures", async () => {
     const lost = await commitOf(await writeTree(["40000", "folder", BLOB]));
     expect(await failureOf(reader.list(lost))).toBe("unexpected-answer");
     expect(await failureOf(reader.list(revision("2".repeat(40))))).toBe("unexpected-answer");

@@ -3,7 +3,7 @@ import { systemClock } from "../../src/service/system-clock.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
 import { recordingLog } from "../recording-log.js";
 
-// A replica of its own: tells each event whose run begins, and never ends one.
+// A replica in a process of its own: prints each event that it starts, and never finishes one.
 const [address = ""] = process.argv.slice(2);
 const log = recordingLog();
 createDurableQueue({

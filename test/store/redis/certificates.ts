@@ -14,7 +14,7 @@ export interface Certificates {
   remove(): Promise<void>;
 }
 
-/** Made by openssl for this one test. */
+/** Created by openssl for this test. */
 export async function makeCertificates(): Promise<Certificates> {
   const folder = await mkdtemp(join(tmpdir(), "svc-certificates-"));
   const path = (name: string) => join(folder, name);

@@ -54,7 +54,7 @@ planStoreContract("a cluster of three", startUnderTest);
 deploymentStoreContract("a cluster of three", startUnderTest);
 
 describe.each(HOSTS)("a conversation on %s with everything in a cluster", (host) => {
-  test("plan, sync and merge go their way through the queue, the locks and the records", async () => {
+  test("plan, sync and merge work through the queue, the locks and the records", async () => {
     for (const raw of cluster.raw) await raw.flushall();
     const { stores } = connect();
     const bot = await startBot({ host, stores: () => stores, config: { defaults: { auto_merge: true } } });
@@ -143,7 +143,7 @@ describe("a cluster", () => {
     }
   });
 
-  test("that nobody can reach is said to be away within a second", async () => {
+  test("that cannot be reached is reported within a second", async () => {
     const { stores, log } = connect(["127.0.0.1:1"]);
     await expect(withinASecond(() => stores.ping())).rejects.toThrow(
       "failed to connect to Redis: no node of the cluster answers",

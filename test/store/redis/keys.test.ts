@@ -69,13 +69,13 @@ afterAll(async () => {
   await server.stop();
 });
 
-test("every key that was used stands in the table of the documents, once", () => {
+test("every used key is in the table of the documents, once", () => {
   expect(named.size).toBeGreaterThan(20);
   expect([...named].filter((key) => rowsOf(key).length !== 1)).toEqual([]);
   expect([...lifetimes.keys()].filter((key) => rowsOf(key).length !== 1)).toEqual([]);
 });
 
-test("every row of the table stands for a key that was used", () => {
+test("every row of the table is about a used key", () => {
   expect(rows.length).toBeGreaterThan(10);
   expect(rows.filter(({ key }) => ![...named].some((one) => matches(key, one))).map(({ key }) => key)).toEqual([]);
 });
@@ -91,7 +91,7 @@ test("the days that the table names are the ones that Redis keeps them", () => {
   }
 });
 
-test("nothing without an end in days is kept for longer than it says", () => {
+test("no key is kept longer than its row says", () => {
   const endless = [...lifetimes].filter(([, left]) => left === -1).map(([key]) => rowsOf(key)[0]?.kept ?? "");
   expect([...new Set(endless)].filter((kept) => !/^(?:until|the newest)/.test(kept))).toEqual([]);
 });

@@ -137,7 +137,7 @@ describe("what stands in Redis", () => {
     expect(await raw.exists("svc:lock:web")).toBe(1);
   });
 
-  test("a value of another kind under one of our keys is reported", async () => {
+  test("a value of another type under one of our keys is reported", async () => {
     await raw.rpush("svc:lock:web", "x");
     await expect(stores.locks.acquire(request, now)).rejects.toThrow(StoredValueUnreadable);
     await expect(stores.locks.find(web)).rejects.toThrow(StoredValueUnreadable);
@@ -174,7 +174,7 @@ describe("when Redis is away", () => {
     return { stores, log, errors: () => log.lines.filter((line) => line.level === "error") };
   }
 
-  /** Tries until the store answers; the test's own time-out ends it. */
+  /** Retries until the store answers, or the test times out. */
   async function recovered(stores: Stores): Promise<void> {
     for (const end = Date.now() + 10_000; Date.now() < end;) {
       try {
@@ -188,7 +188,7 @@ describe("when Redis is away", () => {
     throw new Error("the store did not recover");
   }
 
-  /** Keeps this process from hearing anything, in milliseconds. */
+  /** Blocks this process for so many milliseconds. */
   function beBusy(ms: number): void {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
   }
@@ -199,7 +199,7 @@ describe("when Redis is away", () => {
     return error as StoreUnavailable;
   }
 
-  test("a refused connection is named within a second, logged once, and used as soon as it works", async () => {
+  test("a refused connection is reported within a second, logged once, and used as soon as it works", async () => {
     const server = await startServer();
     await server.kill();
     const { stores, log, errors } = connect({ address: server.address });
@@ -216,7 +216,7 @@ describe("when Redis is away", () => {
     expect(log.lines.filter((line) => line.level === "info").map((line) => line.text)).toEqual(["Redis answers again"]);
   });
 
-  test("a frozen Redis fails every call within a second, and works again once it goes on", async () => {
+  test("a frozen Redis fails every call within a second, and works again once it resumes", async () => {
     const server = await startServer();
     const { stores, errors } = connect({ address: server.address });
     await stores.ping();
@@ -232,7 +232,7 @@ describe("when Redis is away", () => {
     expect(stores.status()).toEqual({ kind: "ready" });
   });
 
-  test("a process that is busy for longer than an answer may take misses none", async () => {
+  test("a process that is busy longer than an answer may take misses no answer", async () => {
     const server = await startServer();
     const { stores, errors } = connect({ address: server.address });
     beBusy(700);
@@ -252,7 +252,7 @@ describe("when Redis is away", () => {
     await recovered(stores);
   });
 
-  test("an acquire that timed out may have happened; asking again gives the same holder the lock", async () => {
+  test("an acquire that timed out may have happened; repeating it gives the same holder the lock", async () => {
     const server = await startServer();
     const { stores } = connect({ address: server.address });
     await stores.ping();
@@ -265,7 +265,7 @@ describe("when Redis is away", () => {
     expect(await stores.locks.find(web)).toBeUndefined();
   });
 
-  test("a Redis that is killed and started again is used again, and the outage is logged once", async () => {
+  test("a restarted Redis is used again, and the outage is logged once", async () => {
     const server = await startServer();
     const { stores, errors } = connect({ address: server.address });
     await stores.locks.acquire(request, now);
@@ -304,7 +304,7 @@ describe("when Redis is away", () => {
     await second.locks.acquire(request, now);
   });
 
-  test("a user who may not run scripts gets the reason", async () => {
+  test("a user who may not run scripts sees the reason", async () => {
     const server = await startServer(["--user", "svc", "on", ">pass", "~svc:*", "+ping", "+info", "+hello", "+get"]);
     const { stores } = connect({ address: server.address, username: "svc", password: "pass" });
     await stores.ping();

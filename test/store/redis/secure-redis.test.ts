@@ -55,19 +55,19 @@ describe("over TLS", () => {
     return `127.0.0.1:${port}`;
   }
 
-  test("a server whose certificate `ca_file` vouches for is used", async () => {
+  test("a server with a certificate that `ca_file` trusts is used", async () => {
     const { stores } = connect({ address: await startSecure(), db: 0, tls: true, ca: certificates.authority });
     expect((await stores.locks.acquire(request, now)).kind).toBe("acquired");
   });
 
-  test("a server whose certificate nobody vouches for is not", async () => {
+  test("a server with an untrusted certificate is not", async () => {
     const { stores } = connect({ address: await startSecure(), db: 0, tls: true });
     await expect(stores.locks.acquire(request, now)).rejects.toThrow(
       "failed to connect to Redis: its certificate is not trusted: set kvstore.ca_file",
     );
   });
 
-  test("a server whose certificate is for another name is not", async () => {
+  test("a server with a certificate for another name is not", async () => {
     const address = (await startSecure()).replace("127.0.0.1", "localhost");
     const { stores } = connect({ address, db: 0, tls: true, ca: certificates.authority });
     await expect(stores.ping()).rejects.toThrow("failed to connect to Redis: its certificate is for another host name");
@@ -77,7 +77,7 @@ describe("over TLS", () => {
 describe("with a user of its own", () => {
   const RIGHTS = ["~svc:*", "+@read", "+@write", "+@scripting", "+@connection", "+@transaction"];
 
-  test("who may touch nothing but our keys, everything works", async () => {
+  test("everything works for a user limited to our keys", async () => {
     const server = await startServer(["--user", "svc", "on", ">pass", ...RIGHTS, "+info", "--user", "default", "off"]);
     const { stores } = connect({ address: server.address, username: "svc", password: "pass", db: 0, tls: false });
     expect((await stores.locks.acquire(request, now)).kind).toBe("acquired");
@@ -86,7 +86,7 @@ describe("with a user of its own", () => {
     expect(await stores.locks.list()).toEqual([]);
   });
 
-  test("who has no other rights than the documents ask for, a whole conversation works", async () => {
+  test("a whole conversation works with only the rights that the documents ask for", async () => {
     const [, rights = ""] = /`(~svc:\*[^`]*)`/.exec(readFileSync(OPERATIONS, "utf8")) ?? [];
     const server = await startServer([
       "--user",
@@ -113,7 +113,7 @@ describe("with a user of its own", () => {
     expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  test("who may not ask how Redis keeps its data, that is unknown", async () => {
+  test("durability is unknown to a user who may not ask for it", async () => {
     const server = await startServer(["--user", "svc", "on", ">pass", ...RIGHTS, "--appendonly", "yes"]);
     const { stores, log } = connect({ address: server.address, username: "svc", password: "pass", db: 0, tls: false });
     await stores.ping();

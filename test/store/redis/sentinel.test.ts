@@ -47,7 +47,7 @@ async function roleOf(server: RedisServer): Promise<string> {
   }
 }
 
-test("the primary that Sentinel names is used, and after a failover the new one, although the old one lives on", async () => {
+test("the primary that Sentinel names is used, and after a failover the new one, even if the old one is alive", async () => {
   const primary = await startServer();
   const replica = await startServer(["--replicaof", "127.0.0.1", String(primary.port)]);
   const link = new Redis(replica.port, "127.0.0.1");
@@ -63,7 +63,7 @@ test("the primary that Sentinel names is used, and after a failover the new one,
   while (!(await control.call("SENTINEL", "REPLICAS", "main").then((found) => JSON.stringify(found).includes('"ok"'))));
   await control.call("SENTINEL", "FAILOVER", "main");
   while ((await roleOf(replica)) !== "master");
-  // What the old primary is told from now on never reaches the new one.
+  // Writes to the old primary never reach the new one from now on.
   while ((await link.get("svc:lock:api")) === null) {
     await stores.locks.acquire({ ...request, application: api }, now).catch(() => undefined);
   }
@@ -71,7 +71,7 @@ test("the primary that Sentinel names is used, and after a failover the new one,
   expect((await stores.locks.list()).map(({ application }) => application)).toEqual([api, web]);
 });
 
-test("without a Sentinel that answers, the store is away within a second, and closing does not wait", async () => {
+test("without an answering Sentinel the store is unavailable within a second, and close does not wait", async () => {
   const { stores } = connect([`127.0.0.1:${await freePort()}`]);
   await expect(withinASecond(() => stores.ping())).rejects.toThrow(
     "failed to connect to Redis: no sentinel names a primary that can be reached",
