@@ -115,7 +115,7 @@ describe.each(HOSTS)("the audit trail on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.liveValue("web")).toBe("2");
     expect(bot.lastComment(one)).toContain("✅ succeeded");
-    expect(log.of("the audit trail could not be written").map(({ level, audit }) => ({ level, audit }))).toEqual([
+    expect(log.of("could not write the audit trail").map(({ level, audit }) => ({ level, audit }))).toEqual([
       { level: 50, audit: expect.objectContaining({ action: "planned" }) },
       { level: 50, audit: expect.objectContaining({ action: "synced", command: "sync" }) },
     ]);

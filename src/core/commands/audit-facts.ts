@@ -6,7 +6,7 @@ import type { CommandResult, MergeIntent, Refusal } from "../model/result.js";
 import type { AuditAction, AuditedApplication } from "../ports/audit.js";
 import type { MergeOutcome } from "../ports/code-host.js";
 
-/** The part of an audit entry that a result tells. */
+/** The part of an audit entry that follows from a result. */
 export interface AuditFacts {
   readonly action: AuditAction;
   readonly applications: readonly AuditedApplication[];
@@ -15,7 +15,7 @@ export interface AuditFacts {
 
 const MAX_TEXT = 500;
 
-/** What the trail says of a result; undefined where nothing was asked or done: help, no command, a close that held nothing. */
+/** Undefined if nothing was asked or done: help, not a command, a close that held nothing. */
 export function auditFactsOf(result: CommandResult): AuditFacts | undefined {
   switch (result.kind) {
     case "planned":
@@ -56,7 +56,7 @@ export function auditFactsOf(result: CommandResult): AuditFacts | undefined {
   }
 }
 
-/** What the trail says of a merge by the service. */
+/** For a merge by the service. */
 export function auditFactsOfMerge(outcome: MergeOutcome, intent: MergeIntent): AuditFacts {
   switch (outcome.kind) {
     case "merged":
@@ -89,7 +89,7 @@ function refusedFacts(refusal: Refusal): AuditFacts | undefined {
       return refused(refusal.applications.map(({ application, problem }) => audited(application, "refused", problem)));
     case "locked-by-other":
       return refused(refusal.locks.map((lock) => audited(lock.application, "refused", lockedBy(lock))));
-    // The applications of these two are words of the comment.
+    // The applications of the first two are untrusted words of the comment.
     case "unknown-applications":
     case "not-locked":
     case "nothing-locked":

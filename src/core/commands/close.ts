@@ -4,8 +4,8 @@ import type { DeploymentStore } from "../ports/deployment-store.js";
 import type { LockStore } from "../ports/lock-store.js";
 
 /**
- * Releases everything that a closed change request holds. A merge ends its records "deployed, not merged"; a close
- * without a merge keeps them, because the applications still run its commit.
+ * Releases the locks of a closed change request. A merge also removes its records "deployed, not merged"; a close without
+ * a merge keeps them, because the applications still run its commit.
  */
 export async function close(
   change: ChangeRequestRef,

@@ -3,31 +3,31 @@ import type { Command } from "../model/command.js";
 import { COMMAND_NAMES, COMMANDS } from "./commands.js";
 import { OPTIONS, type OptionName } from "./options.js";
 
-/** What a comment's text is to us; undefined when it is none of our business. */
+/** A comment that starts with the command word. */
 export type ParsedComment =
   { readonly kind: "command"; readonly command: Command } | { readonly kind: "not-a-command" };
 
-/** A comment longer than this is prose; only its beginning is looked at. */
-const MAX_LOOKED_AT = 10_000;
+/** Only this much of a comment is read. */
+const MAX_READ = 10_000;
 const MAX_NAME_LENGTH = 253;
 const MAX_NAMES = 100;
-/** Where a quoted mail or a signature begins: nothing behind it was written for us. */
+/** The start of a quoted mail or a signature: nothing after it is meant for us. */
 const MAIL_TAIL = /^(?:-- ?$|_{5,}$|-{3,}\s*original message|on .+wrote:$|sent from my )/i;
-/** Characters that make a line look different from what it is: controls, zero-width, bidirectional marks. */
+/** Characters that make a line look different from what it is: control, zero-width and bidirectional ones. */
 const DECEIVING = /[\p{Cc}\p{Cf}]/u;
 
 /**
- * Reads a comment. Only its first non-empty line counts, after quotes, code and mail tails are taken out, and only if
- * it begins with the command word.
+ * Reads a comment. Only its first line counts, leaving out blank lines, quotes, code and mail tails, and only if it starts
+ * with the command word; otherwise the result is undefined.
  */
 export function parseComment(body: string): ParsedComment | undefined {
-  const found = firstOwnLine(body.slice(0, MAX_LOOKED_AT));
+  const found = firstOwnLine(body.slice(0, MAX_READ));
   if (found === undefined) return undefined;
   const { line, last } = found;
   const [word = "", ...rest] = line.split(/[ \t]+/);
   if (word.toLowerCase() !== SERVICE) return undefined;
-  // What stands behind the cut may be "--dry-run".
-  if (last && body.length > MAX_LOOKED_AT) return { kind: "not-a-command" };
+  // The part that was cut off may contain `--dry-run`.
+  if (last && body.length > MAX_READ) return { kind: "not-a-command" };
   const command = DECEIVING.test(line.replaceAll("\t", " ")) ? undefined : parseWords(rest);
   return command === undefined ? { kind: "not-a-command" } : { kind: "command", command };
 }
@@ -61,11 +61,11 @@ function firstOwnLine(body: string): OwnLine | undefined {
 function parseWords([first = "", ...words]: readonly string[]): Command | undefined {
   const name = COMMAND_NAMES.find((one) => one === first.toLowerCase());
   const options = name && parseOptions(words, COMMANDS[name].options);
-  // The table says which options a command has, and their kinds.
+  // `COMMANDS` lists exactly the options of the command, and `OPTIONS` their kinds.
   return options && ({ name, ...options } as Command);
 }
 
-/** The values of all `accepted` options; undefined when something else is written. */
+/** The values of all `accepted` options; undefined if anything else is given. */
 function parseOptions(
   words: readonly string[],
   accepted: Readonly<Partial<Record<OptionName, true>>>,

@@ -5,7 +5,7 @@ import type { ApplicationPlan, PlanLock } from "../model/plan.js";
 import type { Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 
-/** Locks an application for a plan, without its revision. What is not deployed from here is not locked. */
+/** Locks an application for a plan, without its revision. Applications that are not deployed from here stay unlocked. */
 export async function acquireOne(
   subject: Subject,
   into: Map<ApplicationName, LockAttempt>,
@@ -13,7 +13,7 @@ export async function acquireOne(
 ): Promise<void> {
   const { name, sourceFile } = subject;
   if (subject.kind === "live" && subject.notDriven !== undefined) {
-    // An earlier head may have left the definition alone and been locked for it.
+    // An earlier head may have locked it, without a change of its definition.
     await locks.release(name, change);
     return;
   }
@@ -27,27 +27,27 @@ export async function acquireOne(
   into.set(name, await locks.acquire(request, clock.now()));
 }
 
-/** An aborted plan gives back the locks that it took; those from before it stay. */
-export async function giveBack(
+/** Releases the locks that an aborted plan took; earlier ones stay. */
+export async function releaseFresh(
   taken: ReadonlyMap<ApplicationName, LockAttempt>,
   { locks, change, log }: CommandContext,
 ) {
   const fresh = [...taken].filter(([, attempt]) => attempt.kind === "acquired" && attempt.fresh);
   const released = await Promise.allSettled(fresh.map(([name]) => locks.release(name, change)));
   if (released.some(({ status }) => status === "rejected")) {
-    log.warn({ applications: fresh.map(([name]) => name) }, "locks of a stopped plan could not be released");
+    log.warn({ applications: fresh.map(([name]) => name) }, "could not release the locks of a stopped plan");
   }
 }
 
-/** What the plan says of an attempt; undefined where none was made. */
+/** The lock of a plan; `attempt` is undefined if none was made. */
 export function lockOf(attempt: LockAttempt | undefined): PlanLock {
   if (attempt === undefined) return { kind: "not-needed" };
   return attempt.kind === "held" ? { kind: "held", by: attempt.lock } : { kind: "ours" };
 }
 
 /**
- * The plan revision goes into the lock only after the application was evaluated. An auto-synced application that is
- * proven unchanged is not locked, so that it does not stand in the way of others.
+ * Writes the plan revision into the locks of evaluated applications. Releases auto-synced ones that are proven unchanged,
+ * so that they do not block others.
  */
 export async function settleLocks(
   applications: readonly ApplicationPlan[],
@@ -71,14 +71,14 @@ export async function settleLocks(
         },
         clock.now(),
       );
-      // Released meanwhile, by a close that another replica handled for instance, and taken anew by this plan.
+      // The lock was released meanwhile, for example by a close on another replica, and this plan took it again.
       if (attempt.kind === "acquired" && attempt.fresh) taken.set(one.application, attempt);
       return attempt.kind === "held" ? { ...one, lock: { kind: "held", by: attempt.lock } } : one;
     }),
   );
 }
 
-/** A whole plan gives back the locks of applications that the change request no longer affects. */
+/** Releases the locks of applications that the change request no longer affects. */
 export async function releaseOthers(
   affected: ReadonlySet<string>,
   { locks, change }: CommandContext,

@@ -5,20 +5,20 @@ import type { CommandContext } from "../ports/context.js";
 import { createRenderLine, type RenderedSides } from "../render/render.js";
 import { acquireOne } from "./plan-locks.js";
 
-/** The beginning of a plan: its locks and the renders of its heads, each application once. */
+/** Starts the locks and head renders of a plan, once per application. */
 export interface PlanStart {
-  /** Locks the application and then, whoever holds the lock, sends the render of its head on its way. */
-  begin(subject: Subject): void;
-  /** Both sides of all that were begun, once all are locked and their heads on their way. @throws what hindered one. */
+  /** Locks the application, then starts the render of its head, even if another change request holds the lock. */
+  start(subject: Subject): void;
+  /** Both sides of all started applications, once all are locked. @throws the first failure. */
   rendered(): Promise<ReadonlyMap<LiveSubject, Promise<RenderedSides>>>;
-  /** Begins nothing more, whoever still asks for it; resolves when no lock is being taken any more. */
+  /** Ignores later starts; resolves once no lock is being taken any more. */
   end(): Promise<void>;
 }
 
-/** `locks` receives every attempt. */
+/** @param locks receives every attempt. */
 export function createPlanStart(locks: Map<ApplicationName, LockAttempt>, context: CommandContext): PlanStart {
   const renders = createRenderLine(context);
-  const begun = new Map<Subject, Promise<void>>();
+  const started = new Map<Subject, Promise<void>>();
   let over = false;
 
   async function lockAndRender(subject: Subject): Promise<void> {
@@ -28,20 +28,20 @@ export function createPlanStart(locks: Map<ApplicationName, LockAttempt>, contex
   }
 
   return {
-    begin(subject) {
-      if (over || begun.has(subject)) return;
-      const beginning = lockAndRender(subject);
-      // Heard by `rendered`; until then a failure must not end the process.
-      beginning.catch(() => undefined);
-      begun.set(subject, beginning);
+    start(subject) {
+      if (over || started.has(subject)) return;
+      const starting = lockAndRender(subject);
+      // `rendered` reports a failure; until then it must not end the process as an unhandled rejection.
+      starting.catch(() => undefined);
+      started.set(subject, starting);
     },
     async rendered() {
-      await Promise.all(begun.values());
+      await Promise.all(started.values());
       return renders.finish();
     },
     async end() {
       over = true;
-      await Promise.allSettled(begun.values());
+      await Promise.allSettled(started.values());
     },
   };
 }

@@ -16,12 +16,12 @@ import type { RenderedSides } from "../render/render.js";
 import { withApplicationSets } from "../survey/application-sets.js";
 import { findInputGaps } from "../survey/input-gaps.js";
 import { survey } from "../survey/survey.js";
-import { giveBack, lockOf, releaseOthers, settleLocks } from "./plan-locks.js";
+import { lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
 import { createPlanStart } from "./plan-start.js";
 
 /**
- * Finds the affected applications, locks them, renders both sides and stores what differs. An aborted run gives back
- * the locks that it took and leaves nothing behind.
+ * Finds the affected applications, locks them, renders both sides and stores what differs. An aborted plan releases the
+ * locks that it took.
  */
 export async function plan(command: Command<"plan">, context: CommandContext): Promise<CommandResult> {
   const { change, settings } = context;
@@ -32,8 +32,8 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     const surveyed = await survey(context, {
       withLiveSets: true,
       onSubject: (subject, { applicationSets: changedSets }) => {
-        // What may still be refused, or be told otherwise by a set, is begun when that is known.
-        if (context.automatic && everything && changedSets.length === 0) start.begin(subject);
+        // A plan that may be refused, or whose subjects a set may change, starts once that is decided.
+        if (context.automatic && everything && changedSets.length === 0) start.start(subject);
       },
     });
     const { found, applicationSets } = await withApplicationSets(surveyed, context);
@@ -45,7 +45,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     const selected = found.subjects.filter(({ name }) => everything || command.applications.includes(name));
     const refusal = context.automatic ? undefined : await checkLists("plan", namesOf(selected), context);
     if (refusal !== undefined) return { kind: "refused", refusal };
-    for (const subject of selected) start.begin(subject);
+    for (const subject of selected) start.start(subject);
     const applications = await evaluate(selected, { locks, rendered: await start.rendered(), context });
     context.signal.throwIfAborted();
     const settled = await settleLocks(applications, locks, context);
@@ -64,10 +64,10 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     context.signal.throwIfAborted();
     return { kind: "planned", plan: result, pruning: settings.prune };
   } catch (error) {
-    // The survey of other applications may go on for a while: no lock is taken after the answer, and one that is still
-    // being taken is given back as well.
+    // The survey may still be reading other applications: no lock is taken after the answer, and one that is being taken
+    // is released as well.
     await start.end();
-    if (context.signal.aborted) await giveBack(locks, context);
+    if (context.signal.aborted) await releaseFresh(locks, context);
     throw error;
   }
 }
@@ -178,7 +178,7 @@ function unplanned(subject: Subject): ApplicationPlan {
   };
 }
 
-/** What `-a` leaves out keeps what an earlier plan of the same head said of it. */
+/** Applications that `-a` excludes keep their result from an earlier plan of the same head. */
 async function keepEarlier(
   left: readonly ApplicationPlan[],
   { plans, change }: CommandContext,

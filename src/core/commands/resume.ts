@@ -13,8 +13,8 @@ import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";
 
 /**
- * Brings to its end what an earlier attempt of this run began to deploy. An operation of it that Argo CD has is followed,
- * never repeated; one that surely never came is begun anew, after all checks. Undefined when none ever came.
+ * Finishes what an earlier attempt of this run started to deploy. Operations that reached Argo CD are followed, never
+ * repeated; those that certainly did not are started after all checks. Undefined if none reached it.
  */
 export async function resumeDeployment(
   command: DeployingCommand,
@@ -25,7 +25,7 @@ export async function resumeDeployment(
   const applications = followed.filter((one) => one !== undefined);
   if (applications.length === 0) return undefined;
   const missing = begun.map(({ application }) => application).filter((_, index) => followed[index] === undefined);
-  const anew = missing.length === 0 ? undefined : await beginMissing(command, missing, begun, context);
+  const anew = missing.length === 0 ? undefined : await startMissing(command, missing, begun, context);
   const all = [...applications, ...rest(anew, missing)];
   const { dryRun } = command;
   if (command.name === "rollback") return { kind: "rolled-back", dryRun, applications: all };
@@ -43,8 +43,8 @@ export async function resumeDeployment(
 }
 
 /**
- * What a sync that was to be merged came to, written down before the run was cut off. Whether to merge is decided anew:
- * the change request may have got another commit since, lost its approval, or been closed.
+ * The noted result of a sync that was about to be merged. Decides again whether to merge: since then the change request
+ * may have got another commit, lost its approval, or been closed.
  */
 export async function resumeSynced(result: SyncedResult, context: CommandContext): Promise<SyncedResult> {
   const { state } = context.change;
@@ -56,14 +56,14 @@ export async function resumeSynced(result: SyncedResult, context: CommandContext
   return { ...result, ...(await decideMerge({ dryRun: result.dryRun, involved, deployed, plan }, context)) };
 }
 
-/** Undefined when the operation never reached Argo CD. */
+/** Undefined if the operation never reached Argo CD. */
 async function follow(
   { application, lastOperation }: BegunApplication,
   command: DeployingCommand,
   context: CommandContext,
 ): Promise<ApplicationSync | undefined> {
   const { deployer, deployments, change, run, progress } = context;
-  // A dry run writes none: what stands there is of another command.
+  // A dry run writes no record; one that exists is of another command.
   const records = command.dryRun ? [] : await deployments.ofChange(change);
   const record = records.find((one) => one.application === application);
   const onProgress = (told: { done: number; total: number; message: string }) =>
@@ -87,14 +87,14 @@ async function follow(
     }
     if (outcome.kind === "failed" && keepsWritten(record, live.spec)) warnings = [SPEC_LEFT];
   } catch (error) {
-    context.log.warn({ application, err: error }, "an operation of before the restart could not be looked up");
+    context.log.warn({ application, err: error }, "could not look up an operation from before the restart");
     return unknown(application, safeMessage(error));
   }
   const kept = await writeDown(application, outcome, record, command, context);
   return { application, ...outcome, warnings: kept === undefined ? warnings : [...warnings, kept] };
 }
 
-/** Argo CD remembers only the last operation; the record knows how ours ended, if that was written down. */
+/** Argo CD remembers only the last operation; our record may say how an earlier one ended. */
 function writtenDown(record: Deployment | undefined, { name }: DeployingCommand, run: string): SyncOutcome | undefined {
   if (name !== "sync" || record?.run !== run) return undefined;
   const message = "another operation ran after it";
@@ -126,8 +126,8 @@ async function writeDown(
   return outcome.kind === "succeeded" ? settleRollback(application, context) : undefined;
 }
 
-/** The command once more for what it had not begun; notes of what it had are kept. */
-async function beginMissing(
+/** Runs the command for the applications that never started, and keeps the notes of the others. */
+async function startMissing(
   command: DeployingCommand,
   missing: readonly ApplicationName[],
   begun: readonly BegunApplication[],
@@ -149,6 +149,6 @@ function rest(anew: CommandResult | undefined, missing: readonly ApplicationName
   if (anew?.kind === "synced" || anew?.kind === "rolled-back") return anew.applications;
   if (anew === undefined) return [];
   const why = anew.kind === "refused" ? ` (${anew.refusal.reason})` : "";
-  const message = `svc was restarted before it was begun, and the checks do not let it begin now${why}: give the command again`;
+  const message = `svc was restarted before it started, and the checks do not let it start now${why}: give the command again`;
   return missing.map((application) => ({ application, warnings: [], kind: "rejected", message }));
 }

@@ -20,8 +20,8 @@ interface Target {
 }
 
 /**
- * Syncs to the configured target revision the applications that this change request holds or has deployed, after putting
- * back the definition from before its first sync.
+ * Syncs the applications that this change request has locked or deployed to their configured target revision, after
+ * restoring the definition from before its first sync.
  */
 export async function rollback(command: Command<"rollback">, context: DeployContext): Promise<CommandResult> {
   const selection = select(await targetsOf(context), command.applications);
@@ -37,7 +37,7 @@ export async function rollback(command: Command<"rollback">, context: DeployCont
     checkAutoSync(live) ??
     (await confirmAccess("rollback", names, context));
   if (refusal !== undefined) {
-    await giveBack(attempts, context);
+    await releaseFresh(attempts, context);
     return { kind: "refused", refusal };
   }
   const applications = await deployAll(
@@ -51,7 +51,7 @@ export async function rollback(command: Command<"rollback">, context: DeployCont
   return { kind: "rolled-back", dryRun: command.dryRun, applications };
 }
 
-/** What the change request holds or has deployed; new and deleted applications were never deployed by us. */
+/** Locked or deployed applications, without new and deleted ones, which svc never deploys. */
 async function targetsOf({ locks, deployments, plans, change }: DeployContext): Promise<readonly Target[]> {
   const [held, records, plan] = await Promise.all([
     locks.list(change),
@@ -91,13 +91,13 @@ function heldIn(attempts: readonly LockAttempt[]): Refusal | undefined {
   return held.length === 0 ? undefined : { reason: "locked-by-other", locks: held };
 }
 
-/** A refused rollback keeps no lock that it did not have before. */
-async function giveBack(attempts: readonly LockAttempt[], { locks, change }: DeployContext): Promise<void> {
+/** A refused rollback keeps only the locks that it had before. */
+async function releaseFresh(attempts: readonly LockAttempt[], { locks, change }: DeployContext): Promise<void> {
   const fresh = attempts.filter((attempt) => attempt.kind === "acquired" && attempt.fresh);
   await Promise.all(fresh.map(({ lock }) => locks.release(lock.application, change)));
 }
 
-/** The approval under which the recorded commit was deployed is enough: a rollback deploys nothing new. */
+/** The approval of the recorded deployment is enough: a rollback deploys nothing new. */
 async function checkApproval(targets: readonly Target[], context: DeployContext): Promise<Refusal | undefined> {
   const unapproved = targets.filter(({ record }) => (record?.approvers.length ?? 0) === 0);
   const names = unapproved.map(({ application }) => application);

@@ -1,11 +1,11 @@
 import type { ApplicationName } from "../model/brand.js";
 import type { Refusal } from "../model/result.js";
 
-/** The applications that a command acts on, or why it acts on none. */
+/** The applications that a command acts on, or why there are none. */
 export type Selection<T> =
   { readonly kind: "selected"; readonly items: readonly T[] } | { readonly kind: "refused"; readonly refusal: Refusal };
 
-/** Narrows what a change request holds by `-a`; without it everything is selected. */
+/** Selects from what a change request holds by `-a`, or everything without it. */
 export function select<T extends { readonly application: ApplicationName }>(
   held: readonly T[],
   wanted: readonly string[],

@@ -19,8 +19,8 @@ import { survey } from "../survey/survey.js";
 import { select } from "./selection.js";
 
 /**
- * Deploys the head commit to the selected applications that this change request has locked, all in parallel; one failure
- * hides no other. Everything that the checks decide over is read again right before the first call that deploys.
+ * Deploys the head commit to the selected applications that this change request has locked, in parallel; one failure does
+ * not hide others. The facts behind the checks are read again right before the first call that deploys.
  */
 export async function sync(command: Command<"sync">, context: CommandContext): Promise<CommandResult> {
   const { locks, change, plans, settings } = context;
@@ -66,7 +66,7 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
   };
 }
 
-/** Rules and repository are the target branch's: when it has moved, everything is read and checked anew. */
+/** Settings come from the target branch: if it moved, everything is read and checked again. */
 async function underPresentRules(
   command: Command<"sync">,
   change: ChangeRequest,
@@ -78,7 +78,7 @@ async function underPresentRules(
   return sync(command, { ...context, change, settings, snapshot });
 }
 
-/** Those whose locks were released; a store that is away keeps the rest, and hides nothing of what was deployed. */
+/** Returns those whose locks were released. An unavailable store must not hide what was deployed. */
 async function releaseSkipped(skipped: readonly Lock[], context: CommandContext): Promise<readonly ApplicationName[]> {
   const released = await Promise.all(
     skipped.map(async ({ application }) => {
@@ -86,7 +86,7 @@ async function releaseSkipped(skipped: readonly Lock[], context: CommandContext)
         await retryWhileUnavailable(context.clock, () => context.locks.release(application, context.change));
         return [application];
       } catch (error) {
-        context.log.error({ application, err: error }, "the lock of an unchanged application could not be released");
+        context.log.error({ application, err: error }, "could not release the lock of an unchanged application");
         return [];
       }
     }),
@@ -94,7 +94,7 @@ async function releaseSkipped(skipped: readonly Lock[], context: CommandContext)
   return released.flat();
 }
 
-/** The others whose record "deployed, not merged" a success from here ended. */
+/** Other change requests whose record "deployed, not merged" a success replaced. */
 function replacedBy(
   deployed: readonly ApplicationSync[],
   subjects: readonly LiveSubject[],
@@ -116,7 +116,7 @@ function isUnchanged(lock: Lock, plan: Plan | undefined, { change }: CommandCont
   return planned.verdict === "unchanged" && !planned.writesDefinition;
 }
 
-/** The plan compares with the target branch; what an earlier sync from here deployed may differ from both sides. */
+/** The plan compares with the target branch; an earlier sync of this change request may differ from both sides. */
 function runsOurs({ application }: Lock, subjects: readonly LiveSubject[]): boolean {
   return subjects.some(({ name, ownRecord }) => name === application && ownRecord !== undefined);
 }
@@ -157,7 +157,7 @@ async function prepare(
   return refusal ?? { subjects: live, approval };
 }
 
-/** Why a selected application cannot be deployed although it is locked and planned. */
+/** Why selected applications cannot be deployed although they are locked and planned. */
 async function obstaclesOf(
   names: readonly ApplicationName[],
   selected: readonly Subject[],

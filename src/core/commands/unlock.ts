@@ -4,7 +4,7 @@ import type { CommandResult } from "../model/result.js";
 import { checkLists } from "../policy/access.js";
 import type { CommandContext } from "../ports/context.js";
 
-/** Releases this change request's locks, all or the named ones; never those of another. */
+/** Releases this change request's locks, all or the named ones. */
 export async function unlock(
   command: Command<"unlock">,
   context: Pick<CommandContext, "locks" | "change" | "settings" | "host" | "user">,

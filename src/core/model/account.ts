@@ -8,11 +8,11 @@ export type LoginProvider = HostId | "oidc" | "basic";
 
 /** A person who has logged in to the pages. */
 export interface Account {
-  /** Stable over renames: the provider and the provider's own id of the person, such as `hosta:583231`. */
+  /** The provider and its own id of the person, such as `oidc:583231`; stable over renames. */
   readonly id: string;
   readonly provider: LoginProvider;
   readonly username: string;
-  /** A verified address; undefined when the provider names none. */
+  /** A verified address; undefined if the provider has none. */
   readonly email: string | undefined;
   readonly role: Role;
 }

@@ -4,18 +4,18 @@ import { isJsonObject } from "./json.js";
 
 /** One source of an Application, with the members that decide what it reads. */
 export interface Source {
-  /** 1-based, as Argo CD's `sourcePositions` counts. Both halves of a source hydrator have position 1. */
+  /** 1-based, like Argo CD's `sourcePositions`. Both halves of a source hydrator have position 1. */
   readonly position: number;
-  /** `dry` is what people edit and `sync` what is deployed, where a source hydrator stands between the two. */
+  /** With a source hydrator, `dry` is what people edit and `sync` is what is deployed. */
   readonly role: "plain" | "dry" | "sync";
   readonly repoURL: string;
   /** As written; empty when absent. */
   readonly path: string;
   /** As written; empty means the default branch. */
   readonly targetRevision: string;
-  /** Name of a chart in a Helm repository: then the target revision is a version, not a Git revision. */
+  /** A chart in a Helm repository: the target revision is then a version, not a Git revision. */
   readonly chart: string | undefined;
-  /** Other sources read this one's files as `$<ref>/<path>`. */
+  /** Other sources refer to this one's files as `$<ref>/<path>`. */
   readonly ref: string | undefined;
   readonly helm: HelmOptions | undefined;
   readonly kustomize: KustomizeOptions | undefined;
@@ -35,19 +35,19 @@ export interface HelmOptions {
 
 export interface KustomizeOptions {
   readonly components: readonly string[];
-  /** The paths of those `patches` that are files. */
+  /** The paths of `patches` that are files. */
   readonly patchPaths: readonly string[];
 }
 
-/** What `directory.jsonnet` says of what Jsonnet files read. */
+/** The parts of `directory.jsonnet` that affect what Jsonnet files read. */
 export interface JsonnetOptions {
-  /** Where imports are looked for besides, from the repository's root. */
+  /** Additional import paths, relative to the repository's root. */
   readonly libraries: readonly string[];
-  /** Top-level arguments and external variables that are Jsonnet texts themselves. */
+  /** Top-level arguments and external variables that are Jsonnet code. */
   readonly code: readonly string[];
 }
 
-// Most members are absent in most of thousands of sources: none may fail on it, since zod makes an error of each failure.
+// Most members are absent in most of thousands of sources. None of the schemas may fail then: zod builds a costly error.
 const text = z.unknown().optional().transform(textOf);
 const optionalText = text.transform((value) => (value === "" ? undefined : value));
 const texts = z
@@ -64,7 +64,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** A block without members is dropped by Argo CD and says nothing. */
+/** Argo CD drops a block without members. */
 function isFilled(value: unknown): boolean {
   return isJsonObject(value) && Object.values(value).some((member) => member !== null && member !== undefined);
 }
@@ -98,9 +98,9 @@ const jsonnetSchema = z
 const NO_JSONNET: JsonnetOptions = { libraries: [], code: [] };
 
 /**
- * The sources of an Application in their order. As in Argo CD `sourceHydrator` beats `sources`, and `sources` beats
- * `source` (Argo CD v3.5 `ApplicationSpec.GetSources`); entries that are no object read as an empty source, so that the
- * positions of the others stay.
+ * The sources of an Application in their order. As in Argo CD, `sourceHydrator` beats `sources`, and `sources` beats
+ * `source` (v3.5 `ApplicationSpec.GetSources`). An entry that is not an object becomes an empty source, which keeps the
+ * positions of the others.
  */
 export function sourcesOf(spec: ApplicationSpec): readonly Source[] {
   const known = sources.get(spec) ?? readSources(spec);
@@ -108,7 +108,7 @@ export function sourcesOf(spec: ApplicationSpec): readonly Source[] {
   return known;
 }
 
-/** A spec is never changed, and its sources are asked for many times in a plan. */
+/** Specs are immutable, and a plan reads the sources of each many times. */
 const sources = new WeakMap<ApplicationSpec, readonly Source[]>();
 
 function readSources(spec: ApplicationSpec): readonly Source[] {
@@ -126,7 +126,7 @@ function readSources(spec: ApplicationSpec): readonly Source[] {
   return isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
 }
 
-/** Reads one source, or what overrides one; every member that is absent or of the wrong type is empty. */
+/** Reads one source, or an override of one. Members that are absent or of the wrong type become empty. */
 export function readSource(value: unknown, position: number, role: Source["role"]): Source {
   const source = isJsonObject(value) ? value : {};
   const { helm, kustomize, ...rest } = sourceSchema.parse(source);
@@ -141,19 +141,19 @@ export function readSource(value: unknown, position: number, role: Source["role"
   };
 }
 
-/** Whether Argo CD wants positions with revisions: `sources` with a single element already counts. */
+/** Whether Argo CD expects positions with revisions; a `sources` list of one element counts. */
 export function isMultiSource(spec: ApplicationSpec): boolean {
   return !isHydrated(spec) && Array.isArray(spec.sources) && spec.sources.length > 0;
 }
 
-/** Whether Argo CD's source hydrator deploys it: then no other revision can be synced. */
+/** Whether Argo CD's source hydrator deploys it: no other revision can be synced then. */
 export function isHydrated(spec: ApplicationSpec): boolean {
   return isJsonObject(spec.sourceHydrator);
 }
 
 /**
- * Whether Argo CD syncs by itself: `automated` is there, even when empty, and not switched off by `enabled: false`.
- * Servers before v3.1 drop `enabled` when they store the object, so there a live spec tells the truth and a file need not.
+ * Whether Argo CD syncs by itself: `automated` is present, even if empty, and not disabled by `enabled: false`. Servers
+ * before v3.1 drop `enabled` when they store the object, so that a file may disagree with the live spec.
  */
 export function isAutoSynced(spec: ApplicationSpec): boolean {
   const policy = spec.syncPolicy;

@@ -2,15 +2,15 @@ import { CHANGE_REQUEST_SIGILS, type HostId } from "../../names.js";
 import type { RepositoryName, Revision } from "./brand.js";
 import type { User } from "./user.js";
 
-/** Names one pull request or merge request. */
+/** Identifies one pull request or merge request. */
 export interface ChangeRequestRef {
   readonly host: HostId;
   readonly repository: RepositoryName;
-  /** GitHub's pull request number, GitLab's `iid`. */
+  /** As people see it on the host. */
   readonly number: number;
 }
 
-/** Fresh facts of a change request, as the host's API gives them (never from a webhook's body). */
+/** Current facts of a change request from the host's API, never from a webhook's body. */
 export interface ChangeRequest extends ChangeRequestRef {
   readonly title: string;
   /** The page of the change request. */
@@ -23,26 +23,26 @@ export interface ChangeRequest extends ChangeRequestRef {
   readonly fork: boolean;
   readonly headBranch: string;
   readonly baseBranch: string;
-  /** The branch that an empty or `HEAD` target revision means. */
+  /** What an empty or `HEAD` target revision means. */
   readonly defaultBranch: string;
   readonly headRevision: Revision;
   /** The tip of the base branch now. */
   readonly baseRevision: Revision;
-  /** Where the head branched off the base branch, as the host computed it. */
+  /** Where the head branched off the base branch, as computed by the host. */
   readonly mergeBase: Revision;
   /** URLs under which Argo CD may know this repository (HTTPS, SSH); compared by `sameRepository`. */
   readonly repositoryUrls: readonly string[];
 }
 
-/** Whether a merge would meet conflicts; both hosts compute it in the background. */
+/** Whether a merge would conflict; hosts compute it in the background. */
 export type Mergeability = "mergeable" | "conflicts" | "unknown";
 
-/** One text per change request, for keys: `hosta/acme/deploy/7`. */
+/** A unique text for keys: `<host>/acme/deploy/7`. */
 export function changeRequestKey(change: ChangeRequestRef): string {
   return `${change.host}/${change.repository}/${change.number}`;
 }
 
-/** How people name it outside its repository: `acme/deploy#7` on GitHub, `acme/deploy!7` on GitLab. */
+/** How people refer to it from elsewhere: `acme/deploy#7` or `acme/deploy!7`, depending on the host. */
 export function changeRequestName({ host, repository, number }: ChangeRequestRef): string {
   return `${repository}${CHANGE_REQUEST_SIGILS[host]}${number}`;
 }
@@ -51,7 +51,7 @@ export function sameChangeRequest(left: ChangeRequestRef, right: ChangeRequestRe
   return changeRequestKey(left) === changeRequestKey(right);
 }
 
-/** Only the three members that name a change request, for records that are stored. */
+/** Only the identifying members, for stored records. */
 export function changeRequestRef(change: ChangeRequestRef): ChangeRequestRef {
   return { host: change.host, repository: change.repository, number: change.number };
 }

@@ -2,13 +2,13 @@ import type { Revision } from "./brand.js";
 
 /** Commits between two others. */
 export interface CommitRange {
-  /** Newest first, at most 200; each is surely in the range. */
+  /** Newest first, at most 200; each is certainly in the range. */
   readonly commits: readonly CommitSummary[];
-  /** False when there are more commits, or not all of the history could be had. */
+  /** False if there are more commits, or if part of the history could not be fetched. */
   readonly complete: boolean;
 }
 
-/** A commit as its author wrote it: untrusted. */
+/** A commit in its author's words: untrusted. */
 export interface CommitSummary {
   readonly id: Revision;
   /** First line of the message, at most 100 characters, without control characters. */

@@ -6,24 +6,24 @@ import type { ChangeRequestRef } from "./change-request.js";
 export interface Deployment {
   readonly application: ApplicationName;
   readonly change: ChangeRequestRef;
-  /** The head commit that was (or was tried to be) deployed last. */
+  /** The head commit of the last attempt to deploy. */
   readonly revision: Revision;
-  /** Written before the first write to Argo CD as `started`; what became of it afterwards. */
+  /** `started` is written before the first write to Argo CD, and replaced once the outcome is known. */
   readonly outcome: "started" | "succeeded" | "failed" | "unknown";
-  /** The live spec from before this change request's first sync. */
+  /** The live spec before this change request's first sync. */
   readonly specBefore: ApplicationSpec;
-  /** The spec that we wrote; undefined while the change request left the definition alone. */
+  /** The spec that we wrote; undefined if the change request leaves the definition alone. */
   readonly specWritten: ApplicationSpec | undefined;
-  /** Logins whose approval the commit was deployed under; empty when none was given. */
+  /** Logins of the approvers at the time; empty if there were none. */
   readonly approvers: readonly string[];
   readonly user: string;
-  /** The run whose sync it speaks of; undefined in records of older versions. */
+  /** The run that synced last; undefined in records of older versions. */
   readonly run?: string | undefined;
-  /** When it was written last. ISO 8601. */
+  /** Last written. ISO 8601. */
   readonly timestamp: string;
 }
 
-/** Whether this commit was deployed for sure; a failed or unfinished sync says nothing. */
+/** Whether this commit was certainly deployed; a failed or unfinished sync proves nothing. */
 export function isDeployedAt({ revision, outcome }: Deployment, commit: Revision): boolean {
   return revision === commit && outcome === "succeeded";
 }

@@ -5,7 +5,7 @@ import { isJsonObject } from "./json.js";
 export interface Destination {
   /** The cluster's address or name as the definition writes it. */
   readonly cluster: string;
-  /** Where objects without a namespace of their own go; empty when the definition names none. */
+  /** The namespace of objects that name none; empty if the definition has none. */
   readonly namespace: string;
 }
 

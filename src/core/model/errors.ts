@@ -1,6 +1,6 @@
 /**
- * Broken things of the outside world. The message of each is safe to show to people: it says what happened to what,
- * and holds no secret. Branch on the class and its fields, never on the text.
+ * Failures of the outside world. Each message is safe to show to people: it says what happened to what, and holds no
+ * secret. Branch on the class and its fields, never on the text.
  */
 
 /** The store (Redis) did not answer in time or refused; whether a write happened may be unknown. */
@@ -8,7 +8,7 @@ export class StoreUnavailable extends Error {
   override readonly name = "StoreUnavailable";
 }
 
-/** Another replica works on this change request now: whatever this one was about to do is its business no more. */
+/** Another replica handles this change request now; this one must not write any more. */
 export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
   constructor() {
@@ -16,12 +16,12 @@ export class LeaseLost extends Error {
   }
 }
 
-/** A stored value has a version or a shape that this version of the service does not know. */
+/** A stored value has a version or a shape that this version of the service cannot read. */
 export class StoredValueUnreadable extends Error {
   override readonly name = "StoredValueUnreadable";
 }
 
-/** Why Argo CD did not do what it was asked. */
+/** Why a call to Argo CD failed. */
 export type DeployerFailureReason =
   | "unreachable" // no connection, or no answer in time
   | "unauthenticated" // the token is wrong or expired
@@ -43,13 +43,13 @@ export class DeployerFailure extends Error {
   }
 }
 
-/** Whether an error of a call that deploys tells for sure that nothing was deployed; the store is asked before it is sent. */
+/** Whether this error proves that nothing was deployed. The store is asked before a request is sent. */
 export function neverStarted(error: unknown): boolean {
   if (error instanceof StoreUnavailable) return true;
   return error instanceof DeployerFailure && error.reason !== "unreachable";
 }
 
-/** Why a code host did not do what it was asked. */
+/** Why a call to a code host failed. */
 export type HostFailureReason =
   | "unreachable"
   | "unauthenticated"
@@ -65,7 +65,7 @@ export interface HostFailureOptions extends ErrorOptions {
 
 export class HostFailure extends Error {
   override readonly name = "HostFailure";
-  /** Something was to be changed and may have been: look before trying again. False where it surely was not. */
+  /** The call may have changed something: check before trying again. */
   readonly maybeDone: boolean;
   constructor(
     readonly reason: HostFailureReason,
@@ -82,12 +82,12 @@ export class RepositoryFailure extends Error {
   override readonly name = "RepositoryFailure";
 }
 
-/** The branch moved while it was being read: the commit that git fetched is not the one that the host named. */
+/** The branch moved meanwhile: git fetched another commit than the host named. */
 export class HeadMoved extends Error {
   override readonly name = "HeadMoved";
 }
 
-/** What may be shown to people of an error: our own classes carry safe sentences, everything else does not. */
+/** A message that is safe to show to people: that of our own classes, otherwise a general one. */
 export function safeMessage(error: unknown): string {
   if (
     error instanceof StoreUnavailable ||

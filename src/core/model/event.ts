@@ -1,14 +1,14 @@
 import type { ChangeRequestRef } from "./change-request.js";
 import type { User } from "./user.js";
 
-/** What a webhook told, as plain JSON: a trigger, never a source of facts. */
+/** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
 export type HostEvent = EventOrigin & (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged);
 
 export interface EventOrigin {
-  /** The host's delivery id, the same for a repeated delivery: `hosta-<guid>`. */
+  /** The host's delivery id, `<host>-<guid>`; a repeated delivery has the same. */
   readonly delivery: string;
   readonly change: ChangeRequestRef;
-  /** W3C trace context of the webhook, so that the run belongs to its trace; only while traces are exported. */
+  /** W3C trace context of the webhook, which the run continues; absent while traces are not exported. */
   readonly traceparent?: string;
 }
 
@@ -24,7 +24,7 @@ export interface ChangeClosed {
   readonly merged: boolean;
 }
 
-/** Somebody wrote a new comment on the change request. */
+/** A new comment on the change request. */
 export interface CommentCreated {
   readonly kind: "commented";
   readonly commentId: string;
@@ -32,7 +32,7 @@ export interface CommentCreated {
   readonly author: User;
 }
 
-/** A review or an approval was given or taken back; approvals are always read fresh. */
+/** A review or an approval was given or withdrawn. */
 export interface ReviewChanged {
   readonly kind: "reviewed";
 }

@@ -1,4 +1,4 @@
-/** Plain JSON, as it comes from or goes to another program. */
+/** Plain JSON, as exchanged with other programs. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json | undefined;
@@ -8,17 +8,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Equal as JSON: the order of keys does not matter, that of lists does; an undefined member equals a missing one. */
+/** Compares as JSON: the order of keys does not matter, and an undefined member equals a missing one. */
 export function jsonEqual(left: Json | undefined, right: Json | undefined): boolean {
   return canonicalJson(left) === canonicalJson(right);
 }
 
-/** One text per JSON value: keys sorted, no white space. An undefined value gives an empty text. */
+/** Canonical JSON: keys sorted, no white space. Empty for undefined. */
 export function canonicalJson(value: Json | undefined): string {
   return value === undefined ? "" : JSON.stringify(sortedKeys(value));
 }
 
-/** The same value with the keys of every object in order. */
+/** Sorts the keys of every object. */
 export function sortedKeys(value: Json): Json {
   if (Array.isArray(value)) return (value as readonly Json[]).map(sortedKeys);
   if (!isJsonObject(value)) return value;

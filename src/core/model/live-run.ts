@@ -2,20 +2,20 @@ import type { ApplicationName } from "./brand.js";
 import type { CommandName } from "./command.js";
 import type { Phase } from "./progress.js";
 
-/** How far one command of a change request is, the whole of it each time: who comes late has missed nothing. */
+/** The complete progress of one command, so that late subscribers miss nothing. */
 export interface LiveRun {
-  /** The id of the run, the same as in the audit trail. */
+  /** The run's id, as in the audit trail. */
   readonly run: string;
   readonly command: CommandName;
-  /** When it began. ISO 8601. */
+  /** When it started. ISO 8601. */
   readonly began: string;
-  /** In the order in which they were told of; empty while a plan runs. */
+  /** In the order of their first report; empty for a plan. */
   readonly applications: readonly LiveApplicationPhase[];
-  /** The last that is told of a run: its answer stands in the stores. */
+  /** The last report of a run: its result is stored. */
   readonly ended: boolean;
 }
 
-/** Where one application of a run is. */
+/** Progress of one application. */
 export interface LiveApplicationPhase {
   readonly application: ApplicationName;
   readonly phase: Phase;

@@ -1,9 +1,9 @@
 import type { Manifest } from "./application.js";
 
-/** What an application has in the cluster. */
+/** The objects of an application in the cluster. */
 export interface LiveState {
   readonly resources: readonly LiveResource[];
-  /** Why the state may be older than now, as a sentence for people; undefined when it was just compared. */
+  /** A sentence for people on why the state may be outdated; undefined if Argo CD just compared it. */
   readonly stale: string | undefined;
 }
 
@@ -11,12 +11,12 @@ export interface LiveState {
 export interface LiveResource {
   readonly group: string;
   readonly kind: string;
-  /** Empty for objects of the cluster. */
+  /** Empty for cluster-scoped objects. */
   readonly namespace: string;
   readonly name: string;
-  /** As Argo CD compares it: without ignored fields. Undefined when it is not in the cluster. */
+  /** As Argo CD compares it, without ignored fields. Undefined if it is not in the cluster. */
   readonly live: Manifest | undefined;
-  /** What was applied last, as the object itself tells; undefined when it does not, as after a server-side apply. */
+  /** Its last-applied annotation; undefined without one, as after a server-side apply. */
   readonly lastApplied: Manifest | undefined;
   readonly hook: boolean;
 }

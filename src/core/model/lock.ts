@@ -10,21 +10,21 @@ export interface Lock {
   readonly holder: ChangeRequestRef;
   /** Login of who triggered the plan. */
   readonly user: string;
-  /** When the lock was acquired first; a refresh does not change it. ISO 8601. */
+  /** When the lock was acquired; a refresh does not change it. ISO 8601. */
   readonly timestamp: string;
-  /** Head commit at the last plan that succeeded; undefined until the application was planned. */
+  /** Head commit of the last successful plan; undefined until then. */
   readonly planRevision: Revision | undefined;
-  /** Path of the Application resource's file, only if the change request modified that resource. */
+  /** The Application resource's file, if the change request modifies that resource. */
   readonly sourceFile: string | undefined;
 }
 
 /**
- * What an acquire asks for. Without a plan revision the lock keeps the one that it has, and its source file; a new plan
- * revision says anew whether there is a source file.
+ * Arguments of an acquire. Without a plan revision the lock keeps its plan revision and source file; with one it takes
+ * both from here.
  */
 export type LockRequest = Omit<Lock, "timestamp">;
 
-/** The answer to an acquire: ours (`fresh` when it was free before) or somebody else's. */
+/** Result of an acquire. `fresh`: the lock was free before. */
 export type LockAttempt =
   | { readonly kind: "acquired"; readonly lock: Lock; readonly fresh: boolean }
   | { readonly kind: "held"; readonly lock: Lock };

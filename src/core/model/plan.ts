@@ -8,21 +8,21 @@ export interface ResourceChange {
   /** `apps/Deployment guestbook/web`: group, kind, namespace and name for people. */
   readonly title: string;
   readonly kind: string;
-  /** Unified hunks over YAML without a file header; values of Secrets are never in it. */
+  /** Unified hunks over YAML without a file header. Never contains values of Secrets. */
   readonly diff: string;
   readonly hook: boolean;
 }
 
-/** The difference of two renders, or of the cluster and what a sync makes of it. Hooks are in `resources` but not in the counts. */
+/** What differs between two renders, or between the cluster before and after a sync. The counts leave out hooks. */
 export interface ManifestDiff {
   readonly created: number;
   readonly updated: number;
   readonly deleted: number;
   readonly hooksChanged: number;
   readonly resources: readonly ResourceChange[];
-  /** A Secret is rendered whose values Argo CD hides: an empty diff proves nothing where inputs changed. */
+  /** A rendered Secret has values that Argo CD hides: an empty diff proves nothing if inputs changed. */
   readonly hiddenSecrets: boolean;
-  /** Sentences about what is dangerous, the most dangerous first; they carry names from outside. */
+  /** Sentences about dangerous changes, the most dangerous first. They contain untrusted names. */
   readonly cautions: readonly string[];
   /** Applications among the manifests (app of apps). */
   readonly children: NameChanges;
@@ -31,7 +31,7 @@ export interface ManifestDiff {
   readonly basis: DiffBasis;
 }
 
-/** Names of objects by what becomes of them. */
+/** Names of objects by what happens to them. */
 export interface NameChanges {
   readonly created: readonly string[];
   readonly changed: readonly string[];
@@ -45,84 +45,84 @@ export type DiffBasis =
   /** The live cluster; the lists name objects as `ResourceChange.title` does. */
   | {
       readonly kind: "live";
-      /** Why the comparison may be wrong in details: sentences for people. */
+      /** Sentences for people on why details of the comparison may be wrong. */
       readonly approximate: readonly string[];
-      /** What already differs from the target branch in the cluster, whatever this change request does. */
+      /** What differs from the target branch in the cluster, regardless of this change request. */
       readonly drifted: readonly string[];
-      /** What the change request changes and the cluster has already, so that it is in no hunk. */
+      /** What the change request changes and the cluster already has; it is in no hunk. */
       readonly alreadyThere: readonly string[];
     }
-  /** The cluster was asked for and could not be read, so it is the target branch; the reason is untrusted text. */
+  /** The cluster could not be read, so this is against the target branch. The reason is untrusted. */
   | { readonly kind: "live-failed"; readonly reason: string };
 
 /** Whether the application is locked by this change request. */
 export type PlanLock =
   | { readonly kind: "ours" }
   | { readonly kind: "held"; readonly by: Lock }
-  /** Auto-synced and proven unchanged, or not deployed from here: not locked, so that it does not stand in anybody's way. */
+  /** Auto-synced and proven unchanged, or not deployed from here: left unlocked for others. */
   | { readonly kind: "not-needed" };
 
-/** What the plan says of one application. */
+/** The plan of one application. */
 export type ApplicationPlan = ApplicationPlanBase & (Evaluated | Unevaluated | Announced | Unplanned);
 
 interface ApplicationPlanBase {
   readonly application: ApplicationName;
   readonly lock: PlanLock;
-  /** Path of the Application resource's file if the change request modified it. */
+  /** The Application resource's file, if the change request modifies it. */
   readonly sourceFile: string | undefined;
-  /** Why svc will not deploy it although it was planned; it takes effect at the merge and hinders nothing. */
+  /** Why svc will not deploy it although it was planned: it takes effect at the merge and does not block it. */
   readonly atMerge: string | undefined;
-  /** Sentences for people: deployed from another change request, owner shows OutOfSync, and the like. */
+  /** Sentences for people. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Both sides were rendered. `verdict` is `unknown` where hidden Secret values may have changed, and where the renders
- * differ although the cluster already has what the head asks for.
+ * Both sides were rendered. `verdict` is `unknown` if hidden Secret values may have changed, or if the renders differ but
+ * the cluster already has the head's objects.
  */
 export interface Evaluated {
   readonly kind: "evaluated";
   readonly verdict: "changed" | "unchanged" | "unknown";
-  /** A sync writes the definition as well, so it has an effect even where both sides render the same. */
+  /** A sync also writes the definition, so it has an effect even if both sides render the same. */
   readonly writesDefinition: boolean;
   readonly diff: ManifestDiff;
 }
 
-/** Could not be evaluated; the reason is untrusted text for a fence. */
+/** The reason is untrusted and belongs in a fence. */
 export interface Unevaluated {
   readonly kind: "unevaluated";
   readonly reason: string;
 }
 
-/** Comes or goes with its Application resource: locked and shown, never synced. */
+/** Created or deleted with its Application resource: locked and shown, never synced. */
 export interface Announced {
   readonly kind: "new" | "deleted";
 }
 
-/** Affected, but left out by `-a`. */
+/** Affected, but excluded by `-a`. */
 export interface Unplanned {
   readonly kind: "unplanned";
 }
 
-/** An application that the change request touches and svc does not deploy, with the reason and the cure. */
+/** An application that the change request affects and svc does not deploy, with the reason and the cure. */
 export interface NotDeployed {
   readonly application: ApplicationName;
   readonly reason: string;
 }
 
-/** What a changed ApplicationSet would add, remove and change. */
+/** The applications that a changed ApplicationSet would add, remove and change. */
 export interface ApplicationSetPreview {
   readonly name: string;
-  /** Undefined where its resource is in no file of the repository. */
+  /** Undefined if its resource is not in the repository. */
   readonly sourceFile: string | undefined;
   readonly added: readonly ApplicationName[];
   readonly removed: readonly ApplicationName[];
   readonly changed: readonly ApplicationName[];
-  /** Sentences for people: what becomes of removed applications, where the preview is not exact. */
+  /** Sentences for people: what happens to removed applications, and where the preview is inexact. */
   readonly notes: readonly string[];
-  /** Why it could not be previewed; untrusted text. */
+  /** Why it could not be previewed; untrusted. */
   readonly problem: string | undefined;
-  /** The applications that it owns now, where it could not be previewed and they could be told. */
+  /** The applications that it owns now, if it could not be previewed; empty if they are unknown. */
   readonly owned: readonly ApplicationName[];
 }
 
@@ -135,9 +135,9 @@ export interface Plan {
   readonly applications: readonly ApplicationPlan[];
   readonly applicationSets: readonly ApplicationSetPreview[];
   readonly notDeployed: readonly NotDeployed[];
-  /** Applications whose locks this plan released because the change request no longer affects them. */
+  /** Applications that the change request no longer affects, whose locks this plan released. */
   readonly released: readonly ApplicationName[];
-  /** Sentences about the whole plan: files that could not be parsed, and the like. */
+  /** Sentences about the whole plan, such as files that could not be parsed. */
   readonly notes: readonly string[];
 }
 

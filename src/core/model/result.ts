@@ -5,7 +5,7 @@ import type { ChangeRequestRef } from "./change-request.js";
 import type { Lock } from "./lock.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "./plan.js";
 
-/** What became of a command; `comments/` makes the answer of it. */
+/** What a command returned. `comments/` renders it. */
 export type CommandResult =
   | { readonly kind: "planned"; readonly plan: Plan; readonly pruning: boolean }
   | SyncedResult
@@ -17,7 +17,7 @@ export type CommandResult =
   | {
       readonly kind: "unlocked";
       readonly released: readonly ApplicationName[];
-      /** Applications that were named and are not locked by this change request, with the lock if somebody has it. */
+      /** Named applications that this change request has not locked, with the lock of another holder if there is one. */
       readonly notHeld: readonly { readonly application: string; readonly lock: Lock | undefined }[];
     }
   | {
@@ -32,15 +32,15 @@ export interface SyncedResult {
   readonly kind: "synced";
   readonly dryRun: boolean;
   readonly applications: readonly ApplicationSync[];
-  /** New and deleted applications: Argo CD does it when the resource is applied or removed. */
+  /** New and deleted applications, which Argo CD handles when the resource is applied or removed. */
   readonly announced: readonly ApplicationPlan[];
-  /** Dropped by `skip_no_changes`. */
+  /** Skipped by `skip_no_changes`. */
   readonly skipped: readonly ApplicationName[];
-  /** Set when auto-merge applies and every condition holds. */
+  /** Set if auto-merge is on and every condition holds. */
   readonly merge: MergeIntent | undefined;
-  /** Why auto-merge, though switched on, does not apply; empty when it is off or does apply. */
+  /** Why auto-merge is on and does not apply; otherwise empty. */
   readonly notMerged: readonly NotDeployed[];
-  /** Change requests whose deployed commit this sync replaced. */
+  /** Change requests whose deployment this sync replaced. */
   readonly replaced: readonly ChangeRequestRef[];
 }
 
@@ -50,44 +50,44 @@ export interface MergeIntent {
   readonly protectedBranches: readonly string[];
 }
 
-/** One object that Argo CD applied, or did not. */
+/** One object of a sync operation. */
 export interface SyncedResource {
   readonly title: string;
-  /** Argo CD's word: Synced, SyncFailed, Pruned, PruneSkipped; empty for hooks. */
+  /** As Argo CD reports it: Synced, SyncFailed, Pruned, PruneSkipped; empty for hooks. */
   readonly status: string;
   readonly message: string;
 }
 
-/** What Argo CD made of one sync operation, as the port returns it. */
+/** How one sync operation ended. */
 export type SyncOutcome =
   | {
       readonly kind: "succeeded";
       readonly message: string;
       readonly resources: readonly SyncedResource[];
-      /** Objects left in the cluster because pruning was off. */
+      /** The number of objects left in the cluster because pruning was off. */
       readonly pruneSkipped: number;
-      /** Argo CD's word for the health right after, for people only. */
+      /** The health right after, as Argo CD reports it; for people only. */
       readonly health: string;
-      /** What is not healthy yet, with Argo CD's word and reason for it; `status` is a health here. */
+      /** Objects that are not healthy yet; `status` is their health. */
       readonly unhealthy: readonly SyncedResource[];
     }
   | { readonly kind: "failed"; readonly message: string; readonly resources: readonly SyncedResource[] }
-  /** The time-out passed; the operation goes on. */
+  /** The time-out passed while the operation runs on. */
   | { readonly kind: "running"; readonly message: string }
-  /** Another operation took the place of ours, or another revision was deployed: the outcome is not known. */
+  /** Another operation replaced ours, or another revision was deployed. */
   | { readonly kind: "unknown"; readonly message: string };
 
-/** What a sync or a rollback did to one application; `rejected` means that nothing was started. */
+/** What a sync or rollback did to one application. `rejected`: nothing was started. */
 export type ApplicationSync = {
   readonly application: ApplicationName;
   readonly warnings: readonly string[];
 } & (SyncOutcome | { readonly kind: "rejected"; readonly message: string });
 
-/** Why nothing was run; each has its reply text in `comments/`. */
+/** Why a command was not run. `comments/` has a text for each. */
 export type Refusal =
   | { readonly reason: "not-a-command" }
   | { readonly reason: "nothing-locked" }
-  /** Named with `-a`, but not locked by this change request. */
+  /** Named with `-a` and not locked by this change request. */
   | { readonly reason: "not-locked"; readonly applications: readonly string[] }
   | {
       readonly reason: "not-approved";
@@ -109,7 +109,7 @@ export type Refusal =
       readonly others: readonly ApplicationName[];
       readonly command?: NarrowedCommand;
     }
-  /** Every other reason that belongs to single applications (no right to drive, owner, annotation, behind base). */
+  /** Any other reason of single applications, such as an owner that reverts changes. */
   | {
       readonly reason: "not-deployable";
       readonly applications: readonly NotDeployed[];
@@ -118,13 +118,13 @@ export type Refusal =
   | { readonly reason: "unknown-applications"; readonly applications: readonly string[] }
   | { readonly reason: "locked-by-other"; readonly locks: readonly Lock[] }
   | { readonly reason: "head-moved" }
-  /** The command is older than the plan of the head commit: webhooks came out of order. */
+  /** The command is older than the plan of the head commit, because webhooks arrived out of order. */
   | { readonly reason: "plan-unseen" }
   | { readonly reason: "store-unavailable" }
   | { readonly reason: "closed"; readonly state: "closed" | "merged" }
   | { readonly reason: "fork" }
   | { readonly reason: "no-write-access"; readonly login: string }
-  /** The lists of `sync_requirements` keep this person from the command for these applications. */
+  /** The lists of `sync_requirements` do not allow this person the command for these applications. */
   | {
       readonly reason: "not-allowed";
       readonly command: AccessCommand;
@@ -134,10 +134,10 @@ export type Refusal =
     }
   | { readonly reason: "repository-file"; readonly problems: readonly string[] }
   | { readonly reason: "superseded"; readonly by: "pushed" | "closed" }
-  /** Something outside is broken; the message is safe and untrusted. */
+  /** Something outside failed. The message is safe to show and untrusted. */
   | { readonly reason: "failure"; readonly message: string };
 
-/** The command that may be given again for the `others` of a refusal; a sync when absent. */
+/** The command to offer for the `others` of a refusal; a sync if absent. */
 export type NarrowedCommand = AccessCommand;
 
 /** An application that a person may not command. */
@@ -145,11 +145,11 @@ export interface BarredApplication {
   readonly application: ApplicationName;
   /** Who may. */
   readonly allowed: AccessRule;
-  /** Why the host could not say whether the person is in one of the teams; safe and untrusted. */
+  /** Why the host could not check the teams; safe to show and untrusted. */
   readonly problem: string | undefined;
 }
 
-/** A stale application; `planFailure` is the reason when the newest plan could not evaluate it. */
+/** `planFailure` is the reason if the newest plan could not evaluate the application. */
 export interface StaleApplication {
   readonly application: ApplicationName;
   readonly planFailure: string | undefined;

@@ -2,21 +2,21 @@ import type { ApplicationSpec } from "./application.js";
 import { canonicalJson, isJsonObject, type Json } from "./json.js";
 
 /**
- * Whether two specs mean the same to Argo CD. It fills in the project and drops empty blocks when it stores a spec
- * (Argo CD v3.5 `NormalizeApplicationSpec`), so a file and the live object differ in these without any difference.
+ * Whether two specs mean the same to Argo CD. When it stores a spec it fills in the project and drops empty blocks (v3.5
+ * `NormalizeApplicationSpec`), so a file and the live object may differ in those.
  */
 export function specEqual(left: ApplicationSpec, right: ApplicationSpec): boolean {
   return specText(left) === specText(right);
 }
 
-/** One text for all specs that are equal in this sense. */
+/** The same text for all specs that are equal in this sense. */
 export function specText(spec: ApplicationSpec): string {
   const text = texts.get(spec) ?? canonicalJson(normalised(spec));
   texts.set(spec, text);
   return text;
 }
 
-/** A spec is never changed, and compared several times in a plan. */
+/** Specs are immutable, and a plan compares each several times. */
 const texts = new WeakMap<ApplicationSpec, string>();
 
 function normalised(spec: ApplicationSpec): Json | undefined {
@@ -24,7 +24,7 @@ function normalised(spec: ApplicationSpec): Json | undefined {
   return withoutEmpty({ ...spec, project: project === undefined || project === "" ? "default" : project }, 0);
 }
 
-/** `automated: {}` switches auto-sync on and is the one empty block with a meaning. */
+/** `automated: {}` turns auto-sync on: the only empty block with a meaning. */
 const MEANINGFUL_WHEN_EMPTY = new Set(["automated"]);
 const MAX_DEPTH = 64;
 

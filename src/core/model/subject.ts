@@ -10,12 +10,12 @@ interface SubjectBase {
   readonly sourceFile: string | undefined;
 }
 
-/** Comes or goes with its Application resource; never deployed by us. */
+/** Created or deleted with its Application resource; never deployed by us. */
 export interface AnnouncedSubject extends SubjectBase {
   readonly kind: "new" | "deleted";
 }
 
-/** Argo CD does not know it, or could not be asked. */
+/** Argo CD does not know it, or could not be reached. */
 export interface UnreadableSubject extends SubjectBase {
   readonly kind: "unreadable";
   readonly problem: string;
@@ -27,13 +27,13 @@ export interface LiveSubject extends SubjectBase {
   readonly live: LiveApplication;
   /** The definition that a sync deploys, and the 1-based sources of it that get the head commit. */
   readonly head: Side;
-  /** The definition that the target branch stands for. */
+  /** The definition on the target branch. */
   readonly base: Side;
-  /** Our own record of an earlier sync, if any. */
+  /** This change request's record of an earlier sync, if any. */
   readonly ownRecord: Deployment | undefined;
   readonly foreignRecords: readonly Deployment[];
   readonly autoSynced: boolean;
-  /** Why its changed definition cannot be deployed from here: it is shown and not locked, and takes effect at the merge. */
+  /** Why its changed definition is not deployed from here: it is shown, not locked, and takes effect at the merge. */
   readonly notDriven: string | undefined;
   readonly warnings: readonly string[];
 }

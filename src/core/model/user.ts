@@ -1,8 +1,8 @@
 /** A person or program on a code host. */
 export interface User {
-  /** The host's own numeric id as text; logins can be renamed, ids cannot. */
+  /** The host's numeric id as text; unlike a login it never changes. */
   readonly id: string;
   readonly login: string;
-  /** True for what the host itself marks as a bot, an app or a token's account. */
+  /** The host marks it as a bot, an app or a token's account. */
   readonly bot: boolean;
 }

@@ -7,7 +7,7 @@ import type { BarredApplication, Refusal } from "../model/result.js";
 import type { User } from "../model/user.js";
 import type { CodeHost } from "../ports/code-host.js";
 
-/** Who asked for a command, and by whose rules it is judged. */
+/** Who gives a command, and under which rules. */
 export interface AccessContext {
   readonly change: ChangeRequest;
   readonly settings: Settings;
@@ -15,14 +15,14 @@ export interface AccessContext {
   readonly user: User;
 }
 
-/** Whether a command needs write access to the repository; on a fork's change request always. */
+/** Whether commands need write access to the repository; they always do on a fork's change request. */
 export function needsWriteAccess({ commandAccess }: Pick<Settings, "commandAccess">, change: ChangeRequest): boolean {
   return commandAccess === "write" || change.fork;
 }
 
 /**
- * The applications whose `allowed_users` and `allowed_teams` keep this person from the command. Teams are asked from the
- * host, each list once, and only when the login alone does not allow it; a host that cannot say keeps the person out.
+ * The applications for which `allowed_users` and `allowed_teams` do not allow this person the command. Asks the host about
+ * each list of teams once, and only if the login alone is not enough. If the host cannot answer, the person is barred.
  */
 export async function barredFrom(
   command: AccessCommand,
@@ -45,7 +45,7 @@ export async function barredFrom(
   return found.flat();
 }
 
-/** The refusal that names the barred applications, and those that remain; undefined when nothing is barred. */
+/** Names the barred applications and the `others`; undefined if none is barred. */
 export function accessRefusal(
   command: AccessCommand,
   barred: readonly BarredApplication[],
@@ -56,7 +56,7 @@ export function accessRefusal(
   return { reason: "not-allowed", command, login: user.login, applications: barred, others };
 }
 
-/** The refusal by the lists alone; it offers those of the applications that are not barred. */
+/** Checks the lists alone; a refusal offers the applications that are not barred. */
 export async function checkLists(
   command: AccessCommand,
   applications: readonly ApplicationName[],
@@ -67,7 +67,7 @@ export async function checkLists(
   return accessRefusal(command, barred, others, context);
 }
 
-/** Write access and the lists asked once more, for right before the first call that deploys. */
+/** Checks write access and the lists again, right before the first call that deploys. */
 export async function confirmAccess(
   command: AccessCommand,
   applications: readonly ApplicationName[],
@@ -83,7 +83,7 @@ export async function confirmAccess(
 
 interface Membership {
   readonly member: boolean;
-  /** Why the host could not say. */
+  /** Why the host could not answer. */
   readonly problem: string | undefined;
 }
 

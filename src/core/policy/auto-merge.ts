@@ -15,7 +15,7 @@ export interface SyncedSoFar {
   readonly plan: Plan | undefined;
 }
 
-/** Whether to merge after this sync, or what hinders it; says nothing while auto-merge is off. */
+/** Whether to merge after this sync, or what blocks it; neither while auto-merge is off. */
 export async function decideMerge(
   so: SyncedSoFar,
   context: CommandContext,
@@ -23,8 +23,8 @@ export async function decideMerge(
   const { settings } = context;
   if (so.dryRun || !settings.autoMerge) return { merge: undefined, notMerged: [] };
   const hindrances = await hindrancesOf(so, context).catch((error: unknown) => {
-    // What was deployed must be told whatever happens afterwards.
-    context.log.error({ err: error }, "whether to merge could not be decided");
+    // The deployment must be reported whatever happens here.
+    context.log.error({ err: error }, "could not decide whether to merge");
     const reason = `whether everything is deployed could not be told: ${safeMessage(error)}`;
     return so.involved.map((application) => ({ application, reason }));
   });
@@ -51,7 +51,7 @@ async function hindrancesOf(
   const barred = await barredFrom("sync", byTheMerge, context);
   if (barred.length > 0) return barred.map(({ application }) => ({ application, reason: NOT_THEIRS }));
   const requiring = requiringApproval(plan, settings);
-  // Asked anew: an approval can be withdrawn while the sync runs.
+  // Read again: an approval can be withdrawn while the sync runs.
   return requiring.length === 0 || (await host.approval(change)).approved
     ? []
     : requiring.map((application) => ({ application, reason: "PR must be approved before it is merged" }));

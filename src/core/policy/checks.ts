@@ -8,13 +8,13 @@ import type { BarredApplication, Refusal } from "../model/result.js";
 import type { User } from "../model/user.js";
 import { accessRefusal } from "./access.js";
 
-/** What the checks of a sync decide over; each value was read fresh for this run. */
+/** Facts for the checks of a sync, all read for this run. */
 export interface SyncFacts {
   readonly change: ChangeRequest;
   readonly settings: Settings;
-  /** The locks of the selected applications, new and deleted ones left out. */
+  /** The locks of the selected applications, without new and deleted ones. */
   readonly locks: readonly Lock[];
-  /** Asked only when an application requires it. */
+  /** Read only if an application requires it. */
   readonly approval: Approval | undefined;
   readonly mergeability: Mergeability;
   readonly autoSynced: ReadonlySet<ApplicationName>;
@@ -23,13 +23,13 @@ export interface SyncFacts {
   readonly barred: readonly BarredApplication[];
   /** Selected applications that cannot be deployed for another reason. */
   readonly obstacles: readonly NotDeployed[];
-  /** The newest stored plan: tells why a stale application could not be evaluated. */
+  /** The newest stored plan says why a stale application could not be evaluated. */
   readonly plan: Plan | undefined;
 }
 
 /**
- * The checks of a sync in their order: approved, stale, mergeable, auto-sync, who may, then everything else. The first
- * that fails refuses the whole run and names every application that it fails for.
+ * Checks a sync: approval, freshness, mergeability, auto-sync, access, then everything else. The first check that fails
+ * refuses the whole command and names every application that it fails for.
  */
 export function checkSync(facts: SyncFacts): Refusal | undefined {
   return (
@@ -103,7 +103,7 @@ function stale({ locks, change }: SyncFacts): readonly ApplicationName[] {
   return locks.filter(({ planRevision }) => planRevision !== change.headRevision).map(({ application }) => application);
 }
 
-/** Those that no check fails for, the later ones included: to be offered instead of the whole run. */
+/** Applications that pass every check, including later ones: the refusal offers them. */
 function passing(facts: SyncFacts): readonly ApplicationName[] {
   if (facts.mergeability !== "mergeable") return [];
   const failing = new Set([

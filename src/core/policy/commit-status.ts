@@ -8,39 +8,39 @@ import type { ApplicationPlan, Plan } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
 
-/** What is known of a change request's head when its status is set. */
+/** What is known about the head when its status is set. */
 export type StatusFacts =
-  /** A plan of the head has begun. */
+  /** A plan of the head has started. */
   | { readonly kind: "planning"; readonly host: HostId }
-  /** The plan of the head came to nothing; the reason is a text of ours. */
+  /** The plan of the head failed; the reason is a text of ours. */
   | { readonly kind: "plan-failed"; readonly reason: string }
-  /** Not planned by itself (a fork, a draft, autoplan off); nothing was rendered. */
+  /** Not planned automatically (a fork, a draft, autoplan off); nothing was rendered. */
   | { readonly kind: "detected"; readonly detected: Detected }
   | ({ readonly kind: "planned" } & PlannedFacts);
 
-/** What can be said of a head without a render. */
+/** What is known about a head without a render. */
 export type Detected =
   | { readonly kind: "nothing"; readonly atMerge: readonly string[] }
   | { readonly kind: "affected"; readonly applications: readonly string[] }
-  /** A fork whose content the server does not allow to be planned. */
+  /** A fork, which the server does not allow to be planned. */
   | { readonly kind: "barred" }
-  /** It could not be told. */
+  /** The detection failed. */
   | { readonly kind: "unknown" };
 
-/** What the status of a planned head is decided over, all of it read for this decision. */
+/** Facts for the status of a planned head, all read for this decision. */
 export interface PlannedFacts {
   readonly change: ChangeRequest;
   readonly settings: Settings;
   readonly plan: Plan;
   /** Every record "deployed, not merged" of this change request. */
   readonly records: readonly Deployment[];
-  /** Those of others for the applications of the plan. */
+  /** Those of other change requests for the applications of the plan. */
   readonly foreign: readonly Deployment[];
   /** Applications that this change request has locked. */
   readonly locked: ReadonlySet<ApplicationName>;
-  /** Asked for only when an application requires it. */
+  /** Read only if an application requires it. */
   readonly approval: Approval | undefined;
-  /** Applications whose sync was just refused by Argo CD, which leaves no record. */
+  /** Applications whose sync Argo CD just refused, which leaves no record. */
   readonly notStarted: readonly ApplicationName[];
 }
 
@@ -52,7 +52,7 @@ const PLANNING: Readonly<Record<HostId, string>> = {
   hostb: "not deployed yet: the comments say how far it is",
 };
 
-/** The commit status `svc/sync`: green exactly when the conditions of auto-merge hold, whether or not it is on. */
+/** The commit status `svc/sync`: green if and only if the conditions of auto-merge hold, whether or not it is on. */
 export function commitStatusOf(facts: StatusFacts): StatusText {
   switch (facts.kind) {
     case "planning":
@@ -116,7 +116,7 @@ function kindOf(plan: Plan, name: ApplicationName): ApplicationPlan["kind"] | un
   return plan.applications.find(({ application }) => application === name)?.kind;
 }
 
-/** Without a lock on each of them a sync is refused. */
+/** A sync is refused unless each application is locked. */
 function awaits(awaiting: readonly ApplicationName[], { locked }: PlannedFacts): string {
   const command = awaiting.every((name) => locked.has(name)) ? "svc sync" : "svc plan and svc sync";
   return awaiting.length === 1
@@ -146,7 +146,7 @@ function taken(awaiting: readonly ApplicationName[], { foreign, plan }: PlannedF
   return joined([...running, ...held]);
 }
 
-/** What svc does not deploy: it comes with the merge. */
+/** What the merge deploys, not svc. */
 function takingEffect(plan: Plan): readonly string[] {
   const applications = plan.applications.filter((one) => {
     if (one.kind === "new" || one.kind === "deleted") return true;

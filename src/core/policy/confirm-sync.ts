@@ -7,17 +7,17 @@ import type { CommandContext } from "../ports/context.js";
 import { confirmAccess } from "./access.js";
 import { needsApproval } from "./checks.js";
 
-/** What is deployed, as it is right before. */
+/** The subjects as they are right before the deployment. */
 export interface Confirmed {
   readonly subjects: readonly LiveSubject[];
 }
 
-/** The target branch moved since the command began; these are the facts of now. */
+/** The target branch moved since the command started; `moved` has the new facts. */
 export interface BaseMoved {
   readonly moved: ChangeRequest;
 }
 
-/** The head, who may, the approval, the locks and auto-sync once more, right before the first call that deploys. */
+/** Checks head, access, approval, locks and auto-sync again, right before the first call that deploys. */
 export async function confirmSync(
   chosen: readonly Lock[],
   subjects: readonly LiveSubject[],
@@ -53,7 +53,7 @@ export async function confirmSync(
   return { subjects: subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live })) };
 }
 
-/** Refreshes our lock; undefined when it is still ours with the same plan, else who has it. A dry run only looks. */
+/** Refreshes our lock. Undefined if it is still ours, otherwise who holds it. A dry run only reads. */
 async function holderUnlessOurs(
   lock: Lock,
   dryRun: boolean,

@@ -6,9 +6,9 @@ import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";
 import { needsApproval } from "./checks.js";
 
 /**
- * What hinders a merge: empty when every application that the change request affects at this head was synced at this
- * head, or is proven unchanged and dropped by `skip_no_changes`; without a plan of the head the `involved` ones hinder. New and deleted ones, and what takes effect at the
- * merge anyway, hinder nothing.
+ * What blocks a merge. Nothing does once every affected application was synced at this head, or is proven unchanged and
+ * skipped by `skip_no_changes`. New and deleted applications, and what takes effect at the merge anyway, never block.
+ * Without a plan of the head, the `involved` applications do.
  */
 export function mergeDecision(
   plan: Plan | undefined,
@@ -38,7 +38,7 @@ function hindrance(
   if (planned.lock.kind === "held") return "it is locked by another PR";
   switch (planned.kind) {
     case "evaluated":
-      // What an earlier sync from here deployed may still run, however equal the plan's two sides are.
+      // An earlier sync of this change request may have deployed something that differs from both sides of the plan.
       return planned.verdict === "unchanged" && !planned.writesDefinition && settings.skipNoChanges && own.length === 0
         ? undefined
         : "it was not synced at the head commit";
@@ -49,14 +49,14 @@ function hindrance(
   }
 }
 
-/** Those of the applications that the merge or a sync deploys whose settings ask for an approval before the merge. */
+/** The applications that the merge or a sync deploys and that require an approval. */
 export function requiringApproval(plan: Plan | undefined, settings: Settings): readonly ApplicationName[] {
   return takingEffect(plan).filter((name) => needsApproval(settings, [name]));
 }
 
 /**
- * Every application that the merge deploys by itself or that a sync has deployed: new, deleted and auto-synced ones, those
- * that svc does not deploy, and what ApplicationSets generate. The merge needs the approval that they require.
+ * Every application that the merge or a sync deploys: planned, new, deleted and auto-synced ones, those that svc does not
+ * deploy, and what ApplicationSets generate.
  */
 export function takingEffect(plan: Plan | undefined): readonly ApplicationName[] {
   if (plan === undefined) return [];

@@ -1,5 +1,5 @@
-/** Counts what an address does, for all replicas together. Methods throw `StoreUnavailable`. */
+/** Counts login attempts per address, across replicas. Methods throw `StoreUnavailable`. */
 export interface AttemptCounter {
-  /** Adds one and answers how many there are in the window that the first one opened. */
+  /** Adds one and returns the count of the window, which opens with the first. */
   add(key: string, windowMs: number): Promise<{ readonly count: number; readonly resetsInMs: number }>;
 }

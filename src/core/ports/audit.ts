@@ -5,7 +5,7 @@ import { sameChangeRequest, type ChangeRequestRef } from "../model/change-reques
 import type { CommandName } from "../model/command.js";
 import type { Log } from "./log.js";
 
-/** The trail keeps about this many entries; the oldest go. */
+/** About how many entries the trail keeps; the oldest are dropped. */
 export const AUDIT_CAPACITY = 10_000;
 
 export const AUDIT_ACTIONS = [
@@ -21,31 +21,31 @@ export const AUDIT_ACTIONS = [
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Who asked, what was done to which applications on which commit, and why it was not. Never a comment's text, never a secret. */
+/** Who asked, what was done to which applications at which commit, or why not. Holds no secret and no text of a comment. */
 export interface AuditEntry {
-  /** When it was done. ISO 8601. */
+  /** ISO 8601. */
   readonly at: string;
-  /** One id per run, the same as in log lines and in Argo CD's operation. */
+  /** The run's id, as in log lines and in Argo CD's operation. */
   readonly run: string;
-  /** The host's delivery that began the run; empty where a person began it on a page or through the API. */
+  /** The host's delivery that started the run; empty if a page or the API did. */
   readonly delivery: string;
   /** A person, or the service itself: an automatic plan, a lost webhook. */
   readonly who: AuditPerson | typeof SERVICE;
   readonly change: ChangeRequestRef;
-  /** Undefined where the run ended before it was known. */
+  /** Undefined if the run ended before it was known. */
   readonly head: Revision | undefined;
   readonly action: AuditAction;
-  /** Undefined where no command was given. */
+  /** Undefined if no command was given. */
   readonly command: CommandName | undefined;
   readonly applications: readonly AuditedApplication[];
-  /** Why it was refused or failed, or how it was done (`dry run`). */
+  /** Why it was refused or failed, or how it was done, such as `dry run`. */
   readonly reason: string | undefined;
 }
 
 export interface AuditPerson {
-  /** Where the person is known: the code host of a comment, or where an admin logged in. */
+  /** The code host of the comment, or where the admin logged in. */
   readonly host: LoginProvider;
-  /** The id there: logins can be renamed. */
+  /** The id there; logins can be renamed. */
   readonly id: string;
   readonly login: string;
 }
@@ -57,37 +57,37 @@ export interface AuditedApplication {
   readonly detail: string | undefined;
 }
 
-/** An entry as it is kept. */
+/** A stored entry. */
 export interface AuditRecord extends AuditEntry {
-  /** Says where it stands in the trail. */
+  /** Its position in the trail. */
   readonly id: string;
 }
 
-/** Entries to look for; what is left out does not matter. */
+/** Which entries to find; absent fields match everything. */
 export interface AuditFilter {
   readonly change?: ChangeRequestRef;
   readonly application?: string;
-  /** The person's login, in any case of letters. */
+  /** The person's login, compared without regard to case. */
   readonly login?: string;
   readonly action?: AuditAction;
 }
 
 export interface AuditQuery {
   readonly limit: number;
-  /** The `id` of a record: only older ones. */
+  /** The `id` of a record; finds older ones only. */
   readonly before?: string;
   readonly filter?: AuditFilter;
 }
 
 /** The newest entries of the trail. Methods throw `StoreUnavailable`. */
 export interface AuditLog {
-  /** Written once: an entry whose outcome is unknown is not repeated. */
+  /** Never retried after an unknown outcome. */
   record(entry: AuditEntry): Promise<void>;
-  /** Newest first. @throws {StoredValueUnreadable} for an entry of another version. */
+  /** Newest first. @throws {StoredValueUnreadable} if an entry has another version. */
   list(query: AuditQuery): Promise<readonly AuditRecord[]>;
 }
 
-/** Whether an entry is one of those that are looked for. */
+/** Whether the entry passes the filter. */
 export function matchesAudit(entry: AuditEntry, { change, application, login, action }: AuditFilter = {}): boolean {
   const { who } = entry;
   return (
@@ -98,7 +98,7 @@ export function matchesAudit(entry: AuditEntry, { change, application, login, ac
   );
 }
 
-/** Writes an entry to the log and to the trail. A trail that cannot be written never fails the work; the log has it then. */
+/** Writes an entry to the log and to the trail. Never throws: if the trail cannot be written, the log has the entry. */
 export async function recordAudit(
   entry: AuditEntry,
   { audit, log }: { readonly audit: AuditLog; readonly log: Log },
@@ -107,6 +107,6 @@ export async function recordAudit(
   try {
     await audit.record(entry);
   } catch (error) {
-    log.error({ audit: entry, err: error }, "the audit trail could not be written");
+    log.error({ audit: entry, err: error }, "could not write the audit trail");
   }
 }

@@ -1,4 +1,4 @@
-/** Time, so that tests need not wait. Deadlines of single requests are real time and not its business. */
+/** Time, injected so that tests need not wait. Time-outs of single requests use real time. */
 export interface Clock {
   now(): Date;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */

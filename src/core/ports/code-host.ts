@@ -4,46 +4,46 @@ import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../model/cha
 import type { MergeIntent } from "../model/result.js";
 import type { User } from "../model/user.js";
 
-/** GitHub or GitLab. Methods throw `HostFailure` when the host is broken or says no. */
+/** Where change requests live. Methods throw `HostFailure` when the host fails or refuses. */
 export interface CodeHost {
   readonly id: HostId;
-  /** Our own account, asked once and kept; also proves that the credentials work. */
+  /** Our own account, requested once and cached. Proves that the credentials work. */
   self(): Promise<User>;
-  /** One small call with our credentials, never answered from memory: proves that the host is there now. */
+  /** One small, uncached call with our credentials: proves that the host is reachable now. */
   reach(): Promise<void>;
   /** Fresh facts from the API, never cached. */
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
-  /** Fresh as well, in one call. */
+  /** Never cached either, in a single call. */
   state(change: ChangeRequestRef): Promise<ChangeRequest["state"]>;
-  /** Polls for at most 20 seconds while the host still computes it, then `unknown`. */
+  /** Polls for up to 20 seconds while the host still computes it, then returns `unknown`. */
   mergeability(change: ChangeRequestRef, signal?: AbortSignal): Promise<Mergeability>;
-  /** Read fresh: who approved the head commit given here. */
+  /** Who approved this head commit. Never cached. */
   approval(change: ChangeRequest): Promise<Approval>;
-  /** Whether this person has write access to the repository now (GitHub write, GitLab Developer). */
+  /** Whether this person can push to the repository now. */
   mayCommand(change: ChangeRequestRef, user: User): Promise<boolean>;
-  /** Where git reads the repository, with credentials that live for this call's purpose only. */
+  /** Where git reads the repository, with short-lived credentials. */
   cloneSource(change: ChangeRequestRef): Promise<CloneSource>;
   /** Comments of our own account on the change request, oldest first. */
   listOwnComments(change: ChangeRequestRef): Promise<readonly OwnComment[]>;
-  /** Posts one comment and returns its id. Sent once: never repeated after an unknown outcome. */
+  /** Posts one comment and returns its id. Never retried after an unknown outcome. */
   postComment(change: ChangeRequestRef, body: string): Promise<string>;
   editComment(change: ChangeRequestRef, commentId: string, body: string): Promise<void>;
   /** Where a person reads one of our comments. */
   commentUrl(change: ChangeRequest, commentId: string): string;
-  /** One of three marks on a person's comment. Setting the same twice is no error. */
+  /** Marks a person's comment. Setting the same mark twice is no error. */
   react(change: ChangeRequestRef, commentId: string, reaction: Reaction): Promise<void>;
-  /** Hides an outdated comment of our own where the host can (GitHub minimises; GitLab cannot: does nothing). */
+  /** Hides an outdated comment of our own. Does nothing on hosts that cannot. */
   minimise(change: ChangeRequestRef, commentId: string): Promise<void>;
-  /** Sets the commit status `svc/sync` of the change request's head; GitLab without a pipeline for it: does nothing. */
+  /** Sets the commit status `svc/sync` of the head. Does nothing where the host has no place for it. */
   setStatus(change: ChangeRequest, status: CommitStatus): Promise<void>;
-  /** Whether the person belongs to one of these: `<org>/<team-slug>` on GitHub, a group's full path on GitLab. */
+  /** Whether the person belongs to one of these teams, named as on the host. */
   belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;
-  /** Merges if the head is still `change.headRevision`, then deletes the source branch if asked and allowed. */
+  /** Merges if the head is still `change.headRevision`, then deletes the source branch if the intent says so. */
   merge(change: ChangeRequest, intent: MergeIntent): Promise<MergeOutcome>;
 }
 
 export interface CloneSource {
-  /** HTTPS URL without credentials. */
+  /** HTTPS, without credentials. */
   readonly url: string;
   /** Value of the `Authorization` header for git; undefined for a public server. */
   readonly authorization: string | undefined;
@@ -56,19 +56,19 @@ export interface OwnComment {
   readonly body: string;
 }
 
-/** Marks on a person's command: it was read, it did what was asked, or it did not. */
+/** Marks on a command: it was read, it succeeded, or it failed. */
 export type Reaction = "seen" | "done" | "failed";
 
-/** What the commit status `svc/sync` says. */
+/** The commit status `svc/sync`. */
 export interface CommitStatus {
   readonly state: "pending" | "success" | "failure";
-  /** One line; cut to what the host takes (140 characters on GitHub, 255 on GitLab). */
+  /** One line; the host module cuts it to the host's limit. */
   readonly description: string;
-  /** Where a person who clicks on the status is led; undefined leads nowhere. */
+  /** The link of the status, if any. */
   readonly url: string | undefined;
 }
 
-/** `note` tells what went wrong after the merge (the branch could not be deleted). */
+/** `note` says what went wrong after the merge, such as a branch that could not be deleted. */
 export type MergeOutcome =
   | { readonly kind: "merged"; readonly note: string | undefined }
   | { readonly kind: "refused"; readonly reason: string };

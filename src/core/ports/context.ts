@@ -15,50 +15,49 @@ import type { PlanStore } from "./plan-store.js";
 import type { RenderCache } from "./render-cache.js";
 import type { RepositorySnapshot } from "./repositories.js";
 
-/** What a command may look at and act on. */
+/** What a command reads and acts on. */
 export interface CommandContext extends CommandPorts {
-  /** Fresh facts, read once when the command began. */
+  /** Read when the command started. */
   readonly change: ChangeRequest;
   readonly settings: Settings;
   readonly snapshot: RepositorySnapshot;
   readonly host: CodeHost;
-  /** Who asked, or for an automatic plan who opened the change request. */
+  /** Who gave the command; for an automatic plan, the author of the change request. */
   readonly user: User;
-  /** Nobody wrote the command: an event of the host began it. */
+  /** An event of the host started the command, not a comment. */
   readonly automatic: boolean;
-  /** One id per run: in log lines and in Argo CD's operation. */
+  /** The run's id, as in log lines and in Argo CD's operation. */
   readonly run: string;
-  /** Stops a plan; a sync that has begun is followed to its end. */
+  /** Stops a plan; a sync that has started is followed to its end. */
   readonly signal: AbortSignal;
-  /** Policy and repository once more, for facts of now: the target branch may have moved since the command began. */
+  /** Reads settings and repository again for newer facts: the target branch may have moved since the command started. */
   readonly reload: (change: ChangeRequest) => Promise<Reloaded>;
-  /** Writes down what is about to be deployed, for the run that goes on after a crash. @throws {StoreUnavailable} */
+  /** Notes what is about to be deployed, for an attempt after a crash. @throws {StoreUnavailable} */
   readonly begin: (applications: readonly BegunApplication[]) => Promise<void>;
-  /** Told how far each application is while a command deploys. */
+  /** Receives the progress of each application while a command deploys. */
   readonly progress: TellProgress;
 }
 
-/** What depends on the commits of a change request; with `problems`, nothing may be planned or deployed. */
+/** What depends on the commits of a change request. If there are `problems`, nothing may be planned or deployed. */
 export interface Reloaded {
   readonly settings: Settings;
   readonly problems: readonly string[];
   readonly snapshot: RepositorySnapshot;
 }
 
-/** The part that is the same for every command of the service. */
+/** What all commands of the service share. */
 export interface CommandPorts {
   readonly deployer: Deployer;
   readonly locks: LockStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly scanner: ManifestScanner;
-  /** Shared by all plans. */
   readonly renders: RenderCache;
   readonly clock: Clock;
   readonly log: Log;
   /** How each code host names things, for texts that people read. */
   readonly hostWords: AllHostWords;
   readonly temporaryApps: "auto" | "always";
-  /** What plans compare the head with. */
+  /** What a plan compares the head with: the target branch or the live cluster. */
   readonly diffMode: "branch" | "live";
 }

@@ -13,38 +13,39 @@ import type { LiveState } from "../model/live-state.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { SyncOutcome } from "../model/result.js";
 
-/** How an application is to be rendered. */
+/** One render of one application. */
 export interface RenderRequest {
-  /** With the spec to render: the live one in place, the desired one by temporary Application. */
+  /** With the spec to render: the live one for `in-place`, the desired one for `temporary`. */
   readonly application: Application;
-  /** In place: Argo CD renders its own live spec at the pins. Temporary: a copy with our spec is created, rendered and deleted. */
+  /** `in-place`: Argo CD renders its live spec at the pins. `temporary`: a copy with our spec is created, rendered and deleted. */
   readonly mode: "in-place" | "temporary";
   readonly pins: readonly Pin[];
   readonly side: "head" | "base";
   readonly change: ChangeRequestRef;
-  /** Positions (1-based) of sources that Helm renders: a temporary Application gets the real release name there. */
+  /** 1-based positions of the sources that Helm renders: there a temporary Application needs the real release name. */
   readonly helmPositions: readonly number[];
   /** Bypass Argo CD's manifest cache (`noCache`). */
   readonly fresh: boolean;
 }
 
-/** Follow a sync to its end; progress is told after each poll. */
+/** One sync of one application. */
 export interface SyncRequest {
   readonly application: LiveApplication;
   /** `target` deploys the configured target revisions (an empty revision on the wire). */
   readonly at: readonly Pin[] | "target";
   readonly dryRun: boolean;
   readonly prune: boolean;
-  /** Correlation id of this run, stored in the operation. */
+  /** Id of the run, stored in the operation. */
   readonly run: string;
   readonly change: ChangeRequestRef;
+  /** Called after each poll. */
   readonly onProgress?: (progress: SyncProgress) => void;
 }
 
-/** Names one sync operation of ours. */
+/** Identifies one of our sync operations. */
 export type SyncLookup = Pick<SyncRequest, "application" | "at" | "run">;
 
-/** A sync operation of ours that an earlier attempt of the run may have started. */
+/** A sync operation that an earlier attempt of the run may have started. */
 export type FollowRequest = SyncLookup & Pick<SyncRequest, "onProgress">;
 
 /** Names an Application resource: `<name>`, or `<namespace>/<name>` outside Argo CD's own namespace. */
@@ -52,36 +53,36 @@ export type Naming = (namespace: string | undefined, name: string) => Applicatio
 
 /** Argo CD. Methods throw `DeployerFailure`. */
 export interface Deployer {
-  /** Proves that Argo CD is reachable and the token valid; returns what a person should know (server version, account). */
+  /** Proves that Argo CD is reachable and the token valid. */
   check(): Promise<{ readonly version: string; readonly account: string }>;
-  /** How svc names an Application resource with this namespace and name, by Argo CD's own namespace. */
+  /** How svc names Application resources; depends on Argo CD's own namespace. */
   naming(): Promise<Naming>;
-  /** Every application that the token can see. Cached for some seconds. */
+  /** Every application that the token can see. Cached for a few seconds. */
   listApplications(signal?: AbortSignal): Promise<readonly Application[]>;
-  /** One application, read fresh; undefined when it does not exist or is not visible. */
+  /** One application, never cached. Undefined if it does not exist or is not visible. */
   findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
-  /** Rendered manifests without what the name of a temporary Application or Argo CD's tracking puts into them. */
+  /** Rendered manifests, without traces of a temporary Application's name or of Argo CD's resource tracking. */
   renderManifests(request: RenderRequest, signal?: AbortSignal): Promise<readonly Manifest[]>;
-  /** What of Argo CD's settings decides how it renders, as one text to compare; asked for every few minutes at most. */
+  /** Those settings of Argo CD that affect rendering, as one text to compare. Cached for a few minutes. */
   renderingSettings(): Promise<string>;
-  /** What the cluster has of this application, after Argo CD compared it anew; the values of Secrets are masked. */
+  /** The application's objects in the cluster, after a refresh by Argo CD. Values of Secrets are masked. */
   liveResources(application: LiveApplication, signal?: AbortSignal): Promise<LiveState>;
-  /** The Applications that a set would generate now; its git generators of this repository are pinned by the caller. */
+  /** The Applications that a set would generate now. The caller pins its git generators of this repository. */
   expandApplicationSet(set: ApplicationSet, signal?: AbortSignal): Promise<readonly Application[]>;
-  /** Every ApplicationSet that the token can see, as Argo CD runs it. Cached for some seconds. */
+  /** Every ApplicationSet that the token can see, as Argo CD runs it. Cached for a few seconds. */
   listApplicationSets(signal?: AbortSignal): Promise<readonly ApplicationSet[]>;
-  /** An ApplicationSet as Argo CD runs it; undefined when it does not exist or the token may not see it. */
+  /** An ApplicationSet as Argo CD runs it. Undefined if it does not exist or is not visible. */
   findApplicationSet(set: SetId, signal?: AbortSignal): Promise<ApplicationSet | undefined>;
-  /** Names of the applications that a set owns now, sorted. One costly call that reads every application whole. */
+  /** Sorted names of the applications that a set owns now. Expensive: reads every application in full. */
   applicationsOfSet(set: SetId, signal?: AbortSignal): Promise<readonly ApplicationName[]>;
   /** Replaces the live spec. */
   updateSpec(application: Application, spec: ApplicationSpec): Promise<void>;
-  /** Starts a sync once and follows it to its end or the time-out; throws when Argo CD refuses to start it. */
+  /** Starts one sync and follows it to its end or the time-out. Throws if Argo CD refuses to start it. */
   sync(request: SyncRequest): Promise<SyncOutcome>;
-  /** Follows a sync that was started before to its end; undefined when Argo CD's present or last operation is another one. */
+  /** Follows an earlier sync to its end. Undefined if Argo CD's current or last operation is another one. */
   follow(request: FollowRequest): Promise<SyncOutcome | undefined>;
-  /** How a sync ended that was started before; undefined while it runs, and when Argo CD remembers another operation. */
+  /** How an earlier sync ended. Undefined while it runs, and if Argo CD's last operation is another one. */
   findOutcome(lookup: SyncLookup): Promise<SyncOutcome | undefined>;
-  /** Deletes temporary Applications that are past their expiry; returns how many. */
+  /** Deletes expired temporary Applications and returns how many. */
   sweep(now: Date): Promise<number>;
 }

@@ -1,51 +1,51 @@
 import type { HostEvent } from "../model/event.js";
 import type { RunNotes } from "../model/run-notes.js";
 
-/** Why a run is stopped: the reason of its `AbortSignal`. With `handed-back` another replica begins it anew. */
+/** Why a run is stopped. After `handed-back` another replica starts it again. */
 export type StopReason = "pushed" | "closed" | "shutdown" | "handed-back";
 
-/** How a run ended; `stopped`: it heeded its signal; `refused`: it was answered that the store is away. */
+/** How a run ended. `stopped`: by its signal. `refused`: the store was unavailable, and the user was told so. */
 export type RunEnd = "done" | "failed" | "stopped" | "refused";
 
-/** What a queue gives to each run of an event. */
+/** What a queue gives to each attempt at an event. */
 export interface RunTicket {
-  /** Asks the run to stop, with a `Stopped` as its reason; the run decides whether to heed it. */
+  /** Asks the run to stop, with a `Stopped` as its reason. The run decides when to obey. */
   readonly signal: AbortSignal;
-  /** The event may have been begun before, by a process that is gone: look first at what was done. */
+  /** An earlier attempt may have started and crashed: find out first what it did. */
   readonly again: boolean;
   /**
-   * To be called before everything that others can see.
-   * @throws {LeaseLost} when another replica works on this change request.
-   * @throws {StoreUnavailable} when that cannot be told.
+   * Call it before each write that others can see.
+   * @throws {LeaseLost} if another replica has taken over this change request.
+   * @throws {StoreUnavailable} if that cannot be checked.
    */
   confirm(): Promise<void>;
   readonly journal: RunJournal;
 }
 
-/** What a run wrote down of itself, kept until it ends, for the run that goes on after a crash. Methods throw `StoreUnavailable`. */
+/** Notes of a run for the attempt that resumes it after a crash, kept until the run ends. Methods throw `StoreUnavailable`. */
 export interface RunJournal {
   /** @throws {StoredValueUnreadable} */
   read(): Promise<RunNotes>;
-  /** Replaces what was written before. */
+  /** Replaces the earlier notes. */
   write(notes: RunNotes): Promise<void>;
 }
 
-/** Runs events in order per change request, and those of different change requests in parallel. */
+/** Runs the events of one change request in order, and those of different ones in parallel. */
 export interface EventQueue {
-  /** False when this delivery was accepted before and did not fail. */
+  /** False if this delivery was already accepted and did not fail. */
   push(event: HostEvent): Promise<boolean>;
-  /** Resolves when nothing waits and nothing runs, over all replicas. */
+  /** Resolves once nothing waits or runs on any replica. */
   idle(): Promise<void>;
-  /** Over all replicas. @throws {StoreUnavailable} */
+  /** Of all replicas. @throws {StoreUnavailable} */
   backlog(): Promise<QueueBacklog>;
-  /** Takes no more events, waits for the running ones up to the grace time (ms), then stops them. */
+  /** Takes no more events, waits up to `graceMs` for running ones, then stops them. */
   close(graceMs: number): Promise<void>;
 }
 
 export interface QueueBacklog {
-  /** Events that were not begun yet. */
+  /** Events that have not started. */
   readonly waiting: number;
   readonly running: number;
-  /** How long the oldest of those that wait has been waiting, in milliseconds; 0 when none does. */
+  /** How long the oldest waiting event has waited, in milliseconds; 0 if none waits. */
   readonly oldestMs: number;
 }

@@ -1,10 +1,10 @@
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { LiveRun } from "../model/live-run.js";
 
-/** Carries the progress of running commands to the pages that show it. */
+/** Carries the progress of running commands to open pages. */
 export interface LiveFeed {
-  /** Returns at once and never throws; a run that nobody looks at is told to nobody. */
+  /** Returns at once and never throws. */
   publish(change: ChangeRequestRef, run: LiveRun): void;
-  /** Tells of the run that is under way, if there is one, and of everything after; the answer ends it. */
+  /** Reports the current run, if there is one, and every later update. The returned function unsubscribes. */
   subscribe(change: ChangeRequestRef, listener: (run: LiveRun) => void): () => void;
 }

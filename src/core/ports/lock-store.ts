@@ -4,12 +4,12 @@ import type { Lock, LockAttempt, LockRequest } from "../model/lock.js";
 
 /** One lock per application. Methods throw `StoreUnavailable`. */
 export interface LockStore {
-  /** Atomic: takes a free lock, refreshes our own, or tells who holds it. */
+  /** Atomic: takes a free lock, refreshes our own, or returns the holder's. */
   acquire(request: LockRequest, now: Date): Promise<LockAttempt>;
-  /** Atomic: removes the lock if `by` holds it; true when a lock was removed. */
+  /** Atomic: removes the lock if `by` holds it. True if it removed one. */
   release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean>;
   find(application: ApplicationName): Promise<Lock | undefined>;
-  /** Locks of this holder, or all, sorted by application. */
+  /** The locks of `holder`, or all of them, sorted by application. */
   list(holder?: ChangeRequestRef): Promise<readonly Lock[]>;
   ping(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import type { Revision } from "../model/brand.js";
 import type { Naming } from "./deployer.js";
 import type { RepositorySnapshot } from "./repositories.js";
 
-/** Finds the Application and ApplicationSet resources of a commit; remembers what it parsed. */
+/** Finds the Application and ApplicationSet resources of a commit. Caches what it parsed. */
 export interface ManifestScanner {
   scan(request: ScanRequest): Promise<ManifestScan>;
 }
@@ -11,9 +11,9 @@ export interface ManifestScanner {
 export interface FoundApplication {
   readonly file: string;
   readonly application: Application;
-  /** The whole resource without its status as one text, for comparisons. */
+  /** The whole resource without its status, as one text to compare. */
   readonly content: string;
-  /** Why it cannot be deployed from this text (a patch of another file, for example). */
+  /** Why it cannot be deployed from this text: it is a patch of another file, for example. */
   readonly problem: string | undefined;
 }
 
@@ -27,14 +27,14 @@ export interface FoundApplicationSet {
 export interface ManifestScan {
   readonly applications: readonly FoundApplication[];
   readonly applicationSets: readonly FoundApplicationSet[];
-  /** Files that may hold more resources than were found, with the reason. */
+  /** Files that may contain more resources than were found, with the reason. */
   readonly unreadable: ReadonlyMap<string, string>;
 }
 
 export interface ScanRequest {
   readonly snapshot: RepositorySnapshot;
   readonly revision: Revision;
-  /** Glob patterns that narrow the scan; empty means all files. */
+  /** Glob patterns that limit the scan; empty means all files. */
   readonly crPaths: readonly string[];
   readonly nameOf: Naming;
 }

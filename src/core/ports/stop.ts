@@ -1,6 +1,6 @@
 import type { StopReason } from "./event-queue.js";
 
-/** Thrown out of a run whose signal was aborted; carries why. */
+/** The reason of an aborted run's signal. */
 export class Stopped extends Error {
   override readonly name = "Stopped";
   constructor(readonly reason: StopReason) {

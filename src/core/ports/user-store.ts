@@ -1,13 +1,13 @@
 import type { Account, Role } from "../model/account.js";
 
-/** People who have logged in to the pages. Methods throw `StoreUnavailable`. */
+/** Users of the pages. Methods throw `StoreUnavailable`. */
 export interface UserStore {
-  /** Notes a login; answers the account with the role that counts: the one an admin set, or else the one of this login. */
+  /** Records a login. Returns the account with its effective role: the one an admin set, otherwise that of this login. */
   signIn(account: Account): Promise<Account>;
-  /** The account with the role it has now; undefined when nobody with this id has logged in. */
+  /** The account with its current role. Undefined if nobody with this id has logged in. */
   find(id: string): Promise<Account | undefined>;
-  /** Those with a live session, sorted by username. */
+  /** Accounts with a session, sorted by username. */
   list(): Promise<readonly Account[]>;
-  /** Sets a role that stays over later logins, until it is set again; undefined when there is no such account. */
+  /** Sets a role that outlasts later logins. Undefined if there is no such account. */
   setRole(id: string, role: Role, by: Account): Promise<Account | undefined>;
 }

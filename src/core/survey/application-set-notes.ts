@@ -6,10 +6,10 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { policyOf } from "./application-set-policy.js";
 
-/** What Argo CD generates of a set on both sides. */
+/** What Argo CD generates from a set on both sides. */
 export interface Expansion {
   readonly set: ChangedApplicationSet;
-  /** What it generates at the head, a name that comes twice included. */
+  /** What it generates at the head, including duplicate names. */
   readonly head: readonly Application[];
   readonly comparison: GeneratedChange;
 }
@@ -19,13 +19,12 @@ const MAX_NAMED = 10;
 export interface NoteSurroundings {
   readonly live: ReadonlySet<ApplicationName>;
   readonly change: ChangeRequest;
-  /** What the base branch changed since the head branched off. */
+  /** Paths that changed on the base branch since the head branched off. */
   readonly baseChanges: readonly string[];
 }
 
 /**
- * What people should know of an ApplicationSet's preview beside the names: what the controller does with the generated
- * applications, and where the preview is not exact.
+ * Sentences for people on what the controller does with the generated applications, and where the preview is inexact.
  */
 export function notesOf(
   { set, head, comparison }: Expansion,

@@ -1,23 +1,23 @@
 import type { ApplicationSet } from "../model/application.js";
 import { isJsonObject } from "../model/json.js";
 
-/** What the controller does with applications that a set generated before, by the set's own `spec.syncPolicy`. */
+/** What the controller does with generated applications, by the set's own `spec.syncPolicy`. */
 export interface ApplicationSetPolicy {
-  /** `applicationsSync`; `sync` when the set does not say. */
+  /** `applicationsSync`; `sync` by default. */
   readonly name: string;
-  /** A changed definition is written to an application that exists. */
+  /** Existing applications get changed definitions. */
   readonly updates: boolean;
-  /** An application that is no longer generated is deleted. */
+  /** Applications that are no longer generated are deleted. */
   readonly deletes: boolean;
-  /** What a deleted application has deployed stays in the cluster. */
+  /** Objects of a deleted application stay in the cluster. */
   readonly keepsResources: boolean;
 }
 
 const RESOURCES_FINALIZER = "resources-finalizer.argocd.argoproj.io";
 
 /**
- * The policy as the set has it (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Controlling-Resource-Modification/).
- * A policy of the whole controller (`--policy`) is not visible to clients.
+ * Reads the set's policy (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Controlling-Resource-Modification/).
+ * Clients cannot see a policy of the whole controller (`--policy`).
  */
 export function policyOf(set: ApplicationSet): ApplicationSetPolicy {
   const { spec } = set.resource;
@@ -32,7 +32,7 @@ export function policyOf(set: ApplicationSet): ApplicationSetPolicy {
   };
 }
 
-/** Generated applications get the finalizer unless the template names its own ones. */
+/** Generated applications get the finalizer unless the template lists its own. */
 function hasFinalizer(spec: unknown): boolean {
   const template = isJsonObject(spec) && isJsonObject(spec.template) ? spec.template.metadata : undefined;
   const finalizers = isJsonObject(template) ? template.finalizers : undefined;

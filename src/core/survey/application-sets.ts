@@ -11,7 +11,7 @@ import { applyExpansions, warnOfUnpreviewed } from "./generated-applications.js"
 import type { Survey } from "./survey.js";
 
 export interface SurveyWithSets {
-  /** With what the sets do to the applications that they own. */
+  /** Includes what the sets do to the applications that they own. */
   readonly found: Survey;
   readonly applicationSets: readonly ApplicationSetPreview[];
 }
@@ -24,7 +24,7 @@ interface Unpreviewed {
   readonly owned: readonly ApplicationName[];
 }
 
-/** Asks Argo CD what changed ApplicationSets generate on both sides; what cannot be previewed says why. */
+/** Previews what changed ApplicationSets generate on both sides. A set that cannot be previewed says why. */
 export async function withApplicationSets(found: Survey, context: CommandContext): Promise<SurveyWithSets> {
   const { change, snapshot } = context;
   const { applicationSets } = found.detection;
@@ -62,7 +62,7 @@ async function expand(set: ChangedApplicationSet, context: CommandContext): Prom
     return { set, head, comparison: compareGenerated(base, head) };
   } catch (error) {
     signal.throwIfAborted();
-    log.warn({ set: set.name, err: error }, "an ApplicationSet could not be previewed");
+    log.warn({ set: set.name, err: error }, "could not preview an ApplicationSet");
     return { set, problem: problemOf(set, error), owned: await ownedNow(set, context) };
   }
 }
@@ -88,7 +88,7 @@ function projectOf({ base, head }: ChangedApplicationSet): string {
   return typeof project === "string" && project !== "" ? project : "default";
 }
 
-/** Empty when that cannot be told either; the reason for the preview's failure is reported all the same. */
+/** Empty if that fails as well. */
 async function ownedNow(
   { base, head }: ChangedApplicationSet,
   { deployer, signal, log }: CommandContext,
@@ -99,7 +99,7 @@ async function ownedNow(
     return await deployer.applicationsOfSet(set, signal);
   } catch (error) {
     signal.throwIfAborted();
-    log.warn({ set: set.name, err: error }, "the applications of an ApplicationSet could not be listed");
+    log.warn({ set: set.name, err: error }, "could not list the applications of an ApplicationSet");
     return [];
   }
 }

@@ -6,13 +6,14 @@ import type { RepositorySnapshot } from "../ports/repositories.js";
 
 const MAX_FILES = 3;
 const MAX_COMMITS = 5;
-/** The sentence has to fit into what a comment shows of a warning. */
+/** Keeps the sentence within what a comment shows of a warning. */
 const MAX_SUBJECT = 60;
 
 /**
- * Says what a sync of the head would take back that the base branch got since the head left it: files among `inputs`
- * that changed on the base branch and are not the same in the head, and the commits that changed them. Undefined when
- * there are none. Paths and subjects in it are untrusted text. `inputs` are those at the base branch's tip and the head.
+ * A sentence about what a sync of the head would revert: files among `inputs` that changed on the base branch since the
+ * head branched off and differ from the head's, with the commits that changed them. Undefined if there are none. It
+ * contains untrusted paths and subjects.
+ * @param inputs what the application reads at the base branch's tip and at the head.
  */
 export async function behindSentence(
   inputs: InputSet,
@@ -41,7 +42,7 @@ interface BaseMoves {
   commits?: Promise<CommitRange | undefined>;
 }
 
-/** The same for every application of a change request, whose snapshot this is. */
+/** Shared by all applications of a change request, whose snapshot this is. */
 const known = new WeakMap<RepositorySnapshot, Map<string, BaseMoves>>();
 
 function movesOf({ mergeBase, baseRevision, headRevision }: ChangeRequest, snapshot: RepositorySnapshot): BaseMoves {
@@ -53,7 +54,7 @@ function movesOf({ mergeBase, baseRevision, headRevision }: ChangeRequest, snaps
   return moves;
 }
 
-/** What the base branch changed, without what the head has as well, by a cherry-pick for instance. */
+/** What changed on the base branch, without what the head also has, for example by a cherry-pick. */
 function lostChanges(change: ChangeRequest, snapshot: RepositorySnapshot): Promise<readonly string[]> {
   const { mergeBase, baseRevision, headRevision } = change;
   const moves = movesOf(change, snapshot);
@@ -67,7 +68,7 @@ function lostChanges(change: ChangeRequest, snapshot: RepositorySnapshot): Promi
   return moves.lost;
 }
 
-/** Undefined when the history could not be had: the plan goes on without the names. */
+/** Undefined if the history could not be fetched: the sentence then names no commits. */
 function commitsOf(change: ChangeRequest, snapshot: RepositorySnapshot): Promise<CommitRange | undefined> {
   const moves = movesOf(change, snapshot);
   moves.commits ??= snapshot.commitsBetween(change.headRevision, change.baseRevision).catch((error: unknown) => {
@@ -83,7 +84,7 @@ function named({ id, subject }: CommitSummary): string {
   return `${id.slice(0, 8)} "${text}"`;
 }
 
-/** The first ones, and how many more there are. */
+/** Names the first `most` texts and counts the rest. */
 export function listed(texts: readonly string[], most: number): string {
   const more = texts.length - most;
   const first = texts.slice(0, most).join(", ");

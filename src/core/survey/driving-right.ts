@@ -10,19 +10,19 @@ import type { ChangeRequest } from "../model/change-request.js";
 
 export interface DrivingClaim {
   readonly live: LiveApplication;
-  /** The repository's base branch holds the Application resource, or that of the ApplicationSet that generates it. */
+  /** The base branch contains the Application resource, or that of the ApplicationSet that generates it. */
   readonly holdsResource: boolean;
-  /** The ApplicationSet that owns the live Application, as Argo CD runs it; undefined where there is none or it was not asked for. */
+  /** The ApplicationSet that owns the live Application, as Argo CD runs it; undefined if there is none or it was not read. */
   readonly owner: ApplicationSet | undefined;
-  /** Every application that Argo CD shows, for looking up the parent. */
+  /** Where to look up the parent. */
   readonly everyApplication: readonly Application[];
   readonly change: ChangeRequest;
   readonly settings: Settings;
 }
 
 /**
- * Whether this repository may drive the application; otherwise the sentence that says why not and the cure. Decided on
- * the live object alone, never on the change request's copy of it: a mapping by `paths` gives no right.
+ * Why this repository may not drive the application, with the cure; undefined if it may. Decided on the live object alone,
+ * never on the change request's copy. A mapping by `paths` gives no right.
  */
 export function drivingObstacle(claim: DrivingClaim): string | undefined {
   const { live, change, holdsResource, owner } = claim;
@@ -37,9 +37,9 @@ export function drivingObstacle(claim: DrivingClaim): string | undefined {
 }
 
 /**
- * Why a change request into this base branch may not change the definition: anybody with write access can make a branch
- * with weaker rules and ask to merge into that. The default branch may, and one that the live Application, its parent or
- * its set follows; otherwise the sentence that says so and the cure.
+ * Why a change request into this base branch may not change the definition, with the cure; undefined if it may. Anybody
+ * with write access can create a branch with weaker rules and target that, so only the default branch may, and branches
+ * that the live Application or its parent follows.
  */
 export function branchObstacle({ live, everyApplication, change }: DrivingClaim): string | undefined {
   if (change.baseBranch === change.defaultBranch) return undefined;
@@ -67,7 +67,7 @@ function isNamed({ live, change, settings }: DrivingClaim): boolean {
   );
 }
 
-/** The annotation may say `acme/deploy` or a URL of the repository. */
+/** The annotation is `acme/deploy` or a URL of the repository. */
 function namesRepository(text: string, change: ChangeRequest): boolean {
   const named = text.trim();
   return named.includes(":") ? isOwnRepository(change, named) : named.toLowerCase() === change.repository.toLowerCase();

@@ -15,9 +15,9 @@ import { drivingObstacle } from "./driving-right.js";
 import type { Survey } from "./survey.js";
 
 /**
- * A survey with what ApplicationSets do to the applications that they own. One whose generated definition changes is
- * shown and not deployed, since the set would put back what a sync writes; one that is no longer generated is left out.
- * What a set generates unchanged stays as it was found, and so does everything where it is not certain which set it is.
+ * Applies what ApplicationSets do to the applications that they own. One whose generated definition changes is shown and
+ * not deployed, since the set would revert a sync; one that is no longer generated is left out. What a set generates
+ * unchanged stays as it was found, and so does everything if it is ambiguous which set Argo CD runs.
  */
 export async function applyExpansions(
   found: Survey,
@@ -50,7 +50,7 @@ export async function applyExpansions(
   };
 }
 
-/** The applications of a set that could not be previewed stay as they are, with a warning. */
+/** Adds a warning to the applications of sets that could not be previewed. */
 export function warnOfUnpreviewed(found: Survey, sets: readonly ChangedApplicationSet[]): Survey {
   const subjects = found.subjects.map((subject): Subject => {
     if (subject.kind !== "live") return subject;
@@ -120,7 +120,7 @@ async function readLive(
   }
 }
 
-/** What a set generates is shown only to those who may drive it: anybody can write a set that renders foreign sources. */
+/** Generated applications are shown only if this repository may drive them, because every set can render foreign sources. */
 async function obstacleOf(
   live: LiveApplication,
   set: ChangedApplicationSet,
@@ -156,7 +156,7 @@ function labelOf({ name, sourceFile }: ChangedApplicationSet): string {
   return sourceFile === undefined ? name : `${name} (${sourceFile})`;
 }
 
-/** An owner is always in the namespace of what it owns. */
+/** An ApplicationSet owns only applications in its own namespace. */
 function isOwnedBy({ namespace, owningSet }: LiveApplication, set: ChangedApplicationSet): boolean {
   return owningSet !== undefined && set.name === (namespace === undefined ? owningSet : `${namespace}/${owningSet}`);
 }

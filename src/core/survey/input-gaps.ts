@@ -7,17 +7,17 @@ import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { behindSentence, listed } from "./behind-base.js";
 
-/** What the plan warns of, and what a sync is refused for, by looking at what an application reads. */
+/** Problems with what an application reads: a plan warns of them, and a sync may be refused for them. */
 export interface InputGaps {
-  /** Argo CD would report a success that applied nothing: its annotation does not cover the change. */
+  /** The annotation does not cover the change: Argo CD would report a success that applied nothing. */
   readonly uncovered: string | undefined;
-  /** A sync would take back what the base branch got since the head branched off. */
+  /** A sync would revert what the base branch got since the head branched off. */
   readonly behind: string | undefined;
 }
 
 const MAX_NAMED = 5;
 
-/** Looks at one application; only trees are read, nothing is rendered. */
+/** Reads trees only; renders nothing. */
 export async function findInputGaps(subject: LiveSubject, context: CommandContext): Promise<InputGaps> {
   const { change, snapshot } = context;
   const application: Application = { ...subject.live, spec: subject.head.spec };
@@ -42,8 +42,8 @@ async function uncoveredSentence(
     snapshot.changedPaths(baseRevision, headRevision),
     snapshot.changedPaths(mergeBase, headRevision),
   ]);
-  // Argo CD looks at what differs from the commit that it compared last, source by source. Of one that is not at hand
-  // nothing more is sure than what the change request itself changes.
+  // Argo CD compares with the commit that it compared last, source by source. If that is not the base branch's tip, only
+  // the change request's own changes are certain to count.
   const gap = uncoveredByGeneratePaths(live, inputs, ({ position }) =>
     live.comparedRevisions[position - 1] === baseRevision ? sinceTip : sinceMergeBase,
   );

@@ -1,42 +1,40 @@
 import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
 import { detect, type AffectedApplication, type Detection } from "../detect/scan/affected.js";
 import { isAutoSynced, isHydrated } from "../model/application-spec.js";
-import type { Application, LiveApplication } from "../model/application.js";
+import type { Application, ApplicationSet, ApplicationSpec, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
-import { definitionOwner } from "../model/owner.js";
 import type { NotDeployed } from "../model/plan.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Naming } from "../ports/deployer.js";
+import { definitionOwner } from "./definition-owner.js";
 import { branchObstacle, drivingObstacle, type DrivingClaim } from "./driving-right.js";
-import { readLiveSets, type LiveSets } from "./live-sets.js";
-import { chooseSpecs } from "./side-specs.js";
 
-/** Everything that plan and sync must know of the applications of a change request, without a render. */
+/** What a change request affects, found without a render. */
 export interface Survey {
   readonly subjects: readonly Subject[];
   readonly detection: Detection;
   readonly notDeployed: readonly NotDeployed[];
-  /** Every application that Argo CD shows. */
+  /** Every application that Argo CD lists. */
   readonly everyApplication: readonly Application[];
   /** Every record "deployed, not merged". */
   readonly records: readonly Deployment[];
 }
 
 export interface SurveyOptions {
-  /** Finds ApplicationSets of other repositories as well: one more call to Argo CD, for those who show sets. */
+  /** Also finds ApplicationSets of other repositories, for one more call to Argo CD. */
   readonly withLiveSets?: boolean;
-  /** Told of each subject as soon as it was looked at, while Argo CD is still asked for the others. */
+  /** Called with each subject as soon as it is known, while others are still being read. */
   readonly onSubject?: (subject: Subject, detection: Detection) => void;
 }
 
 const NO_SETS: LiveSets = { found: [], notes: [] };
 
-/** Finds the affected applications and what each would be deployed from. One failing application hides no other. */
+/** Finds the affected applications and what each would be deployed from. One failing application does not hide others. */
 export async function survey(
   context: CommandContext,
   { withLiveSets = false, onSubject }: SurveyOptions = {},
@@ -77,7 +75,7 @@ export async function survey(
   };
 }
 
-/** An application that this change request deployed counts as affected until it runs this head or was rolled back. */
+/** An application that this change request deployed stays affected until it runs this head or is rolled back. */
 function withDeployed(
   detected: readonly AffectedApplication[],
   records: readonly Deployment[],
@@ -101,7 +99,7 @@ function withDeployed(
   ];
 }
 
-/** Definitions at the tip of the target branch; read only where a change request wrote a live spec. */
+/** Definitions at the tip of the target branch; needed only if a change request wrote a live spec. */
 async function baseTipApplications(
   affected: readonly AffectedApplication[],
   records: readonly Deployment[],
@@ -150,14 +148,13 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
     settings,
   };
   const obstacle = drivingObstacle(claim);
-  // First of all: whoever may not drive an application takes no lock of it either.
+  // Comes first: a change request that may not drive an application must not lock it either.
   if (obstacle !== undefined) return { application: name, reason: obstacle };
   if (affected.kind === "deleted") return { kind: "deleted", name, sourceFile };
   if (affected.problem !== undefined) return { kind: "unreadable", name, sourceFile, problem: affected.problem };
   return liveSubject(affected, claim, around);
 }
 
-/** The specification's text, and what to do. */
 const UNKNOWN_APPLICATION =
   "application not found: Argo CD does not know this application, or svc's token may not see it. " +
   "Apply its Application resource first, or give the token `get` on it.";
@@ -194,4 +191,39 @@ function liveSubject(affected: AffectedApplication, claim: DrivingClaim, around:
       (writesSpec ? branchObstacle(claim) : undefined) ?? (owner?.reverts === true ? owner.sentence : undefined),
     warnings: owner === undefined || owner.reverts ? [] : [owner.sentence],
   };
+}
+
+/** The ApplicationSets that Argo CD lists, with a sentence for people if that failed. */
+interface LiveSets {
+  readonly found: readonly ApplicationSet[];
+  readonly notes: readonly string[];
+}
+
+async function readLiveSets({ deployer, signal, log }: CommandContext): Promise<LiveSets> {
+  try {
+    return { found: await deployer.listApplicationSets(signal), notes: [] };
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ err: error }, "could not list the ApplicationSets");
+    const advice = "Plan again before the merge: whether ApplicationSets of other repositories read what changes here";
+    return { found: [], notes: [`${advice} could not be told. ${safeMessage(error)}`] };
+  }
+}
+
+/**
+ * The definitions of both sides. The live spec is the target branch's, unless a change request has deployed its own: then
+ * it is the target branch's resource, or else the spec from before the first sync.
+ */
+function chooseSpecs(
+  affected: AffectedApplication,
+  live: LiveApplication,
+  records: readonly Deployment[],
+  baseTip: Application | undefined,
+): { readonly base: ApplicationSpec; readonly head: ApplicationSpec } {
+  const written = records.some(({ specWritten }) => specWritten !== undefined);
+  const oldest = [...records].sort((left, right) => left.timestamp.localeCompare(right.timestamp))[0];
+  const base = written ? (baseTip?.spec ?? oldest?.specBefore ?? live.spec) : live.spec;
+  const changed = affected.specChanged || affected.kind === "new";
+  if (changed && affected.head !== undefined) return { base, head: affected.head.spec };
+  return { base, head: written ? (affected.head?.spec ?? base) : live.spec };
 }

@@ -155,7 +155,7 @@ test("a trail that cannot be written fails nothing, and the log has the entry", 
   await recordAudit(entry, { audit: { record: away, list: away }, log });
   expect(log.lines).toEqual([
     expect.objectContaining({ level: "info", text: "audit" }),
-    expect.objectContaining({ level: "error", text: "the audit trail could not be written" }),
+    expect.objectContaining({ level: "error", text: "could not write the audit trail" }),
   ]);
   for (const line of log.lines) expect(line).toMatchObject({ fields: { audit: entry } });
 });

@@ -1,8 +1,8 @@
-import { isAutoSynced } from "./application-spec.js";
-import type { Application, LiveApplication } from "./application.js";
-import { isJsonObject } from "./json.js";
+import { isAutoSynced } from "../model/application-spec.js";
+import type { Application, LiveApplication } from "../model/application.js";
+import { isJsonObject } from "../model/json.js";
 
-/** Who else writes the definition of an application, and whether it would put back what we write. */
+/** Who else writes the definition of an application, and whether it would revert ours. */
 export interface DefinitionOwner {
   readonly reverts: boolean;
   readonly sentence: string;
@@ -25,7 +25,7 @@ export function definitionOwner(
   }
   if (live.parent === undefined) return undefined;
   const parent = everyApplication.find(({ name }) => name === live.parent);
-  // A parent that the token may not see could heal: what is not known counts as reverting.
+  // A parent that the token may not see could self-heal, so it counts as reverting.
   if (parent === undefined || selfHeals(parent)) {
     return {
       reverts: true,
