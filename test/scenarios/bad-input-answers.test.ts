@@ -37,7 +37,7 @@ const ARGOCD: readonly (readonly [string, () => Fault, RegExp])[] = [
   ["500", () => status(500), /Argo CD answered HTTP 500/],
   ["503", () => status(503), /failed to connect to Argo CD: HTTP 503/],
   ["HTML", () => html, /answered with an HTML page instead of JSON: check deployer\.server_url/],
-  ["half a JSON", () => ({ kind: "half-json" }), /Argo CD's answer is incomplete or no JSON/],
+  ["half a JSON", () => ({ kind: "half-json" }), /Argo CD's answer is incomplete or not JSON/],
   ["a redirect to another origin", redirect, /is not followed because of the token/],
   ["a dropped connection", () => ({ kind: "drop" }), /failed to connect to Argo CD/],
   ["nothing", () => ({ kind: "hang" }), /failed to connect to Argo CD: no answer within 1 s/],

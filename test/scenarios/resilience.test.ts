@@ -132,7 +132,7 @@ describe.each(HOSTS)("requests to Argo CD that get lost on %s", (host) => {
     bot.expectChanges("update web", "sync web", "sync api");
     bot.argocd.faults.add({ method: "PUT", path: /\/web\/spec$/, times: 1, fault: { kind: "drop" } });
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("it is not known whether the definition of web was changed");
+    expect(bot.lastComment(one)).toContain("svc could not find out whether the definition of web was changed");
     expect(bot.changes()).toEqual(["sync api"]);
     expect(await bot.locked(one)).toEqual(["web"]);
     expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/web");

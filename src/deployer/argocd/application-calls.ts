@@ -1,12 +1,10 @@
 import type { Json, JsonObject } from "../../core/model/json.js";
 import { TEMPORARY_NAME_PREFIX } from "../../names.js";
-import { wholeApplication } from "./application-schema.js";
-import type { WholeApplication } from "./application-schema.js";
-import { ArgoCdFailure } from "./argocd-failure.js";
+import { wholeApplication, type WholeApplication } from "./application-schema.js";
+import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
 import type { Client, Query } from "./client.js";
-import { parseAnswer } from "./parse-answer.js";
 
-/** Names one Application to Argo CD; without the project it does not tell an absent one from a forbidden one. */
+/** Identifies one Application. Without the project, Argo CD answers the same for an absent and a forbidden one. */
 export interface Target {
   readonly resourceName: string;
   readonly namespace: string | undefined;
@@ -38,7 +36,7 @@ export function getManifests(
   return client.call({ method: "GET", path, query: { ...identity(target), ...query }, permission, timeoutMs, signal });
 }
 
-/** Answers when the controller has compared the application anew, which it is told by an annotation. */
+/** Asks for a refresh, which Argo CD notes in an annotation; resolves when the controller has compared the application. */
 export async function refreshApplication(
   client: Client,
   target: Target,
@@ -67,7 +65,7 @@ export function getManagedResources(
   });
 }
 
-/** Without validation: that would render a second time, at a revision which may not have the new paths yet. */
+/** Skips validation, which would render a second time, at a revision that may not have the new paths yet. */
 export function postApplication(client: Client, application: JsonObject): Promise<unknown> {
   const query = { validate: false } as const;
   return client.call({ method: "POST", path: ROOT, query, body: application, permission: "applications, create" });
@@ -83,7 +81,7 @@ export function putSpec(client: Client, target: Target, spec: JsonObject): Promi
   });
 }
 
-/** Argo CD reads the parameters of this call from the body alone, the project and the namespace too. */
+/** Argo CD reads all parameters of this call from the body, including the project and the namespace. */
 export function postSync(
   client: Client,
   target: Target,
@@ -98,12 +96,12 @@ export function postSync(
 }
 
 /**
- * The only deletion there is: of temporary Applications, and never of what they seem to own (`cascade` is true unless sent).
+ * The only deletion in svc: a temporary Application, without the resources that it seems to own (`cascade` defaults to true).
  * @throws {ArgoCdFailure} for any other name, before a request is made.
  */
 export async function deleteTemporary(client: Client, target: Target): Promise<void> {
   if (!target.resourceName.startsWith(TEMPORARY_NAME_PREFIX)) {
-    throw new ArgoCdFailure("refused", `${target.resourceName} is no temporary Application and is not deleted`);
+    throw new ArgoCdFailure("refused", `${target.resourceName} is not a temporary Application and is not deleted`);
   }
   await client.call({
     method: "DELETE",

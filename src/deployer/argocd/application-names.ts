@@ -1,5 +1,4 @@
-import { applicationName } from "../../core/model/brand.js";
-import type { ApplicationName } from "../../core/model/brand.js";
+import { applicationName, type ApplicationName } from "../../core/model/brand.js";
 
 /** An Application in Kubernetes; no namespace means Argo CD's own. */
 export interface ResourceId {
@@ -7,7 +6,7 @@ export interface ResourceId {
   readonly resourceName: string;
 }
 
-/** Kubernetes accepts no other names, so that nothing else needs to be asked for. */
+/** Kubernetes accepts no other names, so others need no request. */
 const RESOURCE_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
 
 /** svc's name: the bare one in Argo CD's own namespace, else with the namespace in front. */
@@ -26,7 +25,7 @@ export function ownNamespace(namespace: string | null | undefined, controllerNam
   return namespace === controllerNamespace ? undefined : namespace;
 }
 
-/** The inverse of `nameOfResource`; undefined when no Kubernetes object can have the name. */
+/** The inverse of `nameOfResource`; undefined if no Kubernetes object can have the name. */
 export function parseName(name: ApplicationName, controllerNamespace: string): ResourceId | undefined {
   const slash = name.indexOf("/");
   const resourceName = name.slice(slash + 1);
@@ -36,12 +35,12 @@ export function parseName(name: ApplicationName, controllerNamespace: string): R
   return { namespace: ownNamespace(namespace, controllerNamespace), resourceName };
 }
 
-/** What Argo CD's tracking and `ARGOCD_APP_NAME` call an application: `<namespace>_<name>` outside its own namespace. */
+/** An application's name in Argo CD's tracking and in `ARGOCD_APP_NAME`: `<namespace>_<name>` outside its own namespace. */
 export function instanceName(resource: ResourceId): string {
   return resource.namespace === undefined ? resource.resourceName : `${resource.namespace}_${resource.resourceName}`;
 }
 
-/** The application that an instance name stands for; neither namespaces nor names can hold a `_`. */
+/** The inverse of `instanceName`: neither namespaces nor names can contain a `_`. */
 export function nameOfInstance(instance: string, controllerNamespace: string): ApplicationName {
   const cut = instance.indexOf("_");
   if (cut === -1) return applicationName(instance);

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { isJsonObject } from "../../core/model/json.js";
-import type { JsonObject } from "../../core/model/json.js";
+import { isJsonObject, type JsonObject } from "../../core/model/json.js";
 
 const texts = z
   .record(z.string(), z.string())
@@ -20,11 +19,11 @@ const metadata = z.object({
     .nullish(),
 });
 
-/** What list items, generated Applications and whole ones share; a member asked for by `fields` and absent comes as null. */
+/** What list items, generated and whole Applications share. A member that `fields` selects is null if it is absent. */
 export const applicationItem = z.object({ metadata, spec: json });
 export type ApplicationItem = z.infer<typeof applicationItem>;
 
-/** `{"items": null}` where nothing is visible, `{}` where nothing is generated. */
+/** `{"items": null}` if nothing is visible, `{}` if nothing is generated. */
 export const applicationList = z.object({ items: z.array(z.unknown()).nullish() });
 export const generatedList = z.object({ applications: z.array(applicationItem).nullish() });
 
@@ -43,7 +42,7 @@ const resource = z.object({
 });
 export type SyncedObject = z.infer<typeof resource>;
 
-/** One object as Argo CD compares it; servers from 3.0 on add its health to the GET of one Application only. */
+/** One object as Argo CD compares it. Argo CD 3.0 and newer report its health only in the GET of one Application. */
 const managedResource = resource.extend({
   health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
 });

@@ -1,20 +1,21 @@
 import { z } from "zod";
-import type { ApplicationSet, SetId } from "../../core/model/application.js";
+import type { Application, ApplicationSet, SetId } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
+import { isJsonObject } from "../../core/model/json.js";
 import type { Log } from "../../core/ports/log.js";
 import { nameOfResource, ownNamespace } from "./application-names.js";
-import { applicationItem, applicationList, json } from "./application-schema.js";
-import { isAbsent } from "./argocd-failure.js";
+import { applicationItem, applicationList, generatedList, json } from "./application-schema.js";
+import { ArgoCdFailure, isAbsent, parseAnswer } from "./argocd-failure.js";
 import type { Client } from "./client.js";
-import { parseAnswer } from "./parse-answer.js";
 import { isTemporary } from "./remove-temporary.js";
 import type { ServerSettings } from "./server-settings.js";
+import { toApplication } from "./to-application.js";
 
 const wholeSet = z.object({ metadata: json, spec: json });
 const setList = z.object({ items: z.array(z.unknown()).nullish() });
 const setItem = z.object({ metadata: z.object({ name: z.string(), namespace: z.string().nullish() }), spec: json });
 
-/** Every ApplicationSet on which the token has `applicationsets, get`, in all namespaces: Argo CD leaves the others out in silence. */
+/** Every ApplicationSet on which the token has `applicationsets, get`, in all namespaces. Argo CD silently omits the others. */
 export async function listApplicationSets(
   client: Client,
   settings: ServerSettings,
@@ -26,18 +27,18 @@ export async function listApplicationSets(
   return (items ?? []).flatMap((item) => {
     const parsed = setItem.safeParse(item);
     if (!parsed.success) {
-      log.warn({ problem: parsed.error.message }, "left out an ApplicationSet that cannot be read");
+      log.warn({ problem: parsed.error.message }, "skipped an unreadable ApplicationSet");
       return [];
     }
     const { spec, metadata } = parsed.data;
     const { name, namespace } = metadata;
-    // What else Argo CD and Kubernetes note in the metadata is as large as the rest, and decides nothing.
+    // The rest of the metadata is not used, and as large as everything else.
     const resource = { metadata: { name, ...(namespace ? { namespace } : {}) }, spec };
     return [{ name, namespace: ownNamespace(namespace, settings.controllerNamespace), resource }];
   });
 }
 
-/** One ApplicationSet, read fresh; undefined when there is none or the token lacks `applicationsets, get` on it. */
+/** One ApplicationSet, read fresh; undefined if it is absent or the token lacks `applicationsets, get` on it. */
 export async function findApplicationSet(
   client: Client,
   settings: ServerSettings,
@@ -62,9 +63,8 @@ export async function findApplicationSet(
 }
 
 /**
- * The applications that name the set as their owner. `fields` knows no owners and the set's own list of resources needs
- * a permission that a token for deployments seldom has, so that the list is read whole (7 KB an application, seen on
- * Argo CD v3.5.1).
+ * The applications that name the set as their owner. `fields` cannot select owners, and the set's own list of resources
+ * needs a permission that deployment tokens rarely have, so this reads whole Applications (7 KB each on Argo CD v3.5.1).
  */
 export async function applicationsOfSet(
   client: Client,
@@ -82,11 +82,51 @@ export async function applicationsOfSet(
       const parsed = applicationItem.safeParse(item);
       if (!parsed.success || isTemporary(parsed.data)) return [];
       const { metadata } = parsed.data;
-      // An owner is always in the namespace of what it owns.
+      // An owner is always in the namespace of the owned object.
       const owned =
         ownNamespace(metadata.namespace, controllerNamespace) === namespace &&
         metadata.ownerReferences?.some(({ kind, name }) => kind === "ApplicationSet" && name === set.name) === true;
       return owned ? [nameOfResource(metadata.namespace ?? undefined, metadata.name, controllerNamespace)] : [];
     })
     .sort();
+}
+
+/** Lists what a set would generate. It renders and writes nothing, but Argo CD requires the permission to create the set. */
+export async function expandApplicationSet(
+  client: Client,
+  settings: ServerSettings,
+  set: ApplicationSet,
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal | undefined },
+): Promise<readonly Application[]> {
+  const answer = await generate(client, set, options);
+  const { applications } = parseAnswer(generatedList, answer, `the ApplicationSet ${set.name}`);
+  return (applications ?? []).map((item) => {
+    const namespace = item.metadata.namespace ?? set.namespace;
+    return toApplication({ ...item, metadata: { ...item.metadata, namespace } }, settings);
+  });
+}
+
+async function generate(
+  client: Client,
+  set: ApplicationSet,
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal | undefined },
+): Promise<unknown> {
+  const metadata = isJsonObject(set.resource.metadata) ? set.resource.metadata : { name: set.name };
+  try {
+    return await client.call({
+      method: "POST",
+      path: ["api", "v1", "applicationsets", "generate"],
+      body: { applicationSet: { metadata, spec: set.resource.spec } },
+      permission: "applicationsets, create",
+      repeatable: true,
+      ...options,
+    });
+  } catch (error) {
+    if (!(error instanceof ArgoCdFailure)) throw error;
+    // After the first line come lines of the server's own log.
+    const [line = ""] = error.message.split("\n", 1);
+    // A generator did not find a repository or a file.
+    const reason = error.reason === "not-found" ? "failed" : error.reason;
+    throw new ArgoCdFailure(reason, line, { code: error.code, cause: error });
+  }
 }

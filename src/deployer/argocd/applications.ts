@@ -4,24 +4,22 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { getApplication } from "./application-calls.js";
 import { parseName } from "./application-names.js";
-import { applicationItem, applicationList } from "./application-schema.js";
-import type { WholeApplication } from "./application-schema.js";
-import { isAbsent } from "./argocd-failure.js";
+import { applicationItem, applicationList, type WholeApplication } from "./application-schema.js";
+import { isAbsent, parseAnswer } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 import { keep } from "./kept.js";
-import { parseAnswer } from "./parse-answer.js";
 import { isTemporary } from "./remove-temporary.js";
 import { createSemaphore } from "./semaphore.js";
 import type { ServerSettings } from "./server-settings.js";
 import { toApplication, toLiveApplication } from "./to-application.js";
 
-/** A fifteenth of the whole objects. Old versions know `spec` only as a whole; unknown names are left out in silence. */
+/** Reduces the answer to a fifteenth. Old versions select `spec` only as a whole; Argo CD silently ignores unknown names. */
 export const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "deletionTimestamp"]
   .map((member) => `items.metadata.${member}`)
   .concat("items.spec")
   .join(",");
 
-/** Reads of single applications at a time: their time-outs run from when they are sent, not from when they are asked for. */
+/** Concurrent reads of single applications. The limit is here because a time-out starts when the request is sent. */
 const MAX_READS = 16;
 
 interface Parts {
@@ -31,11 +29,11 @@ interface Parts {
   readonly serverSettings: () => Promise<ServerSettings>;
 }
 
-/** Reading of applications: the list, kept for some seconds, and single ones, always fresh. */
+/** Reads applications: the list is cached for some seconds, single applications are always fresh. */
 export interface Applications {
   list(signal?: AbortSignal): Promise<readonly Application[]>;
   find(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
-  /** The next list is read anew. */
+  /** Drops the cached list. */
   forget(): void;
 }
 
@@ -52,7 +50,7 @@ export function createApplications({ client, clock, log, serverSettings }: Parts
     const { items } = parseAnswer(applicationList, answer, "the list of applications");
     const list = (items ?? []).flatMap((item) => {
       const parsed = applicationItem.safeParse(item);
-      if (!parsed.success) log.warn({ problem: parsed.error.message }, "left out an application that cannot be read");
+      if (!parsed.success) log.warn({ problem: parsed.error.message }, "skipped an unreadable application");
       return parsed.success && !isTemporary(parsed.data) ? [toApplication(parsed.data, settings)] : [];
     });
     for (const application of list) projects.set(application.name, application.project);
@@ -65,7 +63,7 @@ export function createApplications({ client, clock, log, serverSettings }: Parts
     if (resource === undefined) return undefined;
     const known = projects.get(name);
     const look = (project: string | undefined) => getIfVisible({ ...resource, project }, signal);
-    // An application can move to another project, so that a refusal under the old one is no answer yet.
+    // The application may have moved to another project, so a refusal under the known one is not final.
     const found = (known === undefined ? undefined : await look(known)) ?? (await look(undefined));
     if (found === undefined || isTemporary(found)) return undefined;
     const live = toLiveApplication(found, settings);

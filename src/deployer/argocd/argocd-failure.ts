@@ -1,5 +1,5 @@
-import { DeployerFailure } from "../../core/model/errors.js";
-import type { DeployerFailureReason } from "../../core/model/errors.js";
+import type { z } from "zod";
+import { DeployerFailure, type DeployerFailureReason } from "../../core/model/errors.js";
 
 /** gRPC status codes that Argo CD's gateway puts into the member `code` of an error (https://grpc.io/docs/guides/status-codes/). */
 export const GRPC = {
@@ -18,16 +18,16 @@ export const GRPC = {
 interface FailureFacts {
   /** The gRPC code of Argo CD's own error; undefined when something else failed or answered. */
   readonly code?: number | undefined;
-  /** The request may have been carried out although no readable answer came. */
+  /** No readable answer came, but Argo CD may have carried out the request. */
   readonly maybeDone?: boolean;
-  /** A read may be tried again. */
+  /** A read may be retried. */
   readonly transient?: boolean;
-  /** What the server's `Retry-After` asks for, in milliseconds. */
+  /** The server's `Retry-After`, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** A call that Argo CD did not answer with success, with what the adapter decides by. */
+/** A failed call to Argo CD, with the facts that the adapter decides by. */
 export class ArgoCdFailure extends DeployerFailure {
   readonly code: number | undefined;
   readonly maybeDone: boolean;
@@ -43,7 +43,19 @@ export class ArgoCdFailure extends DeployerFailure {
   }
 }
 
-/** Whether Argo CD said that the application is not there, or not for this token: without the right project it does not tell which. */
+/** Whether Argo CD reported the object as absent or forbidden: without the right project it does not distinguish the two. */
 export function isAbsent(error: unknown): boolean {
   return error instanceof ArgoCdFailure && (error.code === GRPC.notFound || error.code === GRPC.permissionDenied);
+}
+
+/**
+ * Reads an answer with a schema; `what` completes "Argo CD's answer about".
+ * @throws {ArgoCdFailure} that names the unexpected members, but not their values.
+ */
+export function parseAnswer<T>(schema: z.ZodType<T>, answer: unknown, what: string): T {
+  const parsed = schema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const members = parsed.error.issues.slice(0, 3).map((issue) => issue.path.join(".") || "the answer itself");
+  const message = `Argo CD's answer about ${what} is not as expected (${members.join(", ")}): check deployer.server_url`;
+  throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: parsed.error });
 }

@@ -4,19 +4,33 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchText, type Answer } from "../../http/fetch-text.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
-import type { ArgoCdConfig } from "./config.js";
-import { connectionProblem } from "./connection-problem.js";
+import { connectionProblem, redirectProblem } from "./connection-problem.js";
 import { interpretError, isHtml } from "./interpret-error.js";
-import { redirectProblem } from "./redirect-problem.js";
+
+/** How to reach Argo CD. Times are in milliseconds. */
+export interface ArgoCdConfig {
+  /** Base URL; its path is kept as a prefix (Argo CD's `--rootpath`). */
+  readonly serverUrl: string;
+  readonly token: string;
+  /** Accept any certificate, for this client only. */
+  readonly insecure: boolean;
+  /** Concurrent renders. */
+  readonly renderConcurrency: number;
+  readonly renderTimeoutMs: number;
+  readonly syncTimeoutMs: number;
+  /** For every call except renders. */
+  readonly requestTimeoutMs: number;
+  readonly pollIntervalMs: number;
+}
 
 /** Larger answers are refused: 3,000 whole applications are 22 MB. */
 const MAXIMUM_BODY = 64 * 1024 * 1024;
-/** Waits before the second and the third try of a read. */
+/** Waits before the first and the second retry of a read. */
 const RETRY_WAITS_MS = [250, 1000] as const;
 
 /**
- * Every query parameter this service sends. Argo CD ignores unknown names in silence (a misspelt `cascade` deletes the live
- * objects), so they are written nowhere else; and no value but `false` exists for `cascade`.
+ * Every query parameter that svc sends. Argo CD silently ignores unknown names, and a misspelt `cascade` deletes the live
+ * objects: so the names are written only here, and `cascade` can only be false.
  */
 export interface Query {
   readonly fields?: string;
@@ -39,15 +53,15 @@ export interface Call {
   readonly path: readonly string[];
   readonly query?: Query | undefined;
   readonly body?: Json;
-  /** The permission it needs, for people: `applications, get`. */
+  /** The permission that the call needs, for messages: `applications, get`. */
   readonly permission: string;
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** A call without an effect may be tried again after a failure that passes; `GET` always is. */
+  /** The call has no effect, so it is retried after a transient failure, like every `GET`. */
   readonly repeatable?: boolean;
 }
 
-/** Argo CD's REST API: one call, its JSON or an `ArgoCdFailure`. */
+/** Argo CD's REST API. `call` resolves with the JSON of the answer or throws an `ArgoCdFailure`. */
 export interface Client {
   call(call: Call): Promise<unknown>;
   close(): Promise<void>;
@@ -56,7 +70,7 @@ export interface Client {
 export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: Log }): Client {
   const base = new URL(config.serverUrl);
   const prefix = base.pathname.replace(/\/+$/, "");
-  // Time-outs are ours alone; the certificate check is lifted for this agent only, never for the process.
+  // `fetchText` sets the time-outs. The certificate check is off for this agent only, never for the process.
   const agent = new Agent({
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -104,7 +118,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     return parseAnswer(text, base);
   }
 
-  /** One request with its whole answer, within the deadline; an abort by the caller throws the signal's reason. */
+  /** @throws the signal's reason if the caller aborted. */
   async function exchange(asked: Call, url: URL, timeoutMs: number): Promise<Answer> {
     try {
       return await fetchText(url, init(asked), { timeoutMs, maxBytes: MAXIMUM_BODY, signal: asked.signal });
@@ -120,7 +134,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     }
   }
 
-  /** Something in between may send a request's headers back. */
+  /** A proxy may send the request's headers back. */
   function withoutToken(text: string): string {
     return config.token === "" ? text : text.replaceAll(config.token, "***");
   }
@@ -131,7 +145,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
       "accept-encoding": "gzip",
       authorization: `Bearer ${config.token}`,
     };
-    // Argo CD answers 415 to anything but exactly this, also on calls without a body.
+    // Argo CD answers 415 to any other value, even for a call without a body.
     if (asked.method !== "GET") headers["content-type"] = "application/json";
     const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
     const plain: RequestInit = { method: asked.method, headers, body, redirect: "manual" };
@@ -150,7 +164,7 @@ function queryText(query: Query): string {
   return text.size === 0 ? "" : `?${text.toString()}`;
 }
 
-/** URL parsing would climb over these two; no Kubernetes object has such a name. */
+/** URL parsing would resolve `.` and `..`; no Kubernetes object has such a name. */
 function encodeSegment(segment: string): string {
   if (segment === "" || segment === "." || segment === "..") {
     throw new ArgoCdFailure("not-found", `"${segment}" cannot be the name of an application`);
@@ -167,7 +181,7 @@ function parseAnswer(body: string, base: URL): unknown {
   try {
     return JSON.parse(body);
   } catch (error) {
-    const message = "Argo CD's answer is incomplete or no JSON";
+    const message = "Argo CD's answer is incomplete or not JSON";
     throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: error });
   }
 }

@@ -1,6 +1,6 @@
 import { ArgoCdFailure } from "./argocd-failure.js";
 
-/** Nothing was sent yet when the connection failed in one of these ways. */
+/** Failures before anything was sent. */
 const BEFORE_SENDING = new Map([
   ["ECONNREFUSED", "connection refused"],
   ["ENOTFOUND", "host name not found"],
@@ -10,10 +10,10 @@ const BEFORE_SENDING = new Map([
   ["UND_ERR_CONNECT_TIMEOUT", "no connection in time"],
 ]);
 
-/** OpenSSL's words for a certificate that is not trusted (https://nodejs.org/api/tls.html#x509-certificate-error-codes). */
+/** OpenSSL's codes for an untrusted certificate (https://nodejs.org/api/tls.html#x509-certificate-error-codes). */
 const CERTIFICATE = /CERT|^UNABLE_TO_|SELF_SIGNED|^ERR_TLS_/;
 
-/** What it means that `fetch` or the reading of a body failed, other than by a deadline or an abort. */
+/** Explains why `fetch` or reading a body failed, other than by a deadline or an abort. */
 export function connectionProblem(error: unknown): ArgoCdFailure {
   const code = systemCode(error);
   const early = BEFORE_SENDING.get(code);
@@ -51,4 +51,36 @@ function systemCode(error: unknown): string {
     current = "cause" in current ? current.cause : undefined;
   }
   return code;
+}
+
+/**
+ * Explains a redirect. svc follows none, because that would send the token along. Argo CD with TLS redirects plain HTTP to
+ * https; other redirects come from a proxy or a missing path prefix.
+ * @param apiPath The path below the configured URL, from which the right base URL follows.
+ */
+export function redirectProblem(from: URL, location: string | null, apiPath: string): ArgoCdFailure {
+  const target = readTarget(from, location);
+  if (target === undefined) {
+    return new ArgoCdFailure(
+      "failed",
+      `Argo CD at ${from.origin} redirects without saying where: check deployer.server_url`,
+    );
+  }
+  const path = target.pathname.slice(0, 200);
+  const cure = path.endsWith(apiPath)
+    ? `set deployer.server_url to ${target.origin}${path.slice(0, path.length - apiPath.length)}`
+    : "set deployer.server_url to the address that answers the API itself";
+  return new ArgoCdFailure(
+    "failed",
+    `Argo CD at ${from.origin} redirects to ${target.origin}${path}, which is not followed because of the token: ${cure}`,
+  );
+}
+
+function readTarget(from: URL, location: string | null): URL | undefined {
+  if (location === null) return undefined;
+  try {
+    return new URL(location, from);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,24 +1,37 @@
+import { z } from "zod";
+import type { Application, ApplicationSpec } from "../../core/model/application.js";
+import { specEqual } from "../../core/model/spec-equality.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Deployer } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
+import { getApplication, putSpec } from "./application-calls.js";
 import { nameOfResource } from "./application-names.js";
-import { applicationsOfSet, findApplicationSet, listApplicationSets } from "./application-sets.js";
+import {
+  applicationsOfSet,
+  expandApplicationSet,
+  findApplicationSet,
+  listApplicationSets,
+} from "./application-sets.js";
 import { createApplications } from "./applications.js";
-import { check } from "./check.js";
-import { createClient } from "./client.js";
-import type { ArgoCdConfig } from "./config.js";
-import { expandApplicationSet } from "./expand-application-set.js";
+import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
+import { createClient, type ArgoCdConfig, type Client } from "./client.js";
 import { keep } from "./kept.js";
 import { createLiveResources } from "./live-resources.js";
 import { createRender } from "./render.js";
 import { createServerSettings } from "./server-settings.js";
 import { sweep } from "./sweep.js";
 import { createSync } from "./sync.js";
-import { updateSpec } from "./update-spec.js";
+
+const versionAnswer = z.object({ Version: z.string().nullish() });
+const userAnswer = z.object({ loggedIn: z.boolean().nullish(), username: z.string().nullish() });
+
+/** How often, and how many milliseconds apart, a lost answer to a changed definition is looked up. */
+const UPDATE_LOOKS = 3;
+const UPDATE_PAUSE_MS = 1000;
 
 /**
  * Argo CD 2.13 and newer over its REST API. Methods throw `DeployerFailure`, or the reason of an aborted signal.
- * `close` waits for the requests that run and then drops the connections.
+ * `close` waits for running requests, then drops the connections.
  */
 export function createArgoCd(
   config: ArgoCdConfig,
@@ -77,4 +90,42 @@ export function createArgoCd(
     sweep: async (now) => sweep({ client, clock, log, settings: await serverSettings() }, now),
     close: () => client.close(),
   };
+}
+
+/** Returns Argo CD's version and the token's account. Both calls succeed without a valid token; `loggedIn` tells. */
+async function check(client: Client): Promise<{ readonly version: string; readonly account: string }> {
+  const version = await client.call({ method: "GET", path: ["api", "version"], permission: "version, get" });
+  const { Version } = parseAnswer(versionAnswer, version, "its version");
+  const path = ["api", "v1", "session", "userinfo"];
+  const user = await client.call({ method: "GET", path, permission: "session, get" });
+  const { loggedIn, username } = parseAnswer(userAnswer, user, "the account of the token");
+  if (loggedIn !== true) {
+    const message = "Argo CD does not accept deployer.token: it is wrong, expired or revoked";
+    throw new ArgoCdFailure("unauthenticated", message);
+  }
+  return { version: Version ?? "unknown", account: username ?? "unknown" };
+}
+
+/**
+ * Replaces the live spec. The request is sent once, under the application's present project; if its answer is lost, the live
+ * object shows whether it took effect.
+ */
+async function updateSpec(
+  parts: { readonly client: Client; readonly clock: Clock },
+  application: Application,
+  spec: ApplicationSpec,
+): Promise<void> {
+  try {
+    await putSpec(parts.client, application, spec);
+  } catch (error) {
+    if (!(error instanceof ArgoCdFailure) || !error.maybeDone) throw error;
+    for (let looks = 0; looks < UPDATE_LOOKS; looks += 1) {
+      await parts.clock.sleep(UPDATE_PAUSE_MS);
+      // Without the project: the new spec may have changed it.
+      const found = await getApplication(parts.client, { ...application, project: undefined }).catch(() => undefined);
+      if (found !== undefined && specEqual(found.spec, spec)) return;
+    }
+    const message = `svc could not find out whether the definition of ${application.name} was changed (${error.message})`;
+    throw new ArgoCdFailure(error.reason, message, { maybeDone: true, cause: error });
+  }
 }

@@ -2,7 +2,6 @@ import { z } from "zod";
 import type { DeployerFailureReason } from "../../core/model/errors.js";
 import { parseRetryAfter } from "../../http/retry-after.js";
 import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
-import { readableText } from "./error-text.js";
 
 const errorBody = z.object({
   code: z.number().nullish(),
@@ -10,7 +9,7 @@ const errorBody = z.object({
   error: z.string().nullish(),
 });
 
-/** An answer that is no success, and what was asked. */
+/** An error answer and the request. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly body: string;
@@ -18,13 +17,13 @@ export interface ErrorAnswer {
   readonly now: Date;
   readonly method: string;
   readonly path: string;
-  /** The permission that the call needs (`applications, get`): Argo CD's bare `permission denied` does not name it. */
+  /** The permission that the call needs (`applications, get`); Argo CD often does not name it. */
   readonly permission: string;
 }
 
 /**
- * What an error answer of Argo CD means. It is decided by the gRPC code, since HTTP 400, 403 and 500 each cover several;
- * routing errors (404, 405) and 415 are plain text, and a proxy in front may answer anything (seen with Argo CD v3.5.1).
+ * Interprets an error answer by its gRPC code, because HTTP 400, 403 and 500 each cover several. Routing errors (404, 405) and
+ * 415 are plain text, and a proxy in front may answer anything (seen with Argo CD v3.5.1).
  */
 export function interpretError(answer: ErrorAnswer): ArgoCdFailure {
   const { code, text } = readErrorBody(answer.body);
@@ -59,16 +58,16 @@ function meaningOfCode(code: number, answer: ErrorAnswer, text: string): Meaning
     case GRPC.deadlineExceeded:
       return { reason: "unreachable", message: `Argo CD did not finish in time: ${shown}` };
     case GRPC.unavailable:
-      return { reason: "unreachable", message: `a part of Argo CD is not available: ${shown}` };
+      return { reason: "unreachable", message: `a part of Argo CD is unavailable: ${shown}` };
     case GRPC.failedPrecondition:
-      // The code is the same for auto-sync, a deletion and a bad revision: only the text tells that it may be tried later.
+      // Auto-sync, a deletion and a bad revision have the same code; only the text shows that a retry can help.
       return { reason: shown === "another operation is already in progress" ? "busy" : "refused", message: shown };
     case GRPC.invalidArgument:
     case GRPC.alreadyExists:
     case GRPC.aborted:
       return { reason: "refused", message: shown };
     default:
-      // The repo-server hides failures of its own behind these words; with another code they say nothing about the token.
+      // The repo-server reports its own failures with these words; with another code they are not about the token.
       return {
         reason: "failed",
         message:
@@ -79,7 +78,7 @@ function meaningOfCode(code: number, answer: ErrorAnswer, text: string): Meaning
   }
 }
 
-/** Code 7 also stands for closed sync windows and for Helm repositories that a project does not permit. */
+/** Code 7 also means a closed sync window or a Helm repository that the project does not permit. */
 function meaningOfDenial(answer: ErrorAnswer, text: string): Meaning {
   if (text === "permission denied") return { reason: "forbidden", message: `permission denied: ${answer.permission}` };
   const named = /^permission denied: [^,]+, [^,]+/.exec(text);
@@ -114,14 +113,33 @@ function unsupported(answer: ErrorAnswer): string {
 function readErrorBody(body: string): { code: number | undefined; text: string } {
   try {
     const parsed = errorBody.parse(JSON.parse(body));
-    // The grpc-gateway repeats the message under both names; a proxy's JSON may have either.
+    // The grpc-gateway sends both members with the same text; a proxy's JSON may have either.
     return { code: parsed.code ?? undefined, text: parsed.message ?? parsed.error ?? "" };
   } catch {
     return { code: undefined, text: body };
   }
 }
 
-/** A login page or a proxy's error page instead of the API. */
+/** Whether the answer is a login page or a proxy's error page instead of the API's. */
 export function isHtml(body: string): boolean {
   return body.trimStart().startsWith("<");
+}
+
+const MAXIMUM_LENGTH = 4000;
+
+/** Credentials inside a URL, as git prints them. The bounds keep the match fast on any text. */
+const USERINFO = /\b([a-z][a-z0-9+.-]{0,15}:\/\/)[^\s/@'"]{1,512}@/gi;
+
+/** Argo CD puts this in front of errors of its own parts. */
+const RPC_PREFIX = /rpc error: code = \w{1,40} desc = /g;
+
+/** Makes a text of Argo CD fit to show: without gRPC prefixes and credentials, and cut at `limit` characters. */
+export function readableText(text: string, limit = MAXIMUM_LENGTH): string {
+  const cleaned = text
+    .slice(0, limit * 4)
+    .replace(RPC_PREFIX, "")
+    .replace(USERINFO, "$1")
+    .trim();
+  if (cleaned.length <= limit) return cleaned;
+  return `${cleaned.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

@@ -1,16 +1,15 @@
 import type { Clock } from "../../core/ports/clock.js";
-import { abortable } from "./abortable.js";
 
 const KEPT_MS = 10_000;
 
-/** An answer that is asked for at most every ten seconds. */
+/** A cached answer, requested at most every ten seconds. */
 export interface Kept<T> {
   readonly get: (signal?: AbortSignal) => Promise<T>;
-  /** It is asked for anew the next time. */
+  /** Drops the cached answer. */
   readonly forget: () => void;
 }
 
-/** Shared by all who ask meanwhile, so that the abort of one of them does not reach it; a failure is not kept. */
+/** Concurrent callers share one `read`, so the signal of one caller does not abort it. Failures are not cached. */
 export function keep<T>(read: () => Promise<T>, clock: Clock): Kept<T> {
   let cached: { readonly at: number; readonly answer: Promise<T> } | undefined;
 
@@ -27,4 +26,15 @@ export function keep<T>(read: () => Promise<T>, clock: Clock): Kept<T> {
   }
 
   return { get, forget: () => (cached = undefined) };
+}
+
+/** Rejects with the signal's reason as soon as it is aborted; the work behind the promise continues. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }

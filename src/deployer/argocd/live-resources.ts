@@ -4,13 +4,11 @@ import { isJsonObject } from "../../core/model/json.js";
 import type { LiveResource, LiveState } from "../../core/model/live-state.js";
 import type { Log } from "../../core/ports/log.js";
 import { getManagedResources, refreshApplication } from "./application-calls.js";
-import { ArgoCdFailure } from "./argocd-failure.js";
-import type { Client } from "./client.js";
-import type { ArgoCdConfig } from "./config.js";
-import { parseAnswer } from "./parse-answer.js";
+import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
+import type { ArgoCdConfig, Client } from "./client.js";
 import { createSemaphore } from "./semaphore.js";
 
-/** How long Argo CD may take to compare an application anew: the call answers when its controller has come by. */
+/** Time for a refresh: the call answers when the controller has compared the application. */
 const REFRESH_MS = 60_000;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -39,9 +37,9 @@ type Item = NonNullable<z.infer<typeof answerSchema>["items"]>[number];
 export type LiveResources = (application: LiveApplication, signal?: AbortSignal) => Promise<LiveState>;
 
 /**
- * What the cluster has of an application: two calls, as many applications at a time as renders. Argo CD answers from the
- * controller's last comparison, so that one is asked for first; the controller writes an annotation for it. When it does
- * not come in time, or the token may not ask, the last comparison is used and called stale.
+ * Reads an application's live state with two calls, for as many applications at a time as renders. Argo CD answers from the
+ * controller's last comparison, so the first call asks for a new one. If that fails or takes too long, the last comparison is
+ * used and reported as stale.
  */
 export function createLiveResources(config: ArgoCdConfig, parts: { client: Client; log: Log }): LiveResources {
   const { client, log } = parts;
@@ -53,15 +51,15 @@ export function createLiveResources(config: ArgoCdConfig, parts: { client: Clien
       return undefined;
     } catch (error) {
       if (!(error instanceof ArgoCdFailure)) throw error;
-      log.warn({ application: application.name, err: error }, "Argo CD did not compare an application anew");
-      return "Argo CD did not compare the application anew, so the live state may be old";
+      log.warn({ application: application.name, err: error }, "Argo CD did not refresh an application");
+      return "Argo CD did not refresh the application, so the live state may be out of date";
     }
   }
 
   return (application, signal) =>
     semaphore.run(async () => {
       const stale = await refresh(application, signal);
-      // The cache may be gone; then this call makes Argo CD compare, too.
+      // If Argo CD has lost its cache, this call makes it compare as well.
       const answer = await getManagedResources(client, application, REFRESH_MS, signal);
       const { items } = parseAnswer(answerSchema, answer, `the live resources of ${application.name}`);
       return { resources: (items ?? []).map(toResource), stale };
@@ -71,20 +69,20 @@ export function createLiveResources(config: ArgoCdConfig, parts: { client: Clien
 function toResource(item: Item): LiveResource {
   const { group, kind, namespace, name } = item;
   const [raw, normalized] = [readState(item.liveState), readState(item.normalizedLiveState)];
-  // An answer without the normalised state, of whatever version, must not read as "not in the cluster".
+  // An answer without the normalised state must not be read as "not in the cluster".
   const live = normalized ?? raw;
   return { group, kind, namespace, name, live, lastApplied: lastAppliedOf(raw), hook: item.hook === true };
 }
 
 /**
- * `null` stands for "not there".
- * @throws {ArgoCdFailure} for anything else that is no object: leaving it out would hide a change.
+ * Returns undefined for an absent object (`null`).
+ * @throws {ArgoCdFailure} for anything else that is not an object: skipping it would hide a change.
  */
 function readState(state: string): Manifest | undefined {
   if (state === "") return undefined;
   const value = parseJson(state);
   if (value === null) return undefined;
-  if (!isJsonObject(value)) throw new ArgoCdFailure("failed", "Argo CD told of a live object that is no object");
+  if (!isJsonObject(value)) throw new ArgoCdFailure("failed", "Argo CD returned a live object that is not an object");
   return value;
 }
 
@@ -92,11 +90,11 @@ function parseJson(state: string): unknown {
   try {
     return JSON.parse(state);
   } catch (error) {
-    throw new ArgoCdFailure("failed", "Argo CD told of a live object that is no JSON", { cause: error });
+    throw new ArgoCdFailure("failed", "Argo CD returned a live object that is not JSON", { cause: error });
   }
 }
 
-/** Anybody may write the annotation, so that one that cannot be read is as good as none. */
+/** Anyone can write the annotation, so an unreadable one counts as absent. */
 function lastAppliedOf(live: Manifest | undefined): Manifest | undefined {
   const metadata = live?.metadata;
   const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;

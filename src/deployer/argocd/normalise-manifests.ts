@@ -1,11 +1,8 @@
 import { z } from "zod";
 import type { Manifest } from "../../core/model/application.js";
-import { isJsonObject } from "../../core/model/json.js";
-import type { Json, JsonObject } from "../../core/model/json.js";
-import { instanceName } from "./application-names.js";
-import type { ResourceId } from "./application-names.js";
-import { ArgoCdFailure } from "./argocd-failure.js";
-import { parseAnswer } from "./parse-answer.js";
+import { isJsonObject, type Json, type JsonObject } from "../../core/model/json.js";
+import { instanceName, type ResourceId } from "./application-names.js";
+import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
 import type { ServerSettings } from "./server-settings.js";
 import { TRACKING_ANNOTATION } from "./to-application.js";
 
@@ -15,7 +12,7 @@ const LABEL_LIMIT = 63;
 
 const manifestsAnswer = z.object({ manifests: z.array(z.string()).nullish() });
 
-/** Which name the manifests were rendered under, and which they are to show. */
+/** The name under which the manifests were rendered, and the name to show. */
 export interface RenderedAs {
   readonly rendered: ResourceId;
   readonly real: ResourceId;
@@ -23,9 +20,9 @@ export interface RenderedAs {
 }
 
 /**
- * The answer of Argo CD's manifests call without what tracking and the name of a temporary Application put into it, so that
- * two renders differ only where a sync would change something. The values of Secrets stay as masked as they come.
- * @throws {ArgoCdFailure} when a manifest cannot be read: leaving it out would hide its changes.
+ * Removes what tracking and the name of a temporary Application add to rendered manifests, so that two renders differ only
+ * where a sync would change something. Argo CD has already masked the values of Secrets.
+ * @throws {ArgoCdFailure} if a manifest cannot be read: skipping it would hide its changes.
  */
 export function normaliseManifests(answer: unknown, as: RenderedAs): readonly Manifest[] {
   const { manifests } = parseAnswer(manifestsAnswer, answer, "rendered manifests");
@@ -36,13 +33,13 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ArgoCdFailure("failed", "Argo CD rendered a manifest that is no JSON", { cause: error });
+    throw new ArgoCdFailure("failed", "Argo CD rendered a manifest that is not JSON", { cause: error });
   }
 }
 
 function objectsIn(value: unknown): readonly JsonObject[] {
   if (value === null) return [];
-  if (!isJsonObject(value)) throw new ArgoCdFailure("failed", "Argo CD rendered a manifest that is no object");
+  if (!isJsonObject(value)) throw new ArgoCdFailure("failed", "Argo CD rendered a manifest that is not an object");
   if (value.kind !== "List" || value.apiVersion !== "v1") return [value];
   return Array.isArray(value.items) ? value.items.flatMap(objectsIn) : [];
 }
@@ -74,7 +71,7 @@ function withoutAnnotations(annotations: Json | undefined): Json | undefined {
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
-/** With the method `annotation` the instance label belongs to the chart and stays as it is. */
+/** With the tracking method `annotation` the instance label belongs to the chart. */
 function withRealInstance(labels: Json | undefined, { rendered, real, settings }: RenderedAs): Json | undefined {
   if (!isJsonObject(labels) || settings.tracking === "annotation") return labels;
   const value = labels[settings.labelKey];
@@ -87,8 +84,8 @@ function labelValue(instance: string): string {
 }
 
 /**
- * The temporary name ends in a hash, so that it can stand for nothing else: wherever `ARGOCD_APP_NAME` or an unpinned
- * release put it, alone or inside a longer text, the real one belongs.
+ * Replaces the temporary name wherever `ARGOCD_APP_NAME` or an unpinned release put it, also inside a longer text. It ends in
+ * a hash, so it cannot mean anything else.
  */
 function renamed(manifest: JsonObject, { rendered, real }: RenderedAs): JsonObject {
   const token = new RegExp(`(?<![A-Za-z0-9])${rendered.resourceName}(?![A-Za-z0-9])`, "g");

@@ -1,29 +1,28 @@
 import type { DeployerFailureReason } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../names.js";
-import { deleteTemporary, getApplication } from "./application-calls.js";
-import type { Target } from "./application-calls.js";
+import { deleteTemporary, getApplication, type Target } from "./application-calls.js";
 import type { WholeApplication } from "./application-schema.js";
 import { ArgoCdFailure, isAbsent } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 
 const WAITS_MS = [500, 1000, 2000, 4000] as const;
 
-/** Trying again would not change these. */
+/** A retry cannot help. */
 const FINAL: readonly DeployerFailureReason[] = ["refused", "forbidden", "unauthenticated"];
 
 export interface Removal {
   readonly target: Target;
-  /** It was or may have been created a moment ago: not seeing it at first is no proof that it is not there. */
+  /** It may have been created a moment ago, so it can exist although the first look does not find it. */
   readonly created: boolean;
-  /** A further condition on the object as it is now; when it fails, nothing is deleted. */
+  /** A further condition on the present object; if it does not hold, nothing is deleted. */
   readonly only?: (found: WholeApplication) => boolean;
 }
 
 /**
- * Deletes one temporary Application, after a look that it is one; tries for some seconds and takes no abort signal.
- * @returns whether it was there and is gone.
- * @throws {ArgoCdFailure} when it could not be deleted, or is not ours.
+ * Checks that an Application is temporary and deletes it. Retries for some seconds; cannot be aborted.
+ * @returns Whether it existed and is deleted.
+ * @throws {ArgoCdFailure} if it could not be deleted or is not temporary.
  */
 export async function removeTemporary(client: Client, clock: Clock, removal: Removal): Promise<boolean> {
   const waits: number[] = [...WAITS_MS];
@@ -46,7 +45,7 @@ async function attempt(client: Client, removal: Removal): Promise<"gone" | "kept
   try {
     const found = await getApplication(client, removal.target);
     if (!isTemporary(found) || found.metadata.name !== removal.target.resourceName) {
-      const message = `${removal.target.resourceName} does not carry the label ${LABEL_TEMPORARY} and is not deleted`;
+      const message = `${removal.target.resourceName} does not have the label ${LABEL_TEMPORARY} and is not deleted`;
       throw new ArgoCdFailure("refused", message);
     }
     if (removal.only !== undefined && !removal.only(found)) return "kept";
@@ -62,7 +61,7 @@ async function attempt(client: Client, removal: Removal): Promise<"gone" | "kept
   return "gone";
 }
 
-/** Name and label both say that it is ours: a real Application that got one of them by mistake is left alone. */
+/** Requires both the name and the label: a real Application may have one of them by mistake. */
 export function isTemporary(application: Pick<WholeApplication, "metadata">): boolean {
   const { name, labels } = application.metadata;
   return name.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABEL_TEMPORARY] === "true";

@@ -6,16 +6,15 @@ import type { RenderRequest } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { getManifests, postApplication, type Target } from "./application-calls.js";
 import { ArgoCdFailure, GRPC, isAbsent } from "./argocd-failure.js";
-import type { Client, Query } from "./client.js";
-import type { ArgoCdConfig } from "./config.js";
+import type { ArgoCdConfig, Client, Query } from "./client.js";
 import { normaliseManifests, type RenderedAs } from "./normalise-manifests.js";
-import { rawSources } from "./raw-sources.js";
 import { removeTemporary } from "./remove-temporary.js";
 import { createSemaphore } from "./semaphore.js";
 import type { ServerSettings } from "./server-settings.js";
 import { temporaryApplication, temporaryName } from "./temporary-application.js";
+import { rawSources } from "./to-application.js";
 
-/** Another replica of Argo CD's API server may not know a new Application yet; together 10 seconds. */
+/** Another replica of Argo CD's API server may not know a new Application yet; 10 seconds in total. */
 const APPEARANCE_WAITS_MS = [250, 750, 1500, 2500, 5000] as const;
 
 interface Parts {
@@ -25,14 +24,14 @@ interface Parts {
   readonly serverSettings: () => Promise<ServerSettings>;
 }
 
-/** What Argo CD answered, and what it had been asked to render. */
+/** Argo CD's answer, and what it rendered. */
 interface Rendered extends Pick<RenderedAs, "rendered" | "settings"> {
   readonly answer: unknown;
 }
 
 export type Render = (request: RenderRequest, signal?: AbortSignal) => Promise<readonly Manifest[]>;
 
-/** Renders at most `renderConcurrency` applications at a time, first come first served. */
+/** Renders at most `renderConcurrency` applications at a time, in the order of the calls. */
 export function createRender(config: ArgoCdConfig, parts: Parts): Render {
   const { client, clock, log } = parts;
   const semaphore = createSemaphore(config.renderConcurrency);
@@ -67,13 +66,13 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
     }
   }
 
-  /** Not stoppable by the signal: a creation that is broken off may still happen, after the deletion has looked for it. */
+  /** Takes no signal: an aborted creation may still happen, after the clean-up has looked for it. */
   async function create(request: RenderRequest, target: Target): Promise<void> {
     const expires = new Date(clock.now().getTime() + 2 * config.renderTimeoutMs);
     const resource = temporaryApplication(request, expires);
     try {
       await postApplication(client, resource).catch(async (error: unknown) => {
-        // Argo CD answers this code when the name is taken by a predecessor that was killed, and for an invalid spec.
+        // The same code means an invalid spec, or a name that an interrupted run left behind.
         const taken = error instanceof ArgoCdFailure && error.code === GRPC.invalidArgument;
         if (!taken || !(await removeTemporary(client, clock, { target, created: false }))) throw error;
         await postApplication(client, resource);
@@ -109,7 +108,7 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
     const work = request.mode === "in-place" ? inPlace : temporary;
     try {
       const { answer, ...of } = await semaphore.run(() => work(request, signal), signal);
-      // The next request goes out before this answer is worked through.
+      // Lets the next request start before this answer is processed.
       await setImmediate();
       return normaliseManifests(answer, { ...of, real: request.application });
     } catch (error) {
@@ -118,7 +117,7 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
   };
 }
 
-/** The parameters that render the live spec at the pins; Argo CD ignores the form for the other kind of spec in silence. */
+/** Parameters to render the live spec at the pins. Argo CD silently ignores those for the other kind of spec. */
 function atPins(request: RenderRequest): Pick<Query, "revision" | "sourcePositions" | "revisions"> {
   const pins = checkPins(request);
   if (pins.length === 0) return {};
@@ -135,8 +134,8 @@ function checkPins(request: RenderRequest): readonly Pin[] {
 }
 
 /**
- * A render's 404 or "invalid" is about a repository, a file or a chart, not about the application: only what concerns the
- * connection and the token keeps its reason.
+ * A render's "not found" or "invalid" is about a repository, a file or a chart, not about the application: only failures of
+ * the connection and the token keep their reason.
  */
 function renderFailure(error: unknown): unknown {
   if (!(error instanceof ArgoCdFailure)) return error;

@@ -1,8 +1,8 @@
 import { setMaxListeners } from "node:events";
 
-/** Lets at most `limit` tasks run at a time; the others wait in the order of their coming. */
+/** Runs at most `limit` tasks at a time, in the order of the calls. */
 export interface Semaphore {
-  /** @throws the signal's reason when it is aborted before the task began. */
+  /** @throws the signal's reason if it is aborted before the task starts. */
   run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
@@ -12,27 +12,27 @@ export function createSemaphore(limit: number): Semaphore {
 
   async function enter(signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
-    // Hundreds of tasks of one plan wait with one signal; more than ten listeners are no leak here.
+    // Hundreds of tasks of one plan share a signal; more than ten listeners are not a leak.
     if (signal !== undefined) setMaxListeners(0, signal);
     if (free > 0) {
       free -= 1;
       return;
     }
     await new Promise<void>((resolve, reject) => {
-      const begin = () => {
+      const start = () => {
         signal?.removeEventListener("abort", leave);
         resolve();
       };
       const leave = () => {
-        waiting.splice(waiting.indexOf(begin), 1);
+        waiting.splice(waiting.indexOf(start), 1);
         reject(signal?.reason as Error);
       };
       signal?.addEventListener("abort", leave, { once: true });
-      waiting.push(begin);
+      waiting.push(start);
     });
   }
 
-  /** The place goes straight to the next in the row, so that a newcomer cannot overtake it. */
+  /** Hands the place to the next waiting task, so that a later call cannot overtake it. */
   function leave(): void {
     const next = waiting.shift();
     if (next === undefined) free += 1;

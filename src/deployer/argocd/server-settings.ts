@@ -2,18 +2,18 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { canonicalJson, isJsonObject } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
+import { parseAnswer } from "./argocd-failure.js";
 import type { Client } from "./client.js";
-import { parseAnswer } from "./parse-answer.js";
 
-/** What of Argo CD's own settings changes names and rendered manifests. */
+/** Argo CD's own settings that affect names and rendered manifests. */
 export interface ServerSettings {
-  /** The namespace that Argo CD runs in: its applications are called by their bare name. */
+  /** The namespace that Argo CD runs in; applications there are called by their bare name. */
   readonly controllerNamespace: string;
   /** Key of the instance label. */
   readonly labelKey: string;
-  /** How Argo CD marks what belongs to an application; empty where an old version does not tell. */
+  /** How Argo CD marks the resources of an application; empty if an old version does not report it. */
   readonly tracking: "annotation" | "label" | "annotation+label" | "";
-  /** Of the whole answer: other members (Kustomize's options and versions, plugins) change rendered manifests too. */
+  /** Digest of the whole answer: other members (Kustomize's options and versions, plugins) affect rendered manifests too. */
   readonly digest: string;
 }
 
@@ -27,8 +27,8 @@ const settingsAnswer = z.object({
 });
 
 /**
- * Argo CD's settings, asked for at most every five minutes. The last answer stays in use while Argo CD is away, and its
- * namespace for good: locks are called by names that depend on it, and it is only told to a valid token.
+ * Argo CD's settings, requested at most every five minutes. While Argo CD is unavailable the last answer stays in use. The
+ * namespace is kept for good: locks have names that depend on it, and Argo CD reports it only to a valid token.
  */
 export function createServerSettings(client: Client, clock: Clock): () => Promise<ServerSettings> {
   let known: { readonly at: number; readonly settings: ServerSettings } | undefined;
@@ -54,7 +54,7 @@ export function createServerSettings(client: Client, clock: Clock): () => Promis
 
   return async function serverSettings() {
     if (known !== undefined && clock.now().getTime() - known.at < REFRESH_MS) return known.settings;
-    // Shared by all who ask meanwhile.
+    // Concurrent callers share one request.
     running ??= ask().finally(() => (running = undefined));
     try {
       return await running;

@@ -1,11 +1,10 @@
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { ANNOTATION_EXPIRES, LABEL_TEMPORARY } from "../../names.js";
-import { applicationItem, applicationList } from "./application-schema.js";
-import type { ApplicationItem } from "./application-schema.js";
+import { applicationItem, applicationList, type ApplicationItem } from "./application-schema.js";
 import { LIST_FIELDS } from "./applications.js";
+import { parseAnswer } from "./argocd-failure.js";
 import type { Client } from "./client.js";
-import { parseAnswer } from "./parse-answer.js";
 import { isTemporary, removeTemporary } from "./remove-temporary.js";
 import type { ServerSettings } from "./server-settings.js";
 import { toApplication } from "./to-application.js";
@@ -18,9 +17,9 @@ interface Parts {
 }
 
 /**
- * Deletes temporary Applications that a killed run left behind. Only expired ones: another replica may be using the others.
- * One that cannot be deleted is logged and does not keep the rest.
- * @returns how many were deleted.
+ * Deletes expired temporary Applications, which interrupted runs left behind; another replica may be using the others. Logs
+ * each that it cannot delete, and continues.
+ * @returns The number of deleted Applications.
  */
 export async function sweep(parts: Parts, now: Date): Promise<number> {
   const { client, clock, log, settings } = parts;
@@ -35,7 +34,7 @@ export async function sweep(parts: Parts, now: Date): Promise<number> {
     if (!parsed.success || !isLeftOver(parsed.data)) continue;
     const target = toApplication(parsed.data, settings);
     try {
-      // Its name may belong to a new run by now, with a new expiry: what counts is the object at the moment of deletion.
+      // A new run may have taken the name since, with a new expiry, so the present object decides.
       if (await removeTemporary(client, clock, { target, created: false, only: isLeftOver })) deleted += 1;
     } catch (error) {
       log.warn({ application: target.resourceName, err: error }, "could not delete an expired temporary Application");
@@ -44,7 +43,7 @@ export async function sweep(parts: Parts, now: Date): Promise<number> {
   return deleted;
 }
 
-/** Without a readable expiry it is not from this service's hand, and stays. */
+/** An Application without a readable expiry was not created by svc, and stays. */
 function isExpired(item: ApplicationItem, now: Date): boolean {
   const expires = Date.parse(item.metadata.annotations[ANNOTATION_EXPIRES] ?? "");
   return expires <= now.getTime();

@@ -4,13 +4,13 @@ import type { Json } from "../../core/model/json.js";
 import type { SyncRequest } from "../../core/ports/deployer.js";
 import { SYNC_INFO_CHANGE_REQUEST, SYNC_INFO_RUN } from "../../names.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
-import { rawSources } from "./raw-sources.js";
+import { rawSources } from "./to-application.js";
 
 /**
- * The body of a sync. Left out on purpose: `syncOptions` (would replace the application's own), `strategy`, `resources`
- * (a partial sync runs no hooks). `retryStrategy` is sent because an application's own `retry.refresh` would drop our
- * revision at the second attempt and deploy the target branch (Argo CD 3.2 and newer).
- * @throws {ArgoCdFailure} when the pins do not fit the sources: Argo CD would deploy something else and report success.
+ * The body of a sync. It omits `syncOptions` (they would replace the application's own), `strategy`, and `resources` (a
+ * partial sync runs no hooks). It sets `retryStrategy` because an application's own `retry.refresh` would drop our revision
+ * at the second attempt and deploy the target branch (Argo CD 3.2 and newer).
+ * @throws {ArgoCdFailure} if the pins do not fit the sources: Argo CD would deploy something else and report success.
  */
 export function syncBody(request: SyncRequest): Readonly<Record<string, Json | undefined>> {
   return {
@@ -29,13 +29,13 @@ function revisionMembers({ application, at }: SyncRequest): Readonly<Record<stri
   if (at === "target") return {};
   const { name, spec } = application;
   if (isHydrated(spec)) {
-    throw refusal(`${name} is deployed from what Argo CD's source hydrator commits, not from a commit`);
+    throw refusal(`${name} is deployed from what Argo CD's source hydrator commits, so svc cannot sync it at a commit`);
   }
   const positions = at.map((pin) => pin.position);
   const count = rawSources(spec).length;
   const fits = positions.every((position) => position >= 1 && position <= count);
   if (at.length === 0 || !fits || new Set(positions).size !== positions.length) {
-    throw refusal(`the sources of ${name} are not the ones that were planned: plan again`);
+    throw refusal(`the sources of ${name} have changed since the plan: plan again`);
   }
   if (isMultiSource(spec)) return { sourcePositions: positions, revisions: at.map((pin) => pin.revision) };
   return { revision: at[0]?.revision ?? "" };

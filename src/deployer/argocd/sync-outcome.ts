@@ -4,30 +4,30 @@ import type { SyncedResource, SyncOutcome } from "../../core/model/result.js";
 import type { SyncLookup } from "../../core/ports/deployer.js";
 import { SYNC_INFO_RUN } from "../../names.js";
 import type { OperationState, SyncedObject, WholeApplication } from "./application-schema.js";
-import { readableText } from "./error-text.js";
+import { readableText } from "./interpret-error.js";
 
 const RESOURCE_MESSAGE_LENGTH = 500;
 
-/** What one look at the application says about our operation. */
+/** The state of our operation, from one read of the application. */
 export type SyncState =
   | { readonly kind: "done"; readonly outcome: SyncOutcome }
   | ({ readonly kind: "ours" } & SyncProgress)
-  /** Another operation is there, or was the last one; `history` tells what Argo CD deployed last, for people. */
+  /** Another operation is pending or was the last one; `history` describes the last deployment. */
   | { readonly kind: "foreign"; readonly pending: boolean; readonly history: string }
   | { readonly kind: "none" };
 
 /**
- * Done means that the operation is gone and the phase is final. `finishedAt` is no sign: it is also set, with the phase
- * `Running`, while Argo CD waits for a retry (seen with v3.5.1).
+ * An operation is done when it is gone from the spec and its phase is final. `finishedAt` proves nothing: Argo CD sets it
+ * with the phase `Running` while it waits for a retry (seen with v3.5.1).
  */
 export function syncState(application: WholeApplication, request: SyncLookup): SyncState {
   const { operation } = application;
   const state = application.status?.operationState ?? undefined;
   if (operation !== null && operation !== undefined) {
     if (!isOurs(operation, request.run)) return { kind: "foreign", pending: true, history: lastDeployed(application) };
-    // The state may still be that of the operation before.
-    const begun = state !== undefined && isOurs(state.operation, request.run) ? state : undefined;
-    return { kind: "ours", ...progressOf(application, begun) };
+    // The state may still describe the previous operation.
+    const started = state !== undefined && isOurs(state.operation, request.run) ? state : undefined;
+    return { kind: "ours", ...progressOf(application, started) };
   }
   if (state === undefined) return { kind: "none" };
   if (!isOurs(state.operation, request.run)) {
@@ -52,11 +52,11 @@ export function syncState(application: WholeApplication, request: SyncLookup): S
   }
 }
 
-/** The operation lists what it has done; how much there is to do is what Argo CD manages for the application. */
+/** The operation lists finished resources; the total is the number of resources that Argo CD manages for the application. */
 function progressOf(application: WholeApplication, state: OperationState | undefined): SyncProgress {
   const done = state?.syncResult?.resources?.length ?? 0;
   const total = Math.max(done, application.status?.resources?.length ?? 0);
-  return { done, total, message: readableText(state?.message ?? "waiting for Argo CD to begin") };
+  return { done, total, message: readableText(state?.message ?? "waiting for Argo CD to start") };
 }
 
 function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
@@ -79,7 +79,7 @@ function isOurs(operation: OperationState["operation"], run: string): boolean {
   return operation?.info.some((entry) => entry.name === SYNC_INFO_RUN && entry.value === run) ?? false;
 }
 
-/** A success counts only for the commits that were asked for: Argo CD has ways to deploy others and still succeed. */
+/** A success counts only for the requested commits: Argo CD can deploy others and still succeed. */
 function success(
   application: WholeApplication,
   state: OperationState,
@@ -120,7 +120,7 @@ function resourcesOf(state: OperationState): readonly SyncedResource[] {
   }));
 }
 
-/** `apps/Deployment guestbook/web`, as the plan writes it. */
+/** Such as `apps/Deployment guestbook/web`, as in the plan. */
 function titleOf({ group, kind, namespace, name }: SyncedObject): string {
   const type = [group, kind].filter(Boolean).join("/");
   return readableText(`${type} ${[namespace, name].filter(Boolean).join("/")}`, RESOURCE_MESSAGE_LENGTH);

@@ -4,15 +4,14 @@ import type { FollowRequest, SyncLookup, SyncRequest } from "../../core/ports/de
 import type { Log } from "../../core/ports/log.js";
 import { getApplication, postSync, type Target } from "./application-calls.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
-import type { Client } from "./client.js";
-import type { ArgoCdConfig } from "./config.js";
+import type { ArgoCdConfig, Client } from "./client.js";
 import { syncBody } from "./sync-body.js";
 import { syncState, type SyncState } from "./sync-outcome.js";
 import { projectOf } from "./to-application.js";
 
-/** How often an operation is looked for whose start was not confirmed. */
+/** How often to look for an operation whose start was not confirmed. */
 const LOOKS_FOR_LOST_START = 5;
-/** The pause between polls grows by this factor, up to so many times the first one. */
+/** The pause between polls grows by this factor, up to a multiple of the first pause. */
 const POLL_GROWTH = 1.25;
 const POLL_GROWTH_LIMIT = 4;
 
@@ -29,14 +28,14 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
     return syncState(await getApplication(client, targetOf(request)), request);
   }
 
-  /** Sent once; an unknown outcome is looked up by our correlation id, and never answered with a second sync. */
+  /** Sends the sync once. If the answer is lost, looks for the operation by its run id; never sends a second sync. */
   async function start(request: SyncRequest): Promise<SyncOutcome | undefined> {
     try {
       await postSync(client, targetOf(request), syncBody(request));
       return undefined;
     } catch (error) {
       if (!(error instanceof ArgoCdFailure) || !error.maybeDone) throw error;
-      log.warn({ application: request.application.name, err: error }, "the start of a sync was not confirmed");
+      log.warn({ application: request.application.name, err: error }, "Argo CD did not confirm the start of a sync");
       return lookForLostStart(request, error);
     }
   }
@@ -50,14 +49,14 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
       certain = state !== undefined && !(state.kind === "foreign" && state.pending);
     }
     if (certain) throw failure;
-    const message = `it is not known whether the sync was started (${failure.message}): look at the application in Argo CD`;
+    const message = `svc could not find out whether the sync was started (${failure.message}): check the application in Argo CD`;
     return { kind: "unknown", message };
   }
 
   async function followStarted(request: FollowRequest): Promise<SyncOutcome> {
     const end = clock.now().getTime() + config.syncTimeoutMs;
     let pause = config.pollIntervalMs;
-    let last = "waiting for Argo CD to begin";
+    let last = "waiting for Argo CD to start";
     for (;;) {
       const left = end - clock.now().getTime();
       if (left <= 0) return { kind: "running", message: last };
@@ -74,10 +73,10 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
         case "foreign":
           return {
             kind: "unknown",
-            message: `another operation took the place of this sync, so its outcome is not known; ${state.history}`,
+            message: `another operation replaced this sync, so its outcome is unknown; ${state.history}`,
           };
         case "lost":
-          return { kind: "unknown", message: `the sync cannot be followed any more: ${state.message}` };
+          return { kind: "unknown", message: `svc can no longer follow the sync: ${state.message}` };
         case "unseen":
         case "none":
           break;
@@ -102,12 +101,12 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
   };
 }
 
-/** The spec may have been replaced since the application was read, and its project with it. */
+/** The spec may have been replaced since the application was read, including its project. */
 function targetOf({ application }: SyncLookup): Target {
   return { ...application, project: projectOf(application.spec) };
 }
 
-/** The sync goes on while Argo CD's API is away for a while; without the right to look there is nothing to wait for. */
+/** A sync continues while Argo CD's API is unavailable; without permission to read the application, waiting is pointless. */
 function unseen(error: unknown): { readonly kind: "unseen" } | { readonly kind: "lost"; readonly message: string } {
   if (!(error instanceof ArgoCdFailure)) throw error;
   const passing = error.reason === "unreachable" || error.reason === "failed";

@@ -10,11 +10,11 @@ import {
   LABEL_TEMPORARY,
   TEMPORARY_NAME_PREFIX,
 } from "../../names.js";
-import { rawSources } from "./raw-sources.js";
+import { rawSources } from "./to-application.js";
 
 /**
- * The same for each run of the same change request, application and side, so that a run finds what a killed one left behind.
- * At most 53 characters, Helm's limit for a release name.
+ * The same name for each run of a change request, application and side, so that a run finds what an interrupted one left
+ * behind. At most 53 characters, Helm's limit for a release name.
  */
 export function temporaryName(request: RenderRequest): string {
   const { change, application, side } = request;
@@ -24,9 +24,9 @@ export function temporaryName(request: RenderRequest): string {
 }
 
 /**
- * The Application to create: the desired spec and nothing else of the real one. Copied labels, annotations, owners or
- * finalizers would make Argo CD's controllers treat it as theirs, and its deletion could reach live objects. The
- * annotation keeps the controller away from it (https://argo-cd.readthedocs.io/en/stable/user-guide/skip_reconcile/).
+ * The Application to create. It takes only the spec of the real one: with copied labels, annotations, owners or finalizers
+ * Argo CD's controllers would treat it as theirs, and its deletion could reach live objects. The annotation keeps the
+ * controller away from it (https://argo-cd.readthedocs.io/en/stable/user-guide/skip_reconcile/).
  */
 export function temporaryApplication(request: RenderRequest, expires: Date): JsonObject {
   const { application, change } = request;
@@ -58,7 +58,7 @@ function pinnedSource(source: JsonObject, position: number, request: RenderReque
   const pinned = pin === undefined ? source : { ...source, targetRevision: pin.revision };
   if (!request.helmPositions.includes(position)) return pinned;
   const helm = isJsonObject(source.helm) ? source.helm : {};
-  // Helm would call the release like the temporary Application, and charts put that name everywhere.
+  // Otherwise Helm names the release after the temporary Application, and charts put that name everywhere.
   const releaseName =
     helm.releaseName === undefined || helm.releaseName === "" ? request.application.resourceName : helm.releaseName;
   return { ...pinned, helm: { ...helm, releaseName } };

@@ -1,9 +1,9 @@
 import { isMultiSource } from "../../core/model/application-spec.js";
 import type { Application, ApplicationSpec, LiveApplication } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
+import { isJsonObject, type JsonObject } from "../../core/model/json.js";
 import { nameOfInstance, nameOfResource, ownNamespace } from "./application-names.js";
 import type { ApplicationItem, WholeApplication } from "./application-schema.js";
-import { rawSources } from "./raw-sources.js";
 import type { ServerSettings } from "./server-settings.js";
 
 export const TRACKING_ANNOTATION = "argocd.argoproj.io/tracking-id";
@@ -21,7 +21,7 @@ export function toApplication(item: ApplicationItem, settings: ServerSettings): 
   };
 }
 
-/** Argo CD reads an empty project as `default`. */
+/** Argo CD treats an empty project as `default`. */
 export function projectOf(spec: ApplicationSpec): string {
   return typeof spec.project === "string" && spec.project !== "" ? spec.project : "default";
 }
@@ -43,14 +43,14 @@ export function toLiveApplication(whole: WholeApplication, settings: ServerSetti
 }
 
 /**
- * The application whose manifests hold this Application (app of apps), by Argo CD's tracking: the annotation
+ * The application whose manifests contain this Application (app of apps), by Argo CD's tracking: the annotation
  * `<instance>:<group>/<kind>:<namespace>/<name>`, or the instance label.
  */
 function parentOf(whole: WholeApplication, settings: ServerSettings): ApplicationName | undefined {
   const { labels, annotations, name } = whole.metadata;
   const namespace = whole.metadata.namespace ?? settings.controllerNamespace;
   const [instance, kind, object] = (annotations[TRACKING_ANNOTATION] ?? "").split(":");
-  // A copied annotation names another object; Argo CD does not count it either.
+  // A copied annotation names another object; Argo CD ignores it as well.
   const tracked =
     instance && kind === "argoproj.io/Application" && object === `${namespace}/${name}` ? instance : undefined;
   const label = labels[settings.labelKey];
@@ -72,4 +72,14 @@ function byMethod(
     case "":
       return tracked ?? label;
   }
+}
+
+/** The rendered sources, in the order of their positions; for a hydrated application its dry source. */
+export function rawSources(spec: ApplicationSpec): readonly JsonObject[] {
+  const { sourceHydrator: hydrator, sources, source } = spec;
+  if (isJsonObject(hydrator)) return isJsonObject(hydrator.drySource) ? [hydrator.drySource] : [];
+  if (Array.isArray(sources) && sources.length > 0) {
+    return sources.map((one: unknown) => (isJsonObject(one) ? one : {}));
+  }
+  return isJsonObject(source) ? [source] : [];
 }

@@ -113,6 +113,6 @@ test("a deletion by any other name stops before a request", async () => {
   const never = { call: () => Promise.reject(new Error("called")), close: () => Promise.resolve() };
   const target = { resourceName: "plain", namespace: undefined, project: "default" };
   expect((await failureOf(deleteTemporary(never, target))).message).toBe(
-    "plain is no temporary Application and is not deleted",
+    "plain is not a temporary Application and is not deleted",
   );
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { readableText } from "../../../src/deployer/argocd/error-text.js";
+import { readableText } from "../../../src/deployer/argocd/interpret-error.js";
 import { interpretError } from "../../../src/deployer/argocd/interpret-error.js";
 import { fixture } from "./fixture.js";
 
@@ -90,7 +90,7 @@ test.each([
   ["a deletion", 400, grpc(9, "application is deleting"), "refused", /^application is deleting$/],
   ["an old version", 501, grpc(12, "Method Not Allowed"), "unsupported", /2\.13/],
   ["a slow repo-server", 504, grpc(4, "context deadline exceeded"), "unreachable", /did not finish in time/],
-  ["no repo-server", 503, grpc(14, "connection error: desc = x"), "unreachable", /is not available/],
+  ["no repo-server", 503, grpc(14, "connection error: desc = x"), "unreachable", /is unavailable/],
   ["a conflict", 409, grpc(10, "Operation cannot be fulfilled"), "refused", /cannot be fulfilled/],
   ["an existing object", 409, grpc(6, "already exists"), "refused", /already exists/],
   [

@@ -93,9 +93,9 @@ test("when Argo CD does not compare anew, its last comparison is used and called
   const { deployer, lines } = underTest();
   expect(await deployer.liveResources(live())).toEqual({
     resources: [],
-    stale: "Argo CD did not compare the application anew, so the live state may be old",
+    stale: "Argo CD did not refresh the application, so the live state may be out of date",
   });
-  expect(JSON.stringify(lines)).toContain("Argo CD did not compare an application anew");
+  expect(JSON.stringify(lines)).toContain("Argo CD did not refresh an application");
 });
 
 test("an abort is no stale state", async () => {
@@ -108,19 +108,19 @@ test("an abort is no stale state", async () => {
 describe("what cannot be read is no empty cluster", () => {
   test.each<[string, unknown, string]>([
     [
-      "no JSON",
+      "not JSON",
       { items: [{ liveState: "{", normalizedLiveState: "{" }] },
-      "Argo CD told of a live object that is no JSON",
+      "Argo CD returned a live object that is not JSON",
     ],
     [
       "a list",
       { items: [{ liveState: "[]", normalizedLiveState: "[]" }] },
-      "Argo CD told of a live object that is no object",
+      "Argo CD returned a live object that is not an object",
     ],
     [
       "another answer",
       { items: "x" },
-      "Argo CD's answer about the live resources of plain is not as expected (items): is deployer.server_url right?",
+      "Argo CD's answer about the live resources of plain is not as expected (items): check deployer.server_url",
     ],
   ])("%s", async (_, answer, message) => {
     refresh().reply(200, {});

@@ -92,8 +92,8 @@ test.each([
 });
 
 test.each([
-  ["no JSON", ["{"]],
-  ["no object", ["7"]],
+  ["not JSON", ["{"]],
+  ["not an object", ["7"]],
 ])("a manifest that is %s fails the render instead of hiding a change", async (_title, texts) => {
   manifests(`?project=default&revision=${SHA}`, { manifests: texts });
   expect((await failureOf(underTest().deployer.renderManifests(renderRequest()))).reason).toBe("failed");

@@ -114,7 +114,7 @@ test("progress is told after each poll: what was done of what Argo CD manages, n
   const told: object[] = [];
   await underTest().deployer.sync(syncRequest({ onProgress: (progress) => told.push(progress) }));
   expect(told).toEqual([
-    { done: 0, total: 3, message: "waiting for Argo CD to begin" },
+    { done: 0, total: 3, message: "waiting for Argo CD to start" },
     { done: 2, total: 3, message: expect.stringContaining("Retrying attempt #1") },
   ]);
 });

@@ -157,7 +157,7 @@ test.each([
   post();
   poll(answer, status);
   const outcome = await underTest().deployer.sync(syncRequest());
-  expect(outcome).toMatchObject({ kind: "unknown", message: expect.stringContaining("cannot be followed") });
+  expect(outcome).toMatchObject({ kind: "unknown", message: expect.stringContaining("can no longer follow the sync") });
 });
 
 test("a start without an answer is found again by its correlation id, and never sent twice", async () => {
@@ -192,6 +192,6 @@ test.each([
   for (let looks = 0; looks < 5; looks += 1) poll(answer, status);
   expect(await underTest().deployer.sync(syncRequest())).toMatchObject({
     kind: "unknown",
-    message: expect.stringContaining("not known whether the sync was started"),
+    message: expect.stringContaining("could not find out whether the sync was started"),
   });
 });

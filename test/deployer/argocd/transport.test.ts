@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { Stopped } from "../../../src/core/ports/stop.js";
-import type { ArgoCdConfig } from "../../../src/deployer/argocd/config.js";
+import type { ArgoCdConfig } from "../../../src/deployer/argocd/client.js";
 import { localServer } from "../../local-server.js";
 import type { LocalServer } from "../../local-server.js";
 import { failureOf, live, TOKEN, underTest } from "./under-test.js";
@@ -87,9 +87,9 @@ test.each<[string, RequestListener, string, RegExp]>([
     "failed",
     /HTML page instead of JSON: check deployer.server_url/,
   ],
-  ["half a JSON", (_q, r) => r.end('{"controllerNamespace":"arg'), "failed", /incomplete or no JSON/],
+  ["half a JSON", (_q, r) => r.end('{"controllerNamespace":"arg'), "failed", /incomplete or not JSON/],
   ["another program's JSON", (_q, r) => r.end('["hello"]'), "failed", /not as expected \(the answer itself\)/],
-  ["nothing at all", (_q, r) => r.end(), "failed", /incomplete or no JSON/],
+  ["nothing at all", (_q, r) => r.end(), "failed", /incomplete or not JSON/],
   [
     "401",
     (_q, r) => r.writeHead(401).end('{"code":16,"message":"no session information"}'),
@@ -207,7 +207,7 @@ test("a write is sent once, whatever becomes of it", async () => {
     client({ serverUrl: server.url }).deployer.updateSpec(live(), { project: "default" }),
   );
   expect(failure.reason).toBe("unreachable");
-  expect(failure.message).toMatch(/not known whether the definition of plain was changed .*HTTP 503/);
+  expect(failure.message).toMatch(/could not find out whether the definition of plain was changed .*HTTP 503/);
   expect(server.requests.filter((one) => one.startsWith("PUT"))).toHaveLength(1);
 });
 

@@ -4,7 +4,7 @@ import { applicationName, repositoryName, revision } from "../../../src/core/mod
 import type { JsonObject } from "../../../src/core/model/json.js";
 import type { Clock } from "../../../src/core/ports/clock.js";
 import type { RenderRequest, SyncRequest } from "../../../src/core/ports/deployer.js";
-import type { ArgoCdConfig } from "../../../src/deployer/argocd/config.js";
+import type { ArgoCdConfig } from "../../../src/deployer/argocd/client.js";
 import { createArgoCd } from "../../../src/deployer/argocd/create-argocd.js";
 import { recordingLog } from "../../recording-log.js";
 
