@@ -8,19 +8,19 @@ export const ROLES = ["admin", "user"] as const;
 export function authSection() {
   return section({
     enabled: flag().prefault(false).describe("require login"),
-    session_secret: secret().optional().describe("secret that signs cookies; 32 random bytes as hex are advised"),
-    session_ttl: duration("365d").prefault("24h").describe("how long a session lives"),
+    session_secret: secret().optional().describe("secret that signs cookies; use 32 random bytes as hex"),
+    session_ttl: duration("365d").prefault("24h").describe("lifetime of a session"),
     cookie_domain: text()
       .transform((domain) => (domain === "auto" ? undefined : domain))
       .prefault("auto")
-      .describe("the cookie's domain; `auto`: the host that answers"),
-    cookie_secure: flag().prefault(true).describe("cookie over HTTPS only"),
-    default_role: oneOf(ROLES).prefault("user").describe("for people whom no assignment matches"),
+      .describe("domain of the cookie; `auto`: the host of the request"),
+    cookie_secure: flag().prefault(true).describe("send the cookie over HTTPS only"),
+    default_role: oneOf(ROLES).prefault("user").describe("role of people whom no assignment matches"),
     role_assignments: roleAssignments(),
     hosta: hostaLogin().optional().describe("login with GitHub"),
     hostb: hostbLogin()
       .optional()
-      .describe("login with GitLab; its application needs the scopes `read_user` and `read_api`"),
+      .describe("login with GitLab; the application needs the scopes `read_user` and `read_api`"),
     oidc: oidcLogin().optional().describe("login with any OpenID Connect provider"),
     basic: basicLogin().optional().describe("users in this file, for local development only"),
   }).meta({
@@ -36,10 +36,10 @@ function roleAssignments() {
     ),
     provider: oneOf([...HOST_IDS, "oidc"])
       .optional()
-      .describe("only for people who logged in this way; left out: for everybody"),
-    role: oneOf(ROLES).describe("what these people are"),
+      .describe("only for people who logged in with this provider; if omitted: for everyone"),
+    role: oneOf(ROLES).describe("role of these people"),
   });
-  return listOf(assignment).prefault([]).describe("who gets which role; the first entry that matches wins");
+  return listOf(assignment).prefault([]).describe("who gets which role; the first matching entry wins");
 }
 
 function hostaLogin() {
@@ -67,7 +67,7 @@ function hostbLogin() {
 function oidcLogin() {
   return section({
     name: text().describe("name on the login button"),
-    issuer_url: exactUrl().describe("the issuer, exactly as the provider writes it"),
+    issuer_url: exactUrl().describe("issuer, exactly as the provider writes it"),
     client_id: text().describe("client id"),
     client_secret: secret().describe("client secret"),
     scopes: listOf(text()).prefault(["openid", "profile", "email"]).describe("requested scopes"),
@@ -76,7 +76,7 @@ function oidcLogin() {
     groups_claim: text().optional().describe("claim with the groups, for role assignments"),
     allowed_domains: listOf(hostName())
       .prefault([])
-      .describe("only e-mail addresses of these domains, in any case of letters; empty: all"),
+      .describe("only e-mail addresses of these domains, ignoring case; empty: all"),
     require_verified_email: flag().prefault(false).describe("refuse a login without the claim `email_verified: true`"),
   });
 }
@@ -85,7 +85,7 @@ function basicLogin() {
   const user = section({
     username: text().describe("name"),
     password: secret().describe("password"),
-    role: oneOf(ROLES).describe("what this person is"),
+    role: oneOf(ROLES).describe("role of this person"),
   });
   return section({ users: listOf(user).describe("the users") });
 }

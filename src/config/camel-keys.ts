@@ -1,12 +1,13 @@
 type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
 
-/** The same value with its `snake_case` keys, as files write them, in `camelCase`, as code does. */
+/** `T` with its `snake_case` keys in `camelCase`. */
 export type CamelKeys<T> = T extends readonly (infer Item)[]
   ? readonly CamelKeys<Item>[]
   : T extends object
     ? { readonly [Key in keyof T as Key extends string ? Camel<Key> : never]: CamelKeys<T[Key]> }
     : T;
 
+/** Renames the keys of a file's value from `snake_case` to `camelCase`, at every depth. */
 export function camelKeys<T>(value: T): CamelKeys<T> {
   return convert(value) as CamelKeys<T>;
 }

@@ -9,11 +9,11 @@ import type { ConfigFile } from "./server.js";
 
 export interface CheckResult {
   readonly lines: readonly string[];
-  /** 0 when every file is valid, else 1. */
+  /** 0 if every file is valid. */
   readonly exitCode: 0 | 1;
 }
 
-/** Checks each repository's file on its own, and all other files together as the server's configuration. */
+/** Checks each repository file on its own, and all other files together as the server's configuration. */
 export function checkFiles(files: readonly ConfigFile[], env: Environment, readFile?: ReadFile): CheckResult {
   const repositoryFiles = files.filter((file) => isRepositoryFile(file.name));
   const serverFiles = files.filter((file) => !isRepositoryFile(file.name));

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { REPOSITORY_FILE, SERVER_FILE, SERVICE } from "../names.js";
-import { errorCode } from "./error-code.js";
+import { errorCode } from "./files.js";
 
-/** What the program is asked to do. */
+/** The parsed arguments. */
 export type CommandLine =
   | { readonly kind: "run"; readonly files: readonly string[] }
   | { readonly kind: "check"; readonly files: readonly string[] }
@@ -22,7 +22,7 @@ Options:
 
 check takes files named ${REPOSITORY_FILE} as repository files, and all others together as the server's configuration.`;
 
-/** Reads the arguments after the program's name. */
+/** Parses the arguments after the program's name. */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
   const parsed = parse(argv);
   if ("message" in parsed) return { kind: "invalid", message: parsed.message };

@@ -1,30 +1,44 @@
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
 import { flag, listOf, oneOf, pattern, section, text, textLeaf, Wrong } from "./schema-parts.js";
-import { SHARED_SETTINGS } from "./shared-settings.js";
 
-/** `defaults`: what a repository's file may overrule, and what it may not. */
+/** Settings in both files: `defaults` of the server's, and the top level of a repository's, which overrides them. */
+export const SHARED_SETTINGS = {
+  autoplan: flag().describe("plan when a pull request is opened or updated"),
+  require_approval: flag().describe(
+    "a sync needs an approval of the current head commit by someone with write access other than the author",
+  ),
+  require_up_to_date: flag().describe("refuse a sync that would revert newer changes of the base branch"),
+  auto_merge: flag().describe("merge after a fully successful sync"),
+  merge_method: oneOf(["squash", "merge", "rebase"]).describe(
+    "how to merge; on GitLab the project decides between merge and rebase",
+  ),
+  skip_no_changes: flag().describe("skip applications whose plan proved that nothing changes"),
+  delete_source_branch: flag().describe("delete the source branch after a merge by svc"),
+} as const;
+
+/** `defaults`: the shared settings, and those that a repository's file cannot override. */
 export function defaultsSection() {
   return section({
     autoplan: SHARED_SETTINGS.autoplan.prefault(true),
-    allowed_repos: listOf(repository()).prefault([]).describe("repositories that svc works for; empty: all"),
+    allowed_repos: listOf(repository()).prefault([]).describe("repositories that svc serves; empty: all"),
     require_approval: SHARED_SETTINGS.require_approval.prefault(false),
     require_up_to_date: SHARED_SETTINGS.require_up_to_date.prefault(false),
     auto_merge: SHARED_SETTINGS.auto_merge.prefault(false),
     merge_method: SHARED_SETTINGS.merge_method.prefault("squash"),
     skip_no_changes: SHARED_SETTINGS.skip_no_changes.prefault(false),
     delete_source_branch: SHARED_SETTINGS.delete_source_branch.prefault(false),
-    prune: flag().prefault(false).describe("delete what is no longer in the repository, as with `--prune`"),
+    prune: flag().prefault(false).describe("delete resources that are no longer in the repository, as with `--prune`"),
     plan_drafts: flag().prefault(false).describe("plan drafts automatically"),
     allow_forks: flag()
       .prefault(false)
       .describe("let people with write access run commands on pull requests from forks"),
     command_access: oneOf(["write", "anyone"])
       .prefault("write")
-      .describe("who may give commands: those with `write` access, or `anyone` who may comment"),
+      .describe("who may give commands: people with `write` access, or `anyone` who can comment"),
     allowed_bots: listOf(text()).prefault([]).describe("bots whose comments may be commands"),
     protected_branches: listOf(text())
       .prefault([])
-      .describe("branches never deleted, beside `main`, `master`, `develop` and `development`"),
+      .describe("branches that are never deleted, besides `main`, `master`, `develop` and `development`"),
   });
 }
 

@@ -10,7 +10,7 @@ export const LONGEST_DURATION = 365 * DAY;
 
 /**
  * Reads `30s`, `10m` or `1h30m` (units ms, s, m, h, d, w) as milliseconds.
- * Undefined when the text is no duration, is zero, or is longer than a year.
+ * Returns undefined for zero, more than a year, and any other text.
  */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 64 || !/^(?:\d+(?:ms|s|m|h|d|w))+$/.test(text)) return undefined;

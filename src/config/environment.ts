@@ -5,9 +5,24 @@ import type { ConfigTree, MapTree } from "./yaml-tree.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** Variables that child processes inherit: where programs are, and how to reach the network. */
+const PASSED_ON = [
+  "PATH",
+  "TMPDIR",
+  "http_proxy",
+  "https_proxy",
+  "no_proxy",
+  "HTTP_PROXY",
+  "HTTPS_PROXY",
+  "NO_PROXY",
+  "SSL_CERT_FILE",
+  "SSL_CERT_DIR",
+  "GIT_SSL_CAINFO",
+] as const;
+
 /**
- * Puts the values of environment variables in for `${NAME}`, in values only and after parsing, so that a value with a
- * colon or a line break does no harm. `$${` stands for a literal `${`. Problems name the key and the variable, never a value.
+ * Replaces `${NAME}` in values by environment variables. This happens after parsing, so a variable may contain any YAML.
+ * `$${` stands for `${`. Problems name the key and the variable, never a value.
  */
 export function expandEnvironment(
   tree: MapTree,
@@ -52,4 +67,14 @@ function expand(
     },
   );
   return { ...tree, value: new Expanded(expanded) };
+}
+
+/** The environment of child processes. They inherit nothing else, so no secret reaches them. */
+export function childEnvironment(): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    PASSED_ON.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
 }

@@ -1,12 +1,11 @@
-import { errorCode } from "./error-code.js";
 import type { ConfigFile } from "./server.js";
 
-/** The named files' texts, or one sentence for each file that cannot be read. */
+/** The texts of the files, or one sentence for each unreadable file. */
 export type FilesRead =
   | { readonly kind: "read"; readonly files: readonly ConfigFile[] }
   | { readonly kind: "unreadable"; readonly messages: readonly string[] };
 
-/** Reads configuration files in order; `readFile` is `node:fs/promises` in the real service. */
+/** Reads configuration files, in order. */
 export async function loadServerFiles(
   paths: readonly string[],
   readFile: (path: string) => Promise<string>,
@@ -27,4 +26,10 @@ function reasonOf(error: unknown): string {
   if (code === "EACCES") return "access denied";
   if (code === "EISDIR") return "it is a folder";
   return code ?? "unknown reason";
+}
+
+/** The code of a Node.js error, such as `ENOENT`; undefined for other errors. */
+export function errorCode(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
 }

@@ -3,9 +3,9 @@ import { REPOSITORY_FILE, SERVER_FILE } from "../names.js";
 import { repositorySchema } from "./repository-schema.js";
 import { serverSchema } from "./server-schema.js";
 
-/** The members of a JSON Schema (draft 7) that editors and the reference read; other members are rules between keys. */
+/** The members of a JSON Schema (draft 7) that editors and the reference use. */
 export interface JsonSchema {
-  /** What the value is, for people. */
+  /** Name of the type, for people. */
   readonly title?: string;
   readonly description?: string;
   readonly default?: unknown;
@@ -26,7 +26,7 @@ export interface JsonSchema {
   readonly definitions?: Readonly<Record<string, JsonSchema>>;
 }
 
-/** What the server's file may hold, once its variables are filled in. */
+/** The schema of the server's file after its variables are expanded. */
 export function serverJsonSchema(): JsonSchema {
   return jsonSchemaOf(
     serverSchema(() => ""),
@@ -34,12 +34,12 @@ export function serverJsonSchema(): JsonSchema {
   );
 }
 
-/** What a repository's file may hold. */
+/** The schema of a repository's file. */
 export function repositoryJsonSchema(): JsonSchema {
   return jsonSchemaOf(repositorySchema(), `${REPOSITORY_FILE}, the configuration of a repository`);
 }
 
-/** The same for a file as it is written: where a value cannot be text, or not any text, `${NAME}` may stand for it. */
+/** The schema of the file as written: it also allows `${NAME}` where a value is not free text. */
 export function withVariables(schema: JsonSchema): JsonSchema {
   const variable = {
     type: "string",
@@ -66,7 +66,7 @@ function jsonSchemaOf(schema: z.ZodType, title: string): JsonSchema {
   return { ...allowNothing(json), title };
 }
 
-/** A section that is written down but empty counts as present, unless it has keys that must be there. */
+/** Allows an empty section, unless it has required keys. */
 function allowNothing(schema: JsonSchema): JsonSchema {
   const { properties, items, required = [] } = schema;
   if (items !== undefined) return { ...schema, items: allowNothing(items) };

@@ -1,6 +1,6 @@
 const LONGEST_WORD = 40;
 
-/** The known word that a mistyped one most likely means; undefined when none is near. */
+/** The known word that a mistyped one most likely means; undefined if none is similar. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   if (word.length > LONGEST_WORD) return undefined;
   const most = word.length <= 4 ? 1 : word.length <= 8 ? 2 : 3;
@@ -17,7 +17,7 @@ function plain(word: string): string {
   return word.toLowerCase().replace(/[-_]/g, "");
 }
 
-/** Levenshtein's distance, with two neighbours in the wrong order counting as one mistake. */
+/** Levenshtein distance in which two swapped neighbours count as one mistake. */
 function editDistance(left: string, right: string): number {
   const rows = [Array.from({ length: right.length + 1 }, (_, index) => index)];
   const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;

@@ -3,14 +3,14 @@ import { REPOSITORY_FILE } from "../names.js";
 import type { RepositoryConfig, RepositoryConfigResult } from "./repository.js";
 
 /**
- * What a change request changes in the repository's file, as sentences for its plan: rules hold only after the merge,
- * because they are read from the base branch; what is added to `applications` and `cr_paths` acts already.
+ * What a change request changes in the repository's file, as sentences for its plan. Rules take effect after the merge,
+ * because they are read from the base branch; additions to `applications` and `cr_paths` take effect at once.
  */
 export function policyNotes(base: RepositoryConfigResult, head: RepositoryConfigResult): readonly string[] {
   if (head.kind === "invalid") return [];
   if (base.kind === "invalid") {
     return [
-      `${REPOSITORY_FILE} is broken on the base branch and put right here: until the merge every application requires approval, and the server's defaults hold for the rest`,
+      `${REPOSITORY_FILE} is broken on the base branch and repaired here: until the merge every application requires approval, and the server's defaults apply to the rest`,
     ];
   }
   const mapping = mappingChanges(base.config, head.config);
@@ -19,13 +19,13 @@ export function policyNotes(base: RepositoryConfigResult, head: RepositoryConfig
     ...(later.length === 0
       ? []
       : [
-          `${REPOSITORY_FILE}: takes effect only after the merge, because rules are the base branch's: ${later.join(", ")}`,
+          `${REPOSITORY_FILE}: takes effect only after the merge, because rules come from the base branch: ${later.join(", ")}`,
         ]),
     ...(mapping.now.length === 0 ? [] : [`${REPOSITORY_FILE}: acts on this PR already: ${mapping.now.join(", ")}`]),
   ];
 }
 
-/** Keys of the file whose values differ, as they are written there. */
+/** Keys of the file whose values differ, as written there. */
 function ruleChanges(base: RepositoryConfig, head: RepositoryConfig): readonly string[] {
   const apart = new Set(["version", "applications", "crPaths", "syncRequirements"]);
   const plain = changedKeys(base, head).filter((key) => !apart.has(key));
@@ -58,10 +58,10 @@ function mappingChanges(base: RepositoryConfig, head: RepositoryConfig): Mapping
   };
 }
 
-/** No `cr_paths` means all files, and either side can ask for that. */
+/** No `cr_paths` means all files, on either side. */
 function crPathsChange(before: readonly string[], after: readonly string[]): MappingChanges {
   if (before.length > 0 && after.length === 0) {
-    return { now: ["removal of cr_paths (all files are looked at)"], later: [] };
+    return { now: ["removal of cr_paths (all files are scanned)"], later: [] };
   }
   if (before.length === 0 && after.length > 0) return { now: [], later: ["cr_paths"] };
   return {

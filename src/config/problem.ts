@@ -1,19 +1,19 @@
-/** Where something stands in a configuration file; lines and columns count from 1. */
+/** A position in a configuration file; lines and columns count from 1. */
 export interface Place {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** One mistake in a configuration file. It never holds a value: values may be secrets. */
+/** A mistake in a configuration file. It never contains a value: values may be secrets. */
 export interface ConfigProblem extends Place {
-  /** Path of the key, such as `auth.basic.users[0].role`; empty when the file as a whole is meant. */
+  /** Path of the key, such as `auth.basic.users[0].role`; empty for the file as a whole. */
   readonly key: string;
   /** What is wrong and what is allowed. */
   readonly message: string;
 }
 
-/** More than this many mistakes of one file are counted instead of listed. */
+/** Further mistakes are counted, not listed. */
 export const MOST_PROBLEMS = 50;
 
 /** One line for people: `file:line:column key: message`. The caller escapes it for where it is shown. */
@@ -22,12 +22,12 @@ export function describeProblem(problem: ConfigProblem): string {
   return `${problem.file}:${problem.line}:${problem.column} ${key}${problem.message}`.replace(/\p{Cc}+/gu, " ");
 }
 
-/** Writes a path of keys and positions as people do: `auth.basic.users[0].role`. */
+/** Formats a path of keys and positions: `auth.basic.users[0].role`. */
 export function keyPath(path: readonly PropertyKey[]): string {
   return path.map(pathPart).join("").replace(/^\./, "");
 }
 
-/** In the order of the files' lines, each once, and not more than people can read. */
+/** Sorts mistakes by file and line, without duplicates, up to `MOST_PROBLEMS`. */
 export function orderedProblems(
   problems: readonly ConfigProblem[],
   files: readonly string[],

@@ -1,5 +1,5 @@
+import { SHARED_SETTINGS } from "./defaults-section.js";
 import { leaf, flag, listOf, oneOf, pattern, section, textLeaf, Wrong } from "./schema-parts.js";
-import { SHARED_SETTINGS } from "./shared-settings.js";
 import { ACCESS_COMMANDS } from "./sync-access.js";
 
 const MOST_PATTERNS_OF_AN_APPLICATION = 100;
@@ -15,7 +15,7 @@ export function repositorySchema() {
     version: leaf("1, the only version of this file", (input) => (input === 1 ? 1 : new Wrong()))
       .meta({ title: "number", type: "integer", const: 1 })
       .optional()
-      .describe("version of the file's format; 1 is the only one, and what a file without this key has"),
+      .describe("version of the file's format; 1 is the only one, and the default"),
     autoplan: SHARED_SETTINGS.autoplan.optional(),
     skip_no_changes: SHARED_SETTINGS.skip_no_changes.optional(),
     auto_merge: SHARED_SETTINGS.auto_merge.optional(),
@@ -28,10 +28,10 @@ export function repositorySchema() {
       .describe("files beyond an application's own sources that affect it"),
     cr_paths: listOf(pattern())
       .optional()
-      .describe("where Application and ApplicationSet resources are looked for; left out or empty: all YAML files"),
+      .describe("where to look for Application and ApplicationSet resources; empty or omitted: all YAML files"),
     sync_requirements: syncRequirements()
       .prefault([])
-      .describe("exceptions for single applications; each entry gives at least one requirement"),
+      .describe("exceptions for single applications; each entry sets at least one requirement"),
   });
 }
 
@@ -51,23 +51,23 @@ function syncRequirements() {
     require_up_to_date: flag().optional().describe("as at the top of the file, for this application"),
     allowed_users: listOf(login(), MOST_USERS)
       .optional()
-      .describe("who may command, beside having write access; in any case of letters, without `@`"),
+      .describe("who may give commands (they need write access as well); ignoring case, without `@`"),
     allowed_teams: listOf(team(), MOST_TEAMS)
       .optional()
-      .describe("whose members may command: `<org>/<team-slug>` on GitHub, a group's full path on GitLab"),
+      .describe("whose members may give commands: `<org>/<team-slug>` on GitHub, a group's full path on GitLab"),
     commands: listOf(oneOf(ACCESS_COMMANDS))
       .min(1, "at least one command is needed")
       .optional()
-      .describe("what the two lists bind; left out: `sync` and `rollback`"),
+      .describe("the commands that the two lists restrict; if omitted: `sync` and `rollback`"),
   })
     .superRefine((entry, context) => {
       const lists = entry.allowed_users !== undefined || entry.allowed_teams !== undefined;
       if (!lists && entry.commands !== undefined) {
-        const message = "commands says what allowed_users and allowed_teams bind; give at least one of the two";
+        const message = "commands says what allowed_users and allowed_teams restrict; set at least one of the two";
         context.addIssue({ code: "custom", path: ["commands"], message });
       } else if (!lists && entry.require_approval === undefined && entry.require_up_to_date === undefined) {
         const message =
-          "the entry requires nothing: give require_approval, require_up_to_date, allowed_users or allowed_teams";
+          "the entry requires nothing: set require_approval, require_up_to_date, allowed_users or allowed_teams";
         context.addIssue({ code: "custom", message });
       }
     })
@@ -84,7 +84,7 @@ function syncRequirements() {
         context.addIssue({
           code: "custom",
           path: [index, "name"],
-          message: "an entry with this name stands above; join the two",
+          message: "an earlier entry has this name; merge the two",
         });
       }
       seen.add(name);
@@ -100,7 +100,7 @@ function login() {
   });
 }
 
-/** GitHub's teams have two parts, GitLab's groups one or more; which of the two is meant is the host's to say. */
+/** GitHub's teams have two parts, GitLab's groups one or more; the host decides which it is. */
 function team() {
   return textLeaf("a team as <org>/<team-slug>, or a group's full path, without `@`", (value) =>
     TEAM.test(value) ? value : new Wrong(),

@@ -6,7 +6,7 @@ import { repositorySchema } from "./repository-schema.js";
 import { validate } from "./validate.js";
 import { readYaml } from "./yaml-tree.js";
 
-/** 64 KiB: the slowest texts found for the parser take about a second at this size. */
+/** The slowest known texts take the parser about a second at this size. */
 const LARGEST_FILE = 64 * 1024;
 const SCHEMA = repositorySchema();
 
@@ -17,10 +17,10 @@ export type RepositoryConfigResult =
   | { readonly kind: "valid"; readonly config: RepositoryConfig }
   | { readonly kind: "invalid"; readonly problems: readonly ConfigProblem[] };
 
-/** What holds in a repository without the file. */
+/** The configuration of a repository without the file. */
 export const NO_REPOSITORY_CONFIG: RepositoryConfig = { applications: [], syncRequirements: [] };
 
-/** Reads a repository's file. The text may be hostile; `${NAME}` in it is plain text. */
+/** Reads a repository's file. The text may be hostile, so `${NAME}` is not expanded. */
 export function parseRepositoryConfig(text: string, fileName: string): RepositoryConfigResult {
   const { tree, problems } = readYaml(text, fileName, LARGEST_FILE);
   if (tree === undefined) return { kind: "invalid", problems };

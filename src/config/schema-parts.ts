@@ -3,19 +3,19 @@ import { parseDuration } from "./duration.js";
 import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
 
-/** A text that held `${NAME}`, after the variables' values were put in: it may stand for a number or for true and false. */
+/** A text in which `${NAME}` was expanded. It may stand for a number or for true and false. */
 export class Expanded {
   constructor(readonly text: string) {}
 }
 
-/** The answer of a reader that cannot take the value; without a message, what is allowed is said. */
+/** Rejects a value. Without a message, the problem says what is allowed. */
 export class Wrong {
   constructor(readonly message?: string) {}
 }
 
 /**
- * A value with one sentence of what is allowed. Messages never quote the value: it may be a secret. What editors and the
- * reference are to know of it is said with `.meta`, as the members of a JSON Schema; its `title` names the type for people.
+ * A value, with a phrase for what is allowed. Messages never quote the value: it may be a secret. `.meta` adds members of
+ * the JSON Schema for editors and the reference; its `title` names the type for people.
  */
 export function leaf<T>(allowed: string, read: (input: unknown) => T | Wrong) {
   return z.unknown().transform((input, context): T => {
@@ -41,7 +41,7 @@ export function text() {
   ).meta({ title: "text", type: "string", pattern: "\\S" });
 }
 
-/** Spaces and line breaks at the ends are refused: they come from files and editors, and make every comparison fail. */
+/** Refuses spaces and line breaks at the ends: files and editors add them, and every comparison then fails. */
 export function secret() {
   return textLeaf("text that is not empty and has no space or line break at its ends (quote numbers)", (value) =>
     value.trim() === "" || value.trim() !== value ? new Wrong() : value,
@@ -65,7 +65,7 @@ export function count(smallest: number, largest: number) {
   }).meta({ title: "number", type: "integer", minimum: smallest, maximum: largest });
 }
 
-/** A duration in milliseconds; `longest` as people write it. */
+/** A duration, read as milliseconds; `longest` is a text such as `24h`. */
 export function duration(longest: string) {
   const most = parseDuration(longest) ?? 0;
   return textLeaf(`a duration such as 30s, 10m or 1h30m, ${longest} at most`, (value) => {
@@ -90,7 +90,7 @@ export function url() {
   ).meta(WEB_ADDRESS);
 }
 
-/** An address that is compared as it stands: a trailing slash is part of it. */
+/** An address that keeps its trailing slash. */
 export function exactUrl() {
   return textLeaf("an address that begins with http:// or https://, without user, query and fragment", (value) =>
     isWebAddress(value) ? value : new Wrong(),
@@ -108,7 +108,7 @@ export function listOf<T extends z.ZodType>(item: T, most = 1000) {
   return z.array(item, { error: (issue) => misplaced("a list", issue.input) }).max(most, `at most ${most} entries`);
 }
 
-/** A map of known keys; a section that is written down but empty counts as present. */
+/** A map of known keys. An empty section counts as present. */
 export function section<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   const known = Object.keys(shape);
   const strict = z.strictObject(shape, {

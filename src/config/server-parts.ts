@@ -1,11 +1,11 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { errorCode } from "./error-code.js";
+import { errorCode } from "./files.js";
 import { textLeaf, Wrong } from "./schema-parts.js";
 
-/** Reads a whole text file. Throws what `node:fs` throws. */
+/** Reads a text file; throws what `node:fs` throws. */
 export type ReadFile = (path: string) => string;
 
-/** A GitHub App's key as PEM text, whether the file holds the text (line breaks also written as `\n`) or names a file. */
+/** An RSA key: its PEM text (line breaks also as `\n`) or the path of its file. Read as PEM text. */
 export function privateKey(readFile: ReadFile) {
   return textLeaf("a private key as PEM text, or the path of a file that holds one", (value) => {
     const pem = value.includes("-----BEGIN") ? value.replaceAll("\\n", "\n") : contentOf(value, readFile);
@@ -14,7 +14,7 @@ export function privateKey(readFile: ReadFile) {
   }).meta({ title: "text or path", type: "string", pattern: "\\S" });
 }
 
-/** Certificates as PEM text, read from the named file. */
+/** The path of a file with certificates, read as their PEM text. */
 export function certificateFile(readFile: ReadFile) {
   return textLeaf("the path of a file with PEM certificates", (value) => {
     const pem = contentOf(value, readFile);
@@ -42,7 +42,7 @@ export function storeAddress() {
 
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 
-/** A host's name without scheme, port and path, in lower case. */
+/** A host name without scheme, port and path, read in lower case. */
 export function hostName() {
   return textLeaf("a host name such as git.example.org, without scheme and path", (value) =>
     HOST_NAME.test(value) ? value.toLowerCase() : new Wrong(),
@@ -62,7 +62,7 @@ function contentOf(path: string, readFile: ReadFile): string | Wrong {
   try {
     return readFile(path);
   } catch (error) {
-    return new Wrong(`the file that this names cannot be read (${errorCode(error) ?? "unknown reason"})`);
+    return new Wrong(`the file cannot be read (${errorCode(error) ?? "unknown reason"})`);
   }
 }
 
@@ -70,7 +70,7 @@ function isRsaKey(pem: string): boolean {
   try {
     return createPrivateKey(pem).asymmetricKeyType === "rsa";
   } catch {
-    return false; // node:crypto has no way to ask first
+    return false; // node:crypto offers no check that does not throw
   }
 }
 
@@ -78,6 +78,6 @@ function isCertificate(pem: string): boolean {
   try {
     return new X509Certificate(pem).raw.length > 0;
   } catch {
-    return false; // node:crypto has no way to ask first
+    return false; // node:crypto offers no check that does not throw
   }
 }

@@ -7,7 +7,7 @@ import type { MapTree } from "./yaml-tree.js";
 
 const STORE_KINDS = ["address", "sentinel", "cluster"] as const;
 
-/** What no single key can say: rules between keys, checked on what is written down, whether or not the rest is valid. */
+/** Checks rules between keys. They apply to the file as written, so they report even if other values are invalid. */
 export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const has = (...path: string[]): boolean => treeAt(tree, path) !== undefined;
@@ -19,7 +19,7 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
       problemAt(tree, ["auth", "session_secret"], "is required when auth.enabled is true: 32 random bytes as hex"),
     );
   }
-  // With only one of them, a self-hosted GitHub's token would be sent to github.com, or the other way round.
+  // With only one of them, svc would send a self-hosted GitHub's token to github.com, or the other way round.
   if (has("hosta", "api_url") !== has("hosta", "web_url")) {
     const missing = has("hosta", "api_url") ? "web_url" : "api_url";
     problems.push(
@@ -40,13 +40,13 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   return problems;
 }
 
-/** What is allowed, but most likely not meant. Shown at start and by the check command. */
+/** Settings that are valid but probably a mistake. Shown at start and by the check command. */
 export function serverWarnings(config: ServerConfig): readonly string[] {
   const { auth, server } = config;
   if (!auth.enabled) return [];
   const warnings: string[] = [];
   const open = (key: string, keys: string) =>
-    warnings.push(`auth.${key}: everybody with an account there can log in; restrict it with ${keys}`);
+    warnings.push(`auth.${key}: everyone with an account there can log in; restrict it with ${keys}`);
   if (auth.hosta !== undefined && auth.hosta.allowedOrgs.length + auth.hosta.allowedTeams.length === 0) {
     open("hosta", `allowed_orgs or allowed_teams (${HOST_TITLES.hosta})`);
   }
@@ -61,11 +61,11 @@ export function serverWarnings(config: ServerConfig): readonly string[] {
   }
   if (oauth !== undefined && server.baseUrl === undefined) {
     warnings.push(
-      "server.base_url is not set: the callback addresses registered with the login providers begin with it",
+      "server.base_url is not set, but the callback addresses registered with the login providers start with it",
     );
   }
   if ((auth.sessionSecret ?? "").length < 32) {
-    warnings.push("auth.session_secret is shorter than 32 characters; 32 random bytes as hex are advised");
+    warnings.push("auth.session_secret is shorter than 32 characters; use 32 random bytes as hex");
   }
   return warnings;
 }

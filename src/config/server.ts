@@ -3,7 +3,6 @@ import { SERVER_FILE } from "../names.js";
 import { camelKeys } from "./camel-keys.js";
 import { expandEnvironment } from "./environment.js";
 import type { Environment } from "./environment.js";
-import { mergeTrees } from "./merge-trees.js";
 import { orderedProblems } from "./problem.js";
 import type { ConfigProblem } from "./problem.js";
 import type { ServerConfig } from "./server-config.js";
@@ -12,7 +11,7 @@ import { serverRules, serverWarnings } from "./server-rules.js";
 import { serverSchema } from "./server-schema.js";
 import { validate } from "./validate.js";
 import { readYaml } from "./yaml-tree.js";
-import type { MapTree } from "./yaml-tree.js";
+import type { ConfigTree, MapTree } from "./yaml-tree.js";
 
 export type { ServerConfig, ServerDefaults } from "./server-config.js";
 
@@ -28,8 +27,8 @@ export type ServerConfigResult =
   | { readonly kind: "invalid"; readonly problems: readonly ConfigProblem[] };
 
 /**
- * Makes one configuration of all files, later ones over earlier ones key by key, and finds every mistake at once.
- * `readFile` reads the files that keys name (private key, certificates), relative to the working folder.
+ * Merges all files, later ones over earlier ones key by key, and reports every mistake at once.
+ * @param readFile Reads the files that keys name (private key, certificates), relative to the working folder.
  */
 export function loadServerConfig(
   files: readonly ConfigFile[],
@@ -51,7 +50,7 @@ export function loadServerConfig(
   const tree = expanded.map((each) => each.tree).reduce(mergeTrees, emptyTree(names.at(-1) ?? SERVER_FILE));
   const checked = validate(tree, serverSchema(readFile));
   const found = checked.kind === "invalid" ? checked.problems : [];
-  // A value whose variable is not set was already reported; what the schema says of the hole helps nobody.
+  // An unset variable is already reported; a second problem for the missing value would not help.
   const said = new Set(unset.map(standing));
   const problems = [
     ...mistakes,
@@ -62,6 +61,23 @@ export function loadServerConfig(
   if (checked.kind === "invalid" || problems.length > 0) return invalid(problems);
   const config: ServerConfig = camelKeys(checked.value);
   return { kind: "valid", config, warnings: serverWarnings(config) };
+}
+
+/** Merges maps key by key at every depth; a later list or single value replaces an earlier one. */
+function mergeTrees(earlier: MapTree, later: MapTree): MapTree {
+  const entries = new Map(earlier.entries);
+  for (const [key, entry] of later.entries) {
+    const before = entries.get(key);
+    entries.set(key, before === undefined ? entry : { ...entry, value: mergeValues(before.value, entry.value) });
+  }
+  return { ...later, entries };
+}
+
+function mergeValues(earlier: ConfigTree, later: ConfigTree): ConfigTree {
+  if (earlier.kind === "map" && later.kind === "map") return mergeTrees(earlier, later);
+  // An empty section overrides nothing.
+  const emptySection = earlier.kind === "map" && later.kind === "scalar" && later.value === null;
+  return emptySection ? earlier : later;
 }
 
 function emptyTree(file: string): MapTree {

@@ -31,15 +31,15 @@ export interface Requirements {
   readonly requireUpToDate: boolean;
 }
 
-/** What a change request's two repository files and the server's defaults come to. */
+/** The settings of a change request, and what is wrong with its repository files. */
 export interface Resolution {
-  /** In force for everything that still works when a file is broken: unlock, rollback, help. */
+  /** Also valid if a file is broken, for what still works then: unlock, rollback, help. */
   readonly settings: Settings;
-  /** Mistakes of the broken file, or of both. */
+  /** Mistakes in the broken files. */
   readonly problems: readonly ConfigProblem[];
-  /** Which file is broken; `base` also when both are. Plans and syncs stop then, unless `repairs`. */
+  /** Which file is broken; `base` if both are. Plans and syncs are refused then, unless `repairs`. */
   readonly brokenAt: "head" | "base" | undefined;
-  /** The base branch's file is broken and the head puts it right, or away: plans and syncs go on under approval. */
+  /** The head repairs or deletes the base branch's broken file: plans and syncs work, under approval. */
   readonly repairs: boolean;
 }
 
@@ -47,10 +47,10 @@ export interface Resolution {
 const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
 
 /**
- * Joins server defaults and the repository file of base and head (undefined where there is none). Policy is the base
- * branch's: a change request cannot loosen the rules it is judged by. `applications` and `cr_paths` are the union of both
- * sides, so that it can add to what is looked at and take nothing away. With a broken file on the base branch nobody knows
- * the repository's policy, and every application needs approval.
+ * Combines the server's defaults with the repository files of base and head (undefined if absent). Policy comes from the
+ * base branch: a change request cannot loosen the rules that apply to it. `applications` and `cr_paths` are the union of
+ * both sides, so it can only add to what svc examines. If the base branch's file is broken, the repository's policy is
+ * unknown, so every application needs approval.
  */
 export function resolveSettings(
   defaults: ServerDefaults,
@@ -98,13 +98,13 @@ function unionOfApplications(sides: readonly RepositoryConfig[]): Settings["appl
   return [...paths].map(([name, patterns]) => ({ name, paths: [...patterns] }));
 }
 
-/** Empty, which means all files, as soon as one side says so or cannot be read. */
+/** Empty, which means all files, if either side says so or cannot be read. */
 function unionOfCrPaths(sides: readonly RepositoryConfig[]): readonly string[] {
   const lists = sides.map((side) => side.crPaths ?? []);
   return lists.length < 2 || lists.some((list) => list.length === 0) ? [] : [...new Set(lists.flat())];
 }
 
-/** For each requirement on its own: exact entry, then the first wildcard entry in the file's order, repository, server. */
+/** For each requirement: the exact entry, else the first matching pattern, else the repository, else the server. */
 function requirementsOf(application: string, policy: RepositoryConfig, defaults: ServerDefaults): Requirements {
   const exact = policy.syncRequirements.filter((entry) => entry.name === application);
   const wildcard = policy.syncRequirements.filter(

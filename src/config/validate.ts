@@ -3,7 +3,7 @@ import { keyPath } from "./problem.js";
 import type { ConfigProblem, Place } from "./problem.js";
 import type { ConfigTree, MapTree } from "./yaml-tree.js";
 
-/** What a schema made of a tree, or every mistake with its place. */
+/** The value, or every mistake with its place. */
 export type Validated<T> =
   | { readonly kind: "valid"; readonly value: T }
   | { readonly kind: "invalid"; readonly problems: readonly ConfigProblem[] };
@@ -22,7 +22,7 @@ export function validate<T>(tree: MapTree, schema: z.ZodType<T>): Validated<T> {
   return { kind: "invalid", problems };
 }
 
-/** A problem at a path: where its value stands (or its key, with `atKey`), or else the nearest section around it. */
+/** A problem at the value of a path (with `atKey`: at its key), or at the nearest enclosing section. */
 export function problemAt(
   tree: ConfigTree,
   path: readonly PropertyKey[],
@@ -32,7 +32,7 @@ export function problemAt(
   return { ...placeOf(tree, path, atKey), key: keyPath(path), message };
 }
 
-/** The value at a path of keys, if there is one. */
+/** The value at a path of keys, if any. */
 export function treeAt(tree: ConfigTree, path: readonly string[]): ConfigTree | undefined {
   let current: ConfigTree | undefined = tree;
   for (const part of path) current = current?.kind === "map" ? current.entries.get(part)?.value : undefined;

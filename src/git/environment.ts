@@ -1,4 +1,4 @@
-import { childEnvironment } from "../config/child-environment.js";
+import { childEnvironment } from "../config/environment.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 
 /** git's name for the host's repository. It is passed in the environment and never written to disk. */

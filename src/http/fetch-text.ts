@@ -1,22 +1,22 @@
-/** Thrown when an answer is larger than allowed. */
+/** An answer is larger than allowed. */
 export class AnswerTooLarge extends Error {
   override readonly name = "AnswerTooLarge";
 }
 
-/** Thrown when an answer was not there, to its last byte, at its deadline. */
+/** An answer did not arrive completely before its deadline. */
 export class AnswerTimedOut extends Error {
   override readonly name = "AnswerTimedOut";
 }
 
 export interface AnswerLimits {
-  /** Milliseconds of real time for the whole exchange, body included. */
+  /** Milliseconds of real time for the whole exchange, including the body. */
   readonly timeoutMs: number;
-  /** Counted after decompression, so that a small packed answer cannot fill the memory. */
+  /** Counted after decompression, so that a small compressed answer cannot fill the memory. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal | null | undefined;
 }
 
-/** An answer that was read to its end. */
+/** A complete answer. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -24,8 +24,8 @@ export interface Answer {
 }
 
 /**
- * `fetch`, with the whole body, within limits that hold whatever the connection does.
- * @throws {AnswerTimedOut | AnswerTooLarge} or the caller's abort reason, or what `fetch` throws.
+ * Fetches a whole answer within limits that hold whatever the connection does.
+ * @throws {AnswerTimedOut | AnswerTooLarge}, the caller's abort reason, or what `fetch` throws.
  */
 export async function fetchText(url: string | URL, init: RequestInit, limits: AnswerLimits): Promise<Answer> {
   const { signal, timeoutMs } = limits;
@@ -35,8 +35,8 @@ export async function fetchText(url: string | URL, init: RequestInit, limits: An
   const timer = setTimeout(() => stop.abort(new AnswerTimedOut(`no answer within ${timeoutMs} ms`)), timeoutMs);
   const onAbort = () => stop.abort(signal?.reason);
   signal?.addEventListener("abort", onAbort, { once: true });
-  // fetch's own word is not waited for: after an abort that comes between the last byte from the network and the last one
-  // read, the fetch of Node.js 20 and 22 never settles (nodejs/undici#4089).
+  // Does not wait for fetch: if it is aborted between the last byte received and the last byte read, the fetch of Node.js 20
+  // and 22 never settles (nodejs/undici#4089).
   const stopped = new Promise<never>((_resolve, reject) => {
     stop.signal.addEventListener("abort", () => reject(stop.signal.reason as Error), { once: true });
   });
@@ -48,7 +48,7 @@ export async function fetchText(url: string | URL, init: RequestInit, limits: An
   }
 }
 
-/** The answer as a client library takes it from its `fetch`. */
+/** The answer as a `Response`, for client libraries that accept a `fetch`. */
 export function responseOf({ status, headers, text }: Answer): Response {
   const hasNoBody = [204, 205, 304].includes(status);
   return new Response(hasNoBody ? null : text, { status, headers });

@@ -85,7 +85,7 @@ describe("svc.example.yaml", () => {
     const result = loadServerConfig([{ name: "a", text: everything }], environment(everything));
     expect(result.kind === "invalid" ? result.problems.map(({ key, message }) => `${key}: ${message}`) : []).toEqual([
       "kvstore.db: leave it out with kvstore.cluster: a cluster has only database 0",
-      "kvstore.ca_file: the file that this names cannot be read (ENOENT)",
+      "kvstore.ca_file: the file cannot be read (ENOENT)",
       "kvstore.sentinel: only one of address, sentinel, cluster may be set",
     ]);
   });

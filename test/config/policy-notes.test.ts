@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { policyNotes } from "../../src/config/policy-notes.js";
 import { parseRepositoryConfig } from "../../src/config/repository.js";
 
-const LATER = ".svc.yaml: takes effect only after the merge, because rules are the base branch's: ";
+const LATER = ".svc.yaml: takes effect only after the merge, because rules come from the base branch: ";
 const NOW = ".svc.yaml: acts on this PR already: ";
 
 function notes(base: string, head: string): readonly string[] {
@@ -49,7 +49,7 @@ describe("what a PR changes in .svc.yaml, and when it takes effect", () => {
     ["cr_paths more", "cr_paths: [a/**]", "cr_paths: [a/**, b/**]", [`${NOW}cr_paths b/**`]],
     ["cr_paths less", "cr_paths: [a/**, b/**]", "cr_paths: [a/**]", [`${LATER}removal of cr_paths b/**`]],
     ["cr_paths for the first time", "", "cr_paths: [a/**]", [`${LATER}cr_paths`]],
-    ["cr_paths no more", "cr_paths: [a/**]", "", [`${NOW}removal of cr_paths (all files are looked at)`]],
+    ["cr_paths no more", "cr_paths: [a/**]", "", [`${NOW}removal of cr_paths (all files are scanned)`]],
     [
       "both kinds",
       "auto_merge: true",

@@ -88,7 +88,7 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
     ["sync_requirements:\n  - {name: a, require_approval: on}", "sync_requirements[0].require_approval: expected true"],
     [
       "sync_requirements:\n  - {name: a, require_approval: true}\n  - {name: a, require_approval: false}",
-      ".svc.yaml:3:12 sync_requirements[1].name: an entry with this name stands above",
+      ".svc.yaml:3:12 sync_requirements[1].name: an earlier entry has this name",
     ],
     ["sync_requirements:\n  - {name: a, allowed_users: ana}", "sync_requirements[0].allowed_users: expected a list"],
     ["sync_requirements:\n  - {name: a, allowed_users: ['@ana']}", "allowed_users[0]: expected a login without `@`"],
@@ -109,7 +109,7 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
     ],
     [
       "sync_requirements:\n  - {name: a, require_approval: true, commands: [sync]}",
-      "sync_requirements[0].commands: commands says what allowed_users and allowed_teams bind; give at least one",
+      "sync_requirements[0].commands: commands says what allowed_users and allowed_teams restrict; set at least one",
     ],
     ["sync_requirements:\n  - {name: a, alowed_users: [ana]}", "unknown key; did you mean `allowed_users`?"],
     ["require_aproval: true", ".svc.yaml:1:1 require_aproval: unknown key; did you mean `require_approval`?"],

@@ -39,8 +39,8 @@ describe("hosta.private_key", () => {
     expect(config.hosta?.privateKey.trim()).toBe(KEY.trim());
   });
   test.each([
-    [json("/nonexistent/app.pem"), "the file that this names cannot be read (ENOENT)"],
-    [json(folder), "the file that this names cannot be read (EISDIR)"],
+    [json("/nonexistent/app.pem"), "the file cannot be read (ENOENT)"],
+    [json(folder), "the file cannot be read (EISDIR)"],
     [json("-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----"), "not a readable RSA private key"],
     ['""', "expected a private key as PEM text"],
     ["12345", "expected a private key as PEM text"],

@@ -58,12 +58,12 @@ describe("warnings", () => {
   const baseUrl = "server: {base_url: 'https://svc.example.org'}";
 
   test.each([
-    [`  hosta: {${client}}`, ["auth.hosta: everybody"]],
+    [`  hosta: {${client}}`, ["auth.hosta: everyone"]],
     [`  hosta: {${client}, allowed_orgs: [acme]}`, []],
     [`  hosta: {${client}, allowed_teams: [acme/platform]}`, []],
-    [`  hostb: {${client}}`, ["auth.hostb: everybody"]],
+    [`  hostb: {${client}}`, ["auth.hostb: everyone"]],
     [`  hostb: {${client}, allowed_groups: [acme]}`, []],
-    [`  oidc: {name: n, issuer_url: http://i, ${client}}`, ["auth.oidc: everybody"]],
+    [`  oidc: {name: n, issuer_url: http://i, ${client}}`, ["auth.oidc: everyone"]],
     [`  oidc: {name: n, issuer_url: http://i, ${client}, allowed_domains: [a.org]}`, []],
     ["  basic: {users: [{username: u, password: p, role: admin}]}", ["auth.basic: users"]],
     ["", ["no provider is configured"]],

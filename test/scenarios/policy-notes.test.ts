@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
-const LATER = ".svc.yaml: takes effect only after the merge, because rules are the base branch's: ";
+const LATER = ".svc.yaml: takes effect only after the merge, because rules come from the base branch: ";
 const NOW = ".svc.yaml: acts on this PR already: ";
 
 describe.each(HOSTS)("a PR that changes .svc.yaml on %s", (host) => {
