@@ -146,7 +146,7 @@ describe.each(HOST_IDS)("the story on %s", (id) => {
     expect(host.applications.map(({ sync }) => sync)).toEqual(["Synced", "Synced", "Synced"]);
     const again = await post("push", { host: id, number: 1 });
     expect(again.status).toBe(409);
-    expect(await again.json()).toEqual({ error: "Number 1 is merged. Open another one to go on." });
+    expect(await again.json()).toEqual({ error: "Number 1 is merged. Open another one to continue." });
   });
 
   test("goes on with the second, which starts from its own branch", async () => {
