@@ -7,7 +7,7 @@ const MOST = 200;
 
 const name = z.string().max(300, "is longer than 300 characters");
 
-/** The query of `/api/v1/activity` and, with empty fields left out, of the page. */
+/** Query of `/api/v1/activity`, and of the page without its empty fields. */
 export const activityQuery = z.strictObject({
   limit: z
     .string()
@@ -37,12 +37,12 @@ export const activityQuery = z.strictObject({
 
 export type ActivityQuery = z.infer<typeof activityQuery>;
 
-/** What to ask of the trail for a query. */
+/** The audit query for a parsed query string. */
 export function auditQueryOf({ limit, before, ...filter }: ActivityQuery, defaultLimit: number): AuditQuery {
   return { limit: limit ?? defaultLimit, ...(before === undefined ? {} : { before }), filter };
 }
 
-/** The text of `changeRequestKey`. */
+/** Parses what `changeRequestKey` writes. */
 function readChangeKey(text: string): ChangeRequestRef | undefined {
   const parts = text.split("/");
   return readChangeAddress({

@@ -4,10 +4,10 @@ import helmet from "helmet";
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /**
- * Refuses what a page of another site makes a browser change here (403). Browsers send `Sec-Fetch-Site` and `Origin` with
- * such requests and no page can forge them (https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Sec-Fetch-Site);
- * a program that sends neither passes.
- * @param baseUrl Where people reach the service; another name that the request itself was sent to counts as well.
+ * Refuses (403) state changes that a page of another site triggers. Browsers send `Sec-Fetch-Site` and `Origin` with such
+ * requests, and no page can forge them (https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Sec-Fetch-Site).
+ * Programs that send neither header pass.
+ * @param baseUrl Where people reach the service. The host that the request was sent to is accepted as well.
  */
 export function refuseOtherSites(baseUrl: string | undefined): RequestHandler {
   const own = baseUrl === undefined ? undefined : new URL(baseUrl).origin;
@@ -21,8 +21,8 @@ export function refuseOtherSites(baseUrl: string | undefined): RequestHandler {
 }
 
 const REFUSED =
-  "this change was asked for by a page of another site and was not made; repeat it on a page of this service. " +
-  "If this is one, server.base_url is not the address that your browser shows";
+  "a page of another site sent this request, so nothing was changed; repeat it on a page of this service. " +
+  "If you did, server.base_url differs from the address that your browser shows";
 
 function comesFromElsewhere(request: Request, own: string | undefined): boolean {
   const site = request.get("sec-fetch-site");
@@ -37,8 +37,8 @@ function hostOf(origin: string): string | undefined {
 }
 
 /**
- * Headers that keep pages from being framed, sniffed and scripted: everything comes from here, and nothing stands inline.
- * Plain http is common behind an ingress: the ingress sends HSTS where it ends TLS.
+ * Headers against framing, sniffing and injected scripts: pages load from this origin only, and nothing is inline.
+ * No HSTS: behind an ingress the service speaks plain http, and the ingress that ends TLS sets it.
  */
 export function securityHeaders(): RequestHandler {
   return helmet({
@@ -56,7 +56,7 @@ export function securityHeaders(): RequestHandler {
       },
     },
     strictTransportSecurity: false,
-    // With `no-referrer`, browsers send `Origin: null` with our own forms, which says nothing of where they stand.
+    // With `no-referrer`, browsers send `Origin: null` with our own forms, and `refuseOtherSites` would refuse them.
     referrerPolicy: { policy: "same-origin" },
   });
 }

@@ -6,27 +6,27 @@ import { readChangeAddress } from "./change-address.js";
 import { viewerOf } from "./viewer.js";
 
 export interface LiveStreamsOptions {
-  /** Open streams of everybody together, and of one listener. */
+  /** Open streams in total, and per listener. */
   readonly most?: number;
   readonly mostEach?: number;
-  /** Milliseconds between two signs of life. */
+  /** Milliseconds between two heartbeats. */
   readonly heartbeatMs?: number;
-  /** A stream ends after this many milliseconds; the browser comes back and is asked who it is again. */
+  /** A stream ends after this many milliseconds; the browser reconnects and is authenticated again. */
   readonly lifetimeMs?: number;
-  /** Milliseconds between two messages: a run of many applications tells more often than anybody reads. */
+  /** Milliseconds between two messages: a run of many applications reports more often than anyone reads. */
   readonly paceMs?: number;
 }
 
-/** Who listens, and whether they may read Argo CD's own words. */
+/** Who listens, and whether they may read Argo CD's messages. */
 export interface ListenerFacts {
   readonly listener: string;
   readonly withMessages: boolean;
 }
 
-/** A client that does not read is cut off behind this many bytes. */
+/** A client that does not read is disconnected after this many buffered bytes. */
 const MOST_UNREAD = 1024 * 1024;
 
-/** The open streams of server-sent events, bounded. */
+/** The open streams of server-sent events, limited in number. */
 export class LiveStreams {
   readonly #feed: LiveFeed;
   readonly #options: Required<LiveStreamsOptions>;
@@ -37,7 +37,7 @@ export class LiveStreams {
     this.#options = { most: 500, mostEach: 20, heartbeatMs: 20_000, lifetimeMs: 300_000, paceMs: 250, ...options };
   }
 
-  /** Writes what happens on this change request until the other side leaves; false, with nothing written, when there are too many. */
+  /** Streams the progress of a change request until the client disconnects. Returns false, with nothing written, if too many streams are open. */
   open(change: ChangeRequestRef, response: Response, { listener, withMessages }: ListenerFacts): boolean {
     const { most, mostEach, heartbeatMs, lifetimeMs, paceMs } = this.#options;
     const own = [...this.#open.values()].filter((one) => one === listener).length;
@@ -46,7 +46,7 @@ export class LiveStreams {
     response.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
-      // Proxies such as nginx would hold the events back.
+      // Without it, proxies such as nginx buffer the events.
       "x-accel-buffering": "no",
     });
     const write = (text: string) => {
@@ -73,13 +73,13 @@ export class LiveStreams {
     return true;
   }
 
-  /** Ends all of them: the service shuts down. */
+  /** Ends all streams when the service shuts down. */
   close(): void {
     for (const response of this.#open.keys()) response.end();
   }
 }
 
-/** The newest run only, at most one per `ms`; the end of a run is sent at once. */
+/** Passes on the newest run at most once per `ms`; the end of a run is sent at once. */
 function pace(ms: number, write: (run: LiveRun) => void) {
   let waiting: LiveRun | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -103,7 +103,7 @@ function pace(ms: number, write: (run: LiveRun) => void) {
   };
 }
 
-/** The progress of a change request's commands as server-sent events. */
+/** Streams the progress of a change request's commands as server-sent events. */
 export function liveRoute(streams: LiveStreams): RequestHandler {
   return (request, response) => {
     const viewer = viewerOf(request);
@@ -123,7 +123,7 @@ export function liveRoute(streams: LiveStreams): RequestHandler {
       withMessages: account !== undefined,
     });
     if (!opened) {
-      response.status(503).set("retry-after", "30").json({ error: "too many open pages; reload this one later" });
+      response.status(503).set("retry-after", "30").json({ error: "too many pages are open; reload this one later" });
     }
   };
 }

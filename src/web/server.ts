@@ -11,11 +11,11 @@ import { prefersJson } from "./prefers-json.js";
 const VIEWS_FOLDER = fileURLToPath(new URL("../../views", import.meta.url));
 
 export interface WebParts {
-  /** In front of the webhooks. */
+  /** Runs before the webhooks. */
   readonly tracing: readonly RequestHandler[];
-  /** Before everything else: webhooks are verified on raw bytes, and their senders wait. */
+  /** Come before everything else: they verify raw bytes, and their senders wait. */
   readonly webhooks: readonly { readonly path: string; readonly post: RequestHandler }[];
-  /** Notes for everything below who makes the request. */
+  /** Records who makes the request, for everything below. */
   readonly identify: readonly RequestHandler[];
   /** `/login` and `/auth`; an empty router when authentication is off. */
   readonly auth: Router;
@@ -23,7 +23,7 @@ export interface WebParts {
   readonly pages: Router;
   /** Where people reach the service. */
   readonly baseUrl: string | undefined;
-  /** Resolves when the store answers; its error's message is safe to show. */
+  /** Resolves if the store answers. The message of its error is safe to show. */
   readonly ping: () => Promise<void>;
   readonly trustProxy: boolean;
   readonly log: Log;
@@ -36,7 +36,6 @@ export function createWebServer(parts: WebParts): Express {
   app.set("views", VIEWS_FOLDER);
   app.set("view engine", "ejs");
   app.set("trust proxy", parts.trustProxy ? 1 : false);
-  // No browser reads what they answer.
   for (const handler of parts.tracing) app.use(handler);
   for (const { path, post } of parts.webhooks) app.post(path, post);
   app.use(securityHeaders());
@@ -71,7 +70,7 @@ function errorHandler(log: Log): ErrorRequestHandler {
     }
     if (error instanceof StoreUnavailable || error instanceof StoredValueUnreadable) {
       const message = safeMessage(error);
-      log.warn({ path: request.path, err: error }, "a request could not be answered from the store");
+      log.warn({ path: request.path, err: error }, "could not answer a request from the store");
       response.status(error instanceof StoreUnavailable ? 503 : 500).set("cache-control", "no-store");
       if (prefersJson(request)) response.json({ error: message });
       else response.render("error", { service: SERVICE, message });

@@ -29,11 +29,11 @@ export interface SiteParts {
   readonly log: Log;
 }
 
-/** What people and programs reach beside webhooks, health and login. */
+/** The API and the pages. */
 export interface Site {
   readonly api: Router;
   readonly pages: Router;
-  /** Ends what would keep connections open. */
+  /** Ends the live streams, which would keep connections open. */
   close(): void;
 }
 
@@ -58,7 +58,7 @@ function checksOf({ config, stores, hosts, deployer }: SiteParts): readonly Stat
       ask: async () => {
         await stores.ping();
         return embedded
-          ? "Locks and sessions live in this process and end with it. Set `kvstore.address` to keep them in Redis."
+          ? "Locks and sessions are kept in memory and lost when this process ends. Set `kvstore.address` to keep them in Redis."
           : "answers";
       },
     },

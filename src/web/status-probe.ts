@@ -1,40 +1,40 @@
 import { safeMessage } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 
-/** One outside system that the service needs. */
+/** One external system that the service needs. */
 export interface StatusCheck {
   /** What people call it. */
   readonly name: string;
-  /** Resolves with what is worth knowing when it is there; rejects when it is not. */
+  /** Resolves with a short description if the system is available; rejects otherwise. */
   readonly ask: () => Promise<string>;
 }
 
 export interface StatusRow {
   readonly name: string;
-  readonly state: "there" | "away";
+  readonly state: "available" | "unavailable";
   /** Safe to show to people. */
   readonly detail: string;
 }
 
 export interface StatusReport {
-  /** When it was asked. ISO 8601. */
+  /** When the systems were checked. ISO 8601. */
   readonly at: string;
   readonly rows: readonly StatusRow[];
 }
 
 export interface StatusProbeOptions {
   readonly clock: Clock;
-  /** How long an answer counts, in milliseconds: whoever reloads the page asks nobody. */
+  /** How long a report is reused, in milliseconds, so that reloading the page sends no requests. */
   readonly keepMs?: number;
   /** How long one check may take, in milliseconds. */
   readonly timeoutMs?: number;
 }
 
-/** Asks all systems at once, at most once at a time and not again for some seconds, however often it is looked at. */
+/** Checks all systems in parallel. Reuses the report for some seconds and never runs the same check twice at a time. */
 export class StatusProbe {
   readonly #checks: readonly StatusCheck[];
   readonly #options: Required<StatusProbeOptions>;
-  /** Questions without an answer yet: nothing is asked twice at a time. */
+  /** Checks that have not finished yet. */
   readonly #open = new Map<StatusCheck, Promise<string>>();
   #last: { readonly until: number; readonly report: Promise<StatusReport> } | undefined;
 
@@ -58,9 +58,9 @@ export class StatusProbe {
   async #row(check: StatusCheck): Promise<StatusRow> {
     const { name } = check;
     try {
-      return { name, state: "there", detail: await this.#inTime(check) };
+      return { name, state: "available", detail: await this.#inTime(check) };
     } catch (error) {
-      return { name, state: "away", detail: error instanceof TooLate ? error.message : safeMessage(error) };
+      return { name, state: "unavailable", detail: error instanceof TooLate ? error.message : safeMessage(error) };
     }
   }
 

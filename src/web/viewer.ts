@@ -1,23 +1,23 @@
 import type { Request } from "express";
 import type { Account } from "../core/model/account.js";
 
-/** Who looks at a page or calls the API. */
+/** Who requests a page or calls the API. */
 export type Viewer =
-  /** Authentication is off: anyone who reaches the server, so no diff is shown and nothing can be changed. */
+  /** Authentication is off, so this may be anyone: no diff is shown and nothing can be changed. */
   | { readonly kind: "unguarded" }
-  /** `expired`: the request carried a session that is no longer there. */
+  /** `expired`: the request carried a session that no longer exists. */
   | { readonly kind: "anonymous"; readonly expired: boolean }
-  /** With the role that the user record has now, not the one of the login. */
+  /** With the current role of the user record, not the role at the login. */
   | { readonly kind: "account"; readonly account: Account };
 
 const viewers = new WeakMap<Request, Viewer>();
 
-/** Notes who makes this request; called once per request, before every route that asks. */
+/** Records who makes this request. Call it once per request, before any route reads it. */
 export function setViewer(request: Request, viewer: Viewer): void {
   viewers.set(request, viewer);
 }
 
-/** Who makes this request. Nobody in particular where nothing was noted. */
+/** Who makes this request; anonymous if nothing was recorded. */
 export function viewerOf(request: Request): Viewer {
   return viewers.get(request) ?? { kind: "anonymous", expired: false };
 }

@@ -1,6 +1,6 @@
 import { refresh } from "./refresh.js";
 
-/** Buttons that change something: they ask, call the API, and say what came of it. */
+/** Buttons that change something: they ask for confirmation, call the API and report the result. */
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("button[data-method]");
   if (button) void act(button);
@@ -24,10 +24,10 @@ async function act(button) {
       say(filled(done), "good");
     } else {
       const { error } = await answer.json();
-      say(answer.status === 401 ? `${error}. Reload the page to sign in again.` : `Not done: ${error}`, "bad");
+      say(answer.status === 401 ? `${error}. Reload the page to sign in again.` : `Nothing was changed: ${error}`, "bad");
     }
   } catch {
-    say("Not done: the service did not answer. Reload the page to see what holds now.", "bad");
+    say("The service did not answer. Reload the page to see the current state.", "bad");
   }
   button.disabled = false;
 }

@@ -1,13 +1,13 @@
 import { refresh } from "./refresh.js";
 
-/** Shows how far the commands of this change request are, and takes the page anew when one has ended. */
+/** Shows the progress of the commands of this change request, and refreshes the page when one finishes. */
 const box = document.querySelector("[data-live]");
 const WORDS = {
   waiting: "waiting",
   running: "running",
   succeeded: "succeeded",
   failed: "failed",
-  unknown: "outcome not known yet",
+  unknown: "outcome unknown",
 };
 const TONES = { succeeded: "good", failed: "bad", unknown: "attention" };
 
@@ -19,7 +19,7 @@ source.addEventListener("run", (event) => {
 });
 let opened = false;
 source.addEventListener("open", () => {
-  // After a break: what ended meanwhile is told by nobody, and what still runs is told right after this.
+  // After a reconnect: nobody reports what finished meanwhile; what still runs is reported right after this.
   if (opened) {
     box.hidden = true;
     void refresh("state", "plan");
@@ -30,7 +30,7 @@ addEventListener("pagehide", () => source.close());
 
 function show(run) {
   const name = run.command === "plan" ? "A plan" : run.command === "sync" ? "A sync" : "A rollback";
-  const title = element("h2", `${name} ${run.ended ? "has ended" : "is running"}`);
+  const title = element("h2", `${name} ${run.ended ? "has finished" : "is running"}`);
   const list = element("ul", "", { className: "plain" });
   list.append(...run.applications.map(item));
   box.hidden = false;

@@ -1,4 +1,4 @@
-/** Takes parts of this page, by their ids, from the server anew; what is not there any more becomes empty. */
+/** Replaces parts of this page, by id, with the current ones of the server. Missing parts stay as they are. */
 export async function refresh(...ids) {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } });
   if (answer.redirected) {

@@ -7,7 +7,7 @@ import { type ApiParts, lockRoutes, readRoutes, userRoutes } from "./routes.js";
 
 const BASE = "/api/v1";
 
-/** Everything below `/api/v1`. Who calls is in `viewerOf`; requests from other sites were refused before. */
+/** Everything below `/api/v1`. `viewerOf` says who calls; requests from other sites were already refused. */
 export function apiRouter(parts: ApiParts): Router {
   const router = Router();
   router.use(BASE, (_request, response, next) => {
@@ -27,7 +27,7 @@ export function apiRouter(parts: ApiParts): Router {
 
 let read: unknown;
 
-/** The description of the HTTP API, from the file that ships beside the program; parsed when first asked for. */
+/** The description of the HTTP API, from the file shipped with the program; parsed on first use. */
 export function readOpenapi(): unknown {
   read ??= parse(readFileSync(new URL("../../../openapi.yaml", import.meta.url), "utf8"));
   return read;

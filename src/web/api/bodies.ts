@@ -6,7 +6,7 @@ import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock } from "../
 import type { AuditRecord } from "../../core/ports/audit.js";
 import type { HostPageOf } from "../change-address.js";
 
-/** The bodies of `/api/v1`, as `openapi.yaml` describes them; members without a value are left out. */
+/** The bodies of `/api/v1`, described in `openapi.yaml`. Members without a value are omitted. */
 
 export function userBody({ id, username, email, role, provider }: Account) {
   return { id, username, email, role, provider };
@@ -53,7 +53,7 @@ export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
   };
 }
 
-/** A stored plan as the API gives it: everything, also what a comment had to cut. Values of Secrets are in no plan. */
+/** A stored plan in full, including what a comment had to cut. Plans contain no values of Secrets. */
 export function planBody(plan: Plan, hostPageOf: HostPageOf) {
   return {
     change: changeBody(plan.change, hostPageOf),

@@ -16,12 +16,12 @@ export interface ForceUnlockParts {
   readonly log: Log;
 }
 
-/** How often a lock is looked at anew that changed hands between the look and the release. */
+/** Tries to release a lock whose holder changes between the read and the release. */
 const MOST_TRIES = 3;
 
 /**
- * Takes the lock of an application away from whoever holds it, writes down who did so and has the commit status of the
- * change request brought up to date. Answers the lock that is gone, or undefined when there was none.
+ * Releases the lock of an application, whoever holds it, records who did so and has the commit status of the change
+ * request updated. Returns the released lock, or undefined if the application was not locked.
  * @throws {StoreUnavailable}
  */
 export async function forceUnlock(
@@ -47,15 +47,18 @@ export async function forceUnlock(
   } as const;
   await recordAudit(entry, parts);
   try {
-    // In the order of the change request's own events; it plans nothing and brings the status up to date.
+    // Goes into the change request's lane. A review plans nothing and updates the commit status.
     await push({ kind: "reviewed", change: lock.holder, delivery: `unlock-${run}` });
   } catch (error) {
-    log.warn({ err: error, application }, "the status of a change request that lost its lock could not be asked for");
+    log.warn(
+      { err: error, application },
+      "could not queue the status update of a change request whose lock was released",
+    );
   }
   return lock;
 }
 
-/** The holder that was removed is the one that was seen, so that the audit trail never names another. */
+/** Releases only for the holder that was read, so that the audit trail names the right one. */
 async function release(application: ApplicationName, locks: LockStore): Promise<Lock | undefined> {
   for (let left = MOST_TRIES; left > 0; left -= 1) {
     const lock = await locks.find(application);

@@ -5,13 +5,13 @@ import { answering, send, type ApiAnswer } from "./respond.js";
 
 const AUTH_OFF: ApiAnswer = {
   status: 403,
-  error: "authentication is off, so nobody can be known here: set auth.enabled in svc.yaml to use this API",
+  error: "authentication is off, so this API cannot know who calls it: set auth.enabled in svc.yaml to use it",
 };
 const NOT_LOGGED_IN: ApiAnswer = { status: 401, error: "not logged in" };
 const EXPIRED: ApiAnswer = { status: 401, error: "Session expired" };
 const ADMIN_ONLY: ApiAnswer = { status: 403, error: "this needs the role admin, which an admin can give you" };
 
-/** Lets everybody in who is logged in. */
+/** Admits everyone who is logged in. */
 export const loggedIn: RequestHandler = (request, response, next) => {
   const refusal = refusalFor(request);
   if (refusal === undefined) next();
@@ -30,7 +30,7 @@ function refusalFor(request: Request): ApiAnswer | undefined {
   }
 }
 
-/** A route for admins; everybody else is refused before anything of the request is read by `before` and `work`. */
+/** A route for admins. Everyone else is refused before `before` and `work` read the request. */
 export function answeringAdmin(
   work: (request: Request, admin: Account) => Promise<ApiAnswer>,
   ...before: readonly RequestHandler[]

@@ -2,11 +2,11 @@ import type { Request, RequestHandler } from "express";
 import { z } from "zod";
 import { send, type ApiAnswer } from "./respond.js";
 
-/** What was sent, checked; or the answer that names the field that is wrong. */
+/** The validated input, or the answer that names the wrong field. */
 export type Input<T> =
   { readonly kind: "read"; readonly value: T } | { readonly kind: "wrong"; readonly answer: ApiAnswer };
 
-/** The query of a request; a parameter that is not known, or is there twice, is refused by its name. */
+/** The query of a request. Unknown and repeated parameters are refused by name. */
 export function readQuery<T>(request: Request, schema: z.ZodType<T>): Input<T> {
   return read(request.query, schema, "query parameter");
 }
@@ -37,16 +37,16 @@ function read<T>(value: unknown, schema: z.ZodType<T>, what: string): Input<T> {
 
 function sentenceOf(issue: z.core.$ZodIssue | undefined, what: string): string {
   if (issue?.code === "unrecognized_keys") return `unknown ${what} ${shown(issue.keys[0])}`;
-  if (issue === undefined || issue.path.length === 0) return "the body is no JSON object";
+  if (issue === undefined || issue.path.length === 0) return "the body is not a JSON object";
   return `${what} ${shown(issue.path[0])}: ${issue.message}`;
 }
 
-/** A name from outside: short, and without what a terminal or a log could misread. */
+/** A foreign name, shortened and escaped for terminals and logs. */
 function shown(name: PropertyKey | undefined): string {
   return JSON.stringify(String(name).slice(0, 60));
 }
 
-/** One part of the request's address, decoded; never empty where the route names it. */
+/** One decoded part of the request's path; never empty if the route names it. */
 export function pathPart({ params }: Request, name: string): string {
   const part = params[name];
   return typeof part === "string" ? part : "";

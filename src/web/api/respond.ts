@@ -2,12 +2,12 @@ import type { ErrorRequestHandler, Request, RequestHandler, Response } from "exp
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { Log } from "../../core/ports/log.js";
 
-/** An answer of the API. Without `body` it is an error that says what to do. */
+/** An answer of the API; without `body`, an error that says what to do. */
 export type ApiAnswer =
   | { readonly status: 200; readonly body: object }
   | { readonly status: 400 | 401 | 403 | 404 | 409 | 413 | 415 | 503; readonly error: string };
 
-/** A route whose answer is a value. */
+/** A route that returns its answer as a value. */
 export function answering(work: (request: Request) => Promise<ApiAnswer> | ApiAnswer): RequestHandler {
   return async (request, response) => {
     send(response, await work(request));
@@ -19,7 +19,7 @@ export function send(response: Response, answer: ApiAnswer): void {
   response.status(answer.status).json(body);
 }
 
-/** What breaks below is answered as an error of the API, in safe words. */
+/** Answers errors of the routes above, without details that could hold secrets. */
 export function apiErrors(log: Log): ErrorRequestHandler {
   return (error: unknown, request, response, next) => {
     if (response.headersSent) {
@@ -41,8 +41,8 @@ function knownAnswer(error: unknown): ApiAnswer | undefined {
   if (error instanceof StoredValueUnreadable || typeof error !== "object" || error === null) return undefined;
   const status = "status" in error ? error.status : undefined;
   if (status === 413) return { status: 413, error: "the body is larger than 10 kB" };
-  if (status === 415) return { status: 415, error: "send the body as it is, as UTF-8 without a content encoding" };
+  if (status === 415) return { status: 415, error: "send the body as UTF-8, without a content encoding" };
   if (status !== 400) return undefined;
   const body = "type" in error && typeof error.type === "string" && error.type !== "";
-  return { status: 400, error: body ? "the body is no valid JSON object" : "the address has a malformed % escape" };
+  return { status: 400, error: body ? "the body is not a valid JSON object" : "the address has a malformed % escape" };
 }

@@ -23,7 +23,7 @@ export interface ApiParts extends ForceUnlockParts {
   readonly hostPageOf: HostPageOf;
 }
 
-/** `/api/v1/locks`: who holds what, and the way to take a lock away. */
+/** `/api/v1/locks`: list, read and release locks. */
 export function lockRoutes(parts: ApiParts): Router {
   const { locks, hostPageOf } = parts;
   const router = Router();
@@ -65,7 +65,7 @@ function notLocked(application: string): ApiAnswer {
 
 const roleUpdate = z.strictObject({ role: z.enum(ROLES, { error: "must be admin or user" }) });
 
-/** `/api/v1/users`: who is logged in, and their roles. */
+/** `/api/v1/users`: who is logged in, and with which role. */
 export function userRoutes({ users, log }: ApiParts): Router {
   const router = Router();
   router.get(

@@ -2,21 +2,21 @@ import type { RoleAssignment } from "../../config/server-config.js";
 import type { LoginProvider, Role } from "../../core/model/account.js";
 import type { LoginFacts } from "./login-provider.js";
 
-/** What an assignment's pattern means. */
+/** What the pattern of a role assignment means. */
 export type PatternMeaning =
   | { readonly kind: "everyone" }
   | { readonly kind: "email" }
   /** `name` as the provider spells teams and groups: `<org>/<team-slug>`, a full path, or OIDC's own word. */
   | { readonly kind: "group"; readonly provider: Exclude<LoginProvider, "basic">; readonly name: string }
-  /** A group that no provider is named for: matches nobody, and a warning says so. */
+  /** A group without a provider. Matches nobody; a warning says so. */
   | { readonly kind: "nothing" };
 
-/** The role, or the pattern that stands before any decision and that the provider could not say yes or no to. */
+/** The role, or the first undecided pattern: the provider could not say whether it matches. */
 export type AssignedRole =
   | { readonly kind: "role"; readonly role: Role }
   | { readonly kind: "unproven"; readonly pattern: string; readonly hint: string };
 
-/** The first assignment that matches wins; with none it is the default role. Only verified e-mail addresses count. */
+/** The first matching assignment wins; without one, the default role applies. Only verified e-mail addresses count. */
 export function assignRole(
   assignments: readonly RoleAssignment[],
   defaultRole: Role,
@@ -32,8 +32,8 @@ export function assignRole(
 }
 
 /**
- * `*` alone is everyone, `@<org>/<team>` a team on GitHub, anything else with an `@` in it an e-mail address. What remains
- * is a group of the provider that the assignment names.
+ * `*` alone is everyone, `@<org>/<team>` is a team on GitHub, and anything else with an `@` is an e-mail address. The rest
+ * are groups of the provider that the assignment names.
  */
 export function meaningOf({ pattern, provider }: Pick<RoleAssignment, "pattern" | "provider">): PatternMeaning {
   if (pattern === "*") return { kind: "everyone" };
@@ -44,7 +44,7 @@ export function meaningOf({ pattern, provider }: Pick<RoleAssignment, "pattern" 
   return provider === undefined ? { kind: "nothing" } : { kind: "group", provider, name: pattern };
 }
 
-/** The teams or groups of one provider that the assignments ask for, by the pattern that does. */
+/** The teams or groups of one provider that the assignments name, with their patterns. */
 export function groupsAskedFor(
   assignments: readonly RoleAssignment[],
   provider: LoginProvider,
@@ -57,7 +57,7 @@ export function groupsAskedFor(
   });
 }
 
-/** Whether a name meets a pattern in which `*` stands for any run of characters. Takes linear time per star. */
+/** Whether a name matches a pattern in which `*` stands for any characters. Linear time per star. */
 export function matchesWildcard(pattern: string, name: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();
@@ -84,7 +84,7 @@ function matches(
       return email !== undefined && matchesEmail(pattern.toLowerCase(), email.toLowerCase());
     case "group": {
       if (meaning.provider !== provider) return false;
-      // Names of teams and groups are case-insensitive on both hosts; what OIDC sends is an exact word.
+      // Both hosts ignore the case of team and group names; OIDC groups are exact.
       const spelled = (name: string) => (provider === "oidc" ? name : name.toLowerCase());
       return groups.some((group) => matchesWildcard(spelled(meaning.name), spelled(group)));
     }
@@ -93,7 +93,7 @@ function matches(
   }
 }
 
-/** The domain is what follows the last `@`; a star never reaches from one side of it to the other. */
+/** Matches the name and the domain separately, so that no star spans the last `@`. */
 function matchesEmail(pattern: string, email: string): boolean {
   const [patternAt, at] = [pattern.lastIndexOf("@"), email.lastIndexOf("@")];
   if (at <= 0) return false;

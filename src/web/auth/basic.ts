@@ -16,7 +16,7 @@ export interface BasicParts extends CompletionParts {
 
 const MOST_BYTES = "10kb";
 
-/** Logging in with a name and password of the configuration, for development only. */
+/** Login with a username and password of the configuration, for development only. */
 export function basicRoutes(parts: BasicParts): Router {
   const { configured, log } = parts;
   const router = Router();
@@ -46,7 +46,7 @@ function refuse(request: Request, response: Response, refusal: LoginRefusal, log
   answerRefusal(request, response, refusal, safeReturnTo(returnTo));
 }
 
-/** A body that the parsers gave up on. */
+/** Answers bodies that the parsers reject. */
 const unreadable: ErrorRequestHandler = (error: unknown, request, response, next) => {
   const status = error instanceof Error && "status" in error ? Number(error.status) : 500;
   if (status < 400 || status >= 500 || response.headersSent) {
@@ -65,17 +65,17 @@ const credentials = z.object({
 /** What the sign-in form or a program sent. */
 export type Credentials = z.infer<typeof credentials>;
 
-/** The credentials of a parsed body, or a sentence that names the first field that is wrong. */
+/** The credentials of a parsed body, or a sentence that names the first wrong field. */
 export function readCredentials(body: unknown): Credentials | string {
   const parsed = credentials.safeParse(body ?? {});
   if (parsed.success) return parsed.data;
   const field = parsed.error.issues[0]?.path[0];
   return field === undefined
     ? "the body: must be an object with username and password"
-    : `${String(field)}: must be a text that is not empty`;
+    : `${String(field)}: must be a non-empty text`;
 }
 
-/** The account of the configured user with this name and password; development only. Takes as long for a wrong name. */
+/** The account of the configured user with this name and password. Takes equally long for an unknown name. */
 export function basicAccount(users: readonly BasicUser[], { username, password }: Credentials): Account | undefined {
   const given = digestOf(username, password);
   const found = users.filter((user) => timingSafeEqual(digestOf(user.username, user.password), given));

@@ -10,7 +10,7 @@ export interface CompletionParts {
   readonly log: Log;
 }
 
-/** Notes the person and opens the session; answers the account with the role that counts. */
+/** Records the person and opens the session. Returns the account with its effective role. */
 export async function completeLogin(
   request: Request,
   proven: Account,

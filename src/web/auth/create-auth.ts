@@ -27,7 +27,7 @@ export interface Auth {
   readonly routes: Router;
 }
 
-/** Login, sessions and roles as configured; with authentication off everybody is the same unguarded viewer. */
+/** Login, sessions and roles as configured. With authentication off, everyone is an `unguarded` viewer. */
 export function createAuth({ config, stores, clock, log }: AuthOptions): Auth {
   const { auth, server } = config;
   if (!auth.enabled) return { identify: [identifyNobody()], routes: Router() };
@@ -57,7 +57,7 @@ function providersOf({ auth, hosta }: AuthOptions["config"], clock: Clock, log: 
   ];
 }
 
-/** Of the GitHub that the service works on, or of github.com. */
+/** The addresses of the configured GitHub, or of github.com. */
 function addressesOf(hosta: ServerConfig["hosta"]) {
   return {
     apiUrl: hosta?.apiUrl ?? "https://api.github.com",
@@ -65,7 +65,7 @@ function addressesOf(hosta: ServerConfig["hosta"]) {
   };
 }
 
-/** Notes for each request who makes it; with authentication off that is anybody. */
+/** With authentication off: records every request as `unguarded`. */
 export function identifyNobody(): RequestHandler {
   return (request, _response, next) => {
     setViewer(request, { kind: "unguarded" });
@@ -73,7 +73,7 @@ export function identifyNobody(): RequestHandler {
   };
 }
 
-/** Notes for each request who makes it, with the role of this moment. Goes behind the sessions. */
+/** Records who makes each request, with the current role. Mount it after the sessions. */
 export function identify(sessions: WebSessions, users: UserStore): RequestHandler {
   return async (request, _response, next) => {
     const found = sessions.accountOf(request);

@@ -9,13 +9,13 @@ const teamsAnswer = z.array(z.object({ slug: z.string(), organization: z.object(
 const PER_PAGE = 100;
 const MOST_PAGES = 20;
 
-/** All of a person's groups, or why they could not be listed. */
+/** All groups of a person, or why they could not be listed. */
 export interface ListedGroups {
   readonly names: readonly string[];
   readonly problem: string | undefined;
 }
 
-/** Where a person belongs on GitHub. An invitation that is still open is no membership. */
+/** Memberships of a person on GitHub. An open invitation is not a membership. */
 export class GitHubMemberships {
   constructor(
     private readonly api: ProviderApi,

@@ -9,17 +9,16 @@ const groupsAnswer = z.array(z.object({ full_path: z.string() }));
 
 const PER_PAGE = 100;
 const MOST_PAGES = 20;
-const CURE =
-  "The application needs the scope read_api; a group that enforces single sign-on asks for a login there first.";
+const CURE = "The application needs the scope read_api. If the group enforces single sign-on, sign in there first.";
 
-/** Where a person belongs on GitLab. Membership of a group reaches down to its subgroups, never up. */
+/** Memberships of a person on GitLab. A member of a group is a member of its subgroups, but not the other way round. */
 export class GitLabMemberships {
   constructor(
     private readonly api: ProviderApi,
     private readonly userId: string,
   ) {}
 
-  /** https://docs.gitlab.com/api/group_members/ : `all` counts inherited and invited members; 404 for none or not visible. */
+  /** https://docs.gitlab.com/api/group_members/ : `all` includes inherited and invited members; 404 for non-members and invisible groups. */
   async group(fullPath: string): Promise<Membership> {
     const answer = await this.api.get(`/groups/${encodeURIComponent(fullPath)}/members/all/${this.userId}`);
     if (answer.status === 404) return { kind: "none" };
@@ -30,7 +29,7 @@ export class GitLabMemberships {
     return { kind: active ? "member" : "none" };
   }
 
-  /** Every group of the person, for patterns with a `*`. Without a level, GitLab adds all public groups. */
+  /** All groups of the person, for patterns with a `*`. Without a minimum level, GitLab adds all public groups. */
   async allGroups(): Promise<ListedGroups> {
     const names: string[] = [];
     try {
@@ -41,7 +40,10 @@ export class GitLabMemberships {
         names.push(...parsed.data.map(({ full_path: path }) => path));
         if (parsed.data.length < PER_PAGE) return { names, problem: undefined };
       }
-      return { names, problem: "You are in more groups than could be read: name the groups in role_assignments." };
+      return {
+        names,
+        problem: "You are in more groups than svc reads: name the groups in role_assignments without a star.",
+      };
     } catch (error) {
       return { names, problem: safeFailure(error).problem };
     }

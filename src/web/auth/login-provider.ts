@@ -2,33 +2,33 @@ import type { LoginProvider } from "../../core/model/account.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 import type { LoginRefusal } from "./refusal.js";
 
-/** A provider that people are sent to, and come back from with a code. */
+/** A provider that people are redirected to, and that sends them back with a code. */
 export interface RedirectProvider {
   readonly id: Exclude<LoginProvider, "basic">;
-  /** What stands on its button. */
+  /** The text on its button. */
   readonly name: string;
-  /** Where to send the person; the refusal when that cannot be known. */
-  begin(attempt: BegunAttempt, callbackUrl: string): Promise<URL | LoginRefusal>;
+  /** Where to redirect to, or the refusal if that is unknown. */
+  begin(attempt: LoginStart, callbackUrl: string): Promise<URL | LoginRefusal>;
   /**
-   * Who came back. Exchanges the code, asks who it is and where the person belongs, and keeps no token.
-   * @param answer the callback address as configured, with the query that came.
+   * Exchanges the code, and asks the provider for the person and the memberships. Keeps no token.
+   * @param answer The configured callback address with the query of the request.
    */
   finish(answer: URL, attempt: LoginAttempt): Promise<LoginFacts | LoginRefusal>;
 }
 
-export type BegunAttempt = Pick<LoginAttempt, "state" | "codeVerifier" | "nonce">;
+export type LoginStart = Pick<LoginAttempt, "state" | "codeVerifier" | "nonce">;
 
-/** What a provider says of a person whom it may let in. */
+/** What a provider says about a person. */
 export interface LoginFacts {
   readonly provider: Exclude<LoginProvider, "basic">;
-  /** The provider's own id of the person, which outlives renames. */
+  /** The provider's own id of the person; it survives renames. */
   readonly subject: string;
   readonly username: string;
-  /** Verified; undefined when there is none. */
+  /** Verified; undefined if there is none. */
   readonly email: string | undefined;
-  /** Teams (`<org>/<team-slug>`) or groups that the person is proven to belong to. */
+  /** Teams (`<org>/<team-slug>`) or groups of the person, as confirmed by the provider. */
   readonly groups: readonly string[];
-  /** Patterns of `role_assignments` about which the provider could not say, with what to look at. */
+  /** Patterns of `role_assignments` that the provider could not decide, with what to check. */
   readonly unproven: ReadonlyMap<string, string>;
 }
 

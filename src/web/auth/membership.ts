@@ -1,14 +1,14 @@
 import type { groupsAskedFor } from "./assign-role.js";
 import { type ApiAnswer, ProviderFailure } from "./provider-api.js";
 
-/** Whether somebody belongs to one team, group or organization; `problem` says what to look at when nobody can tell. */
+/** Whether a person belongs to a team, group or organization. `problem` says what to check if the provider cannot tell. */
 export type Membership =
   { readonly kind: "member" } | { readonly kind: "none" } | { readonly kind: "unproven"; readonly problem: string };
 
-/** Calls to a provider at the same time for one login. */
+/** Parallel calls to a provider per login. */
 const AT_ONCE = 5;
 
-/** Asks about each name once; what fails is unproven and not "none". */
+/** Asks about each name once. A failed call is "unproven", not "none". */
 export async function askMemberships(
   names: readonly string[],
   ask: (name: string) => Promise<Membership>,
@@ -24,7 +24,7 @@ export async function askMemberships(
   return found;
 }
 
-/** Of a list of which one is enough: a member of one, of none, or unproven where a "none" is not sure. */
+/** Whether a person belongs to at least one of the names; unproven if an undecided name could be the one. */
 export function memberOfAny(names: readonly string[], found: ReadonlyMap<string, Membership>): Membership {
   const answers = names.map((name) => found.get(name) ?? { kind: "none" as const });
   return (
@@ -32,13 +32,13 @@ export function memberOfAny(names: readonly string[], found: ReadonlyMap<string,
   );
 }
 
-/** A failed call as a membership that nobody can tell; errors that are none of the provider's go on. */
+/** Turns a failed call to a provider into an unproven membership. Throws other errors again. */
 export function safeFailure(error: unknown): Membership & { readonly kind: "unproven" } {
   if (!(error instanceof ProviderFailure)) throw error;
-  return { kind: "unproven", problem: `Its API could not be used (${error.message}): try again in a minute.` };
+  return { kind: "unproven", problem: `Its API did not work (${error.message}): try again in a minute.` };
 }
 
-/** What an answer that is neither yes nor no means, in a sentence with the cure. */
+/** Explains an answer that is neither yes nor no, with the cure. */
 export function hintFor({ status, headers }: ApiAnswer, cure: string): string {
   if (status === 429 || (status === 403 && headers.get("x-ratelimit-remaining") === "0")) {
     return "Its rate limit is used up: wait a few minutes.";
@@ -46,12 +46,12 @@ export function hintFor({ status, headers }: ApiAnswer, cure: string): string {
   if (status >= 500) return `It answered ${status}: try again in a minute.`;
   // https://docs.github.com/rest/authentication/authenticating-to-the-rest-api : names the page that authorizes for SSO.
   if (headers.has("x-github-sso")) return `The organization requires single sign-on: sign in there first. ${cure}`;
-  return `${status === 401 || status === 403 ? "It did not allow the question" : `It answered ${status}`}. ${cure}`;
+  return `${status === 401 || status === 403 ? "It refused the request" : `It answered ${status}`}. ${cure}`;
 }
 
 /**
- * The patterns that the provider could not say yes or no to, with what to look at.
- * @param listProblem why the list of all groups, which patterns with a `*` need, could not be had.
+ * The patterns that the provider could not decide, with what to check.
+ * @param listProblem Why the list of all groups, which patterns with a `*` need, could not be read.
  */
 export function unprovenGroups(
   asked: ReturnType<typeof groupsAskedFor>,

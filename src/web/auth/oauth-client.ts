@@ -9,7 +9,7 @@ import {
 } from "openid-client";
 import type { OAuthClient } from "../../config/server-config.js";
 import type { LoginAttempt } from "../../store/session-data.js";
-import type { BegunAttempt } from "./login-provider.js";
+import type { LoginStart } from "./login-provider.js";
 import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
 
 export interface OAuthServer extends OAuthClient {
@@ -19,7 +19,7 @@ export interface OAuthServer extends OAuthClient {
   readonly token: string;
 }
 
-/** A client of a provider that speaks OAuth without discovery. An address on plain http is one that was configured so. */
+/** A client of an OAuth provider without discovery. Plain http is allowed if the address was configured so. */
 export function oauthClient({ issuer, authorize, token, clientId, clientSecret }: OAuthServer): Configuration {
   const client = new Configuration(
     { issuer, authorization_endpoint: authorize, token_endpoint: token },
@@ -33,10 +33,10 @@ export function oauthClient({ issuer, authorize, token, clientId, clientSecret }
   return client;
 }
 
-/** Where a login begins: with PKCE (S256) and the state. */
+/** The address at which a login starts, with PKCE (S256) and the state. */
 export async function authorizationUrl(
   client: Configuration,
-  attempt: BegunAttempt,
+  attempt: LoginStart,
   more: Readonly<Record<string, string>> & { readonly redirect_uri: string },
 ): Promise<URL> {
   return buildAuthorizationUrl(client, {
@@ -47,7 +47,7 @@ export async function authorizationUrl(
   });
 }
 
-/** The access token for the code in `answer`, whose path is also the redirect address that is proven. Throws as openid-client does. */
+/** Exchanges the code in `answer` for an access token; the path of `answer` is the redirect URI. Throws the errors of openid-client. */
 export async function exchangeCode(client: Configuration, answer: URL, attempt: LoginAttempt): Promise<string> {
   const checks = { expectedState: attempt.state, pkceCodeVerifier: attempt.codeVerifier };
   return (await authorizationCodeGrant(client, answer, checks)).access_token;

@@ -4,7 +4,7 @@ import type { LoginFacts } from "./login-provider.js";
 import { shortText } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
 
-/** What an OpenID Connect provider says of a person, in its two places. */
+/** What an OpenID Connect provider says about a person, in its two places. */
 export interface Claims {
   readonly idToken: Readonly<Record<string, unknown>>;
   readonly userInfo: Readonly<Record<string, unknown>>;
@@ -15,10 +15,10 @@ type Rules = Pick<
   "usernameClaim" | "emailClaim" | "groupsClaim" | "allowedDomains" | "requireVerifiedEmail"
 >;
 
-/** An address with one name and one domain: what is compared is what was verified. */
+/** An address with exactly one `@`, so that the domain that is compared is the one that was verified. */
 const address = z.string().regex(/^[^\s@]+@[^\s@]+$/);
 
-/** The person, or why it may not be let in. The e-mail is required whether or not a rule asks for it. */
+/** The person, or the refusal. An e-mail address is always required. */
 export function factsOfClaims({ idToken, userInfo }: Claims, rules: Rules): LoginFacts | LoginRefusal {
   const all = { ...userInfo, ...idToken };
   const email = address.safeParse(all[rules.emailClaim]).data;
@@ -42,13 +42,13 @@ export function factsOfClaims({ idToken, userInfo }: Claims, rules: Rules): Logi
   };
 }
 
-/** Some providers write the flag as a text. Everything else than a clear yes is no yes. */
+/** Some providers send the flag as text. Anything but a clear yes counts as no. */
 function asFlag(claim: unknown): boolean | undefined {
   if (claim === undefined || claim === null) return undefined;
   return claim === true || claim === "true";
 }
 
-/** A list of names, or one name alone. */
+/** A list of names, or a single name. */
 function groupsIn(claim: unknown): readonly string[] {
   return z.union([z.array(z.string()), z.string().transform((one) => [one])]).safeParse(claim).data ?? [];
 }

@@ -18,10 +18,10 @@ import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
 import { exchangeFailure, refusalOfExchange } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
 
-/** The provider's description is read anew after this time. */
+/** The provider's metadata is read again after this time. */
 const KEPT_MS = 60 * 60_000;
 
-/** Login with any OpenID Connect provider. Its description is read at the first login, kept, and read again after a failure. */
+/** Login with any OpenID Connect provider. Reads its metadata at the first login, caches it, and reads it again after a failure. */
 export function oidcLogin(options: OidcSection, clock: Clock, log: Log): RedirectProvider {
   const title = options.name;
   let kept: { readonly client: Promise<Configuration>; readonly until: number } | undefined;
@@ -63,7 +63,7 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
   };
 }
 
-/** Plain http is for a provider on this machine: over a network anybody could answer in its name. */
+/** Plain http is only for a provider on this machine: on a network, anyone could pose as the provider. */
 async function discover({ issuerUrl, clientId, clientSecret }: OidcSection): Promise<Configuration> {
   const issuer = new URL(issuerUrl);
   return discovery(issuer, clientId, { client_secret: clientSecret }, ClientSecretPost(clientSecret), {
@@ -92,7 +92,7 @@ function discoveryProblem(error: unknown): string {
   }
 }
 
-/** What the ID token and the user info say, together: some providers put the e-mail and the groups into only one. */
+/** Claims of the ID token and the user info: some providers put e-mail and groups into only one of them. */
 async function claimsOf(client: Configuration, answer: URL, attempt: LoginAttempt): Promise<Claims> {
   const tokens = await authorizationCodeGrant(client, answer, {
     expectedState: attempt.state,
@@ -101,7 +101,7 @@ async function claimsOf(client: Configuration, answer: URL, attempt: LoginAttemp
     idTokenExpected: true,
   });
   const idToken = tokens.claims();
-  if (idToken === undefined) throw new TypeError("a checked answer without an ID token");
+  if (idToken === undefined) throw new TypeError("the checked answer has no ID token");
   const hasUserInfo = client.serverMetadata().userinfo_endpoint !== undefined;
   const userInfo = hasUserInfo ? await fetchUserInfo(client, tokens.access_token, idToken.sub) : {};
   return { idToken, userInfo };

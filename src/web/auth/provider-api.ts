@@ -1,7 +1,7 @@
 import type { CustomFetch } from "openid-client";
 import { type Answer, AnswerTooLarge, fetchText, responseOf } from "../../http/fetch-text.js";
 
-/** Why an answer of a provider's API cannot be used. */
+/** A provider's API did not answer usefully. */
 export class ProviderFailure extends Error {
   override readonly name = "ProviderFailure";
 }
@@ -9,20 +9,20 @@ export class ProviderFailure extends Error {
 export interface ApiAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** Undefined when there is none or it is no JSON. */
+  /** Undefined if it is missing or not JSON. */
   readonly body: unknown;
 }
 
-/** Reads from a provider's API in the name of one person. */
+/** Reads a provider's API on behalf of one person. */
 export interface ProviderApi {
   /**
-   * @param path from the API's root, its parts encoded.
-   * @throws {ProviderFailure} when no answer came, or one that sends elsewhere or is too large.
+   * @param path Relative to the API's root, its parts encoded.
+   * @throws {ProviderFailure} if there is no answer, or one that is too large or redirects.
    */
   get(path: string): Promise<ApiAnswer>;
 }
 
-/** The token goes to `apiUrl` alone: a redirect is not followed. */
+/** Sends the token to `apiUrl` only: redirects are not followed. */
 export function providerApi(apiUrl: string, token: string, headers: Readonly<Record<string, string>>): ProviderApi {
   return {
     async get(path) {
@@ -37,11 +37,11 @@ export function providerApi(apiUrl: string, token: string, headers: Readonly<Rec
           PROVIDER_LIMITS,
         );
       } catch (cause) {
-        if (cause instanceof AnswerTooLarge) throw new ProviderFailure("the answer is too large", { cause });
-        throw new ProviderFailure("no answer came", { cause });
+        if (cause instanceof AnswerTooLarge) throw new ProviderFailure("its answer is too large", { cause });
+        throw new ProviderFailure("it did not answer", { cause });
       }
       const { status } = answer;
-      if (status >= 300 && status < 400) throw new ProviderFailure("it sends elsewhere");
+      if (status >= 300 && status < 400) throw new ProviderFailure("it redirects");
       return { status, headers: answer.headers, body: parsed(answer.text) };
     },
   };
@@ -51,14 +51,14 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // JSON.parse has no way to ask first
+    return undefined;
   }
 }
 
-/** What an answer of a provider may take. */
+/** Limits for the answer of a provider. */
 export const PROVIDER_LIMITS = { timeoutMs: 10_000, maxBytes: 2 * 1024 * 1024 } as const;
 
-/** The same limits for openid-client, whose own deadline comes first and has its own error. */
+/** The same limits for openid-client; its own deadline is shorter and raises its own error. */
 export const providerFetch: CustomFetch = async (url, { method, headers, body, redirect, signal }) => {
   const limits = { ...PROVIDER_LIMITS, timeoutMs: PROVIDER_LIMITS.timeoutMs + 1_000, signal };
   return responseOf(await fetchText(url, { method, headers, body, redirect }, limits));

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { LoginRefusal } from "./refusal.js";
 
-/** What several providers call a callback address that is not registered. */
+/** Error codes of several providers for an unregistered callback address. */
 const REDIRECT_CODES = new Set(["redirect_uri_mismatch", "invalid_redirect_uri"]);
-/** RFC 6749, 5.2, and GitHub's own words for it. */
+/** RFC 6749, 5.2, and GitHub's own codes. */
 const CLIENT_CODES = new Set([
   "invalid_client",
   "unauthorized_client",
@@ -13,14 +13,14 @@ const CLIENT_CODES = new Set([
 const CODE_CODES = new Set(["invalid_grant", "bad_verification_code"]);
 
 /**
- * The refusal that a provider put into its callback. Words of its own are shown only when they answer a login that this
- * browser began: anybody can send people to a callback address with a text of their choice.
+ * The refusal in a provider's callback. Shows the provider's own words only if this browser started the login: anyone can
+ * link to a callback address with a text of their choice.
  */
-export function refusalInCallback(answer: URL, title: string, begun: boolean): LoginRefusal | undefined {
+export function refusalInCallback(answer: URL, title: string, started: boolean): LoginRefusal | undefined {
   const code = answer.searchParams.get("error");
   if (code === null) return undefined;
   if (REDIRECT_CODES.has(code)) return { reason: "invalid-redirect", title, callbackUrl: addressOf(answer) };
-  if (!begun) return undefined;
+  if (!started) return undefined;
   if (code === "access_denied") return { reason: "cancelled", title };
   if (CLIENT_CODES.has(code)) return { reason: "client-refused", title, keys: "its client id and secret" };
   const description = answer.searchParams.get("error_description") ?? "";
@@ -36,7 +36,7 @@ export interface ExchangeContext {
   readonly answer: URL;
 }
 
-/** What openid-client's errors mean to people; the token endpoint's own words decide before the library's codes. */
+/** Explains an error of openid-client. The token endpoint's error code takes precedence over the library's. */
 export function refusalOfExchange(error: unknown, { title, keys, addressKey, answer }: ExchangeContext): LoginRefusal {
   const { code, oauthError } = exchangeFailure(error);
   if (oauthError !== undefined) {
@@ -46,7 +46,7 @@ export function refusalOfExchange(error: unknown, { title, keys, addressKey, ans
     return { reason: "provider-error", title, code: shortText(oauthError, 60), description: "" };
   }
   if (code === undefined || code === "OAUTH_TIMEOUT") return { reason: "unreachable", title, key: addressKey };
-  return { reason: "bad-answer", title, problem: PROBLEMS[code] ?? "It is not what the protocol asks for." };
+  return { reason: "bad-answer", title, problem: PROBLEMS[code] ?? "It does not follow the protocol." };
 }
 
 /** Codes of the library, https://github.com/panva/openid-client. */
@@ -57,7 +57,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   OAUTH_HTTP_REQUEST_FORBIDDEN: "One of its addresses is plain http.",
 };
 
-/** What of such an error may stand in a log: it also carries answers with tokens in them. */
+/** The parts of such an error that are safe to log; the rest may contain tokens. */
 export function exchangeFailure(error: unknown): {
   readonly code: string | undefined;
   readonly oauthError: string | undefined;
@@ -73,7 +73,7 @@ export function exchangeFailure(error: unknown): {
   return { code: known.data?.code, oauthError };
 }
 
-/** GitHub answers errors with status 200; the library hands out the body as `cause.cause.body`. */
+/** GitHub answers errors with status 200; the library exposes the body as `cause.cause.body`. */
 const failure = z.object({
   error: z.string().optional().catch(undefined),
   body: z
@@ -87,7 +87,7 @@ function addressOf(answer: URL): string {
   return answer.origin + answer.pathname;
 }
 
-/** One line of an untrusted text. */
+/** An untrusted text as one line of limited length. */
 export function shortText(text: string, most: number): string {
   const line = text.replace(/[\p{C}\s]+/gu, " ").trim();
   return line.length > most ? `${line.slice(0, most)}…` : line;

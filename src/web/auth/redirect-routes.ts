@@ -15,7 +15,7 @@ export interface RedirectParts extends CompletionParts {
   readonly baseUrl: string | undefined;
 }
 
-/** Exactly what has to be registered with the provider. */
+/** The address to register at the provider, word for word. */
 export function callbackUrl(baseUrl: string, provider: RedirectProvider["id"]): string {
   return `${baseUrl}/auth/${provider}/callback`;
 }
@@ -23,12 +23,12 @@ export function callbackUrl(baseUrl: string, provider: RedirectProvider["id"]): 
 /** `login` and `callback` of one provider. */
 export function redirectRoutes(parts: RedirectParts): Router {
   const router = Router();
-  router.get("/login", (request, response) => begin(request, response, parts));
-  router.get("/callback", (request, response) => comeBack(request, response, parts));
+  router.get("/login", (request, response) => start(request, response, parts));
+  router.get("/callback", (request, response) => finish(request, response, parts));
   return router;
 }
 
-async function begin(request: Request, response: Response, parts: RedirectParts): Promise<void> {
+async function start(request: Request, response: Response, parts: RedirectParts): Promise<void> {
   const { provider, sessions, baseUrl } = parts;
   const returnTo = safeReturnTo(request.query.return_to);
   if (baseUrl === undefined) {
@@ -45,21 +45,21 @@ async function begin(request: Request, response: Response, parts: RedirectParts)
   response.redirect(302, target.href);
 }
 
-async function comeBack(request: Request, response: Response, parts: RedirectParts): Promise<void> {
+async function finish(request: Request, response: Response, parts: RedirectParts): Promise<void> {
   const { provider, sessions, auth, baseUrl } = parts;
   if (baseUrl === undefined) {
     refuse(request, response, parts, { reason: "no-base-url" });
     return;
   }
-  // Never from the Host header: it has to be the address that the provider knows.
+  // Never from the Host header: it has to be the registered address.
   const answer = new URL(callbackUrl(baseUrl, provider.id));
   answer.search = new URL(request.originalUrl, answer).search;
   const state = answer.searchParams.get("state") ?? "";
   const attempt = await sessions.take(request, provider.id, state);
-  const told = refusalInCallback(answer, provider.name, attempt !== undefined);
-  if (told !== undefined || attempt === undefined) {
+  const refusal = refusalInCallback(answer, provider.name, attempt !== undefined);
+  if (refusal !== undefined || attempt === undefined) {
     const unknown = { reason: "unknown-attempt", address: baseUrl } as const;
-    refuse(request, response, parts, told ?? unknown, attempt?.returnTo);
+    refuse(request, response, parts, refusal ?? unknown, attempt?.returnTo);
     return;
   }
   const facts = await provider.finish(answer, attempt);
@@ -70,8 +70,8 @@ async function comeBack(request: Request, response: Response, parts: RedirectPar
   const assigned = assignRole(auth.roleAssignments, auth.defaultRole, facts);
   if (assigned.kind === "unproven") {
     const what = `whether you belong to ${assigned.pattern}`;
-    const refusal = { reason: "not-verified", title: provider.name, what, hint: assigned.hint } as const;
-    refuse(request, response, parts, refusal, attempt.returnTo);
+    const unproven = { reason: "not-verified", title: provider.name, what, hint: assigned.hint } as const;
+    refuse(request, response, parts, unproven, attempt.returnTo);
     return;
   }
   await completeLogin(request, { ...accountOf(facts), role: assigned.role }, parts);
@@ -93,7 +93,7 @@ function refuse(
   answerRefusal(request, response, refusal, returnTo);
 }
 
-/** 256 bits; also within the 43 to 128 characters of a PKCE verifier (RFC 7636, 4.1). */
+/** 256 bits, in the 43 to 128 characters that a PKCE verifier may have (RFC 7636, 4.1). */
 function random(): string {
   return randomBytes(32).toString("base64url");
 }

@@ -2,11 +2,11 @@ import type { Request, Response } from "express";
 import { SERVICE } from "../../names.js";
 import { prefersJson } from "../prefers-json.js";
 
-/** Why somebody is not logged in. Texts in it that come from outside are untrusted and already cut. */
+/** Why a login is refused. Foreign texts in it are untrusted and already shortened. */
 export type LoginRefusal =
   | { readonly reason: "not-in-organization"; readonly allowed: readonly string[] }
   | { readonly reason: "not-in-group"; readonly what: "team" | "group"; readonly allowed: readonly string[] }
-  /** The provider could not say whether somebody belongs; `hint` says what to look at. */
+  /** The provider could not say whether the person is a member; `hint` says what to check. */
   | { readonly reason: "not-verified"; readonly title: string; readonly what: string; readonly hint: string }
   | { readonly reason: "invalid-redirect"; readonly title: string; readonly callbackUrl: string }
   | { readonly reason: "no-base-url" }
@@ -15,7 +15,7 @@ export type LoginRefusal =
   | { readonly reason: "email-not-verified" }
   | { readonly reason: "wrong-domain"; readonly allowed: readonly string[] }
   | { readonly reason: "inactive"; readonly title: string }
-  /** The callback names no login that this browser began here in the last minutes. */
+  /** The callback belongs to no login that this browser started here in the last minutes. */
   | { readonly reason: "unknown-attempt"; readonly address: string | undefined }
   | { readonly reason: "cancelled"; readonly title: string }
   | { readonly reason: "provider-error"; readonly title: string; readonly code: string; readonly description: string }
@@ -28,61 +28,61 @@ export type LoginRefusal =
   | { readonly reason: "plain-http"; readonly cure: string }
   | { readonly reason: "too-many"; readonly seconds: number };
 
-/** How a refusal is told. */
+/** How a refusal is shown. */
 export interface RefusalText {
   readonly status: number;
-  /** One sentence of what happened. */
+  /** What happened, in one sentence. */
   readonly sentence: string;
-  /** What to do now, and who can. */
+  /** What to do next, and who can do it. */
   readonly next: string;
 }
 
-const ADMIN = "whoever runs this service";
+const ADMIN = "the operator of this service";
 
-/** The sentences of the specification stand in it word for word. */
+/** Several sentences are fixed by the specification: change no letter of them. */
 export function refusalText(refusal: LoginRefusal): RefusalText {
   switch (refusal.reason) {
     case "not-in-organization":
       return text(
         403,
         "User not in allowed organization",
-        `Only members of ${either(refusal.allowed)} may log in. Ask an owner of the organization for a membership and accept the invitation. If you are a member already, the organization may have to approve this application: look at its third-party access settings.`,
+        `Only members of ${either(refusal.allowed)} may log in. Ask an owner of the organization to invite you, and accept the invitation. If you are already a member, the organization may have to approve this application in its third-party access settings.`,
       );
     case "not-in-group":
       return text(
         403,
         "User not a member of allowed groups",
-        `Only members of the ${refusal.what} ${either(refusal.allowed)} may log in. Ask one of its owners or maintainers to add you. A ${refusal.what} that hides its members from this application counts as one that you are not in.`,
+        `Only members of the ${refusal.what} ${either(refusal.allowed)} may log in. Ask one of its owners or maintainers to add you. If the ${refusal.what} hides its members from this application, svc cannot see that you are in it.`,
       );
     case "not-verified":
       return text(
         502,
         `Could not verify ${refusal.what}`,
-        `${refusal.title} did not say yes or no, so nobody is let in. ${refusal.hint} Then sign in again.`,
+        `${refusal.title} gave no clear answer, so you were not logged in. ${refusal.hint} Then sign in again.`,
       );
     case "invalid-redirect":
       return text(
         502,
         "Invalid redirect URI",
-        `${refusal.title} does not know the address that it should lead back to. Ask ${ADMIN} to register exactly ${refusal.callbackUrl} as the callback address there, or to correct server.base_url.`,
+        `${refusal.title} does not know the callback address of this service. Ask ${ADMIN} to register exactly ${refusal.callbackUrl} there, or to correct server.base_url.`,
       );
     case "no-base-url":
       return text(
         500,
         "This service does not know its own address",
-        `Ask ${ADMIN} to set server.base_url; the callback addresses of the providers begin with it.`,
+        `Ask ${ADMIN} to set server.base_url; every callback address begins with it.`,
       );
     case "discovery-failed":
       return text(
         502,
         "OIDC discovery failed",
-        `The description of the identity provider at ${refusal.issuer} could not be used: ${refusal.problem}. Try again in a minute. If it stays, ask ${ADMIN} to check auth.oidc.issuer_url and the network.`,
+        `The metadata of the identity provider at ${refusal.issuer} could not be used: ${refusal.problem}. Try again in a minute. If that does not help, ask ${ADMIN} to check auth.oidc.issuer_url and the network.`,
       );
     case "no-email":
       return text(
         403,
         "The identity provider did not return an e-mail address",
-        `Its answer has no claim \`${refusal.claim}\`. Check that your account there has an address; else ask ${ADMIN} to check auth.oidc.email_claim and auth.oidc.scopes.`,
+        `Its answer has no claim \`${refusal.claim}\`. Check that your account there has an e-mail address. If it has, ask ${ADMIN} to check auth.oidc.email_claim and auth.oidc.scopes.`,
       );
     case "email-not-verified":
       return text(
@@ -105,16 +105,16 @@ export function refusalText(refusal: LoginRefusal): RefusalText {
     case "unknown-attempt":
       return text(
         400,
-        "This sign-in was not begun here, was used already or took longer than 10 minutes",
-        `Begin again from the sign-in page${refusal.address === undefined ? "" : ` of ${refusal.address}`}. If it happens every time, your browser may refuse cookies, or open this service under another address.`,
+        "This sign-in was not started here, was already used or took longer than 10 minutes",
+        `Start again from the sign-in page${refusal.address === undefined ? "" : ` of ${refusal.address}`}. If this happens every time, your browser may block cookies or use another address of this service.`,
       );
     case "cancelled":
-      return text(403, `You did not give access at ${refusal.title}`, "Sign in again and confirm the access there.");
+      return text(403, `You did not give access at ${refusal.title}`, "Sign in again and grant the access there.");
     case "provider-error":
       return text(
         502,
         `${refusal.title} refused the sign-in`,
-        `It said: ${refusal.code}${refusal.description === "" ? "" : ` (${refusal.description})`}. Try again; if it stays, show this to ${ADMIN}.`,
+        `It said: ${refusal.code}${refusal.description === "" ? "" : ` (${refusal.description})`}. Try again. If that does not help, show this to ${ADMIN}.`,
       );
     case "client-refused":
       return text(
@@ -126,31 +126,35 @@ export function refusalText(refusal: LoginRefusal): RefusalText {
       return text(
         400,
         `${refusal.title} no longer accepts this sign-in`,
-        "It was used already or took too long. Begin again.",
+        "It was already used or took too long. Sign in again.",
       );
     case "bad-answer":
       return text(
         502,
         `The answer of ${refusal.title} could not be trusted`,
-        `${refusal.problem} You were not logged in. Begin again; if it stays, the log of this service has the details.`,
+        `${refusal.problem} You were not logged in. Sign in again. If that does not help, ask ${ADMIN} to look at the log.`,
       );
     case "unreachable":
       return text(
         502,
         `${refusal.title} could not be reached`,
-        `Try again in a minute. If it stays, ask ${ADMIN} to check ${refusal.key} and the network.`,
+        `Try again in a minute. If that does not help, ask ${ADMIN} to check ${refusal.key} and the network.`,
       );
     case "wrong-password":
-      return text(401, "Wrong username or password", `Check both; the users stand in auth.basic of the configuration.`);
+      return text(
+        401,
+        "Wrong username or password",
+        `Check both. The users are listed in auth.basic of the configuration.`,
+      );
     case "bad-request":
       return text(400, refusal.problem, "Send `username` and `password`, as JSON or as a form.");
     case "plain-http":
-      return text(400, "This sign-in came over plain http, and the session's cookie needs HTTPS", refusal.cure);
+      return text(400, "This sign-in used plain http, but the session cookie needs HTTPS", refusal.cure);
     case "too-many":
       return text(
         429,
         "Too many sign-ins from your address",
-        `Wait ${refusal.seconds} seconds and try again. Others behind the same address count as well.`,
+        `Wait ${refusal.seconds} seconds and try again. Sign-ins of others behind the same address count as well.`,
       );
   }
 }
@@ -165,7 +169,7 @@ function either(names: readonly string[]): string {
   return [...shown, ...more].join(", ").replace(/, ([^,]*)$/, " or $1");
 }
 
-/** Answers with the refusal's status: a page that says what to do, or `{"error"}` to a program. */
+/** Answers with the refusal's status: a page for people, `{"error"}` for programs. */
 export function answerRefusal(request: Request, response: Response, refusal: LoginRefusal, returnTo = "/"): void {
   const { status, sentence, next } = refusalText(refusal);
   response.status(status);
@@ -177,7 +181,7 @@ export function answerRefusal(request: Request, response: Response, refusal: Log
   response.render("sign-in-failed", { service: SERVICE, sentence, next, again: loginPath(returnTo) });
 }
 
-/** The sign-in page, with the page to come back to. */
+/** The sign-in page, with the page to return to. */
 export function loginPath(returnTo: string): string {
   return returnTo === "/" ? "/login" : `/login?return_to=${encodeURIComponent(returnTo)}`;
 }

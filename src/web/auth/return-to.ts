@@ -1,10 +1,10 @@
-/** Where a login without a wish leads. */
+/** Where a login leads by default. */
 export const HOME = "/";
 
 /**
- * The page to go to after the login: a path of ours, or the first page when the wish is anything else. A browser reads
- * `//host`, `/\host` and paths with control characters in them as addresses of other sites, so none of them passes,
- * encoded or not; nor does the login itself, which would go round in a circle.
+ * The page to open after the login: a path of this service, or the first page for anything else. Browsers read `//host`,
+ * `/\host` and paths with control characters as addresses of other sites, so none of them passes, encoded or not. The
+ * login itself does not pass either: it would loop.
  */
 export function safeReturnTo(wish: unknown): string {
   if (typeof wish !== "string" || wish.length > 2000 || !wish.startsWith("/")) return HOME;
@@ -26,6 +26,6 @@ function decoded(text: string | undefined): string | undefined {
   try {
     return text === undefined ? undefined : decodeURIComponent(text);
   } catch {
-    return undefined; // a broken escape; there is no way to ask first
+    return undefined; // A malformed escape.
   }
 }

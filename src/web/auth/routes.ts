@@ -24,7 +24,7 @@ export interface AuthParts {
   readonly log: Log;
 }
 
-/** `/login` and everything under `/auth` while authentication is on. Goes behind `identify`. */
+/** `/login` and everything under `/auth` while authentication is on. Mount it after `identify`. */
 export function authRoutes(parts: AuthParts): Router {
   const { config, providers, sessions } = parts;
   const { auth, server } = config;
@@ -84,7 +84,7 @@ function refusePlainHttp({ config, log }: AuthParts): RequestHandler {
   };
 }
 
-/** What is said to whoever comes with a session that is over. */
+/** Shown to people whose session has expired. */
 export const SESSION_EXPIRED = "Session expired";
 
 export interface SignInOptions {
@@ -93,7 +93,7 @@ export interface SignInOptions {
   readonly sessions: WebSessions;
 }
 
-/** `GET /login`: a link per provider. Links, since a form's answer may not lead to another site under our policy. */
+/** `GET /login`: a link per provider. Not forms: our content security policy forbids redirects of forms to other sites. */
 export function signInPage({ providers, basic, sessions }: SignInOptions): RequestHandler {
   return (request, response) => {
     const returnTo = safeReturnTo(request.query.return_to);
@@ -103,19 +103,19 @@ export function signInPage({ providers, basic, sessions }: SignInOptions): Reque
       return;
     }
     const expired = viewer.kind === "anonymous" && viewer.expired;
-    // Said once: the next look at this page begins anew.
+    // Shown once: without the cookie, the next request is an ordinary anonymous one.
     if (expired) sessions.forget(response);
     response.set("cache-control", "no-store").render("login", {
       service: SERVICE,
       providers: providers.map(({ id, name }) => ({ name, href: loginAddress(id, returnTo) })),
       basic,
       returnTo,
-      notice: expired ? `${SESSION_EXPIRED}. Sign in again to go on.` : undefined,
+      notice: expired ? `${SESSION_EXPIRED}. Sign in again to continue.` : undefined,
     });
   };
 }
 
-/** Where the login at a provider begins. */
+/** Where the login at a provider starts. */
 export function loginAddress(id: RedirectProvider["id"], returnTo = "/"): string {
   const path = `/auth/${id}/login`;
   return returnTo === "/" ? path : `${path}?return_to=${encodeURIComponent(returnTo)}`;

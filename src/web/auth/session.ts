@@ -8,16 +8,16 @@ import type { Clock } from "../../core/ports/clock.js";
 import { SESSION_COOKIE } from "../../names.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 
-/** A login that does not come back within this time has to be begun anew. */
+/** A login has to finish within this time. */
 export const ATTEMPT_LIFETIME_MS = 10 * 60_000;
-/** Logins that a browser may have begun at the same time, in several tabs. */
+/** Unfinished logins per browser, in several tabs. */
 const MOST_ATTEMPTS = 5;
-/** The cookie outlives the session, so that whoever comes too late is told so. */
+/** The cookie outlives the session, so that svc can report an expired session. */
 const COOKIE_REST_MS = 7 * 86_400_000;
 
 type SessionSettings = Pick<AuthSection, "sessionTtl" | "cookieDomain" | "cookieSecure"> & { readonly secret: string };
 
-/** Web sessions in the store, named by a signed cookie. */
+/** Web sessions in the store, identified by a signed cookie. */
 export class WebSessions {
   constructor(
     private readonly settings: SessionSettings,
@@ -25,7 +25,7 @@ export class WebSessions {
     private readonly clock: Clock,
   ) {}
 
-  /** Reads the session of each request; an outage of the store goes to the error handler. */
+  /** Reads the session of each request. An outage of the store goes to the error handler. */
   middleware(): RequestHandler {
     return session({
       name: SESSION_COOKIE,
@@ -37,7 +37,7 @@ export class WebSessions {
     });
   }
 
-  /** The account whose session this is; `expired` when the cookie is ours and the session is no more. */
+  /** The account of the session; `expired` if the cookie is ours but the session no longer exists. */
   accountOf(request: Request): { readonly id: string } | "expired" | "none" {
     const { accountId, expiresAt = 0 } = request.session;
     if (accountId !== undefined && expiresAt > this.clock.now().getTime()) return { id: accountId };
@@ -46,7 +46,7 @@ export class WebSessions {
     return sent !== undefined && sent !== request.sessionID ? "expired" : "none";
   }
 
-  /** Gives the browser a new session, which no one can have known before. */
+  /** Opens a session with a new id, which nobody can have fixed before. */
   async open(request: Request, account: Account): Promise<void> {
     await settled((done) => request.session.regenerate(done));
     const { sessionTtl } = this.settings;
@@ -64,12 +64,12 @@ export class WebSessions {
     this.forget(response);
   }
 
-  /** Takes the cookie back. */
+  /** Deletes the cookie. */
   forget(response: Response): void {
     response.clearCookie(SESSION_COOKIE, this.#cookie());
   }
 
-  /** Notes a login that begins now, in the session that the browser has or in a new short one. */
+  /** Records the start of a login in the current session or in a new short one. */
   async begin(request: Request, attempt: Omit<LoginAttempt, "expiresAt">): Promise<void> {
     const now = this.clock.now().getTime();
     const { session: current } = request;
@@ -81,7 +81,7 @@ export class WebSessions {
     await settled((done) => current.save(done));
   }
 
-  /** The login that comes back with this state, once; undefined when it never began here, is too old or was used. */
+  /** Takes the login with this state, once. Undefined if it did not start here, is too old or was already used. */
   async take(request: Request, provider: LoginAttempt["provider"], state: string): Promise<LoginAttempt | undefined> {
     const { session: current } = request;
     const attempts = current.attempts ?? [];
@@ -98,7 +98,7 @@ export class WebSessions {
   }
 }
 
-/** The session's id in the cookie, if our signature is on it; as express-session writes it: `s:<id>.<hmac>`. */
+/** The session id in the cookie if we signed it. express-session writes `s:<id>.<hmac>`. */
 function signedIdIn(cookies: string | undefined, secret: string): string | undefined {
   const beginning = `${SESSION_COOKIE}=`;
   const pairs = (cookies ?? "").split(";").map((pair) => pair.trim());

@@ -8,14 +8,14 @@ import { whoName } from "./shown.js";
 
 const PAGE_LENGTH = 50;
 
-/** The audit trail: newest first, filtered by what the form sends, a page at a time. */
+/** The audit trail, newest first, with filters and paging. */
 export async function activityPage(query: unknown, { audit, hostPageOf, clock }: PageParts): Promise<Page> {
   const given = filled(query);
   const parsed = activityQuery.safeParse(given);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const what = issue === undefined ? "" : `${issue.path.join(".")}: ${issue.message}`;
-    return problemPage(400, "This filter cannot be used", [what, "Go back to Activity and choose another."]);
+    return problemPage(400, "This filter does not work", [what, "Go back to Activity and change it."]);
   }
   const asked = auditQueryOf(parsed.data, PAGE_LENGTH);
   const entries = await audit.list(asked);
@@ -44,7 +44,7 @@ export async function activityPage(query: unknown, { audit, hostPageOf, clock }:
   };
 }
 
-/** A form sends its empty fields too. */
+/** Without empty fields, which forms send too. */
 function filled(query: unknown): Readonly<Record<string, string>> {
   const entries = Object.entries(typeof query === "object" && query !== null ? query : {});
   return Object.fromEntries(

@@ -10,21 +10,21 @@ import { shownChange, type ShownChange } from "./shown.js";
 import { shownTime, type ShownTime } from "./shown.js";
 import { whoName } from "./shown.js";
 
-/** How far back the trail is read for the last deployment of each application. */
+/** Audit entries read to find the last deployment of each application. */
 const MOST_ENTRIES = 500;
 
 interface Row {
   readonly application: string;
   readonly state: DeploymentState | undefined;
   readonly change: ShownChange;
-  /** The commit; undefined for the target revision that a rollback deploys. */
+  /** Undefined for the target revision, which a rollback deploys. */
   readonly commit: string | undefined;
   readonly user: string;
   readonly at: ShownTime;
   readonly lockedBy: ShownChange | undefined;
 }
 
-/** Who deployed which commit of which change request when, and what is not merged yet. */
+/** The last deployment of each application, and what is not merged yet. */
 export async function applicationsPage(query: unknown, parts: PageParts): Promise<Page> {
   const { audit, deployments, locks, hostPageOf, clock } = parts;
   const [records, held, synced, rolledBack] = await Promise.all([
@@ -71,7 +71,7 @@ function rowOfRecord(record: Deployment, context: Context): Row {
   };
 }
 
-/** The newest successful deployment of each application that the trail tells of. */
+/** The newest successful deployment of each application in the audit trail. */
 function lastOf(entries: readonly AuditRecord[], context: Context): readonly Row[] {
   const rows = new Map<string, Row>();
   for (const entry of [...entries].sort((left, right) => (left.at < right.at ? 1 : -1))) {

@@ -14,7 +14,7 @@ import { shownTime } from "./shown.js";
 
 const HOSTS = HOST_IDS.map((id) => `${id} is ${HOST_TITLES[id]}`).join(", ");
 
-/** One change request: which applications it holds and has deployed, and its plan with the whole diff. */
+/** One change request: its locks, its deployments, and its plan with the whole diff. */
 export async function changePage(
   address: Readonly<Record<string, unknown>>,
   reader: Reader,
@@ -59,9 +59,9 @@ export async function changePage(
 }
 
 function unknownChange(change: ChangeRequestRef): Page {
-  return problemPage(404, `Nothing is known of ${changeRequestName(change)}`, [
-    `No plan of it is stored, it holds no lock and nothing is deployed from it.`,
-    `Comment \`${SERVICE} plan\` on it on ${HOST_TITLES[change.host]}: its plan appears here and is kept for 30 days.`,
+  return problemPage(404, `${changeRequestName(change)} has no plan`, [
+    "No plan is stored for it, it holds no lock, and nothing is deployed from it.",
+    `Comment \`${SERVICE} plan\` on it on ${HOST_TITLES[change.host]}. The plan then appears here and is kept for 30 days.`,
   ]);
 }
 
@@ -71,7 +71,7 @@ interface Known {
   readonly records: readonly Deployment[];
 }
 
-/** One row per application that is planned, locked or deployed from here. */
+/** One row per application that this change request has planned, locked or deployed. */
 function stateRows(change: ChangeRequestRef, { plan, locks, records }: Known, now: Date) {
   const planned = plan?.applications.map(({ application }) => application) ?? [];
   const names = new Set([...planned, ...locks.map((one) => one.application), ...records.map((one) => one.application)]);

@@ -1,19 +1,19 @@
-/** One line of a diff, in pieces that the page colours; joined, the texts of the pieces are the line that is shown. */
+/** One line of a diff in pieces for colouring. The joined texts are the line as shown. */
 export interface DiffLine {
   readonly kind: "added" | "removed" | "place" | "same";
   readonly pieces: readonly DiffPiece[];
 }
 
 export interface DiffPiece {
-  /** `odd` is a character that could deceive the reader, written out. */
+  /** `odd` is an invisible or direction-changing character, spelled out. */
   readonly kind: "sign" | "plain" | "key" | "text" | "value" | "comment" | "odd";
   readonly text: string;
 }
 
-/** A longer line is data: it is shown and not coloured. */
+/** Longer lines are not coloured. */
 const MOST_COLOURED = 1000;
 
-/** Hunks over YAML as lines of pieces. */
+/** Splits YAML hunks into lines of coloured pieces. */
 export function colourDiff(diff: string): readonly DiffLine[] {
   if (diff === "") return [];
   return diff.replace(/\n$/, "").split("\n").map(lineOf);
@@ -34,7 +34,7 @@ function kindOf(line: string): DiffLine["kind"] {
   return KINDS[line.slice(0, 1)] ?? "same";
 }
 
-/** Indentation and dashes, a key, and what stands behind it; a guess by the line alone, as nothing depends on it. */
+/** Indentation and dashes, a key, and its value. Guesses from the single line, which is good enough for colours. */
 function yamlPieces(line: string): readonly DiffPiece[] {
   const start = /^ *(?:- +)*/.exec(line)?.[0] ?? "";
   const rest = line.slice(start.length);
@@ -71,7 +71,7 @@ function withText(pieces: readonly (readonly [DiffPiece["kind"], string])[]): re
   return pieces.filter(([, text]) => text !== "").map(([kind, text]) => ({ kind, text }));
 }
 
-/** Invisible and direction-changing characters: what is read would not be what is deployed. */
+/** Invisible and direction-changing characters, which would make a diff read differently from what is deployed. */
 const DECEIVERS = /([\p{Cc}\p{Cf}\u2028\u2029])/u;
 
 function spelled(pieces: readonly DiffPiece[]): readonly DiffPiece[] {

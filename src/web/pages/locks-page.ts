@@ -21,7 +21,7 @@ interface Row {
   readonly commit: string | undefined;
 }
 
-/** Which application is locked by whom: filtered by `q`, in the order of `sort`. */
+/** Which change request holds which lock, filtered by `q` and sorted by `sort`. */
 export async function locksPage(
   query: unknown,
   reader: Reader,
@@ -54,7 +54,7 @@ interface Sort {
   readonly down: boolean;
 }
 
-/** `since`, or `-since` for the other way round. */
+/** `since`, or `-since` for descending order. */
 function readSort(text: string): Sort {
   const down = text.startsWith("-");
   const found = COLUMNS.find(([id]) => id === text.slice(down ? 1 : 0));

@@ -13,23 +13,23 @@ import type { LiveStreams } from "../live-streams.js";
 import type { StatusProbe } from "../status-probe.js";
 import { type Viewer, viewerOf } from "../viewer.js";
 
-/** The pages that the navigation leads to. */
+/** The pages in the navigation. */
 export type PageId = "locks" | "applications" | "activity" | "users" | "status";
 
-/** What a page shows; `data` are the template's own names. */
+/** What a page shows; `data` holds the template's own variables. */
 export interface Page {
   readonly view: string;
   readonly title: string;
-  /** Where the navigation stands; undefined for a page that it does not lead to. */
+  /** The current entry of the navigation; undefined for a page that is not in it. */
   readonly active?: PageId;
   readonly status?: number;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Who may look at a page that is not refused. */
+/** Who may read pages: anyone but anonymous visitors. */
 export type Reader = Exclude<Viewer, { readonly kind: "anonymous" }>;
 
-/** A page for whoever may read the pages. Others are led to the login and come back. */
+/** A page for readers. Others are redirected to the login, which leads back here. */
 export function page(work: (reader: Reader, request: Request) => Promise<Page> | Page): RequestHandler {
   return async (request, response) => {
     const viewer = viewerOf(request);
@@ -42,17 +42,17 @@ export function page(work: (reader: Reader, request: Request) => Promise<Page> |
   };
 }
 
-/** Whether this person may change something here. */
+/** Whether this reader may release locks and change roles. */
 export function isAdmin(reader: Reader): boolean {
   return reader.kind === "account" && reader.account.role === "admin";
 }
 
-/** A page that says what is wrong and what to do. */
+/** A page that says what went wrong and what to do. */
 export function problemPage(status: number, title: string, sentences: readonly string[]): Page {
   return { view: "error", title, status, data: { sentences } };
 }
 
-/** Writes a page with the frame that all pages have. */
+/** Renders a page in the common frame. */
 export function show(response: Response, viewer: Viewer, { view, title, active, status = 200, data }: Page): void {
   response.set("cache-control", "no-store");
   response.status(status).render(view, { ...data, title, service: SERVICE, frame: frameOf(viewer, active) });
@@ -80,8 +80,8 @@ async function attempt(work: () => Promise<Page> | Page): Promise<Page> {
     return await work();
   } catch (error) {
     if (error instanceof StoreUnavailable) {
-      const hint = "This page works again as soon as the store answers. Nothing is deployed meanwhile.";
-      return problemPage(503, "The store is away", [`${safeMessage(error)}.`, hint]);
+      const hint = "This page works again as soon as the store answers. Until then, nothing is deployed.";
+      return problemPage(503, "The store is unavailable", [`${safeMessage(error)}.`, hint]);
     }
     if (error instanceof StoredValueUnreadable) {
       return problemPage(500, "A stored value cannot be read", [error.message]);
@@ -107,7 +107,7 @@ export interface PageParts {
 
 const MOST = 300;
 
-/** One text of a page's query; empty where it is missing, there twice or longer than 300 characters. */
+/** One text of a page's query; empty if it is missing, repeated or longer than 300 characters. */
 export function readText(query: unknown, name: string): string {
   if (typeof query !== "object" || query === null) return "";
   const value: unknown = Object.getOwnPropertyDescriptor(query, name)?.value;

@@ -10,7 +10,7 @@ import { page, problemPage, show } from "./page.js";
 import { statusPage } from "./status-page.js";
 import { usersPage } from "./users-page.js";
 
-/** The pages that people read. Who looks is in `viewerOf`; with authentication off they show no diff. */
+/** The pages. `viewerOf` says who reads; with authentication off, no diff is shown. */
 export function pagesRouter(parts: PageParts): Router {
   const router = Router();
   router.get(
@@ -45,6 +45,4 @@ export function pagesRouter(parts: PageParts): Router {
   return router;
 }
 
-const NO_PAGE = problemPage(404, "No such page", [
-  "There is nothing at this address. The pages stand in the navigation above.",
-]);
+const NO_PAGE = problemPage(404, "No such page", ["There is nothing at this address. Use the navigation above."]);

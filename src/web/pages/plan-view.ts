@@ -3,22 +3,22 @@ import type { HostPageOf } from "../change-address.js";
 import { colourDiff, type DiffLine } from "./colour-diff.js";
 import { shownChange, type ShownChange } from "./shown.js";
 
-/** What the page says of one application of a plan. */
+/** What the page shows of one application of a plan. */
 export interface ApplicationView {
   readonly application: string;
-  /** `new`, `deleted`, `not evaluated`, `left out by -a`; undefined for the ordinary. */
+  /** `new`, `deleted`, `could not be evaluated`, `left out by -a`; undefined for an evaluated application. */
   readonly mark: string | undefined;
   /** `2 to create`, `1 to delete`. */
   readonly counts: readonly string[];
   /** Sentences, the dangerous ones first. */
   readonly cautions: readonly string[];
   readonly sentences: readonly string[];
-  /** Untrusted text of Argo CD or a renderer, for a block of its own. */
+  /** Untrusted text of Argo CD or a renderer, shown in a block of its own. */
   readonly reason: string | undefined;
   readonly sourceFile: string | undefined;
   readonly heldBy: { readonly change: ShownChange; readonly user: string } | undefined;
   readonly resources: readonly ResourceView[];
-  /** Changed resources that this reader is not shown. */
+  /** Number of changed resources that this reader may not see. */
   readonly hidden: number;
 }
 
@@ -27,20 +27,20 @@ export interface ResourceView {
   readonly title: string;
   readonly hook: boolean;
   readonly lines: readonly DiffLine[];
-  /** Unfolded when the page opens. */
+  /** Expanded when the page opens. */
   readonly open: boolean;
 }
 
-/** Resources are unfolded until this many lines are open on the page. */
+/** Resources are expanded until this many lines are visible on the page. */
 const MOST_OPEN_LINES = 400;
 
 export interface PlanViewOptions {
-  /** False where nobody is logged in: neither diffs nor what quotes manifests. */
+  /** If false, shows neither diffs nor texts that quote manifests. */
   readonly withDiff: boolean;
   readonly hostPageOf: HostPageOf;
 }
 
-/** Every application of a plan with the whole of its diff. */
+/** Every application of a plan, with its whole diff. */
 export function planView(plan: Plan, options: PlanViewOptions): readonly ApplicationView[] {
   const room = { left: MOST_OPEN_LINES };
   return plan.applications.map((one) => applicationView(one, options, room));
@@ -93,9 +93,9 @@ function sentencesOf(plan: ApplicationPlan, withDiff: boolean): readonly string[
     case "deleted":
       return ["It will be deleted when its Application resource is removed; svc does not delete it."];
     case "unplanned":
-      return ["It is affected by this change, and the last plan left it out."];
+      return ["This change affects it, but the last plan left it out."];
     case "unevaluated":
-      return ["It cannot be synced like this. Fix the cause, then push or comment `svc plan`."];
+      return ["It cannot be synced until a plan evaluates it. Fix the cause, then push or comment `svc plan`."];
     case "evaluated":
       return [
         ...verdictSentences(plan),
@@ -109,19 +109,19 @@ function sentencesOf(plan: ApplicationPlan, withDiff: boolean): readonly string[
 
 function verdictSentences({ verdict, diff, writesDefinition }: Evaluated): readonly string[] {
   const hidden =
-    "Argo CD hides the values of Secrets: a change of a value alone cannot be shown, so it cannot be ruled out.";
+    "Argo CD hides the values of Secrets. A change of a value alone cannot be seen, so it cannot be ruled out.";
   switch (verdict) {
     case "changed":
       return diff.hiddenSecrets ? [hidden] : [];
     case "unchanged":
       return [
         "No changes: both sides render the same.",
-        ...(writesDefinition ? ["The definition of the application changes all the same: a sync writes it."] : []),
+        ...(writesDefinition ? ["The definition of the application still changes; a sync writes it."] : []),
       ];
     case "unknown":
       return diff.hiddenSecrets
         ? [`No visible changes. ${hidden}`]
-        : ["The two sides do not render the same, but the cluster already has this."];
+        : ["The two sides render differently, but the cluster is already in this state."];
   }
 }
 
@@ -131,7 +131,7 @@ function children(what: string, { created, changed, deleted }: NameChanges): rea
     ...(changed.length === 0 ? [] : [`change ${changed.join(", ")}`]),
     ...(deleted.length === 0 ? [] : [`delete ${deleted.join(", ")}`]),
   ];
-  return parts.length === 0 ? [] : [`${what} that it would ${parts.join("; ")}`];
+  return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
 }
 
 function basisSentences(basis: DiffBasis): readonly string[] {
@@ -139,14 +139,16 @@ function basisSentences(basis: DiffBasis): readonly string[] {
     case "branch":
       return [];
     case "live-failed":
-      return [`The live cluster could not be read, so the diff is against the target branch: ${basis.reason}`];
+      return [`The live cluster could not be read, so this is the diff against the target branch: ${basis.reason}`];
     case "live":
       return [
         `Diff against the live cluster${basis.approximate.length === 0 ? "" : ` (approximate: ${basis.approximate.join("; ")})`}.`,
         ...(basis.drifted.length === 0
           ? []
-          : [`Differs from the target branch in the cluster already: ${basis.drifted.join(", ")}`]),
-        ...(basis.alreadyThere.length === 0 ? [] : [`Already so in the cluster: ${basis.alreadyThere.join(", ")}`]),
+          : [`Already differs from the target branch in the cluster: ${basis.drifted.join(", ")}`]),
+        ...(basis.alreadyThere.length === 0
+          ? []
+          : [`Already in this state in the cluster: ${basis.alreadyThere.join(", ")}`]),
       ];
   }
 }

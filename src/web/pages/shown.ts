@@ -8,9 +8,9 @@ import type { HostPageOf } from "../change-address.js";
 export interface ShownChange {
   /** `acme/deploy#7`. */
   readonly name: string;
-  /** Its page here. */
+  /** Path of its page on this service. */
   readonly page: string;
-  /** Its page on the host; undefined where the host is not configured any more. */
+  /** Its page on the host; undefined if the host is no longer configured. */
   readonly url: string | undefined;
   /** What people call its host. */
   readonly host: string;
@@ -46,7 +46,7 @@ function ageOf(ms: number): string {
   return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
 }
 
-/** Who did something, as a page names them. */
+/** Name of a person or of the service in the audit trail. */
 export function whoName(who: AuditEntry["who"]): string {
   return typeof who === "string" ? SERVICE : who.login;
 }

@@ -4,9 +4,9 @@ import type { PageParts } from "./page.js";
 import type { Page, Reader } from "./page.js";
 import { shownTime } from "./shown.js";
 
-/** Whether everything that the service needs is there now; what the checks say is only for people who are logged in. */
+/** Whether each system that the service needs is available. Details are only for people who are logged in. */
 export async function statusPage(reader: Reader, { status, backlog, version, clock }: PageParts): Promise<Page> {
-  const [{ at, rows }, work] = await Promise.all([status.look(), known(backlog)]);
+  const [{ at, rows }, work] = await Promise.all([status.look(), backlogIfAvailable(backlog)]);
   const now = clock.now();
   const oldest = work !== undefined && work.waiting > 0 ? new Date(now.getTime() - work.oldestMs) : undefined;
   return {
@@ -24,8 +24,8 @@ export async function statusPage(reader: Reader, { status, backlog, version, clo
   };
 }
 
-/** The page is there to say that the store is away, so it must not fail with it. */
-async function known(backlog: PageParts["backlog"]): Promise<QueueBacklog | undefined> {
+/** Undefined if the store is unavailable: this page has to work without it. */
+async function backlogIfAvailable(backlog: PageParts["backlog"]): Promise<QueueBacklog | undefined> {
   try {
     return await backlog();
   } catch (error) {

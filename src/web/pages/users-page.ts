@@ -5,15 +5,15 @@ import { isAdmin, problemPage, type Page, type Reader } from "./page.js";
 
 const PROVIDERS = { ...HOST_TITLES, oidc: "OIDC", basic: "basic" } as const;
 
-/** Who is logged in, with which role; for admins. */
+/** Who is logged in, and with which role; for admins only. */
 export async function usersPage(reader: Reader, { users }: PageParts): Promise<Page> {
   if (reader.kind !== "account") {
     return problemPage(403, "There are no users", ["Authentication is off. Set `auth.enabled` in svc.yaml to log in."]);
   }
   if (!isAdmin(reader)) {
     return problemPage(403, "Only for admins", [
-      "This page is for the role admin, and yours is user.",
-      "An admin can change your role here, or `auth.role_assignments` in svc.yaml gives it at the next login.",
+      "This page needs the role admin; your role is user.",
+      "An admin can change your role here. `auth.role_assignments` in svc.yaml can assign it at the next login.",
     ]);
   }
   const own = reader.account.id;

@@ -92,7 +92,7 @@ describe.each(STORE_KINDS)("logging in with GitHub, with the %s store", (store) 
     };
     const callback = await comeBack(visitor);
     const stranger = await site.visitor().ask(callback);
-    expect([stranger.status, stranger.text.includes("This sign-in was not begun here")]).toEqual([400, true]);
+    expect([stranger.status, stranger.text.includes("This sign-in was not started here")]).toEqual([400, true]);
     expect((await visitor.ask(callback)).status).toBe(303);
     expect((await visitor.ask(callback)).status).toBe(400);
     expect(await roleOf(visitor)).toBe("user");

@@ -80,13 +80,13 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       .getByRole("dialog", { name: "Give ana the role admin?" })
       .getByRole("button", { name: "Change role" })
       .click();
-    await page.getByRole("status").getByText("ana has the role admin now.").waitFor();
+    await page.getByRole("status").getByText("ana now has the role admin.").waitFor();
     await other.reload();
     await other.getByRole("link", { name: "Users" }).waitFor();
     await page.getByLabel("Role of ana", { exact: true }).selectOption("user");
     await page.getByRole("button", { name: "Change the role of ana" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Change role" }).click();
-    await page.getByRole("status").getByText("ana has the role user now.").waitFor();
+    await page.getByRole("status").getByText("ana now has the role user.").waitFor();
     await other.reload();
     await other.getByRole("link", { name: "Status" }).waitFor();
     expect(await other.getByRole("link", { name: "Users" }).count()).toBe(0);

@@ -38,7 +38,7 @@ describe.each(HOSTS)("with %s", (host) => {
     });
     await bot.comment(number, "svc sync");
     expect(seen).toMatch(/web\s+running/);
-    await page.getByRole("heading", { name: "A sync has ended" }).waitFor();
+    await page.getByRole("heading", { name: "A sync has finished" }).waitFor();
     await page.getByText("this commit is deployed").waitFor();
     await expectAccessible(page);
     expect(bot.liveValue("web")).toBe("two");

@@ -361,7 +361,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
     const site = await start({ auth: false, over: () => ({ ping: away }), backlog: away });
     const { status, text } = await site.stranger().ask("/status");
-    expect([status, text]).toEqual([200, expect.stringContaining("It cannot be told while the store is away.")]);
-    expect(text).toContain("not usable");
+    expect([status, text]).toEqual([200, expect.stringContaining("Unknown while the store is unavailable.")]);
+    expect(text).toContain("unavailable");
   });
 });

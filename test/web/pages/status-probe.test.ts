@@ -9,9 +9,9 @@ test("however often it is looked at, each system is asked once in ten seconds", 
   const probe = new StatusProbe([{ name: "Redis", ask: async () => `answer ${(asked += 1)}` }], { clock });
   await Promise.all([probe.look(), probe.look()]);
   clock.advance(9_999);
-  expect((await probe.look()).rows).toEqual([{ name: "Redis", state: "there", detail: "answer 1" }]);
+  expect((await probe.look()).rows).toEqual([{ name: "Redis", state: "available", detail: "answer 1" }]);
   clock.advance(1);
-  expect((await probe.look()).rows).toEqual([{ name: "Redis", state: "there", detail: "answer 2" }]);
+  expect((await probe.look()).rows).toEqual([{ name: "Redis", state: "available", detail: "answer 2" }]);
 });
 
 test("a system that hangs is told so in time, hinders no other and is not asked again while it hangs", async () => {
@@ -42,5 +42,5 @@ test.each([
   [new Error("token=secret"), "an unexpected error inside the service; its log has the details"],
 ])("what a system fails with is told in safe words: %s", async (error, detail) => {
   const probe = new StatusProbe([{ name: "Argo CD", ask: () => Promise.reject(error) }], { clock: new JumpClock() });
-  expect((await probe.look()).rows).toEqual([{ name: "Argo CD", state: "away", detail }]);
+  expect((await probe.look()).rows).toEqual([{ name: "Argo CD", state: "unavailable", detail }]);
 });
