@@ -1,4 +1,4 @@
-{{/* svc.yaml as the pods get it: `config` with what the chart decides. */}}
+{{/* svc.yaml for the pods: `config`, with the values that the chart fills in. */}}
 {{- define "svc.config" -}}
 {{- $config := deepCopy .Values.config -}}
 {{- $server := $config.server | default dict -}}
@@ -26,7 +26,7 @@
 {{- with (.Values.config.server | default dict).metrics_port }}{{ int . }}{{ end -}}
 {{- end }}
 
-{{/* "true" when the processes have a common store. */}}
+{{/* "true" if the processes share a store. */}}
 {{- define "svc.shared" -}}
 {{- with .Values.config.kvstore }}{{ if or .address .sentinel .cluster }}true{{ end }}{{ end -}}
 {{- end }}

@@ -77,10 +77,10 @@ describe("changing a role", () => {
     ["an unknown field", { json: { role: "user", name: "x" } }, 400, 'unknown field \\"name\\"'],
     ["a role that there is not", { json: { role: "owner" } }, 400, 'field \\"role\\": must be admin or user'],
     ["no role", { json: {} }, 400, 'field \\"role\\"'],
-    ["a list", { json: ["admin"] }, 400, "no JSON object"],
+    ["a list", { json: ["admin"] }, 400, "not a JSON object"],
     ["a form", { form: { role: "admin" } }, 415, "application/json"],
     ["nothing", {}, 415, "application/json"],
-    ["half a JSON", { form: { role: "admin" }, headers: json }, 400, "no valid JSON"],
+    ["half a JSON", { form: { role: "admin" }, headers: json }, 400, "not a valid JSON"],
     ["too much", { json: { role: "x".repeat(20_000) } }, 413, "larger than 10 kB"],
     ["a packed body", { json: { role: "user" }, headers: { "content-encoding": "gzip" } }, 415, "encoding"],
   ] as const)("with %s is refused", async (_what, options, status, words) => {

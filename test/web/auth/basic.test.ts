@@ -132,9 +132,9 @@ describe("refusals", () => {
     [{ username: "olga", password: "wrong" }, 401, "Wrong username or password"],
     [{ username: "nobody", password: "correct horse" }, 401, "Wrong username or password"],
     [{ username: "ana", password: "correct horse" }, 401, "Wrong username or password"],
-    [{ password: "correct horse" }, 400, "username: must be a text"],
-    [{ username: "olga", password: 7 }, 400, "password: must be a text"],
-    [{ username: { $ne: "" }, password: "x" }, 400, "username: must be a text"],
+    [{ password: "correct horse" }, 400, "username: must be a non-empty text"],
+    [{ username: "olga", password: 7 }, 400, "password: must be a non-empty text"],
+    [{ username: { $ne: "" }, password: "x" }, 400, "username: must be a non-empty text"],
     [[], 400, "the body: must be an object with username and password"],
   ])("%j is answered %i", async (json, status, text) => {
     const site = await start();

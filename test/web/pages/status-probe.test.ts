@@ -29,8 +29,8 @@ test("a system that hangs is told so in time, hinders no other and is not asked 
   for (let looks = 0; looks < 2; looks += 1) {
     const { rows } = await probe.look();
     expect(rows.map(({ state, detail }) => `${state}: ${detail}`)).toEqual([
-      "away: no answer within 0.02 seconds",
-      "there: answers",
+      "unavailable: no answer within 0.02 seconds",
+      "available: answers",
     ]);
     clock.advance(1);
   }
