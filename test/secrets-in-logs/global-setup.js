@@ -1,8 +1,10 @@
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { useMemoryFolder } from "../memory-folder.js";
 
-/** The folder in which this run's services leave their logs; every process that runs tests inherits the variable. */
+/** Services under test write their logs into this folder. Every process that runs tests inherits the variable. */
 export default async function makeLogFolder() {
+  await useMemoryFolder();
   process.env.SVC_TEST_LOG_FOLDER = await mkdtemp(join(tmpdir(), "svc-test-logs-"));
 }
