@@ -2,10 +2,9 @@
 import { readFile } from "node:fs/promises";
 import { checkFiles } from "./config/check.js";
 import { parseCommandLine, USAGE } from "./config/command-line.js";
-import { loadServerFiles } from "./config/files.js";
+import { loadServerFiles, readVersion } from "./config/files.js";
 import { describeProblem } from "./config/problem.js";
 import { loadServerConfig } from "./config/server.js";
-import { readVersion } from "./config/version.js";
 import type { Log } from "./core/ports/log.js";
 import { SERVICE } from "./names.js";
 import { createLogger } from "./observe/log.js";

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { ConfigFile } from "./server.js";
 
 /** The texts of the files, or one sentence for each unreadable file. */
@@ -32,4 +33,11 @@ function reasonOf(error: unknown): string {
 export function errorCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
+}
+
+/** The version of this service, from its `package.json`. */
+export function readVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const found = typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : "";
+  return typeof found === "string" ? found : "";
 }

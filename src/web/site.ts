@@ -1,6 +1,6 @@
 import type { Router } from "express";
+import { readVersion } from "../config/files.js";
 import type { ServerConfig } from "../config/server-config.js";
-import { readVersion } from "../config/version.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
