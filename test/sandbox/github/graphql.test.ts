@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { connected } from "./connected.js";
 
 const owner = "acme";
@@ -11,83 +11,12 @@ beforeAll(async () => {
   world = await connected();
   await world.github.createRepository(name, { "a.yaml": "one\n" });
   octokit = await world.client(name);
-  for (const login of ["bo", "cy"]) world.github.setAccess(name, login, "write");
 });
 afterAll(() => world.stop());
 
 const approval = `query($owner: String!, $repo: String!, $number: Int!) {
-  repository(owner: $owner, name: $repo) {
-    pullRequest(number: $number) {
-      headRefOid reviewDecision
-      latestOpinionatedReviews(first: 100, writersOnly: true) {
-        nodes { state author { __typename login ... on User { databaseId } } commit { oid } }
-        pageInfo { hasNextPage }
-      }
-    }
-  }
+  repository(owner: $owner, name: $repo) { pullRequest(number: $number) { headRefOid reviewDecision } }
 }`;
-
-interface Answer {
-  repository: {
-    pullRequest: {
-      reviewDecision: string | null;
-      latestOpinionatedReviews: { nodes: { state: string; author: { login: string }; commit: { oid: string } }[] };
-    };
-  };
-}
-
-async function ask(number: number): Promise<Answer["repository"]["pullRequest"]> {
-  return (await octokit.graphql<Answer>(approval, { owner, repo, number })).repository.pullRequest;
-}
-
-describe("approval", () => {
-  test("is given by the newest verdict of each writer, on its commit", async () => {
-    const number = await world.github.open({ repository: name, by: "ana", changes: { "a.yaml": "2\n" } });
-    const first = world.github.changeRequest(name, number).headRevision;
-    expect(await ask(number)).toMatchObject({
-      headRefOid: first,
-      reviewDecision: null,
-      latestOpinionatedReviews: { nodes: [], pageInfo: { hasNextPage: false } },
-    });
-    await world.github.review(name, number, "bo", "request-changes");
-    await world.github.review(name, number, "cy", "approve");
-    await world.github.review(name, number, "stranger", "approve");
-    const head = await world.github.push(name, number, { "a.yaml": "3\n" });
-    await world.github.review(name, number, "bo", "approve");
-    await world.github.review(name, number, "bo", "comment");
-    await expect(world.github.review(name, number, "ana", "approve")).rejects.toThrow(/own pull request/);
-    const { latestOpinionatedReviews } = await ask(number);
-    expect(
-      latestOpinionatedReviews.nodes.map(({ state, author, commit }) => [state, author.login, commit.oid]),
-    ).toEqual([
-      ["APPROVED", "cy", first],
-      ["APPROVED", "bo", head],
-    ]);
-  });
-
-  test("has a decision only where reviews are required", async () => {
-    const number = await world.github.open({ repository: name, by: "ana", changes: { d: "2\n" } });
-    world.github.requireReviews(name, 2);
-    const decisions: unknown[] = [(await ask(number)).reviewDecision];
-    for (const [by, verdict] of [
-      ["bo", "approve"],
-      ["stranger", "approve"],
-      ["cy", "request-changes"],
-      ["cy", "approve"],
-    ] as const) {
-      await world.github.review(name, number, by, verdict);
-      decisions.push((await ask(number)).reviewDecision);
-    }
-    world.github.requireReviews(name, 0);
-    expect(decisions).toEqual([
-      "REVIEW_REQUIRED",
-      "REVIEW_REQUIRED",
-      "REVIEW_REQUIRED",
-      "CHANGES_REQUESTED",
-      "APPROVED",
-    ]);
-  });
-});
 
 test("a comment is minimised", async () => {
   const number = await world.github.open({ repository: name, by: "ana", changes: { c: "2\n" } });

@@ -50,73 +50,7 @@ test("a project that the bot was taken out of does not exist for it", async () =
   expect(await refusal(world.client.Projects.show(repository))).toMatchObject({ status: 404 });
 });
 
-test("members have GitLab's levels, strangers are 404", async () => {
-  world.forge.setAccess(repository, "ana", "write");
-  world.forge.setAccess(repository, "bo", "admin");
-  world.forge.setAccess(repository, "gus", "read");
-  const number = await world.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
-  const { author } = await world.client.MergeRequests.show(repository, number);
-  const show = (id: number): Promise<unknown> =>
-    world.client.ProjectMembers.show(repository, id, { includeInherited: true });
-  expect(await show(author.id)).toMatchObject({ username: "ana", access_level: 30, state: "active" });
-  world.forge.block("ana");
-  expect(await show(author.id)).toMatchObject({ state: "blocked" });
-  world.forge.setAccess(repository, "ana", "none");
-  expect(await refusal(show(author.id))).toEqual({ status: 404, text: "404 Not found" });
-  const again = await startWorld();
-  const other = await again.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
-  expect((await again.client.MergeRequests.show(repository, other)).author.id).toBe(author.id);
-  await again.stop();
-  expect(world.forge.violations).toEqual([]);
-});
-
 describe("a merge request", () => {
-  test("is answered in full", async () => {
-    const number = await world.forge.open({
-      repository,
-      by: "ana",
-      title: "More web",
-      changes: { "apps/web.yaml": "replicas: 2\n", "apps/api.yaml": null },
-    });
-    const shown = await world.client.MergeRequests.show(repository, number);
-    const seen = world.forge.changeRequest(repository, number);
-    expect(shown).toMatchObject({
-      iid: 1,
-      title: "More web",
-      state: "opened",
-      draft: false,
-      sha: seen.headRevision,
-      source_branch: "change-1",
-      target_branch: "main",
-      changes_count: "2",
-      has_conflicts: false,
-      merge_status: "can_be_merged",
-      detailed_merge_status: "mergeable",
-      author: { username: "ana" },
-      user: { can_merge: true },
-    });
-    expect(shown.source_project_id).toBe(shown.target_project_id);
-    expect(shown.id).not.toBe(shown.iid);
-    const base = await world.client.Repositories.mergeBase(repository, ["main", shown.sha]);
-    expect(shown.diff_refs).toMatchObject({ head_sha: shown.sha, base_sha: base.id });
-    expect(world.forge.violations).toEqual([]);
-  });
-
-  test("tells of conflicts only after the check", async () => {
-    const number = await world.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
-    await world.forge.pushToBranch(repository, "main", { "apps/web.yaml": "replicas: 9\n" });
-    world.forge.delayMergeability(repository, number, 2);
-    const read = async (): Promise<unknown[]> => {
-      const shown = await world.client.MergeRequests.show(repository, number);
-      return [shown.detailed_merge_status, shown.has_conflicts];
-    };
-    expect(await read()).toEqual(["checking", false]);
-    expect(await read()).toEqual(["checking", false]);
-    expect(await read()).toEqual(["conflict", true]);
-    await world.forge.markDraft(repository, number, true);
-    expect(await read()).toEqual(["draft_status", true]);
-  });
-
   test("a change of either branch makes the check start anew", async () => {
     const number = await world.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
     const status = async (): Promise<string> =>
@@ -164,23 +98,6 @@ describe("a merge request", () => {
     ["no number", "/merge_requests/abc", 400, { error: "merge_request_iid is invalid" }],
   ])("%s", async (_, path, status, body) => {
     expect(await world.call("GET", `${projectPath}${path}`)).toEqual({ status, body });
-  });
-
-  test("its life shows in its state", async () => {
-    const number = await world.forge.open({ repository, by: "ana", changes: { "apps/web.yaml": "replicas: 2\n" } });
-    const read = async (): Promise<unknown> => world.client.MergeRequests.show(repository, number);
-    await world.forge.close(repository, number);
-    expect(await read()).toMatchObject({
-      state: "closed",
-      detailed_merge_status: "not_open",
-      closed_by: { username: "ana" },
-    });
-    await world.forge.reopen(repository, number);
-    expect(await read()).toMatchObject({ state: "opened", detailed_merge_status: "mergeable", closed_by: null });
-    await world.forge.mergeByHand(repository, number, "bo");
-    expect(await read()).toMatchObject({ state: "merged", merged_by: { username: "bo" } });
-    expect(world.forge.changeRequest(repository, number)).toMatchObject({ state: "merged", mergedBy: "bo" });
-    await expect(world.forge.close(repository, number)).rejects.toThrow("merged");
   });
 });
 

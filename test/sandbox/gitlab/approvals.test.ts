@@ -20,47 +20,6 @@ const status = async (number: number): Promise<string> =>
 const actions = (): unknown[] =>
   world.received.map(({ body }) => (body.object_attributes as Record<string, unknown>).action);
 
-describe("what approved means", () => {
-  test("CE: somebody approved, and there are no counts", async () => {
-    const number = await start({ edition: "ce" });
-    expect(await approvals(number)).toEqual({
-      approved: false,
-      approved_by: [],
-      user_can_approve: false,
-      user_has_approved: false,
-    });
-    await world.forge.review(repository, number, "bo", "approve");
-    const after = await approvals(number);
-    expect(after).toMatchObject({ approved: true, approved_by: [{ user: { username: "bo" } }] });
-    expect(after).not.toHaveProperty("approvals_left");
-  });
-
-  test("Free: true although nobody approved", async () => {
-    const number = await start({ edition: "free" });
-    expect(await approvals(number)).toMatchObject({
-      approved: true,
-      approved_by: [],
-      approvals_required: 0,
-      approvals_left: 0,
-    });
-    expect(await status(number)).toBe("mergeable");
-  });
-
-  test("Premium: the rule is met", async () => {
-    const number = await start({ edition: "premium", approvalsRequired: 2 });
-    expect(await approvals(number)).toMatchObject({ approved: false, approvals_required: 2, approvals_left: 2 });
-    await world.forge.review(repository, number, "bo", "approve");
-    expect(await approvals(number)).toMatchObject({ approved: false, approvals_left: 1 });
-    expect(await status(number)).toBe("not_approved");
-    await world.forge.review(repository, number, "cy", "approve");
-    expect(await approvals(number)).toMatchObject({ approved: true, approvals_left: 0 });
-    expect(await status(number)).toBe("mergeable");
-    expect(actions()).toEqual(["open", "approval", "approved"]);
-    const state = await world.client.MergeRequestApprovals.showApprovalState(repository, number);
-    expect(state.rules).toMatchObject([{ approvals_required: 2, approved: true }]);
-  });
-});
-
 describe("after a push", () => {
   test.each(["ce", "free"] as const)("%s keeps old approvals, older than the new version", async (edition) => {
     const number = await start({ edition });

@@ -68,29 +68,3 @@ describe("commit statuses", () => {
     expect(world.forge.violations.join()).toContain("state");
   });
 });
-
-test("members of groups are found whatever the case, others are not", async () => {
-  world.forge.setTeam("acme/groups/platform", ["ana"]);
-  const { author } = await world.client.MergeRequests.show(repository, number);
-  const show = (group: string, id = author.id) => world.client.GroupMembers.show(group, id, { includeInherited: true });
-  expect(await show("Acme/Groups/Platform")).toMatchObject({ username: "ana", state: "active" });
-  expect(await refusal(show("acme/groups/platform", 900))).toEqual({ status: 404, text: "404 Not found" });
-  expect(await refusal(show("acme/groups/other"))).toEqual({ status: 404, text: "404 Group Not Found" });
-  expect(world.forge.violations).toEqual([]);
-});
-
-test("Premium's rules name who may approve; whoever lost the role does not count", async () => {
-  world.forge.setCodeOwners(repository, ["cy"]);
-  const state = () => world.client.MergeRequestApprovals.showApprovalState(repository, number);
-  await world.forge.review(repository, number, "bo", "approve");
-  expect((await state()).rules).toMatchObject([
-    { name: "Deployments", approved: true, approved_by: [{ username: "bo" }] },
-    { rule_type: "code_owner", approved: false, eligible_approvers: [{ username: "cy" }] },
-  ]);
-  await world.forge.review(repository, number, "cy", "approve");
-  expect((await state()).rules.map(({ approved }) => approved)).toEqual([true, true]);
-  world.forge.requireReviews(repository, 2);
-  world.forge.setAccess(repository, "bo", "read");
-  expect((await state()).rules).toMatchObject([{ approved: false }, { approved: true }]);
-  expect(world.forge.violations).toEqual([]);
-});
