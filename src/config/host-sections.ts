@@ -11,11 +11,11 @@ export function hostaSection(readFile: ReadFile) {
     private_key: privateKey(readFile).describe(
       "the App's private key: PEM text (line breaks also as `\\n`), or the path of its file",
     ),
-    webhook_secret: secret().describe("the webhook secret of the App's settings"),
+    webhook_secret: secret().describe("webhook secret from the App's settings"),
     api_url: url()
       .prefault("https://api.github.com")
       .describe("REST API of a self-hosted GitHub, such as `https://HOST/api/v3`"),
-    web_url: url().prefault("https://github.com").describe("pages of a self-hosted GitHub"),
+    web_url: url().prefault("https://github.com").describe("web pages of a self-hosted GitHub"),
     commit_status: flag().prefault(true).describe("set the commit status `svc/sync`"),
     aliases: aliases(),
   }).meta({ dependencies: { api_url: ["web_url"], web_url: ["api_url"] } });
@@ -30,11 +30,9 @@ export function hostbSection() {
     signing_token: signingToken()
       .optional()
       .describe(
-        "the webhook's signing token (`whsec_…`, GitLab 19.1 and later); with it the secret token alone is no longer accepted: a request without a valid signature, or signed more than 5 minutes ago, is refused",
+        "the webhook's signing token (`whsec_…`, GitLab 19.1 and later); with it svc refuses a request without a valid signature, or signed more than 5 minutes ago, even if the secret token is right",
       ),
-    commit_status: flag()
-      .prefault(false)
-      .describe("set the commit status `svc/sync`, in the pipeline that the merge request has"),
+    commit_status: flag().prefault(false).describe("set the commit status `svc/sync`, in the merge request's pipeline"),
     aliases: aliases(),
   });
 }

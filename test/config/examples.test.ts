@@ -13,7 +13,7 @@ const read = (name: string) => readFileSync(new URL(`../../${name}`, import.meta
 const SERVER = read("svc.example.yaml");
 const REPOSITORY = read(".svc.example.yaml");
 
-/** A value for every variable that the text names. */
+/** A value for every variable in the text. */
 function environment(text: string): Record<string, string> {
   const names = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = ""]) => name).filter((name) => name !== "NAME");
   const value = (name: string) =>

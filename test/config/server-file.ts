@@ -10,7 +10,7 @@ deployer: { server_url: "https://argocd.example.org", token: t }
 hostb: { token: t, webhook_secret: s }
 `;
 
-/** The mistakes as lines; empty when the file is valid. */
+/** The mistakes as lines; empty if the file is valid. */
 export function problemsOf(text: string, env: Env = {}): readonly string[] {
   const result = loadServerConfig([{ name: "svc.yaml", text }], env);
   return result.kind === "invalid" ? result.problems.map(describeProblem) : [];
@@ -24,7 +24,7 @@ export function configOf(texts: readonly string[], env: Env = {}): ServerConfig 
   return result.config;
 }
 
-/** The smallest file with `key: value` put in, such as `server.port` and `80`; lists of sections as `a[].b`. */
+/** The smallest file plus `key: value`, such as `server.port` and `80`; lists of sections as `a[].b`. */
 export function withKey(path: string, value: string): string {
   const base: Record<string, unknown> = {
     deployer: { server_url: "https://argocd.example.org", token: "t" },
@@ -35,7 +35,7 @@ export function withKey(path: string, value: string): string {
   return JSON.stringify(base).replace(JSON.stringify(marker), value);
 }
 
-/** Other keys that the sections need beside the one that is tried. */
+/** Keys that the sections require besides the one under test. */
 const BESIDE: Readonly<Record<string, object>> = {
   hosta: { app_id: 1, webhook_secret: "s" },
   "auth.hosta": { client_id: "i", client_secret: "s" },

@@ -5,7 +5,7 @@ import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf } from "../../src
 import { localServer, type LocalServer } from "../local-server.js";
 
 const MEBIBYTE = 1024 * 1024;
-/** Some tenths of a second of unpacking, and just more on the wire than the 64 KiB that are read at once. */
+/** Takes some tenths of a second to decompress, and is just larger on the wire than one read of 64 KiB. */
 const PACKED = gzipSync(Buffer.alloc(65 * MEBIBYTE, 32));
 const GENEROUS = { timeoutMs: 60_000, maxBytes: 66 * MEBIBYTE };
 

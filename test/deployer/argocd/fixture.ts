@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 
-/** Recorded answers of Argo CD v3.5.1, shortened; typed by the test that knows what it reads. */
+/** Recorded answers of Argo CD v3.5.1, shortened; each test casts what it reads. */
 export function fixture(name: string): unknown {
   const file = new URL(`../../fixtures/argocd-adapter/${name}.json`, import.meta.url);
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
-/** A recorded Application as a plain object, free to be changed. */
+/** A copy of a recorded Application. */
 export interface Recorded {
   metadata: Record<string, unknown>;
   spec: Record<string, unknown>;

@@ -6,8 +6,8 @@ import { SERVER } from "./under-test.js";
 const HOST = new URL(SERVER).host;
 
 /**
- * Switches nock on for one test file; afterwards nothing of it is left for the next. A test fails that makes a request
- * nobody expected, or does not make an expected one.
+ * Activates nock for one test file and removes it afterwards. A test fails if it makes an unexpected request, or does not make
+ * an expected one.
  */
 export function withNock(): void {
   const unexpected: string[] = [];

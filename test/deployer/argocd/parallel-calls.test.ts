@@ -16,7 +16,7 @@ interface Answers {
   status: number;
 }
 
-/** An Argo CD that notes how many requests it works on at once, and over how many connections they came. */
+/** An Argo CD that counts concurrent requests and connections. */
 async function serve(answers: Answers = { settings: { controllerNamespace: "argocd" }, status: 200 }) {
   const seen = { atOnce: 0, most: 0, sockets: new Set<Socket>() };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {

@@ -124,7 +124,7 @@ test("no more renders run at a time than configured, and they begin in order", a
     begun.push(/applications\/(\w+)/.exec(request.url ?? "")?.[1] ?? "");
     open.push(response);
     most = Math.max(most, open.length);
-    // Answered in pairs: a single render at a time would wait for ever.
+    // Answers come in pairs: one render at a time would wait for ever.
     if (open.length === 2) setImmediate(() => open.splice(0).forEach((one) => one.end("{}")));
   });
   nock.enableNetConnect("127.0.0.1");

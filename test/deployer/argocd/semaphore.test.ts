@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { createSemaphore } from "../../../src/deployer/argocd/semaphore.js";
 
-/** A task that ends when it is told to. */
+/** A task that the test ends. */
 function task(name: string, begun: string[]) {
   let end: () => void = () => undefined;
   const ended = new Promise<void>((resolve) => (end = resolve));

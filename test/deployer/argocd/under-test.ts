@@ -14,7 +14,7 @@ export const SHA = revision("34140a4ef462342ed697a00becd645df080180f0");
 export const OTHER_SHA = revision("07e4369645ca62b9be151959580504ac34876bcd");
 export const CHANGE = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;
 
-/** A clock that a sleep moves on at once. */
+/** A clock that a sleep advances at once. */
 export function jumpingClock(): Clock & { readonly slept: number[]; forward(ms: number): void } {
   let now = Date.parse("2026-06-01T12:00:00Z");
   const slept: number[] = [];
@@ -111,7 +111,7 @@ export function syncRequest(changes: Partial<SyncRequest> = {}): SyncRequest {
   };
 }
 
-/** The error a promise ends with. */
+/** The error that a promise rejects with. */
 export async function failureOf(promise: Promise<unknown>): Promise<{ name: string; reason: string; message: string }> {
   try {
     await promise;
