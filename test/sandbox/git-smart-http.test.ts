@@ -75,13 +75,6 @@ test("a partial fetch of a pull request's head brings its trees and no file", as
   expect(seen.some(({ protocol }) => protocol === "version=2")).toBe(true);
 });
 
-test("any commit can be fetched by its id, also one that no ref names", async () => {
-  const lone = await store.commit("acme/deploy", "short-lived", { x: "x" });
-  await store.setRef("acme/deploy", "refs/heads/short-lived", undefined);
-  await fetchInto(`${server.url}/acme/deploy.git`, `${lone}:refs/heads/lone`);
-  expect((await run("git", ["rev-parse", "lone"], { cwd: folder })).stdout.trim()).toBe(lone);
-});
-
 test("a packed request body is understood", async () => {
   // git packs request bodies of more than 1,024 bytes: many wants and haves make one.
   const ids: string[] = [];

@@ -50,25 +50,9 @@ const folders = git({ directories: [{ path: "apps/*" }, { path: "apps/hooks", ex
 describe("generators", () => {
   test.each<[string, JsonObject, [string, string][]]>([
     [
-      "list",
-      set("s-{{.env}}", [list({ env: "a" }, { env: "b" })], { path: "apps/{{.env}}" }),
-      [
-        ["s-a", "apps/a"],
-        ["s-b", "apps/b"],
-      ],
-    ],
-    [
       "list, plain templates",
       set("s-{{env}}", [list({ env: "a" })], { goTemplate: false, path: "{{ env }}/{{unknown}}" }),
       [["s-a", "a/{{unknown}}"]],
-    ],
-    [
-      "git directories",
-      set("d-{{.path.basename}}", [folders], { path: "{{.path.path}}" }),
-      [
-        ["d-kust", "apps/kust"],
-        ["d-plain", "apps/plain"],
-      ],
     ],
     [
       "git directories, plain templates",
@@ -78,14 +62,6 @@ describe("generators", () => {
         ["d-plain", "plain"],
       ],
     ],
-    [
-      "git files at a commit",
-      set("f-{{.extra}}", [git({ revision: "{head}", files: [{ path: "envs/*/web.yaml" }] })], {
-        path: "{{.path.path}}/{{.path.filename}}",
-      }),
-      [["f-prod2", "envs/prod/web.yaml"]],
-    ],
-    ["clusters", set("c-{{.name}}", [{ clusters: {} }]), [["c-in-cluster", "x"]]],
     [
       "matrix",
       set("m-{{.env}}-{{.path.basename}}", [
@@ -121,28 +97,8 @@ describe("generators", () => {
         ["b-l", "x"],
       ],
     ],
-    [
-      "the same name twice",
-      set("s", [list({ a: "1" }, { a: "2" })]),
-      [
-        ["s", "x"],
-        ["s", "x"],
-      ],
-    ],
   ])("%s", async (_case, body, expected) => {
     expect(await generated(body)).toEqual(expected);
-  });
-
-  test("Applications have a finalizer, a zero status, and a namespace only if the set has one", async () => {
-    const body = set("s", [list({})]);
-    const withNamespace = {
-      applicationSet: { ...objectAt(body, "applicationSet"), metadata: { name: "set1", namespace: "argocd" } },
-    };
-    const [plain] = listAt((await generate(body)).answer, "applications");
-    const [placed] = listAt((await generate(withNamespace)).answer, "applications");
-    expect(plain).toMatchObject({ status: { sync: { status: "" } } });
-    expect(objectAt(plain, "metadata")).toEqual({ name: "s", finalizers: ["resources-finalizer.argocd.argoproj.io"] });
-    expect(objectAt(placed, "metadata").namespace).toBe("argocd");
   });
 });
 
