@@ -8,67 +8,90 @@ import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import type { Stores } from "../store/stores.js";
-import { countHostRequests } from "./metrics/host-requests.js";
-import { measuredDeployer, measuredPush, measuredRepositories, measuredStores } from "./metrics/measured-ports.js";
+import { countHostRequests, type ObservedHost } from "./metrics/host-requests.js";
+import {
+  countStoreErrors,
+  measureAudit,
+  measureFetches,
+  measurePlans,
+  measurePush,
+  measureRenders,
+  type StoreName,
+} from "./metrics/measure-calls.js";
 import { startMetricsServer, type MetricsServer } from "./metrics/metrics-server.js";
 import type { MetricSources } from "./metrics/metrics.js";
 import { RunMeasure } from "./metrics/run-measure.js";
-import { tracedPush, tracedRun, webhookTracer } from "./tracing/traced-events.js";
-import { tracedCalls, tracedRepositories, tracedStores } from "./tracing/traced-ports.js";
+import { traceCalls } from "./tracing/trace-calls.js";
+import { tracePush, traceRun, traceWebhooks } from "./tracing/trace-events.js";
+import { wrapPort, type EveryCall, type MethodCalls } from "./wrap-port.js";
 
-/** Metrics and traces around the ports; where both are off everything stays as it is. */
+/** Traces and measures the ports; with both switched off it returns them as they are. */
 export interface Telemetry {
   stores(stores: Stores): Stores;
   deployer<T extends Deployer>(deployer: T): T;
   repositories(repositories: Repositories): Repositories;
   host<T extends CodeHost>(host: T): T;
   push(push: EventQueue["push"]): EventQueue["push"];
-  /** Around the run of one event. */
+  /** Stands around the run of one event. */
   run(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd>;
-  /** To be mounted in front of the webhooks. */
+  /** Mount it before the webhook routes. */
   readonly tracing: readonly Router[];
-  /** Opens the port for metrics, if there is to be one. */
+  /** Serves the metrics, if they have a port. */
   listen(sources: MetricSources): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface TelemetryParts {
-  readonly config: ServerConfig;
+  readonly config: Pick<ServerConfig, "server">;
+  readonly hosts: readonly ObservedHost[];
   /** Undefined: no traces. */
   readonly tracer: Tracer | undefined;
   readonly log: Log;
 }
 
-export async function createTelemetry({ config, tracer, log }: TelemetryParts): Promise<Telemetry> {
+export async function createTelemetry({ config, hosts, tracer, log }: TelemetryParts): Promise<Telemetry> {
   const { metricsPort: port, host } = config.server;
-  // Loaded only where it is used: it would take a tenth of the start otherwise.
+  // Loaded on demand: it takes a tenth of the start.
   const metrics = port === undefined ? undefined : (await import("./metrics/metrics.js")).createMetrics();
-  const measure = metrics === undefined ? undefined : new RunMeasure(metrics);
-  const endCounting = metrics === undefined ? undefined : countHostRequests(config, metrics);
+  const measure = metrics && new RunMeasure(metrics);
+  const stopCounting = metrics && countHostRequests(hosts, metrics);
+  const traced = (system: string): EveryCall | undefined => tracer && traceCalls(system, tracer);
+  const stored = <T extends object>(name: StoreName, port: T, calls?: MethodCalls<T>): T =>
+    wrapPort(port, traced(`store.${name}`), metrics && countStoreErrors(name, metrics), calls);
   let server: MetricsServer | undefined;
   return {
-    stores(stores) {
-      const traced = tracer === undefined ? stores : tracedStores(stores, tracer);
-      return metrics === undefined || measure === undefined ? traced : measuredStores(traced, metrics, measure);
-    },
-    deployer(deployer) {
-      const traced = tracer === undefined ? deployer : tracedCalls(deployer, "argocd", tracer);
-      return metrics === undefined || measure === undefined ? traced : measuredDeployer(traced, metrics, measure);
-    },
-    repositories(repositories) {
-      const traced = tracer === undefined ? repositories : tracedRepositories(repositories, tracer);
-      return measure === undefined ? traced : measuredRepositories(traced, measure);
-    },
-    host: (codeHost) => (tracer === undefined ? codeHost : tracedCalls(codeHost, codeHost.id, tracer)),
+    stores: (stores) => ({
+      ...stores,
+      locks: stored("locks", stores.locks),
+      plans: stored("plans", stores.plans, measure && measurePlans(measure)),
+      deployments: stored("deployments", stores.deployments),
+      audit: stored("audit", stores.audit, measure && measureAudit(measure)),
+      users: stored("users", stores.users),
+      attempts: stored("attempts", stores.attempts),
+    }),
+    deployer: (deployer) =>
+      wrapPort<typeof deployer, Deployer>(
+        deployer,
+        traced("argocd"),
+        metrics && measure && measureRenders(measure, metrics),
+      ),
+    repositories: (repositories) =>
+      wrapPort(
+        repositories,
+        tracer && { open: async (call) => wrapPort(await call(), traceCalls("git", tracer)) },
+        traced("git"),
+        measure && measureFetches(measure),
+      ),
+    host: (codeHost) => wrapPort(codeHost, traced(codeHost.id)),
     push(push) {
-      const traced = tracer === undefined ? push : tracedPush(push, tracer);
-      return metrics === undefined ? traced : measuredPush(traced, metrics);
+      const tracedPush = tracer ? tracePush(push, tracer) : push;
+      return metrics ? measurePush(tracedPush, metrics) : tracedPush;
     },
     run(event, run) {
-      const measured = measure === undefined ? run : () => measure.measure(event, run);
-      return tracer === undefined ? measured() : tracedRun(event, measured, tracer);
+      const measuredRun = measure ? () => measure.measure(event, run) : run;
+      return tracer ? traceRun(event, measuredRun, tracer) : measuredRun();
     },
-    tracing: tracer === undefined ? [] : [webhookTracer(tracer)],
+    tracing: tracer ? [traceWebhooks(tracer)] : [],
     async listen(sources) {
       if (metrics === undefined || port === undefined) return;
       metrics.collectFrom(sources);
@@ -76,7 +99,7 @@ export async function createTelemetry({ config, tracer, log }: TelemetryParts): 
       log.info({ port }, "metrics are served");
     },
     async close() {
-      endCounting?.();
+      stopCounting?.();
       await server?.close();
     },
   };

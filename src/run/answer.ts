@@ -1,96 +1,160 @@
 import { publish, publishPlan } from "../comments/publish.js";
 import { renderMergeRefusal, renderResult } from "../comments/render.js";
 import { settledText } from "../comments/settled.js";
-import { auditFactsOfMerge } from "../core/commands/audit-facts.js";
+import { auditFactsOf, auditFactsOfMerge } from "../core/commands/audit-facts.js";
 import { changePagePath } from "../core/model/change-page.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import { safeMessage } from "../core/model/errors.js";
-import type { Refusal, SyncedResult } from "../core/model/result.js";
+import { safeMessage, StoreUnavailable } from "../core/model/errors.js";
+import type { CommandResult, Refusal, SyncedResult } from "../core/model/result.js";
 import type { MergeOutcome } from "../core/ports/code-host.js";
-import { auditRun } from "./audit-run.js";
-import type { Executed } from "./execute.js";
-import type { Asked, Run } from "./run.js";
-import { refreshStatus, showPlannedStatus, showStatus } from "./show-status.js";
+import type { Answerable } from "./asked.js";
+import { auditRun } from "./audit.js";
+import { setDetectedStatus } from "./detected-status.js";
+import { silent, type Finished, type Outcome, type Silent } from "./outcome.js";
+import { isAlreadyAnswered } from "./recover.js";
+import type { Run } from "./run.js";
+import { refreshPlanStatus, setCommitStatus, setPlanStatus } from "./status.js";
 
-/** Tells the people of a change request what became of what was asked for, brings the status up to date and merges. */
+/** Records what became of a command and answers it, unless there is a reason to stay silent. */
 export async function answer(
-  asked: Asked,
-  { result, settings, settled, earlier }: Executed,
+  asked: Answerable,
+  ended: Finished | Silent,
   change: ChangeRequest,
   run: Run,
-  /** The progress comment that the answer takes the place of. */
-  into?: string,
+): Promise<Outcome> {
+  if (ended.kind === "silent") return staySilent(ended, asked, change, run);
+  const { result, recorded = false } = ended;
+  if (!recorded && result.kind === "refused" && (await isAlreadyAnswered(result.refusal, change, run))) {
+    return staySilent(silent("already-answered"), asked, change, run);
+  }
+  // A plan that was stopped meanwhile is not posted.
+  if (result.kind === "planned") run.signal.throwIfAborted();
+  run.attempt.result = result;
+  if (!recorded) {
+    await writeToJournal(result, run);
+    await auditRun(auditFactsOf(result), { change, asked }, run);
+  }
+  await reply(asked, ended, change, run);
+  return { kind: "answered", result };
+}
+
+/** Posts an answer, updates the commit status and merges. */
+export async function reply(
+  asked: Answerable,
+  { result, settings, settled, earlier }: Finished,
+  change: ChangeRequest,
+  run: Run,
 ): Promise<void> {
+  const { host, runId, log } = run;
+  const into = await run.attempt.settle();
   const rendered = renderResult(result, change, changePageUrl(change, run.config));
   const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled));
+  const post = () => publish(host, change, parts, { run: runId, into });
   switch (result.kind) {
     case "planned": {
-      const automatic = asked.by === undefined;
-      const planComment = await publishPlan(run.host, change, parts, {
-        run: run.run,
-        automatic,
-        earlier,
-        log: run.log,
-      });
-      if (settings !== undefined) await showPlannedStatus(change, { settings, planComment }, run);
+      const automatic = asked.kind === "autoplan";
+      const planComment = await publishPlan(host, change, parts, { run: runId, automatic, earlier, log });
+      if (settings !== undefined) await setPlanStatus(change, { settings, planComment }, run);
       return;
     }
     case "synced": {
-      await publish(run.host, change, parts, { run: run.run, into });
-      const notStarted = result.applications.filter(({ kind }) => kind === "rejected");
+      await post();
       if (settings !== undefined && !result.dryRun) {
-        const options = { settings, notStarted: notStarted.map(({ application }) => application) };
-        await showPlannedStatus(change, options, run);
+        const rejected = result.applications.filter(({ kind }) => kind === "rejected");
+        const notStarted = rejected.map(({ application }) => application);
+        await setPlanStatus(change, { settings, notStarted }, run);
       }
       for (const other of result.replaced) {
-        if (other.host === change.host) await refreshStatus(other, run);
+        if (other.host === change.host) await refreshPlanStatus(other, run);
       }
       return merge(asked, result, change, run);
     }
     case "rolled-back":
     case "unlocked":
-      await publish(run.host, change, parts, { run: run.run, into });
-      if (settings !== undefined && change.state === "open") await showPlannedStatus(change, { settings }, run);
+      await post();
+      if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings }, run);
       return;
     case "refused":
-      await publish(run.host, change, parts, { run: run.run, into });
-      if (asked.by === undefined) {
-        await showStatus(change, { kind: "plan-failed", reason: shortReason(result.refusal) }, run);
+      await post();
+      if (asked.kind === "autoplan") {
+        await setCommitStatus(change, { kind: "plan-failed", reason: shortReason(result.refusal) }, run);
       } else if (settings !== undefined && settled.length > 0 && change.state === "open") {
-        await showPlannedStatus(change, { settings }, run);
+        await setPlanStatus(change, { settings }, run);
       }
       return;
     case "closed":
     case "help":
-      await publish(run.host, change, parts, { run: run.run });
+      await post();
   }
 }
 
-/** Where people read the whole plan; without a login the page shows no diff, and without a base URL it has no address. */
+async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequest, run: Run): Promise<Silent> {
+  await run.attempt.settle();
+  switch (outcome.reason) {
+    case "not-planned":
+      await setDetectedStatus(change, run);
+      return outcome;
+    case "already-answered":
+      // A plan sets its own status, so the earlier answer was a refusal.
+      if (asked.kind === "autoplan") {
+        await setCommitStatus(change, { kind: "plan-failed", reason: "see the comment" }, run);
+      }
+      return outcome;
+    case "refused-before":
+      await auditRun({ action: "refused", applications: [], reason: "no-write-access" }, { change, asked }, run);
+      return outcome;
+    case "closed-meanwhile":
+    case "not-addressed":
+    case "still-open":
+    case "settled":
+    case "status-updated":
+    case "nothing-to-update":
+      return outcome;
+  }
+}
+
+/** For the next attempt, if this one is interrupted before it answers. A plan is made again instead. */
+async function writeToJournal(result: CommandResult, { ticket, log }: Run): Promise<void> {
+  if (result.kind === "planned") return;
+  try {
+    await ticket.journal.write({ result });
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    log.warn({ err: error }, "could not record the result before its answer");
+  }
+}
+
+/** The page with the whole plan. Without a login it shows no diff, and without a base URL it has no address. */
 function changePageUrl(change: ChangeRequest, { server, auth }: Run["config"]): string | undefined {
   return server.baseUrl === undefined || !auth.enabled ? undefined : server.baseUrl + changePagePath(change);
 }
 
-/** The limit of a comment leaves room for it. */
+/** The size limit of a comment leaves room for the note. */
 function withNote(parts: readonly string[], note: string): readonly string[] {
   return parts.map((part, index) => (index === parts.length - 1 ? `${part}\n\n${note}` : part));
 }
 
-/** For the status of a plan that nobody asked for; its comment says the whole. */
+/** For the commit status; the comment has the details. */
 function shortReason({ reason }: Refusal): string {
   if (reason === "repository-file") return "the repository's file cannot be used";
   return reason === "store-unavailable" ? "the lock store did not answer" : "see the comment";
 }
 
-async function merge(asked: Asked, { merge: intent }: SyncedResult, change: ChangeRequest, run: Run): Promise<void> {
+async function merge(
+  asked: Answerable,
+  { merge: intent }: SyncedResult,
+  change: ChangeRequest,
+  run: Run,
+): Promise<void> {
   if (intent === undefined) return;
-  // By the attempt of this run that was cut off.
+  // An earlier attempt of this run merged it.
   if (run.ticket.again && change.state === "merged") return;
   const merged = await run.host.merge(change, intent).catch((error: unknown): MergeOutcome => {
-    run.log.error({ err: error }, "the merge broke");
+    run.log.error({ err: error }, "could not merge");
     return { kind: "refused", reason: safeMessage(error) };
   });
   await auditRun(auditFactsOfMerge(merged, intent), { change, asked }, run);
-  if (merged.kind === "refused") await publish(run.host, change, [renderMergeRefusal(merged.reason, change)], run);
-  else run.log.info({ note: merged.note }, "merged");
+  if (merged.kind === "refused") {
+    await publish(run.host, change, [renderMergeRefusal(merged.reason, change)], { run: run.runId });
+  } else run.log.info({ note: merged.note }, "merged");
 }

@@ -1,25 +1,26 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
-import type { TellProgress } from "../core/model/progress.js";
 import type { CommandContext, Reloaded } from "../core/ports/context.js";
-import { openChange } from "./open-change.js";
-import type { Asked, Run } from "./run.js";
+import type { Autoplan, GivenCommand } from "./asked.js";
+import type { Run } from "./run.js";
+import { openChange } from "./settings.js";
 
-/** What a command of this run may look at and act on. */
+/** What a command of this run may read and act on. */
 export function commandContext(
-  by: Asked["by"],
+  { by }: Pick<GivenCommand | Autoplan, "by">,
   change: ChangeRequest,
   { settings, snapshot }: Pick<Reloaded, "settings" | "snapshot">,
-  { run, progress }: { readonly run: Run; readonly progress: TellProgress },
+  run: Run,
 ): CommandContext {
   return {
     ...run,
+    run: run.runId,
     change,
     settings,
     snapshot,
-    reload: (fresh: ChangeRequest) => openChange(fresh, run),
+    reload: (fresh) => openChange(fresh, run),
     user: by ?? change.author ?? { id: "", login: "ghost", bot: false },
     automatic: by === undefined,
-    progress,
+    progress: run.attempt.report,
     begin: async (begun) => {
       await run.ticket.confirm();
       await run.ticket.journal.write({ begun });

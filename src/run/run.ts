@@ -1,7 +1,5 @@
 import { createHash } from "node:crypto";
 import type { ServerConfig } from "../config/server-config.js";
-import type { Command } from "../core/model/command.js";
-import type { User } from "../core/model/user.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommandPorts } from "../core/ports/context.js";
@@ -9,39 +7,31 @@ import type { RunTicket } from "../core/ports/event-queue.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import type { HostId } from "../names.js";
+import type { Attempt } from "./attempt.js";
 
-/** What the way of an event needs of the service. */
+/** What the service gives to every run. */
 export interface Dependencies extends CommandPorts {
   readonly config: ServerConfig;
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
   readonly repositories: Repositories;
   readonly audit: AuditLog;
-  /** Tells the open pages how far a command is. */
   readonly live: LiveFeed;
-  /** The id of a run, the same for every run of one delivery. */
-  readonly newRun: (delivery: string) => string;
+  /** The id of a run, the same for every attempt at one delivery. */
+  readonly newRunId: (delivery: string) => string;
 }
 
-/** A command that somebody, or an event, asked for. */
-export interface Asked {
-  readonly command: Command | "not-a-command";
-  /** Undefined for an automatic plan. */
-  readonly by: User | undefined;
-  /** The comment that the command stands in; undefined for an automatic plan. */
-  readonly commentId: string | undefined;
-}
-
-/** One event on its way. */
+/** One event being handled. */
 export interface Run extends Dependencies {
+  readonly runId: string;
   readonly host: CodeHost;
   readonly signal: AbortSignal;
   readonly ticket: RunTicket;
-  readonly run: string;
-  /** The host's delivery that began it. */
+  /** The host's delivery that started it. */
   readonly delivery: string;
+  readonly attempt: Attempt;
 }
 
-/** The id of every run of one delivery: a run that begins anew after a crash finds by it what the first one did. */
+/** Derives the run's id from its delivery, so that an attempt after a crash finds what the earlier one did. */
 export function runIdOf(delivery: string): string {
   const digits = createHash("sha256").update(delivery).digest("hex");
   return [

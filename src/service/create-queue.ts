@@ -2,8 +2,8 @@ import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import { createInProcessQueue } from "../queue/in-process.js";
 import type { QueueTiming } from "../queue/queue-options.js";
-import { handleEvent } from "../run/handle-event.js";
 import type { Dependencies } from "../run/run.js";
+import { supervise } from "../run/supervise.js";
 import { UnavailableLockStore } from "../store/unavailable-lock-store.js";
 import type { Stores } from "../store/stores.js";
 
@@ -22,8 +22,8 @@ export async function createQueue({ dependencies, connection, observe, timing }:
   const { clock, log, config } = dependencies;
   const common = {
     concurrency: config.server.concurrency,
-    run: (event: HostEvent, ticket: Parameters<typeof handleEvent>[2]) =>
-      observe(event, () => handleEvent(event, dependencies, ticket)),
+    run: (event: HostEvent, ticket: Parameters<typeof supervise>[2]) =>
+      observe(event, () => supervise(event, dependencies, ticket)),
     clock,
     log,
   };
@@ -40,7 +40,7 @@ export async function createQueue({ dependencies, connection, observe, timing }:
         // A person waits for an answer; the others are made up for by the reconciler. While the store is away nobody can
         // tell whether the delivery came before: what it was answered then stands.
         const again = { ...ticket, again: true };
-        if (event.kind === "commented" || event.kind === "updated") await handleEvent(event, unavailable, again);
+        if (event.kind === "commented" || event.kind === "updated") await supervise(event, unavailable, again);
         return "refused";
       }),
   });

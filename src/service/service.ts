@@ -9,6 +9,8 @@ import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { Clock } from "../core/ports/clock.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import { HOSTS } from "../hosts/registry.js";
+import { HOST_IDS } from "../names.js";
+import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import { runIdOf, type Dependencies } from "../run/run.js";
@@ -49,7 +51,7 @@ export interface Service {
 /** Wires the service and starts listening, even if systems that it needs are unavailable. */
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
   const clock = overrides.clock ?? systemClock;
-  const telemetry = await createTelemetry({ config, tracer: overrides.tracer, log });
+  const telemetry = await createTelemetry({ config, hosts: observedHosts(config), tracer: overrides.tracer, log });
   const adapters = await createAdapters({ config, telemetry, stores: overrides.stores, clock, log });
   const { stores, repositories, deployer } = adapters;
   const { locks, plans, deployments, audit, live, connection } = stores;
@@ -70,7 +72,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     log,
     temporaryApps: config.deployer.temporaryApps,
     diffMode: config.deployer.diffMode,
-    newRun: runIdOf,
+    newRunId: runIdOf,
   };
   const queue = await createQueue({
     dependencies,
@@ -139,6 +141,13 @@ async function listen(app: RequestListener, { port, host }: ServerConfig["server
   server.listen(port, host);
   await once(server, "listening");
   return server;
+}
+
+function observedHosts(config: ServerConfig): readonly ObservedHost[] {
+  return HOST_IDS.flatMap((id) => {
+    const apiUrl = HOSTS[id].configured(config)?.apiUrl;
+    return apiUrl === undefined ? [] : [{ id, apiUrl, rateLimitOf: (headers) => HOSTS[id].rateLimitOf(headers) }];
+  });
 }
 
 function urlOf(server: Server, { host }: ServerConfig["server"]): string {

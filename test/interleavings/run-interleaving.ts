@@ -9,8 +9,8 @@ import type { ManifestScanner } from "../../src/core/ports/manifest-scanner.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
-import { handleEvent } from "../../src/run/handle-event.js";
 import type { Dependencies } from "../../src/run/run.js";
+import { supervise } from "../../src/run/supervise.js";
 import { reconcile } from "../../src/service/reconcile.js";
 import { systemClock } from "../../src/service/system-clock.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
@@ -113,12 +113,12 @@ class World {
       hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
-      newRun: () => String((this.#sent += 1)),
+      newRunId: () => String((this.#sent += 1)),
     });
     const queue = (dependencies: Dependencies) =>
       createInProcessQueue({
         concurrency: 10,
-        run: (event, ticket) => handleEvent(event, dependencies, ticket),
+        run: (event, ticket) => supervise(event, dependencies, ticket),
         log: this.#log,
         clock: systemClock,
       });

@@ -7,8 +7,8 @@ import { Stopped } from "../../src/core/ports/stop.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
-import { handleEvent } from "../../src/run/handle-event.js";
 import type { Dependencies } from "../../src/run/run.js";
+import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { ANA, API, CommandWorld, config, definition, WEB } from "../core/commands/command-world.js";
 import { testConfig } from "../in-memory/test-config.js";
@@ -36,7 +36,7 @@ class CutWorld extends CommandWorld {
       hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
-      newRun: (delivery) => `run-${delivery}`,
+      newRunId: (delivery) => `run-${delivery}`,
       ...more,
     };
   }
@@ -59,7 +59,7 @@ class CutWorld extends CommandWorld {
   }
 
   async handle(event: HostEvent, ticket = ticketOf()): Promise<void> {
-    expect(await handleEvent(event, this.dependencies(), ticket)).toBe("done");
+    expect(await supervise(event, this.dependencies(), ticket)).toBe("done");
   }
 
   /** Runs an event until its process is gone, right before or after this call, and then once more. */
@@ -68,13 +68,13 @@ class CutWorld extends CommandWorld {
     const dead = { lost: false };
     const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
     const gone = cutAt(cut);
-    void handleEvent(event, this.dependencies(), { ...ticketOf(journal), confirm });
+    void supervise(event, this.dependencies(), { ...ticketOf(journal), confirm });
     await gone;
     dead.lost = true;
     meanwhile?.();
     const ticket = ticketOf(journal);
     const again = { ...ticket, signal: signal ?? ticket.signal, again: true };
-    expect(await handleEvent(event, this.dependencies(), again)).toBe(end);
+    expect(await supervise(event, this.dependencies(), again)).toBe(end);
   }
 }
 
@@ -355,7 +355,7 @@ test("while it cannot be told what was done before, nothing is said, and the run
   const journal = new MemoryJournal();
   journal.read = () => Promise.reject(new StoredValueUnreadable("written by another version"));
   const ticket = { ...ticketOf(journal), again: true };
-  expect(await handleEvent(world.comment(number, "svc sync"), world.dependencies(), ticket)).toBe("failed");
+  expect(await supervise(world.comment(number, "svc sync"), world.dependencies(), ticket)).toBe("failed");
   expect(world.host.commentsOf(number)).toHaveLength(1);
   expect(world.deployer.syncs).toEqual([]);
 });
@@ -395,7 +395,7 @@ test("a run that has lost its lease says nothing, deploys nothing and takes no l
   const number = world.open(config("web", "2"));
   const ticket = { ...ticketOf(), confirm: () => Promise.reject(new LeaseLost()) };
   for (const body of ["svc plan", "svc rollback", "svc help"]) {
-    expect(await handleEvent(world.comment(number, body), world.dependencies(), ticket)).not.toBe("done");
+    expect(await supervise(world.comment(number, body), world.dependencies(), ticket)).not.toBe("done");
   }
   expect(world.host.commentsOf(number)).toEqual([]);
   expect(world.host.reactionsOf(number)).toEqual([]);
@@ -420,7 +420,7 @@ test("a plan that is handed back says nothing", async () => {
   world.deployer.faults.render = () => abort.abort(new Stopped("handed-back"));
   const event = world.comment(number, "svc plan");
   const ticket = { ...ticketOf(), signal: abort.signal };
-  expect(await handleEvent(event, world.dependencies(), ticket)).toBe("stopped");
+  expect(await supervise(event, world.dependencies(), ticket)).toBe("stopped");
   expect(world.host.commentsOf(number)).toEqual([]);
 });
 
@@ -434,7 +434,7 @@ test.each(["svc plan", "svc sync"])(
     await world.handle(event);
     const said = world.host.commentsOf(number);
     world.stores.locks.ping = () => Promise.reject(new StoreUnavailable("the store is away"));
-    await handleEvent(event, world.dependencies(), ticketOf());
+    await supervise(event, world.dependencies(), ticketOf());
     expect(world.host.commentsOf(number)).toEqual(said);
   },
 );
@@ -464,7 +464,7 @@ test("a plan that was posted is the answer, also when a push stops the run befor
   stopsWhereItCan(world);
   const abort = new AbortController();
   abort.abort(new Stopped("pushed"));
-  await handleEvent(event, world.dependencies(), { ...ticketOf(), signal: abort.signal, again: true });
+  await supervise(event, world.dependencies(), { ...ticketOf(), signal: abort.signal, again: true });
   expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
 });
 

@@ -6,8 +6,8 @@ import type { RunTicket } from "../../src/core/ports/event-queue.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
-import { handleEvent } from "../../src/run/handle-event.js";
 import type { Dependencies } from "../../src/run/run.js";
+import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { ANA, CommandWorld, config } from "../core/commands/command-world.js";
 import { testConfig } from "../in-memory/test-config.js";
@@ -27,7 +27,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     hostWords: HOSTS,
     temporaryApps: "auto",
     diffMode: "branch",
-    newRun: () => "run",
+    newRunId: () => "run",
   };
 }
 
@@ -56,9 +56,9 @@ test.each(["closed", "merged"] as const)(
         delivery: "2",
         change: world.host.ref(number),
       } as const;
-      elsewhere.push(handleEvent(event, dependenciesOf(world), never()));
+      elsewhere.push(supervise(event, dependenciesOf(world), never()));
     };
-    await handleEvent(comment(world, number, "svc plan"), dependenciesOf(world), never());
+    await supervise(comment(world, number, "svc plan"), dependenciesOf(world), never());
     await Promise.all(elsewhere);
     expect(elsewhere).toHaveLength(1);
     expect(await world.holders()).toEqual({});
@@ -78,7 +78,7 @@ test("the head that moves while it is read is read once more", async () => {
     moved = true;
     return cloneSource.call(world.host, change);
   };
-  await handleEvent(comment(world, number, "svc plan"), dependenciesOf(world), never());
+  await supervise(comment(world, number, "svc plan"), dependenciesOf(world), never());
   expect(await world.stores.plans.find(world.host.ref(number))).toMatchObject({
     head: world.host.facts(number).headRevision,
   });
@@ -88,13 +88,13 @@ test("a store that is lost after a sync does not hide what was deployed, and not
   const world = new CommandWorld();
   const number = world.open(config("web", "2"));
   const deps = { ...dependenciesOf(world), config: testConfig({ auto_merge: true }) };
-  await handleEvent(comment(world, number, "svc plan"), deps, never());
+  await supervise(comment(world, number, "svc plan"), deps, never());
   const { deployments } = world.stores;
   world.deployer.faults.sync = () => {
     deployments.ofChange = () => Promise.reject(new StoreUnavailable("the store is away"));
     return undefined;
   };
-  await handleEvent(comment(world, number, "svc sync"), deps, never());
+  await supervise(comment(world, number, "svc sync"), deps, never());
   const answer = world.host.commentsOf(number).at(-1) ?? "";
   expect(answer).toContain("✅ succeeded");
   expect(answer).toContain("whether everything is deployed could not be told: the store is away");
@@ -105,7 +105,7 @@ test("a long command that breaks leaves no progress behind: its comment says wha
   const world = new CommandWorld();
   const number = world.open(config("web", "2"));
   const deps = dependenciesOf(world);
-  await handleEvent(comment(world, number, "svc plan"), deps, never());
+  await supervise(comment(world, number, "svc plan"), deps, never());
   const { deployments } = world.stores;
   const { ofApplication } = deployments;
   world.deployer.faults.sync = () => {
@@ -114,7 +114,7 @@ test("a long command that breaks leaves no progress behind: its comment says wha
     deployments.ofApplication = () => Promise.reject(new Error("secret detail"));
     return undefined;
   };
-  await handleEvent(comment(world, number, "svc sync"), deps, never());
+  await supervise(comment(world, number, "svc sync"), deps, never());
   deployments.ofApplication = ofApplication;
   const said = world.host.commentsOf(number);
   expect(said).toHaveLength(2);

@@ -6,7 +6,7 @@ import { changeOf } from "./resources.js";
 import { ServiceLog } from "./service-log.js";
 
 const STATUSES = /\/statuses\/[0-9a-f]{40}$/;
-const REFUSED = "the commit status could not be set";
+const REFUSED = "could not set the commit status";
 
 /** With the commit status on, which on GitLab it is not by itself. */
 function start(host: HostId, options: Partial<BotOptions> = {}): Promise<Bot> {

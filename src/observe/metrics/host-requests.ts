@@ -1,11 +1,10 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { z } from "zod";
-import type { ServerConfig } from "../../config/server-config.js";
 import { isRateLimited } from "../../hosts/rate-limit.js";
 import type { HostId } from "../../names.js";
 import type { Metrics } from "./metrics.js";
 
-/** Of `fetch` on every supported Node.js: https://github.com/nodejs/undici/blob/main/docs/docs/api/DiagnosticsChannel.md */
+/** Channels of `fetch` on every supported Node.js: https://github.com/nodejs/undici/blob/main/docs/docs/api/DiagnosticsChannel.md */
 const ANSWERED = "undici:request:headers";
 const BROKEN = "undici:request:error";
 
@@ -16,18 +15,21 @@ const answered = z.object({
 });
 const broken = z.object({ request });
 
-/** GitHub's resources that svc uses; every other one is `other`. */
-const RESOURCES: ReadonlySet<string> = new Set(["core", "graphql"]);
+/** The API of a code host whose requests are counted. */
+export interface ObservedHost {
+  readonly id: HostId;
+  readonly apiUrl: string;
+  /** The rate limit that an answer counts towards, out of a small fixed set; header names in lower case. */
+  readonly rateLimitOf: (headers: Readonly<Record<string, string>>) => string;
+}
 
 /**
- * Counts the requests to the code hosts' APIs, however the client libraries make them.
- * @returns ends it.
+ * Counts the requests to the APIs of the code hosts, whichever client library makes them.
+ * @returns stops the counting.
  */
-export function countHostRequests({ hosta, hostb }: ServerConfig, metrics: Metrics): () => void {
-  const hosts = new Map<string, HostId>();
-  if (hosta !== undefined) hosts.set(new URL(hosta.apiUrl).origin, "hosta");
-  if (hostb !== undefined) hosts.set(new URL(hostb.url).origin, "hostb");
-  /** Whose answer was counted: its body may break afterwards. */
+export function countHostRequests(observed: readonly ObservedHost[], metrics: Metrics): () => void {
+  const hosts = new Map(observed.map((host) => [new URL(host.apiUrl).origin, host]));
+  /** Requests whose answer was counted: its body may still break. */
   const counted = new WeakSet<object>();
 
   const onAnswer = (message: unknown) => {
@@ -37,17 +39,15 @@ export function countHostRequests({ hosta, hostb }: ServerConfig, metrics: Metri
     remember(counted, message);
     const { statusCode: status } = found.response;
     const headers = headersOf(found.response.headers);
-    metrics.hostRequests.inc({ host, outcome: outcomeOf(status, headers) });
+    metrics.hostRequests.inc({ host: host.id, outcome: outcomeOf(status, headers) });
     const remaining = Number(headers["x-ratelimit-remaining"] ?? headers["ratelimit-remaining"] ?? Number.NaN);
     if (Number.isNaN(remaining)) return;
-    const resource = host === "hostb" ? "api" : (headers["x-ratelimit-resource"] ?? "core");
-    const known = host === "hostb" || RESOURCES.has(resource) ? resource : "other";
-    metrics.rateLimitRemaining.set({ host, resource: known }, remaining);
+    metrics.rateLimitRemaining.set({ host: host.id, resource: host.rateLimitOf(headers) }, remaining);
   };
   const onError = (message: unknown) => {
     const host = hosts.get(broken.safeParse(message).data?.request.origin ?? "");
     if (host === undefined || isRemembered(counted, message)) return;
-    metrics.hostRequests.inc({ host, outcome: "unanswered" });
+    metrics.hostRequests.inc({ host: host.id, outcome: "unanswered" });
   };
   subscribe(ANSWERED, onAnswer);
   subscribe(BROKEN, onError);
@@ -63,7 +63,7 @@ function outcomeOf(status: number, headers: Readonly<Record<string, string>>): s
   return status >= 400 ? "client_error" : "ok";
 }
 
-/** Names and values stand one after the other. */
+/** The list alternates names and values. */
 function headersOf(list: readonly string[]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (let index = 0; index + 1 < list.length; index += 2) {

@@ -35,8 +35,8 @@ async function answer(registry: Registry, response: ServerResponse, log: Log): P
   try {
     send(response, 200, await registry.metrics(), registry.contentType);
   } catch (error) {
-    log.error({ err: error }, "the metrics could not be collected");
-    send(response, 500, "the metrics could not be collected\n");
+    log.error({ err: error }, "could not collect the metrics");
+    send(response, 500, "could not collect the metrics\n");
   }
 }
 

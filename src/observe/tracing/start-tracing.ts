@@ -1,32 +1,35 @@
 import { setTimeout } from "node:timers/promises";
 import { diag, DiagLogLevel, trace, type Tracer } from "@opentelemetry/api";
-import { NodeSDK, resources } from "@opentelemetry/sdk-node";
+import { core, NodeSDK, resources } from "@opentelemetry/sdk-node";
 import type { Log } from "../../core/ports/log.js";
 import { SERVICE } from "../../names.js";
 
-const LAST_WAIT_MS = 2000;
+const MAX_CLOSE_MS = 2000;
 
-/** Traces on their way to a collector. */
+/** Exports traces to a collector. */
 export interface Tracing {
   readonly tracer: Tracer;
-  /** Sends what waits, for two seconds at most. */
+  /** Sends the remaining spans, within two seconds. */
   close(): Promise<void>;
 }
 
 /**
- * Starts OpenTelemetry, which reads its standard variables itself
- * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Traces only: metrics are scraped.
+ * Starts OpenTelemetry, which reads its standard environment variables itself
+ * (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). Exports traces only: metrics are
+ * scraped.
  */
 export function startTracing(version: string, log: Log): Tracing {
-  // By default it is silent, also about a collector that cannot be reached.
-  const tell = (problem: string) => log.warn({ problem: problem.slice(0, 300) }, "OpenTelemetry reported a problem");
+  // By default OpenTelemetry is silent, even if it cannot reach the collector.
+  const warn = (problem: string) => log.warn({ problem: problem.slice(0, 300) }, "OpenTelemetry reported a problem");
   const silent = () => undefined;
-  diag.setLogger({ error: tell, warn: tell, info: silent, debug: silent, verbose: silent }, DiagLogLevel.WARN);
+  diag.setLogger({ error: warn, warn, info: silent, debug: silent, verbose: silent }, DiagLogLevel.WARN);
   const { envDetector, resourceFromAttributes } = resources;
   const sdk = new NodeSDK({
     resource: resourceFromAttributes({ "service.name": SERVICE, "service.version": version }),
-    // The others would add command line, user and host; OTEL_RESOURCE_ATTRIBUTES can.
+    // The other detectors would export the command line, the user and the host name.
     resourceDetectors: [envDetector],
+    // Events carry the trace context in this format, whatever OTEL_PROPAGATORS says.
+    textMapPropagator: new core.W3CTraceContextPropagator(),
     metricReaders: [],
     logRecordProcessors: [],
   });
@@ -34,14 +37,14 @@ export function startTracing(version: string, log: Log): Tracing {
   return {
     tracer: trace.getTracer(SERVICE, version),
     async close() {
-      // A collector that is away must not use up the time in which a container may stop.
+      // An unreachable collector must not use up the time a container has to stop.
       const late = new AbortController();
       const sent = sdk.shutdown().then(() => true);
-      const inTime = await Promise.race([sent, setTimeout(LAST_WAIT_MS, false, { signal: late.signal })]).catch(
+      const inTime = await Promise.race([sent, setTimeout(MAX_CLOSE_MS, false, { signal: late.signal })]).catch(
         () => false,
       );
       late.abort();
-      if (!inTime) log.warn({}, "the last traces could not be sent");
+      if (!inTime) log.warn({}, "could not send the last traces");
     },
   };
 }

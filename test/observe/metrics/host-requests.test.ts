@@ -2,9 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "@jest/globals";
-import { stringify } from "yaml";
-import { loadServerConfig } from "../../../src/config/server.js";
-import { countHostRequests } from "../../../src/observe/metrics/host-requests.js";
+import { countHostRequests, type ObservedHost } from "../../../src/observe/metrics/host-requests.js";
 import { createMetrics } from "../../../src/observe/metrics/metrics.js";
 
 const cleanups: (() => void)[] = [];
@@ -13,8 +11,11 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0).reverse()) cleanup();
 });
 
-/** A code host that answers as it is told, and the numbers of a service that has it as its GitLab. */
-async function startHost(answer: (response: ServerResponse) => void) {
+/** A code host that answers as it is told, and the numbers of a service that uses it. */
+async function startHost(
+  answer: (response: ServerResponse) => void,
+  rateLimitOf: ObservedHost["rateLimitOf"] = () => "api",
+) {
   const server: Server = createServer((_request, response) => answer(response)).listen(0, "127.0.0.1");
   cleanups.push(() => {
     server.closeAllConnections();
@@ -23,14 +24,8 @@ async function startHost(answer: (response: ServerResponse) => void) {
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const file = {
-    hostb: { url: `${url}/gitlab`, token: "t", webhook_secret: "s" },
-    deployer: { server_url: "https://argocd.example.com", token: "t" },
-  };
-  const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(file) }], {});
-  if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
   const metrics = createMetrics();
-  const end = countHostRequests(loaded.config, metrics);
+  const end = countHostRequests([{ id: "hostb", apiUrl: `${url}/gitlab`, rateLimitOf }], metrics);
   cleanups.push(end);
   const requests = async () =>
     (await metrics.hostRequests.get()).values.map(({ labels, value }) => [labels.host, labels.outcome, value]);
@@ -77,6 +72,15 @@ test("the remaining rate limit is what the latest answer told", async () => {
   expect(await host.remaining()).toEqual([["hostb", "api", 1999]]);
   await fetch(host.url);
   expect(await host.remaining()).toEqual([["hostb", "api", 1997]]);
+});
+
+test("the remaining rate limit stands under the name that the host gives it", async () => {
+  const host = await startHost(
+    (response) => response.writeHead(200, { "X-RateLimit-Remaining": "9", "X-RateLimit-Resource": "search" }).end(),
+    (headers) => `limit of ${headers["x-ratelimit-resource"] ?? "nothing"}`,
+  );
+  await fetch(host.url);
+  expect(await host.remaining()).toEqual([["hostb", "limit of search", 9]]);
 });
 
 test("requests to others are not counted, and none after the end", async () => {

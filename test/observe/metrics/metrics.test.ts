@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { StoreUnavailable } from "../../../src/core/model/errors.js";
-import { observeCalls } from "../../../src/observe/observe-calls.js";
+import { wrapPort } from "../../../src/observe/wrap-port.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { freePort } from "../../redis-server.js";
 import { HOSTS, startBot } from "../../scenarios/bot.js";
@@ -86,7 +86,7 @@ test("while the store is away its errors are counted, and what it alone knows is
     config: await withMetrics(),
     stores: (clock) => {
       const stores = createMemoryStores(clock);
-      const locks = observeCalls(stores.locks, (method, run) =>
+      const locks = wrapPort(stores.locks, (method, run) =>
         away.now && method === "list" ? Promise.reject(new StoreUnavailable("failed to connect to Redis")) : run(),
       );
       return { ...stores, locks };

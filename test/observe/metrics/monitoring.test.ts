@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
 import { z } from "zod";
 import { StoreUnavailable } from "../../../src/core/model/errors.js";
-import { observeCalls } from "../../../src/observe/observe-calls.js";
+import { wrapPort } from "../../../src/observe/wrap-port.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { freePort } from "../../redis-server.js";
 import { startBot } from "../../scenarios/bot.js";
@@ -27,7 +27,7 @@ beforeAll(async () => {
     config: { server: { metrics_port: port } },
     stores: (clock) => {
       const stores = createMemoryStores(clock);
-      const deployments = observeCalls(stores.deployments, (_method, run) =>
+      const deployments = wrapPort(stores.deployments, (_method, run) =>
         away ? Promise.reject(new StoreUnavailable("failed to connect to Redis")) : run(),
       );
       return { ...stores, deployments };

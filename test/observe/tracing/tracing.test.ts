@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { repositoryName } from "../../../src/core/model/brand.js";
 import { startTracing, type Tracing } from "../../../src/observe/tracing/start-tracing.js";
+import { traceRun } from "../../../src/observe/tracing/trace-events.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../../recording-log.js";
 import { RedisServer } from "../../redis-server.js";
 import { HOSTS, SECRET, startBot, type Bot, type BotOptions } from "../../scenarios/bot.js";
 import { changeOf } from "../../scenarios/resources.js";
 import { startReceiver, type ReceivedSpan } from "./otlp-receiver.js";
+
+const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
 let tracing: Tracing;
@@ -99,6 +103,24 @@ test("two webhooks are two traces, also when they wait for each other", async ()
   expect(runs.length).toBeGreaterThan(2);
   expect(new Set(runs.map(({ traceId }) => traceId)).size).toBe(runs.length);
 });
+
+test.each([
+  [`00-${TRACE}-00f067aa0ba902b7-01`, TRACE],
+  [`00-${"0".repeat(32)}-00f067aa0ba902b7-01`, undefined],
+  ["no trace context", undefined],
+  [undefined, undefined],
+])(
+  "an event with the trace context %j runs in the trace %s, or else in one of its own",
+  async (traceparent, traceId) => {
+    receiver.spans.length = 0;
+    const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 99 } as const;
+    const event = { kind: "reviewed", delivery: "1", change, traceparent } as const;
+    await traceRun(event, () => Promise.resolve("done"), tracing.tracer);
+    const run = await untilRunOf(99, "reviewed");
+    if (traceId === undefined) expect(run.parentSpanId ?? "").toBe("");
+    else expect(run).toMatchObject({ traceId, parentSpanId: "00f067aa0ba902b7" });
+  },
+);
 
 test("a call that fails is marked with the kind of its failure, and no text of anybody stands in a trace", async () => {
   receiver.spans.length = 0;

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import express from "express";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { SESSION_COOKIE } from "../../../src/names.js";
-import { tellLive } from "../../../src/run/tell-live.js";
+import { publishProgress } from "../../../src/run/publish-progress.js";
 import { MemoryLiveFeed } from "../../../src/store/memory/live-feed.js";
 import { LiveStreams, type LiveStreamsOptions } from "../../../src/web/live-streams.js";
 import { LiveReader } from "../live-reader.js";
@@ -46,18 +46,18 @@ async function serve(feed: MemoryLiveFeed, options: LiveStreamsOptions = {}): Pr
 }
 
 const begin = (feed: MemoryLiveFeed, change = PULL) =>
-  tellLive({ change, run: "run-1", command: "sync", began: new Date(0) }, feed);
+  publishProgress({ change, runId: "run-1", command: "sync", started: new Date(0) }, feed);
 
 describe("the streams", () => {
   test("tell a run from where it is to its end, to those who look at its change request", async () => {
     const feed = new MemoryLiveFeed();
     const [url] = await serve(feed);
     const run = begin(feed);
-    run.tell(WEB, RUNNING);
-    begin(feed, MERGE).tell(applicationName("other"), RUNNING);
+    run.report(WEB, RUNNING);
+    begin(feed, MERGE).report(applicationName("other"), RUNNING);
     const reader = await open(`${url}/ana`);
     expect(await reader.until('"done":1')).toContain('"ended":false');
-    run.tell(WEB, { kind: "ended", outcome: "succeeded" });
+    run.report(WEB, { kind: "ended", outcome: "succeeded" });
     run.end();
     const text = await reader.until('"ended":true');
     expect(text).toContain('"state":"succeeded"');
@@ -108,7 +108,7 @@ describe("the address", () => {
   ])("with authentication %s, Argo CD's words are told: %s", async (auth, told) => {
     site = await startSite({ auth });
     const cookie = auth ? (await site.visitor("ana")).cookie(SESSION_COOKIE)?.value : undefined;
-    begin(site.live).tell(WEB, RUNNING);
+    begin(site.live).report(WEB, RUNNING);
     const reader = await open(
       `${site.url}${path}`,
       cookie === undefined ? {} : { cookie: `${SESSION_COOKIE}=${cookie}` },

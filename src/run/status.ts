@@ -6,51 +6,57 @@ import { HostFailure } from "../core/model/errors.js";
 import { commitStatusOf, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
 import type { CodeHost } from "../core/ports/code-host.js";
-import { openChange } from "./open-change.js";
+import type { Answerable } from "./asked.js";
 import type { Run } from "./run.js";
+import { openChange, plansAutomatically } from "./settings.js";
 
-/** A status that became wrong while it was set is set again, this often at most. */
-const MOST_CORRECTIONS = 3;
+const MAX_CORRECTIONS = 3;
 
-/** Hosts of which a missing permission was told: once is enough. */
+/** Hosts whose missing permission was already logged. */
 const forbiddenOn = new WeakSet<CodeHost>();
 
 /** Whether the commit status is switched on for the host of this run. */
-export function showsStatus({ host, config }: Run): boolean {
+export function hasCommitStatus({ host, config }: Run): boolean {
   return config[host.id]?.commitStatus === true;
 }
 
-/** Sets the status of the head; a status that cannot be set hinders nothing. */
-export async function showStatus(change: ChangeRequest, facts: StatusFacts, run: Run): Promise<void> {
-  await quietly(run, () => setText(change, commitStatusOf(facts), undefined, run));
+/** Sets the commit status of the head. Logs failures and never throws, like everything here. */
+export async function setCommitStatus(change: ChangeRequest, facts: StatusFacts, run: Run): Promise<void> {
+  await logFailure(run, () => setText(change, commitStatusOf(facts), undefined, run));
 }
 
-export interface PlannedStatusOptions {
+/** Shows once that an automatic plan has started; the plan does not wait for it. */
+export function announcePlan(asked: Answerable, change: ChangeRequest, run: Run): void {
+  if (asked.kind !== "autoplan" || run.attempt.change !== undefined || !plansAutomatically(change, run.config)) return;
+  run.attempt.inBackground(setCommitStatus(change, { kind: "planning", host: change.host }, run));
+}
+
+export interface PlanStatusOptions {
   readonly settings: Settings;
-  /** The comment of the plan, when it is known; else it is looked for. */
+  /** The id of the plan's comment; found if absent. */
   readonly planComment?: string | undefined;
   /** Applications whose sync Argo CD has just refused to start. */
   readonly notStarted?: readonly ApplicationName[];
 }
 
-/** Sets the status of a planned head by what the stores say now; false when there is no plan of this head. */
-export async function showPlannedStatus(
+/** Sets the commit status of a planned head from what is stored now; returns false if this head has no plan. */
+export async function setPlanStatus(
   change: ChangeRequest,
-  { settings, planComment, notStarted = [] }: PlannedStatusOptions,
+  { settings, planComment, notStarted = [] }: PlanStatusOptions,
   run: Run,
 ): Promise<boolean> {
-  if (!showsStatus(run)) return false;
+  if (!hasCommitStatus(run)) return false;
   let planned = false;
-  await quietly(run, async () => {
+  await logFailure(run, async () => {
     let shown: StatusText | undefined;
     let comment = planComment;
-    for (let left = MOST_CORRECTIONS; left > 0; left -= 1) {
-      const text = await plannedText(change, settings, notStarted, run);
+    for (let left = MAX_CORRECTIONS; left > 0; left -= 1) {
+      const text = await planText(change, settings, notStarted, run);
       if (text === undefined || (text.state === shown?.state && text.description === shown.description)) return;
       planned = true;
       comment ??= await findCurrentPlan(run.host, change);
       await setText(change, text, comment, run);
-      // Another change request's sync may have ended a record between the reading and the setting.
+      // A sync of another change request may have ended a record after the stores were read: a success is checked again.
       if (text.state !== "success") return;
       shown = text;
     }
@@ -58,20 +64,20 @@ export async function showPlannedStatus(
   return planned;
 }
 
-/** Brings the status of a change request up to date that another event than a command of its own may have changed. */
-export async function refreshStatus(ref: ChangeRequestRef, run: Run): Promise<boolean> {
-  if (!showsStatus(run)) return false;
-  let shown = false;
-  await quietly(run, async () => {
+/** Updates the commit status of an open, planned change request; returns whether it was set. */
+export async function refreshPlanStatus(ref: ChangeRequestRef, run: Run): Promise<boolean> {
+  if (!hasCommitStatus(run)) return false;
+  let updated = false;
+  await logFailure(run, async () => {
     const change = await run.host.getChangeRequest(ref);
     if (change.state !== "open" || (await run.plans.find(change))?.head !== change.headRevision) return;
     const { settings } = await openChange(change, run);
-    shown = await showPlannedStatus(change, { settings }, run);
+    updated = await setPlanStatus(change, { settings }, run);
   });
-  return shown;
+  return updated;
 }
 
-async function plannedText(
+async function planText(
   change: ChangeRequest,
   settings: Settings,
   notStarted: readonly ApplicationName[],
@@ -79,16 +85,16 @@ async function plannedText(
 ): Promise<StatusText | undefined> {
   const plan = await plans.find(change);
   if (plan?.head !== change.headRevision) return undefined;
-  const asksApproval = requiringApproval(plan, settings).length > 0;
-  const approval = asksApproval ? await host.approval(change) : undefined;
-  const [everyRecord, held] = await Promise.all([deployments.list(), locks.list(change)]);
+  const needsApproval = requiringApproval(plan, settings).length > 0;
+  const approval = needsApproval ? await host.approval(change) : undefined;
+  const [records, held] = await Promise.all([deployments.list(), locks.list(change)]);
   return commitStatusOf({
     kind: "planned",
     change,
     settings,
     plan,
-    records: everyRecord.filter((record) => sameChangeRequest(record.change, change)),
-    foreign: everyRecord.filter((record) => !sameChangeRequest(record.change, change)),
+    records: records.filter((record) => sameChangeRequest(record.change, change)),
+    foreign: records.filter((record) => !sameChangeRequest(record.change, change)),
     locked: new Set(held.map(({ application }) => application)),
     approval,
     notStarted,
@@ -101,12 +107,13 @@ async function setText(
   planComment: string | undefined,
   run: Run,
 ): Promise<void> {
-  if (!showsStatus(run)) return;
+  if (!hasCommitStatus(run)) return;
   const url = planComment === undefined ? change.webUrl : run.host.commentUrl(change, planComment);
   await run.host.setStatus(change, { state, description, url });
 }
 
-async function quietly({ host: { id }, hosts, log }: Run, work: () => Promise<void>): Promise<void> {
+async function logFailure({ host: { id }, hosts, log }: Run, work: () => Promise<void>): Promise<void> {
+  // The host of the run is a wrapper of its own; the service's lives as long as the service.
   const host = hosts[id];
   try {
     await work();
@@ -114,6 +121,6 @@ async function quietly({ host: { id }, hosts, log }: Run, work: () => Promise<vo
     const forbidden = error instanceof HostFailure && error.reason === "forbidden";
     if (forbidden && host !== undefined && forbiddenOn.has(host)) return;
     if (forbidden && host !== undefined) forbiddenOn.add(host);
-    log.warn({ err: error }, "the commit status could not be set");
+    log.warn({ err: error }, "could not set the commit status");
   }
 }

@@ -1,18 +1,17 @@
-import { context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
+import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
 import { Router } from "express";
 import type { HostEvent } from "../../core/model/event.js";
 import type { EventQueue, RunEnd } from "../../core/ports/event-queue.js";
 import { SERVICE, WEBHOOK_PATHS } from "../../names.js";
-import { markFailed } from "./traced-ports.js";
-import { contextOf, currentTraceparent } from "./traceparent.js";
+import { markFailed } from "./trace-calls.js";
 
-/** Begins a trace for each webhook; to be mounted in front of the routes that take them. */
-export function webhookTracer(tracer: Tracer): Router {
+/** Starts a trace for each webhook. Mount it before the webhook routes. */
+export function traceWebhooks(tracer: Tracer): Router {
   const router = Router();
   router.post(Object.values(WEBHOOK_PATHS), (request, response, next) => {
     const { path } = request;
     const attributes = { "http.request.method": "POST", "http.route": path };
-    // What a sender says of its own trace is not taken over: it would decide what is sampled.
+    // The trace context of the sender is ignored: it would decide what is sampled.
     const span = tracer.startSpan(`POST ${path}`, { kind: SpanKind.SERVER, attributes, root: true });
     response.once("close", () => {
       span.setAttribute("http.response.status_code", response.statusCode);
@@ -24,13 +23,14 @@ export function webhookTracer(tracer: Tracer): Router {
   return router;
 }
 
-/** The same push; the event carries the trace to the replica that runs it. */
-export function tracedPush(push: EventQueue["push"], tracer: Tracer): EventQueue["push"] {
+/** Puts the trace into the event, for the replica that runs it. */
+export function tracePush(push: EventQueue["push"], tracer: Tracer): EventQueue["push"] {
   return (event) =>
     tracer.startActiveSpan("queue.push", { kind: SpanKind.PRODUCER }, async (span) => {
       try {
-        const traceparent = currentTraceparent();
-        return await push(traceparent === undefined ? event : { ...event, traceparent });
+        const carrier: Pick<HostEvent, "traceparent"> = {};
+        propagation.inject(context.active(), carrier);
+        return await push({ ...event, ...carrier });
       } catch (error) {
         markFailed(span, error);
         throw error;
@@ -41,10 +41,10 @@ export function tracedPush(push: EventQueue["push"], tracer: Tracer): EventQueue
 }
 
 /** Runs an event in a span that follows the one of its webhook. */
-export function tracedRun(event: HostEvent, run: () => Promise<RunEnd>, tracer: Tracer): Promise<RunEnd> {
+export function traceRun(event: HostEvent, run: () => Promise<RunEnd>, tracer: Tracer): Promise<RunEnd> {
   const { change, kind, delivery } = event;
-  // The queue begins a run wherever it has room: what was active there has nothing to do with this event.
-  const parent = contextOf(event.traceparent, ROOT_CONTEXT);
+  // Not from the active context: the queue may start this run from the end of another.
+  const parent = propagation.extract(ROOT_CONTEXT, { traceparent: event.traceparent });
   const attributes = {
     [attribute("host")]: change.host,
     [attribute("repository")]: change.repository,

@@ -1,0 +1,85 @@
+import type { AuditLog } from "./audit.js";
+import type { CodeHost } from "./code-host.js";
+import type { Deployer } from "./deployer.js";
+import type { DeploymentStore } from "./deployment-store.js";
+import type { LiveFeed } from "./live-feed.js";
+import type { LockStore } from "./lock-store.js";
+import type { PlanStore } from "./plan-store.js";
+import type { Repositories } from "./repositories.js";
+
+/** What a method does outside this process; the fence of a run blocks some of it. */
+export type Effect =
+  /** Changes nothing that anybody relies on. */
+  | "read"
+  /** Tells people something: blocked once another replica has taken over. */
+  | "speak"
+  /** Changes what is deployed, locked or stored: also blocked while it is unknown whether another replica has. */
+  | "act"
+  /** Keeps a record of what has happened: never blocked. */
+  | "record";
+
+/** The effect of every method of a port: a new method does not compile until it is classed. */
+export type EffectsOf<Port> = { readonly [Method in MethodOf<Port>]: Effect };
+
+type MethodOf<Port> = {
+  [Key in keyof Port]-?: Extract<Port[Key], (...args: never[]) => unknown> extends never ? never : Key;
+}[keyof Port];
+
+/** The ports that a run reaches the outside world through. */
+export interface RunPorts {
+  readonly host: CodeHost;
+  readonly repositories: Repositories;
+  readonly deployer: Deployer;
+  readonly locks: LockStore;
+  readonly plans: PlanStore;
+  readonly deployments: DeploymentStore;
+  readonly audit: AuditLog;
+  readonly live: LiveFeed;
+}
+
+export const PORT_EFFECTS: { readonly [Name in keyof RunPorts]: EffectsOf<RunPorts[Name]> } = {
+  host: {
+    self: "read",
+    reach: "read",
+    getChangeRequest: "read",
+    state: "read",
+    mergeability: "read",
+    approval: "read",
+    mayCommand: "read",
+    belongsToAny: "read",
+    cloneSource: "read",
+    listOwnComments: "read",
+    commentUrl: "read",
+    postComment: "speak",
+    editComment: "speak",
+    minimise: "speak",
+    react: "speak",
+    setStatus: "speak",
+    merge: "act",
+  },
+  repositories: { open: "read" },
+  deployer: {
+    check: "read",
+    naming: "read",
+    listApplications: "read",
+    findApplication: "read",
+    // A temporary Application is created and deleted in here, and deploys nothing.
+    renderManifests: "read",
+    renderingSettings: "read",
+    liveResources: "read",
+    expandApplicationSet: "read",
+    listApplicationSets: "read",
+    findApplicationSet: "read",
+    applicationsOfSet: "read",
+    follow: "read",
+    findOutcome: "read",
+    updateSpec: "act",
+    sync: "act",
+    sweep: "act",
+  },
+  locks: { find: "read", list: "read", ping: "read", acquire: "act", release: "act" },
+  plans: { find: "read", save: "act" },
+  deployments: { ofApplication: "read", ofChange: "read", list: "read", save: "act", remove: "act" },
+  audit: { list: "read", record: "record" },
+  live: { subscribe: "read", publish: "record" },
+};

@@ -1,0 +1,30 @@
+import type { Command } from "../core/model/command.js";
+import type { User } from "../core/model/user.js";
+import type { Silent } from "./outcome.js";
+
+/** What an event asks for. */
+export type Asked = Answerable | Silent | { readonly kind: "close" } | { readonly kind: "revisit" };
+
+/** What is answered with a comment, unless there is a reason to stay silent. */
+export type Answerable = GivenCommand | Autoplan | InvalidComment;
+
+export interface GivenCommand {
+  readonly kind: "command";
+  readonly command: Command;
+  readonly by: User;
+  readonly commentId: string;
+}
+
+/** The plan that an update of a change request starts. */
+export interface Autoplan {
+  readonly kind: "autoplan";
+  readonly command: Extract<Command, { readonly name: "plan" }>;
+  readonly by: undefined;
+}
+
+/** A comment that begins with our name and is no valid command. */
+export interface InvalidComment {
+  readonly kind: "invalid";
+  readonly command: undefined;
+  readonly by: User;
+}

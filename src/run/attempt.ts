@@ -1,0 +1,88 @@
+import { markCommand, type CommandMarks } from "../comments/mark-command.js";
+import { createProgressComment, type ProgressComment } from "../comments/progress-comment.js";
+import { COMMANDS, isDeploying } from "../core/commands/commands.js";
+import type { ApplicationName } from "../core/model/brand.js";
+import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
+import type { Phase } from "../core/model/progress.js";
+import type { CommandResult } from "../core/model/result.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { Log } from "../core/ports/log.js";
+import type { CodeHost } from "../core/ports/code-host.js";
+import type { LiveFeed } from "../core/ports/live-feed.js";
+import type { Answerable } from "./asked.js";
+import { publishProgress, type ProgressPublisher } from "./publish-progress.js";
+
+export interface AttemptParts {
+  readonly runId: string;
+  readonly host: CodeHost;
+  readonly live: LiveFeed;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** One try of a run: how far it got, and what people see of it before its answer. */
+export class Attempt {
+  asked: Answerable | undefined;
+  change: ChangeRequest | undefined;
+  result: CommandResult | undefined;
+
+  #started = new Date(0);
+  #marks: CommandMarks | undefined;
+  #comment: ProgressComment | undefined;
+  #page: ProgressPublisher | undefined;
+  #background: Promise<void> | undefined;
+
+  constructor(private readonly parts: AttemptParts) {}
+
+  /** Marks a person's command as seen. */
+  start(asked: Answerable, ref: ChangeRequestRef): void {
+    const { host, clock, log } = this.parts;
+    this.asked = asked;
+    this.#started = clock.now();
+    if (asked.kind === "command") this.#marks = markCommand(host, ref, asked.commentId, log);
+  }
+
+  /** Takes the facts; the first time, shows that the command runs. */
+  found(change: ChangeRequest): void {
+    if (this.change === undefined) this.#show(change);
+    this.change = change;
+  }
+
+  /** Shows how far an application is. */
+  readonly report = (application: ApplicationName, phase: Phase): void => {
+    this.#comment?.tell(application, phase);
+    this.#page?.report(application, phase);
+  };
+
+  /** @param work Runs beside the command; must not reject. */
+  inBackground(work: Promise<void>): void {
+    this.#background = work;
+  }
+
+  /** Waits for everything in the background; returns the id of the progress comment, for the answer to replace it. */
+  async settle(): Promise<string | undefined> {
+    await this.#background;
+    return this.#comment?.end();
+  }
+
+  /** Sets the last mark on the person's command. */
+  async end(mark: "done" | "failed" | undefined): Promise<void> {
+    this.#page?.end();
+    await this.#marks?.end(mark);
+  }
+
+  #show(change: ChangeRequest): void {
+    const { asked, parts } = this;
+    const command = asked?.command;
+    if (command === undefined) return;
+    const { runId } = parts;
+    const started = this.#started;
+    // Only what deploys takes long enough for a comment.
+    if (isDeploying(command)) {
+      this.#comment = createProgressComment({ ...parts, change, command: command.name, run: runId, began: started });
+    }
+    if (COMMANDS[command.name].shownLive) {
+      this.#page = publishProgress({ change, command: command.name, runId, started }, parts.live);
+    }
+  }
+}

@@ -1,0 +1,96 @@
+import { readMarker } from "../comments/marker.js";
+import { wasRefusedBefore } from "../comments/publish.js";
+import type { Settings } from "../config/settings.js";
+import { COMMANDS } from "../core/commands/commands.js";
+import type { Settled } from "../core/deploy/settle-records.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import { needsWriteAccess } from "../core/policy/access.js";
+import type { RepositorySnapshot } from "../core/ports/repositories.js";
+import type { Answerable, Autoplan, GivenCommand } from "./asked.js";
+import { refused, silent, type Finished, type Silent } from "./outcome.js";
+import { settleEarlier } from "./revisit.js";
+import type { Run } from "./run.js";
+import { openChange, plansAutomatically } from "./settings.js";
+
+/** A command that may run, with the settings that hold for it. */
+export interface Permitted {
+  readonly kind: "permitted";
+  readonly asked: GivenCommand | Autoplan;
+  readonly settings: Settings;
+  readonly snapshot: RepositorySnapshot;
+  /** Earlier syncs whose outcome was looked up first. */
+  readonly settled: readonly Settled[];
+}
+
+/** Decides whether a command may run now. Cheap questions come first; without the lock store nothing is read or run. */
+export async function permit(
+  asked: Answerable,
+  change: ChangeRequest,
+  run: Run,
+): Promise<Permitted | Finished | Silent> {
+  switch (asked.kind) {
+    case "invalid":
+      return refused({ reason: "not-a-command" });
+    case "autoplan":
+      return plansAutomatically(change, run.config) ? permitBySettings(asked, change, run) : silent("not-planned");
+    case "command": {
+      const refusal = await refusalByAccess(asked, change, run);
+      if (refusal !== undefined) return refusal;
+      const { fixedResult } = COMMANDS[asked.command.name];
+      if (fixedResult !== undefined) return { kind: "finished", result: fixedResult, settled: [] };
+      return permitBySettings(asked, change, run);
+    }
+  }
+}
+
+/** A person without access is refused once per change request. */
+async function refusalByAccess(
+  { command, by }: GivenCommand,
+  change: ChangeRequest,
+  { host, config }: Run,
+): Promise<Finished | Silent | undefined> {
+  const { access, worksOnClosed, worksOnForks } = COMMANDS[command.name];
+  const needsAccess = access === "restricted" && needsWriteAccess(config.defaults, change);
+  if (needsAccess && !(await host.mayCommand(change, by))) {
+    if (await wasRefusedBefore(host, change, by.login)) return silent("refused-before");
+    return refused({ reason: "no-write-access", login: by.login });
+  }
+  if (change.state !== "open" && !worksOnClosed) return refused({ reason: "closed", state: change.state });
+  return change.fork && !worksOnForks && !config.defaults.allowForks ? refused({ reason: "fork" }) : undefined;
+}
+
+async function permitBySettings(
+  asked: GivenCommand | Autoplan,
+  change: ChangeRequest,
+  run: Run,
+): Promise<Permitted | Finished | Silent> {
+  const { name } = asked.command;
+  await run.locks.ping();
+  const settled = await settleEarlier(change, run);
+  const { settings, problems, snapshot } = await openChange(change, run);
+  if (asked.kind === "autoplan" && !settings.autoplan) return silent("not-planned");
+  if (problems.length > 0 && !COMMANDS[name].worksWithBrokenSettings) {
+    return { ...refused({ reason: "repository-file", problems }), settings, settled };
+  }
+  if (asked.kind === "command" && name === "sync" && (await isOlderThanPlan(asked, change, run))) {
+    return { ...refused({ reason: "plan-unseen" }), settings, settled };
+  }
+  return { kind: "permitted", asked, settings, snapshot, settled };
+}
+
+/**
+ * Whether a command was written before any plan of the current head was posted, so that its author has not seen what it
+ * would deploy. Webhooks arrive out of order: a command can arrive after a push that it precedes. The ids of comments
+ * only grow, on every host.
+ */
+async function isOlderThanPlan({ commentId }: GivenCommand, change: ChangeRequest, { host }: Run): Promise<boolean> {
+  const plans = (await host.listOwnComments(change)).filter(({ body }) => {
+    const marker = readMarker(body);
+    return marker?.kind === "plan" && marker.head === change.headRevision;
+  });
+  return plans.length > 0 && plans.every(({ id }) => isLater(id, commentId));
+}
+
+function isLater(id: string, other: string): boolean {
+  return [id, other].every((one) => /^\d{1,30}$/.test(one)) && BigInt(id) > BigInt(other);
+}

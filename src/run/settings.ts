@@ -1,0 +1,48 @@
+import { describeProblem } from "../config/problem.js";
+import type { ServerConfig } from "../config/server-config.js";
+import { resolveSettings } from "../config/settings.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import type { Reloaded } from "../core/ports/context.js";
+import type { RepositorySnapshot } from "../core/ports/repositories.js";
+import { REPOSITORY_FILE } from "../names.js";
+import type { Run } from "./run.js";
+
+/** Drafts and forks are planned on command only. */
+export function plansAutomatically(change: ChangeRequest, { defaults }: ServerConfig): boolean {
+  return change.state === "open" && !change.fork && (!change.draft || defaults.planDrafts);
+}
+
+/** Where settings are read; an absent signal never stops. */
+export type SettingsSource = Pick<Run, "config" | "host" | "repositories"> & { readonly signal?: AbortSignal };
+
+/**
+ * Opens the commits of a change request and reads the settings that hold for it: policy from the tip of the base branch,
+ * mappings from base and head.
+ * @throws {HeadMoved}
+ */
+export async function openChange(
+  change: ChangeRequest,
+  { config, host, repositories, signal }: SettingsSource,
+): Promise<Reloaded> {
+  const snapshot = await repositories.open(change, await host.cloneSource(change), signal);
+  const [base, before, after] = await Promise.all([
+    readFile(snapshot, change.baseRevision),
+    readFile(snapshot, change.mergeBase),
+    readFile(snapshot, change.headRevision),
+  ]);
+  // A head that leaves the file alone gets the file of the base branch, as a merge would give it.
+  const head = after === before ? base : after;
+  const resolved = resolveSettings(config.defaults, config, { base, head });
+  const problems = resolved.repairs ? [] : resolved.problems.map(describeProblem);
+  return { settings: resolved.settings, problems, snapshot };
+}
+
+async function readFile(
+  snapshot: RepositorySnapshot,
+  revision: ChangeRequest["headRevision"],
+): Promise<string | undefined> {
+  const entry = (await snapshot.list(revision)).find(({ path }) => path === REPOSITORY_FILE);
+  if (entry === undefined) return undefined;
+  // A link, a binary or an oversized file is invalid: reading it as empty would silently lift its rules.
+  return (await snapshot.read(revision, [REPOSITORY_FILE])).get(REPOSITORY_FILE) ?? "- not a readable file";
+}

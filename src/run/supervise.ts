@@ -1,0 +1,93 @@
+import { matchesName } from "../config/pattern.js";
+import type { ServerConfig } from "../config/server-config.js";
+import { auditFactsOf } from "../core/commands/audit-facts.js";
+import { changeRequestKey } from "../core/model/change-request.js";
+import type { HostEvent } from "../core/model/event.js";
+import type { RunEnd, RunTicket } from "../core/ports/event-queue.js";
+import { reply } from "./answer.js";
+import { heedingStops } from "./ask.js";
+import { Attempt } from "./attempt.js";
+import { auditRun } from "./audit.js";
+import { explainFailure } from "./explain-failure.js";
+import { fence } from "./fence.js";
+import { handleEvent } from "./handle-event.js";
+import { didAsAsked, outcomeText, refused, type Outcome } from "./outcome.js";
+import { NotRecovered } from "./recover.js";
+import type { Dependencies, Run } from "./run.js";
+
+/** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
+export async function supervise(event: HostEvent, deps: Dependencies, ticket: RunTicket): Promise<RunEnd> {
+  const host = deps.hosts[event.change.host];
+  if (host === undefined || !isAllowed(event, deps.config)) return "done";
+  const { delivery } = event;
+  const startedAt = deps.clock.now().getTime();
+  const runId = deps.newRunId(delivery);
+  const log = deps.log.child({ delivery, change: changeRequestKey(event.change), run: runId });
+  const fenced = fence({ ...deps, host, ticket, signal: ticket.signal, runId, log, delivery });
+  const outcome = await attempt(event, { ...fenced, attempt: new Attempt(fenced) });
+  const text = outcomeText(outcome);
+  const ms = deps.clock.now().getTime() - startedAt;
+  if (outcome.kind === "failed") log.error({ event: event.kind, err: outcome.error, ms }, "event failed");
+  else if (text !== undefined) log.info({ event: event.kind, outcome: text, ms }, "event handled");
+  return runEndOf(outcome);
+}
+
+/** An empty list allows all repositories. */
+function isAllowed({ change }: HostEvent, { defaults }: ServerConfig): boolean {
+  const name = change.repository.toLowerCase();
+  const allowed = defaults.allowedRepos;
+  return allowed.length === 0 || allowed.some((pattern) => matchesName(pattern.toLowerCase(), name));
+}
+
+async function attempt(event: HostEvent, run: Run): Promise<Outcome> {
+  let outcome: Outcome;
+  try {
+    outcome = await handleEvent(event, run);
+  } catch (error) {
+    outcome = await answerFailure(error, event, run).catch((broken: unknown) => ({ kind: "failed", error: broken }));
+  }
+  await run.attempt.end(markFor(outcome));
+  return outcome;
+}
+
+/** Answers what broke. What was deployed did not fail, even if its own answer could not be posted. */
+async function answerFailure(error: unknown, event: HostEvent, given: Run): Promise<Outcome> {
+  const { asked, result } = given.attempt;
+  if (asked === undefined) return { kind: "failed", error };
+  const run = heedingStops(asked, given);
+  await run.attempt.settle();
+  if (result?.kind === "synced" || result?.kind === "rolled-back") return { kind: "failed", error, result };
+  if (error instanceof NotRecovered) return { kind: "failed", error };
+  const refusal = await explainFailure(error, asked, event.change, run);
+  if (refusal === undefined) return { kind: "stopped" };
+  const failure = refused(refusal);
+  const { change } = run.attempt;
+  await auditRun(auditFactsOf(failure.result), { change: change ?? event.change, asked }, run);
+  await reply(asked, failure, change ?? (await run.host.getChangeRequest(event.change)), run);
+  return { kind: "answered", result: failure.result };
+}
+
+/** The last mark on a person's command. None if an earlier answer stands, or a newer plan will replace this one. */
+function markFor(outcome: Outcome): "done" | "failed" | undefined {
+  switch (outcome.kind) {
+    case "answered":
+      return didAsAsked(outcome.result) ? "done" : "failed";
+    case "silent":
+      return outcome.reason === "already-answered" ? undefined : "failed";
+    case "stopped":
+      return undefined;
+    case "failed":
+      return outcome.result !== undefined && didAsAsked(outcome.result) ? "done" : "failed";
+  }
+}
+
+function runEndOf(outcome: Outcome): RunEnd {
+  switch (outcome.kind) {
+    case "answered":
+    case "silent":
+      return "done";
+    case "stopped":
+    case "failed":
+      return outcome.kind;
+  }
+}

@@ -1,0 +1,52 @@
+import { expect, test } from "@jest/globals";
+import { typeErrors, type Edit } from "./type-errors.js";
+
+const EFFECTS = "src/core/ports/effects.ts";
+
+const newMethod = (file: string, port: string, method: string): Edit => ({
+  path: `src/core/ports/${file}.ts`,
+  from: `export interface ${port} {`,
+  to: `export interface ${port} {\n  ${method};`,
+});
+
+test("the effects compile as they are", () => {
+  expect(typeErrors([EFFECTS])).toEqual([]);
+});
+
+test.each([
+  ["code-host", "CodeHost"],
+  ["repositories", "Repositories"],
+  ["deployer", "Deployer"],
+  ["lock-store", "LockStore"],
+  ["plan-store", "PlanStore"],
+  ["deployment-store", "DeploymentStore"],
+  ["audit", "AuditLog"],
+  ["live-feed", "LiveFeed"],
+])("a new method of %s does not compile until its effect is classed", (file, port) => {
+  expect(typeErrors([EFFECTS], [newMethod(file, port, "archive(name: string): Promise<void>")])).toEqual([
+    expect.stringContaining("Property 'archive' is missing"),
+  ]);
+});
+
+test("an optional method is classed as well", () => {
+  expect(typeErrors([EFFECTS], [newMethod("code-host", "CodeHost", "archive?(): Promise<void>")])).toEqual([
+    expect.stringContaining("Property 'archive' is missing"),
+  ]);
+});
+
+test("a class is one of the four", () => {
+  const edit = { path: EFFECTS, from: 'merge: "act"', to: 'merge: "write"' };
+  expect(typeErrors([EFFECTS], [edit])).toEqual([expect.stringContaining(`Type '"write"' is not assignable`)]);
+});
+
+test("the fence does not compile without every port", () => {
+  const fence = "src/run/fence.ts";
+  const edit = {
+    path: EFFECTS,
+    from: "  readonly live: LiveFeed;",
+    to: "  readonly live: LiveFeed;\n  mail: PlanStore;",
+  };
+  expect(typeErrors([fence], [edit])).toEqual(
+    expect.arrayContaining([expect.stringContaining("Property 'mail' is missing")]),
+  );
+});
