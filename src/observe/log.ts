@@ -3,7 +3,7 @@ import pretty from "pino-pretty";
 import type { LogLevel } from "../config/server-config.js";
 import { SERVICE } from "../names.js";
 
-/** Fields that could carry a secret; the paths cover our own fields and what clients hang on their errors. */
+/** Fields that could carry a secret: our own, and what client libraries attach to their errors. */
 const SECRET_PATHS = [
   "token",
   "password",
@@ -23,7 +23,7 @@ const SECRET_PATHS = [
   "err.config",
 ];
 
-/** The service's logger: lines for people in a terminal, JSON otherwise. */
+/** Creates the service's logger: readable lines in a terminal, JSON otherwise. */
 export function createLogger(level: LogLevel, { terminal }: { readonly terminal: boolean }): Logger {
   const options = { name: SERVICE, level, redact: { paths: SECRET_PATHS, censor: "[redacted]" } };
   if (!terminal) return pino(options);

@@ -4,7 +4,7 @@ import { isRateLimited } from "../../hosts/rate-limit.js";
 import type { HostId } from "../../names.js";
 import type { Metrics } from "./metrics.js";
 
-/** Channels of `fetch` on every supported Node.js: https://github.com/nodejs/undici/blob/main/docs/docs/api/DiagnosticsChannel.md */
+/** Diagnostics channels of `fetch`: https://undici.nodejs.org/#/docs/api/DiagnosticsChannel */
 const ANSWERED = "undici:request:headers";
 const BROKEN = "undici:request:error";
 
@@ -25,7 +25,7 @@ export interface ObservedHost {
 
 /**
  * Counts the requests to the APIs of the code hosts, whichever client library makes them.
- * @returns stops the counting.
+ * Returns a function that stops counting.
  */
 export function countHostRequests(observed: readonly ObservedHost[], metrics: Metrics): () => void {
   const hosts = new Map(observed.map((host) => [new URL(host.apiUrl).origin, host]));
@@ -63,7 +63,7 @@ function outcomeOf(status: number, headers: Readonly<Record<string, string>>): s
   return status >= 400 ? "client_error" : "ok";
 }
 
-/** The list alternates names and values. */
+/** @param list Names and values in turns. */
 function headersOf(list: readonly string[]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {};
   for (let index = 0; index + 1 < list.length; index += 2) {

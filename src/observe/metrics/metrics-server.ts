@@ -7,7 +7,7 @@ export interface MetricsServer {
   close(): Promise<void>;
 }
 
-/** Serves `/metrics` on a port of its own, and nothing else there. */
+/** Serves `/metrics`, and nothing else, on a port of its own. */
 export async function startMetricsServer(
   registry: Registry,
   address: { readonly host: string; readonly port: number },
@@ -16,7 +16,7 @@ export async function startMetricsServer(
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://metrics");
     if (pathname !== "/metrics") send(response, 404, "only /metrics is here\n");
-    else if (request.method !== "GET" && request.method !== "HEAD") send(response, 405, "only GET is understood\n");
+    else if (request.method !== "GET" && request.method !== "HEAD") send(response, 405, "only GET is allowed\n");
     else void answer(registry, response, log);
   });
   server.listen(address.port, address.host);

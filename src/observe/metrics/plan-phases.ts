@@ -1,11 +1,11 @@
-/** Where a plan's run touched the world, in milliseconds of one clock. What did not happen is undefined. */
+/** When a plan's run reached each point, in milliseconds of one clock; undefined if it did not. */
 export interface PlanMarks {
-  readonly began: number;
-  /** The repository's commits were there. */
+  readonly started: number;
+  /** The commits were fetched. */
   readonly fetched: number | undefined;
-  readonly firstRenderBegan: number | undefined;
+  readonly firstRenderStarted: number | undefined;
   readonly lastRenderEnded: number | undefined;
-  /** The plan was made and about to be stored. */
+  /** The plan was complete and about to be stored. */
   readonly diffed: number;
   readonly ended: number;
 }
@@ -14,18 +14,18 @@ export const PLAN_PHASES = ["fetch", "detect", "render", "diff", "comment"] as c
 export type PlanPhase = (typeof PLAN_PHASES)[number];
 
 /**
- * Lengths of the phases, in milliseconds; their sum is the length of the run. Facts and commits are "fetch"; what is
- * compared while other applications are still being rendered is part of "render".
+ * How long each phase took, in milliseconds; together they are the run. "fetch" includes reading the facts of the change
+ * request, "render" includes diffs made while other applications still render.
  */
 export function planPhases(marks: PlanMarks): Readonly<Record<PlanPhase, number>> {
-  const { began, diffed, ended } = marks;
-  const fetched = marks.fetched ?? began;
-  const renderBegan = marks.firstRenderBegan ?? diffed;
-  const renderEnded = marks.lastRenderEnded ?? renderBegan;
+  const { started, diffed, ended } = marks;
+  const fetched = marks.fetched ?? started;
+  const renderStarted = marks.firstRenderStarted ?? diffed;
+  const renderEnded = marks.lastRenderEnded ?? renderStarted;
   return {
-    fetch: fetched - began,
-    detect: renderBegan - fetched,
-    render: renderEnded - renderBegan,
+    fetch: fetched - started,
+    detect: renderStarted - fetched,
+    render: renderEnded - renderStarted,
     diff: diffed - renderEnded,
     comment: ended - diffed,
   };

@@ -5,28 +5,28 @@ import type { RunEnd } from "../../core/ports/event-queue.js";
 import type { Metrics } from "./metrics.js";
 import { PLAN_PHASES, planPhases } from "./plan-phases.js";
 
-/** What is noted of one run while it goes on; times are `performance.now()`. */
+/** What is known of a run so far; times are `performance.now()`. */
 interface RunNotes {
-  readonly began: number;
+  readonly started: number;
   fetched?: number;
-  firstRenderBegan?: number;
+  firstRenderStarted?: number;
   lastRenderEnded?: number;
   diffed?: number;
-  /** The first entry of the audit trail that names a command. */
+  /** From the first audit entry that names a command. */
   command?: { readonly name: string; readonly outcome: CommandOutcome; readonly planned: boolean };
 }
 
-/** `incomplete`: a sync or a rollback that did not succeed for every application. */
+/** `incomplete`: a sync or a rollback that failed for some application. */
 type CommandOutcome = "done" | "incomplete" | "refused" | "failed";
 
-/** Measures runs by what they do at the ports, so that nothing in them knows of it. */
+/** Measures runs from outside, by their calls to the ports. */
 export class RunMeasure {
   readonly #current = new AsyncLocalStorage<RunNotes>();
 
   constructor(private readonly metrics: Metrics) {}
 
   async measure(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd> {
-    const notes: RunNotes = { began: performance.now() };
+    const notes: RunNotes = { started: performance.now() };
     let outcome: RunEnd = "failed";
     try {
       outcome = await this.#current.run(notes, run);
@@ -42,11 +42,11 @@ export class RunMeasure {
     this.#note((notes) => (notes.fetched ??= performance.now()));
   }
 
-  /** Returns what is to be called at the render's end. */
+  /** Returns a function to call when the render ends. */
   rendering(): () => void {
     const notes = this.#current.getStore();
     if (notes === undefined) return () => undefined;
-    notes.firstRenderBegan ??= performance.now();
+    notes.firstRenderStarted ??= performance.now();
     return () => {
       notes.lastRenderEnded = performance.now();
     };
@@ -70,16 +70,16 @@ export class RunMeasure {
   }
 
   #observe(notes: RunNotes, ended: number): void {
-    const { command, diffed, began, fetched, firstRenderBegan, lastRenderEnded } = notes;
+    const { command, diffed, started, fetched, firstRenderStarted, lastRenderEnded } = notes;
     if (command === undefined) return;
-    this.metrics.commandDuration.observe({ command: command.name, outcome: command.outcome }, (ended - began) / 1000);
+    this.metrics.commandDuration.observe({ command: command.name, outcome: command.outcome }, (ended - started) / 1000);
     if (!command.planned || diffed === undefined) return;
-    const phases = planPhases({ began, fetched, firstRenderBegan, lastRenderEnded, diffed, ended });
+    const phases = planPhases({ started, fetched, firstRenderStarted, lastRenderEnded, diffed, ended });
     for (const phase of PLAN_PHASES) this.metrics.planPhaseDuration.observe({ phase }, phases[phase] / 1000);
   }
 }
 
-/** Outcomes of an application that leave nothing to be done. */
+/** Outcomes of an application that need no further work. */
 const SUCCESSES: ReadonlySet<string> = new Set(["succeeded", "skipped", "new", "deleted"]);
 
 function outcomeOf({ action, applications }: Pick<AuditEntry, "action" | "applications">): CommandOutcome {

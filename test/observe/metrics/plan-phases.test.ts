@@ -5,12 +5,12 @@ import { PLAN_PHASES, planPhases } from "../../../src/observe/metrics/plan-phase
 test.each([
   [
     "renders",
-    { began: 0, fetched: 10, firstRenderBegan: 15, lastRenderEnded: 115, diffed: 118, ended: 130 },
+    { started: 0, fetched: 10, firstRenderStarted: 15, lastRenderEnded: 115, diffed: 118, ended: 130 },
     { fetch: 10, detect: 5, render: 100, diff: 3, comment: 12 },
   ],
   [
     "renders nothing",
-    { began: 5, fetched: 10, firstRenderBegan: undefined, lastRenderEnded: undefined, diffed: 18, ended: 20 },
+    { started: 5, fetched: 10, firstRenderStarted: undefined, lastRenderEnded: undefined, diffed: 18, ended: 20 },
     { fetch: 5, detect: 8, render: 0, diff: 0, comment: 2 },
   ],
 ])("a plan that %s has these phases", (_name, marks, phases) => {
@@ -21,15 +21,17 @@ test("the phases of any run are not negative, and together as long as the run", 
   const times = fc.array(fc.integer({ min: 0, max: 1e6 }), { minLength: 6, maxLength: 6 });
   fc.assert(
     fc.property(times, fc.boolean(), (unsorted, renders) => {
-      const [began = 0, fetched = 0, first = 0, last = 0, diffed = 0, ended = 0] = [...unsorted].sort((a, b) => a - b);
+      const [started = 0, fetched = 0, first = 0, last = 0, diffed = 0, ended = 0] = [...unsorted].sort(
+        (a, b) => a - b,
+      );
       const marks = {
-        ...{ began, fetched, diffed, ended },
-        firstRenderBegan: renders ? first : undefined,
+        ...{ started, fetched, diffed, ended },
+        firstRenderStarted: renders ? first : undefined,
         lastRenderEnded: renders ? last : undefined,
       };
       const phases = PLAN_PHASES.map((phase) => planPhases(marks)[phase]);
       expect(Math.min(...phases)).toBeGreaterThanOrEqual(0);
-      expect(phases.reduce((sum, one) => sum + one, 0)).toBe(ended - began);
+      expect(phases.reduce((sum, one) => sum + one, 0)).toBe(ended - started);
     }),
   );
 });
