@@ -6,9 +6,9 @@ import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-reque
 import type { Phase } from "../core/model/progress.js";
 import type { CommandResult } from "../core/model/result.js";
 import type { Clock } from "../core/ports/clock.js";
-import type { Log } from "../core/ports/log.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
+import type { Log } from "../core/ports/log.js";
 import type { Answerable } from "./asked.js";
 import { publishProgress, type ProgressPublisher } from "./publish-progress.js";
 

@@ -4,8 +4,8 @@ import { createInProcessQueue } from "../queue/in-process.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import type { Dependencies } from "../run/run.js";
 import { supervise } from "../run/supervise.js";
-import { UnavailableLockStore } from "../store/unavailable-lock-store.js";
 import type { Stores } from "../store/stores.js";
+import { UnavailableLockStore } from "../store/unavailable-lock-store.js";
 
 export interface QueueParts {
   readonly dependencies: Dependencies;

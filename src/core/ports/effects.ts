@@ -19,7 +19,7 @@ export type Effect =
   | "record";
 
 /** The effect of every method of a port: a new method does not compile until it is classed. */
-export type EffectsOf<Port> = { readonly [Method in MethodOf<Port>]: Effect };
+export type EffectsOf<Port> = Readonly<Record<MethodOf<Port>, Effect>>;
 
 type MethodOf<Port> = {
   [Key in keyof Port]-?: Extract<Port[Key], (...args: never[]) => unknown> extends never ? never : Key;
