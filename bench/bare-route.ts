@@ -9,7 +9,7 @@ const redis = new Redis({ host: "127.0.0.1", port: Number(port) });
 const app = express();
 app.post("/webhook", express.raw({ type: "*/*", limit: "25mb" }), async (request, response) => {
   const body: unknown = request.body;
-  if (!Buffer.isBuffer(body)) throw new Error("the body was read as something else");
+  if (!Buffer.isBuffer(body)) throw new Error("the body is not raw bytes");
   const expected = Buffer.from(`sha256=${createHmac("sha256", secret).update(body).digest("hex")}`);
   const given = Buffer.from(request.get("x-hub-signature-256") ?? "");
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) {

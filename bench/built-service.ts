@@ -37,7 +37,7 @@ export async function startProgram(args: readonly string[], printed: RegExp): Pr
   const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   const url = await new Promise<string>((resolve, reject) => {
-    child.once("exit", (code) => reject(new Error(`${args.join(" ")} ended with ${String(code)}: ${output}`)));
+    child.once("exit", (code) => reject(new Error(`${args.join(" ")} exited with ${String(code)}: ${output}`)));
     child.stdout.on("data", (chunk: Buffer) => {
       if (output.length > 100_000) return;
       output += chunk.toString();

@@ -28,7 +28,7 @@ async function smoke(version: string): Promise<void> {
     await writeFile(file, stringify(settings(world)));
     for (const args of [["--version"], ["check", file]]) {
       const { code, output } = await start(...args).ended;
-      if (code !== 0) throw new Error(`${args.join(" ")} ended with ${String(code)}: ${output}`);
+      if (code !== 0) throw new Error(`${args.join(" ")} exited with ${String(code)}: ${output}`);
       say(output.trim());
     }
     const service = start("-c", file);
@@ -40,7 +40,7 @@ async function smoke(version: string): Promise<void> {
     }
     service.process.kill("SIGTERM");
     const { code, output } = await service.ended;
-    if (code !== 0) throw new Error(`the service ended with ${String(code)}: ${output}`);
+    if (code !== 0) throw new Error(`the service exited with ${String(code)}: ${output}`);
     say("ended when asked to");
   } finally {
     for (const child of started) child.kill("SIGKILL");

@@ -30,7 +30,7 @@ function drawApplication(application, old) {
 }
 
 function headingOf({ name, kind, sync, health, revision, lock, sigil }, state) {
-  const words = { syncing: "syncing …", "in-step": "as on main", behind: "differs from main" };
+  const words = { syncing: "syncing …", "in-step": "matches main", behind: "differs from main" };
   const title = `Argo CD says: ${sync}, ${health}`;
   return [
     element("h3", { text: name }),

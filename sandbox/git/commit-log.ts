@@ -14,7 +14,7 @@ export interface CommitFacts {
 /** One commit by its full id (gitformat-signature(5) shows the format). Other headers are ignored. */
 export function readCommit(objects: ObjectFolder, id: string): CommitFacts {
   const found = objects.read(id);
-  if (found?.type !== "commit") throw new Error(`${id} is no commit`);
+  if (found?.type !== "commit") throw new Error(`${id} is not a commit`);
   const text = found.content.toString();
   const end = text.indexOf("\n\n");
   const header = text.slice(0, end);

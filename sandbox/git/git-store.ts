@@ -216,7 +216,7 @@ export class GitStore {
   }
 
   async #moveRef(name: string, ref: string, revision: string | undefined): Promise<void> {
-    if (!/^refs\/[^\s~^:?*[\\]+$/.test(ref) || ref.includes("..")) throw new Error(`${ref} is no name of a ref`);
+    if (!/^refs\/[^\s~^:?*[\\]+$/.test(ref) || ref.includes("..")) throw new Error(`${ref} is not a ref name`);
     const file = join(this.directory(name), ref);
     if (revision === undefined) return rm(file, { force: true });
     await mkdir(dirname(file), { recursive: true });

@@ -44,7 +44,7 @@ export async function runGit(folder: string, args: readonly string[], options: G
     child.once("close", (code) => resolve(code ?? -1));
   });
   if (status !== 0 && options.expected?.includes(status) !== true) {
-    throw new Error(`git ${args.join(" ")} ended with ${status}: ${Buffer.concat(stderr).toString().trim()}`);
+    throw new Error(`git ${args.join(" ")} exited with ${status}: ${Buffer.concat(stderr).toString().trim()}`);
   }
   return { status, stdout: Buffer.concat(stdout).toString() };
 }

@@ -41,7 +41,7 @@ function sorted(changes: FileChanges): FolderChanges {
     const parts = path.split("/");
     const name = parts.pop() ?? "";
     if ([...parts, name].some((part) => part === "" || part === "." || part === ".." || part.includes("\0"))) {
-      throw new Error(`${JSON.stringify(path)} is no path in a repository`);
+      throw new Error(`${JSON.stringify(path)} is not a valid path`);
     }
     let folder = root;
     for (const part of parts) {

@@ -99,7 +99,7 @@ function mayFetch(world: World, tokens: Tokens, name: string, header: string | u
 
 /** Webhooks for the App's own acts. */
 function announcements(world: World, webhooks: Deliveries, violated: (what: string) => void): Announce {
-  const failed = (error: unknown): void => violated(`A webhook could not be made: ${String(error)}`);
+  const failed = (error: unknown): void => violated(`could not create a webhook: ${String(error)}`);
   return {
     comment: (issue, comment, previous) =>
       void webhooks

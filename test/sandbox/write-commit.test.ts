@@ -56,10 +56,10 @@ test("a repository may begin empty", async () => {
   expect(await listed("acme/empty", commit)).toEqual([]);
 });
 
-test.each(["", "/a", "a//b", "a/", "../a", "a/./b", "a\0b"])("%j is no path", async (path) => {
+test.each(["", "/a", "a//b", "a/", "../a", "a/./b", "a\0b"])("%j is not a valid path", async (path) => {
   await store.createRepository(`acme/bad-${Buffer.from(path).toString("hex")}`, BEFORE);
   const name = `acme/bad-${Buffer.from(path).toString("hex")}`;
   const before = await store.resolve(name, "main");
-  await expect(store.commit(name, "main", { [path]: "x" })).rejects.toThrow("is no path in a repository");
+  await expect(store.commit(name, "main", { [path]: "x" })).rejects.toThrow("is not a valid path");
   expect(await store.resolve(name, "main")).toBe(before);
 });
