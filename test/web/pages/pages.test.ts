@@ -161,7 +161,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
         "ApplicationSet tenants",
         "<p>Source file: <code>argocd/tenants.yaml</code></p>",
         "ApplicationSet of-the-platform",
-        "<p>Source file: none in this repository; the ApplicationSet reads files of it</p>",
+        "<p>Source file: not in this repository; the ApplicationSet reads files of this repository</p>",
         "argocd/broken.yaml could not be read",
       ]) {
         expect(text).toContain(shown);
@@ -218,9 +218,9 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
 
     test.each([
       ["/changes/hosta/acme/deploy/8", 404, "svc plan"],
-      ["/changes/hostc/acme/deploy/7", 404, "hosta for GitHub"],
-      ["/changes/hosta/acme/deploy/x", 404, "hosta for GitHub"],
-      ["/changes/hosta/acme/de%2Fploy/7", 404, "hosta for GitHub"],
+      ["/changes/hostc/acme/deploy/7", 404, "hosta is GitHub"],
+      ["/changes/hosta/acme/deploy/x", 404, "hosta is GitHub"],
+      ["/changes/hosta/acme/de%2Fploy/7", 404, "hosta is GitHub"],
       ["/changes/hostb/acme/shop/deploy/3", 404, "No such page"],
     ])("%s answers %i and says what to do", async (path, status, words) => {
       const [visitor] = await filled();
