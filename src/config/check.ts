@@ -1,11 +1,11 @@
 import { basename } from "node:path";
 import { REPOSITORY_FILE, SERVICE } from "../names.js";
 import type { Environment } from "./environment.js";
+import type { ConfigFile } from "./files.js";
 import { describeProblem } from "./problem.js";
 import { parseRepositoryConfig } from "./repository.js";
 import type { ReadFile } from "./server-parts.js";
 import { loadServerConfig } from "./server.js";
-import type { ConfigFile } from "./server.js";
 
 export interface CheckResult {
   readonly lines: readonly string[];

@@ -1,5 +1,9 @@
 import { readFileSync } from "node:fs";
-import type { ConfigFile } from "./server.js";
+
+export interface ConfigFile {
+  readonly name: string;
+  readonly text: string;
+}
 
 /** The texts of the files, or one sentence for each unreadable file. */
 export type FilesRead =

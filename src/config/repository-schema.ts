@@ -1,6 +1,5 @@
 import { SHARED_SETTINGS } from "./defaults-section.js";
 import { leaf, flag, listOf, oneOf, pattern, section, textLeaf, Wrong } from "./schema-parts.js";
-import { ACCESS_COMMANDS } from "./sync-access.js";
 
 const MOST_PATTERNS_OF_AN_APPLICATION = 100;
 const MOST_USERS = 100;
@@ -55,7 +54,7 @@ function syncRequirements() {
     allowed_teams: listOf(team(), MOST_TEAMS)
       .optional()
       .describe("whose members may give commands: `<org>/<team-slug>` on GitHub, a group's full path on GitLab"),
-    commands: listOf(oneOf(ACCESS_COMMANDS))
+    commands: listOf(oneOf(["plan", "sync", "rollback", "unlock"]))
       .min(1, "at least one command is needed")
       .optional()
       .describe("the commands that the two lists restrict; if omitted: `sync` and `rollback`"),

@@ -3,6 +3,7 @@ import { SERVER_FILE } from "../names.js";
 import { camelKeys } from "./camel-keys.js";
 import { expandEnvironment } from "./environment.js";
 import type { Environment } from "./environment.js";
+import type { ConfigFile } from "./files.js";
 import { orderedProblems } from "./problem.js";
 import type { ConfigProblem } from "./problem.js";
 import type { ServerConfig } from "./server-config.js";
@@ -16,11 +17,6 @@ import type { ConfigTree, MapTree } from "./yaml-tree.js";
 export type { ServerConfig, ServerDefaults } from "./server-config.js";
 
 const LARGEST_FILE = 1024 * 1024;
-
-export interface ConfigFile {
-  readonly name: string;
-  readonly text: string;
-}
 
 export type ServerConfigResult =
   | { readonly kind: "valid"; readonly config: ServerConfig; readonly warnings: readonly string[] }

@@ -1,9 +1,7 @@
 import { matchesName } from "./pattern.js";
 import type { RepositoryConfig } from "./repository.js";
 
-/** The commands that the lists of a `sync_requirements` entry can restrict. */
-export const ACCESS_COMMANDS = ["plan", "sync", "rollback", "unlock"] as const;
-export type AccessCommand = (typeof ACCESS_COMMANDS)[number];
+export type AccessCommand = NonNullable<AccessEntry["commands"]>[number];
 
 /** The restricted commands of an entry without `commands`. */
 const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
