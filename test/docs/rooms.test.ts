@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
@@ -28,6 +28,12 @@ test("the map of rooms names every folder of src and src/core, and nothing else"
   const loose = readdirSync(join(ROOT, "src")).filter((name) => name.endsWith(".ts"));
   const tree = [...foldersIn("src"), ...foldersIn("src/core"), ...loose.map((name) => `src/${name}`)];
   expect([...mapped].sort()).toEqual([...tree].sort());
+});
+
+test.each(["The line", "How to add"])("every path in the section %s exists", (title) => {
+  const paths = [...sectionOf(title).matchAll(/`(src\/[^`*]+|test\/[^`*]+)`/g)].map((match) => match[1] ?? "");
+  expect(paths.length).toBeGreaterThan(3);
+  expect(paths.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
 test("the glossary has at most 25 words", () => {
