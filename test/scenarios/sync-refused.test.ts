@@ -43,7 +43,7 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
     const web = section(bot.lastComment(one), "web");
     expect(web).toContain("+  value: apps/moved");
     expect(web).toContain(
-      "**Status:** Not locked\n\nNot deployed by a sync: its definition belongs to the ApplicationSet shops, which would put back a changed one: the change takes effect at the merge",
+      "**Status:** Not locked\n\nNot deployed by a sync: its definition belongs to the ApplicationSet shops, which would revert a change: the change takes effect at the merge",
     );
     expect(await bot.locked(one)).toEqual(["api"]);
     bot.expectChanges("sync api", "sync web");

@@ -156,7 +156,7 @@ async function warningsOf(subject: LiveSubject, context: CommandContext): Promis
 
 function movedSentence({ head, base }: LiveSubject): string {
   const [from, to] = [destinationOf(base.spec).cluster, destinationOf(head.spec).cluster];
-  return `moves from the cluster ${from} to ${to}: everything is created there, and what runs in ${from} stays, managed by nobody. Delete it there afterwards`;
+  return `moves from the cluster ${from} to ${to}: everything is created there, and what runs in ${from} stays there unmanaged. Delete it afterwards`;
 }
 
 function deployedFromHere({ revision }: Deployment): string {

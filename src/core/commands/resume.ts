@@ -4,6 +4,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { DeployingCommand } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
+import type { SyncProgress } from "../model/progress.js";
 import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
 import type { BegunApplication } from "../model/run-notes.js";
 import { specEqual } from "../model/spec-equality.js";
@@ -18,26 +19,26 @@ import { sync } from "./sync.js";
  */
 export async function resumeDeployment(
   command: DeployingCommand,
-  begun: readonly BegunApplication[],
+  started: readonly BegunApplication[],
   context: CommandContext,
 ): Promise<CommandResult | undefined> {
-  const followed = await Promise.all(begun.map((one) => follow(one, command, context)));
+  const followed = await Promise.all(started.map((one) => follow(one, command, context)));
   const applications = followed.filter((one) => one !== undefined);
   if (applications.length === 0) return undefined;
-  const missing = begun.map(({ application }) => application).filter((_, index) => followed[index] === undefined);
-  const anew = missing.length === 0 ? undefined : await startMissing(command, missing, begun, context);
-  const all = [...applications, ...rest(anew, missing)];
+  const missing = started.map(({ application }) => application).filter((_, index) => followed[index] === undefined);
+  const restarted = missing.length === 0 ? undefined : await startMissing(command, missing, started, context);
+  const all = [...applications, ...rest(restarted, missing)];
   const { dryRun } = command;
   if (command.name === "rollback") return { kind: "rolled-back", dryRun, applications: all };
-  const involved = begun.map(({ application }) => application);
+  const involved = started.map(({ application }) => application);
   const plan = await context.plans.find(context.change);
   return {
     kind: "synced",
     dryRun,
     applications: all,
-    announced: anew?.kind === "synced" ? anew.announced : [],
-    skipped: anew?.kind === "synced" ? anew.skipped : [],
-    replaced: anew?.kind === "synced" ? anew.replaced : [],
+    announced: restarted?.kind === "synced" ? restarted.announced : [],
+    skipped: restarted?.kind === "synced" ? restarted.skipped : [],
+    replaced: restarted?.kind === "synced" ? restarted.replaced : [],
     ...(await decideMerge({ dryRun, involved, deployed: all, plan }, context)),
   };
 }
@@ -66,13 +67,12 @@ async function follow(
   // A dry run writes no record; one that exists is of another command.
   const records = command.dryRun ? [] : await deployments.ofChange(change);
   const record = records.find((one) => one.application === application);
-  const onProgress = (told: { done: number; total: number; message: string }) =>
-    progress(application, { kind: "running", ...told });
+  const onProgress = (reported: SyncProgress) => progress(application, { kind: "running", ...reported });
   let outcome: SyncOutcome | undefined;
   let warnings: readonly string[] = [];
   try {
     const live = await deployer.findApplication(application);
-    if (live === undefined) return unknown(application, "the application is not there any more");
+    if (live === undefined) return unknown(application, "the application no longer exists");
     const spec = command.name === "sync" ? (record?.specWritten ?? live.spec) : live.spec;
     const pins = movingPositions(spec, change).map((position) => ({
       position,
@@ -108,7 +108,7 @@ function keepsWritten(record: Deployment | undefined, live: Deployment["specBefo
 }
 
 const SPEC_LEFT =
-  "svc was restarted meanwhile, and its definition is still the one of this PR: run the rollback command to put it back";
+  "svc was restarted meanwhile, and its definition is still the one of this PR: run the rollback command to restore it";
 
 function unknown(application: ApplicationName, message: string): ApplicationSync {
   return { application, warnings: [], kind: "unknown", message };
@@ -130,13 +130,13 @@ async function writeDown(
 async function startMissing(
   command: DeployingCommand,
   missing: readonly ApplicationName[],
-  begun: readonly BegunApplication[],
+  started: readonly BegunApplication[],
   context: CommandContext,
 ): Promise<CommandResult> {
   const narrowed: CommandContext = {
     ...context,
     begin: (more) => {
-      const others = begun.filter(({ application }) => !more.some((one) => one.application === application));
+      const others = started.filter(({ application }) => !more.some((one) => one.application === application));
       return context.begin([...others, ...more]);
     },
   };
@@ -145,10 +145,10 @@ async function startMissing(
     : rollback({ ...command, applications: missing }, narrowed);
 }
 
-function rest(anew: CommandResult | undefined, missing: readonly ApplicationName[]): readonly ApplicationSync[] {
-  if (anew?.kind === "synced" || anew?.kind === "rolled-back") return anew.applications;
-  if (anew === undefined) return [];
-  const why = anew.kind === "refused" ? ` (${anew.refusal.reason})` : "";
+function rest(restarted: CommandResult | undefined, missing: readonly ApplicationName[]): readonly ApplicationSync[] {
+  if (restarted?.kind === "synced" || restarted?.kind === "rolled-back") return restarted.applications;
+  if (restarted === undefined) return [];
+  const why = restarted.kind === "refused" ? ` (${restarted.refusal.reason})` : "";
   const message = `svc was restarted before it started, and the checks do not let it start now${why}: give the command again`;
   return missing.map((application) => ({ application, warnings: [], kind: "rejected", message }));
 }

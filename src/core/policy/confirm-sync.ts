@@ -26,12 +26,12 @@ export async function confirmSync(
 ): Promise<Confirmed | BaseMoved | Refusal> {
   const { host, change, settings, deployer } = context;
   const names = chosen.map(({ application }) => application);
-  const [now, access, approval, live, others] = await Promise.all([
+  const [now, access, approval, live, checked] = await Promise.all([
     host.getChangeRequest(change),
     confirmAccess("sync", names, context),
     needsApproval(settings, names) ? host.approval(change) : undefined,
     Promise.all(subjects.map(({ name }) => deployer.findApplication(name))),
-    Promise.all(chosen.map((lock) => holderUnlessOurs(lock, dryRun, context))),
+    Promise.all(chosen.map((lock) => checkLock(lock, dryRun, context))),
   ]);
   if (now.state !== "open") return { reason: "closed", state: now.state };
   if (now.headRevision !== change.headRevision || now.baseBranch !== change.baseBranch) return { reason: "head-moved" };
@@ -40,11 +40,9 @@ export async function confirmSync(
   if (approval?.approved === false) {
     return { reason: "not-approved", applications: names, missing: approval.missing ?? "", others: [] };
   }
-  const lost = others.filter((one) => one !== undefined);
-  if (lost.length > 0) {
-    const held = lost.filter((one) => one !== "nobody");
-    return held.length > 0 ? { reason: "locked-by-other", locks: held } : { reason: "nothing-locked" };
-  }
+  const held = checked.flatMap((one) => (one.kind === "held" ? [one.lock] : []));
+  if (held.length > 0) return { reason: "locked-by-other", locks: held };
+  if (checked.some(({ kind }) => kind === "free")) return { reason: "nothing-locked" };
   const autoSynced = live.filter((one) => one !== undefined).filter(({ spec }) => isAutoSynced(spec));
   if (autoSynced.length > 0) {
     const failing = autoSynced.map(({ name }) => name);
@@ -53,21 +51,19 @@ export async function confirmSync(
   return { subjects: subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live })) };
 }
 
-/** Refreshes our lock. Undefined if it is still ours, otherwise who holds it. A dry run only reads. */
-async function holderUnlessOurs(
-  lock: Lock,
-  dryRun: boolean,
-  { locks, clock }: CommandContext,
-): Promise<Lock | "nobody" | undefined> {
+type LockCheck = { readonly kind: "ours" | "free" } | { readonly kind: "held"; readonly lock: Lock };
+
+/** Refreshes our lock, and says whether it is still ours. A dry run only reads. */
+async function checkLock(lock: Lock, dryRun: boolean, { locks, clock }: CommandContext): Promise<LockCheck> {
   if (dryRun) {
     const found = await locks.find(lock.application);
-    if (found === undefined) return "nobody";
-    return sameChangeRequest(found.holder, lock.holder) ? undefined : found;
+    if (found === undefined) return { kind: "free" };
+    return sameChangeRequest(found.holder, lock.holder) ? { kind: "ours" } : { kind: "held", lock: found };
   }
   const { application, holder, user, sourceFile } = lock;
   const attempt = await locks.acquire({ application, holder, user, sourceFile, planRevision: undefined }, clock.now());
-  if (attempt.kind === "held") return attempt.lock;
-  if (!attempt.fresh) return undefined;
+  if (attempt.kind === "held") return attempt;
+  if (!attempt.fresh) return { kind: "ours" };
   await locks.release(lock.application, lock.holder);
-  return "nobody";
+  return { kind: "free" };
 }

@@ -56,7 +56,7 @@ export function notesOf(
 function duplicateNote({ alsoIn }: ChangedApplicationSet): readonly string[] {
   if (alsoIn.length === 0) return [];
   return [
-    `${alsoIn.slice(0, MAX_NAMED).join(", ")} defines a set of the same name differently: which one Argo CD runs cannot be told, so the applications are gated as if none of them changed`,
+    `${alsoIn.slice(0, MAX_NAMED).join(", ")} defines a set of the same name differently: it is unknown which one Argo CD runs, so the applications are gated as if none of them changed`,
   ];
 }
 
@@ -68,7 +68,7 @@ function behindNote(
   const reads = [base, head].some((set) => set !== undefined && readsFiles(set, change, baseChanges));
   if (!reads && (sourceFile === undefined || !baseChanges.includes(sourceFile))) return [];
   return [
-    `${change.baseBranch} changed what it generates since this branch left it, which the preview does not show: bring the branch up to date`,
+    `${change.baseBranch} changed what it generates since this branch left it, which the preview does not show: update the branch`,
   ];
 }
 

@@ -20,7 +20,7 @@ export function definitionOwner(
   if (live.owningSet !== undefined) {
     return {
       reverts: true,
-      sentence: `its definition belongs to the ApplicationSet ${live.owningSet}, which would put back a changed one: the change takes effect at the merge`,
+      sentence: `its definition belongs to the ApplicationSet ${live.owningSet}, which would revert a change: the change takes effect at the merge`,
     };
   }
   if (live.parent === undefined) return undefined;
@@ -29,7 +29,7 @@ export function definitionOwner(
   if (parent === undefined || selfHeals(parent)) {
     return {
       reverts: true,
-      sentence: `its definition belongs to the application ${live.parent}, which ${parent === undefined ? "svc cannot see and which may" : "has self-heal and would"} put back a changed one: the change takes effect at the merge`,
+      sentence: `its definition belongs to the application ${live.parent}, which ${parent === undefined ? "svc cannot see and which may" : "has self-heal and would"} revert a change: the change takes effect at the merge`,
     };
   }
   return {

@@ -205,8 +205,8 @@ async function readLiveSets({ deployer, signal, log }: CommandContext): Promise<
   } catch (error) {
     signal.throwIfAborted();
     log.warn({ err: error }, "could not list the ApplicationSets");
-    const advice = "Plan again before the merge: whether ApplicationSets of other repositories read what changes here";
-    return { found: [], notes: [`${advice} could not be told. ${safeMessage(error)}`] };
+    const note = "Could not check whether ApplicationSets of other repositories read what changes here";
+    return { found: [], notes: [`${note}: ${safeMessage(error)}. Plan again before the merge`] };
   }
 }
 
