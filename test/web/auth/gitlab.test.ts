@@ -84,7 +84,7 @@ describe("groups", () => {
       "somebody whose group enforces single sign-on",
       ["acme"],
       ({ faults }) => void faults.add({ path: /members\/all/, fault: { kind: "status", status: 403 } }),
-      "a group that enforces single sign-on asks for a login there first",
+      "If the group enforces single sign-on, sign in there first",
       502,
     ],
     [
