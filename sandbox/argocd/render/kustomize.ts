@@ -16,14 +16,15 @@ export function kustomizationFile(checkout: Checkout, folder: string): string | 
 }
 
 /**
- * The part of kustomize that the tests and the demo use: resources, generated ConfigMaps, JSON patches, images and a
- * name prefix. Anything else is refused.
+ * The part of kustomize that the tests and the demo use: resources, generated ConfigMaps, JSON patches, images, a name
+ * prefix, and the Application's option `nameSuffix`. Anything else is refused.
  */
 export async function renderKustomize(checkout: Checkout, source: Source): Promise<Manifest[]> {
   try {
-    const [option] = Object.keys(source.kustomize ?? {});
+    const { nameSuffix = "", ...others } = source.kustomize ?? {};
+    const [option] = Object.keys(others);
     if (option !== undefined) throw new Error(`the sandbox does not support the option ${option}`);
-    return await build(checkout, checkout.path, 0);
+    return (await build(checkout, checkout.path, 0)).map((manifest) => renamed(manifest, "", nameSuffix));
   } catch (error) {
     const reason = error instanceof Error ? error.message : "";
     throw unknown(
@@ -63,11 +64,12 @@ async function build(checkout: Checkout, folder: string, depth: number): Promise
   for (const patch of listAt(kustomization, "patches").filter(isObject)) manifests = patched(manifests, patch);
   const prefix = stringAt(kustomization, "namePrefix") ?? "";
   const images = listAt(kustomization, "images").filter(isObject);
-  return manifests.map((manifest) => {
-    const metadata = objectAt(manifest, "metadata");
-    const named = { ...manifest, metadata: { ...metadata, name: `${prefix}${textOf(metadata.name)}` } };
-    return withImages(named, "", images) as Manifest;
-  });
+  return manifests.map((manifest) => withImages(renamed(manifest, prefix, ""), "", images) as Manifest);
+}
+
+function renamed(manifest: Manifest, prefix: string, suffix: string): Manifest {
+  const metadata = objectAt(manifest, "metadata");
+  return { ...manifest, metadata: { ...metadata, name: `${prefix}${textOf(metadata.name)}${suffix}` } };
 }
 
 /**

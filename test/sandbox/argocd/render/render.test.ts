@@ -113,7 +113,8 @@ describe("kustomize", () => {
 
   test("what it does not know it refuses", async () => {
     await expect(render({ path: "strange" })).rejects.toThrow('unknown field "helmCharts"');
-    await expect(render({ path: "base", kustomize: { nameSuffix: "-x" } })).rejects.toThrow("nameSuffix");
+    await expect(render({ path: "base", kustomize: { namePrefix: "x-" } })).rejects.toThrow("namePrefix");
+    expect(names(await render({ path: "base", kustomize: { nameSuffix: "-x" } }))).toEqual(["web-x"]);
   });
 });
 
