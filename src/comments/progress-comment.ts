@@ -1,6 +1,6 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { DeployingCommand } from "../core/model/command.js";
-import type { Phase, TellProgress } from "../core/model/progress.js";
+import type { Phase, ReportProgress } from "../core/model/progress.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
@@ -25,7 +25,7 @@ export interface ProgressParts {
 
 /** The one comment that shows how far a long command is. */
 export interface ProgressComment {
-  readonly tell: TellProgress;
+  readonly tell: ReportProgress;
   /** Writes no more; the id of the comment, for the result to take its place, or undefined when there is none. */
   end(): Promise<string | undefined>;
 }

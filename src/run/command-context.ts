@@ -13,7 +13,6 @@ export function commandContext(
 ): CommandContext {
   return {
     ...run,
-    run: run.runId,
     change,
     settings,
     snapshot,
@@ -21,7 +20,7 @@ export function commandContext(
     user: by ?? change.author ?? { id: "", login: "ghost", bot: false },
     automatic: by === undefined,
     progress: run.attempt.report,
-    begin: async (begun) => {
+    noteStarted: async (begun) => {
       await run.ticket.confirm();
       await run.ticket.journal.write({ begun });
     },

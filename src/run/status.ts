@@ -28,7 +28,7 @@ export async function setCommitStatus(change: ChangeRequest, facts: StatusFacts,
 /** Shows once that an automatic plan has started; the plan does not wait for it. */
 export function announcePlan(asked: Answerable, change: ChangeRequest, run: Run): void {
   if (asked.kind !== "autoplan" || run.attempt.change !== undefined || !plansAutomatically(change, run.config)) return;
-  run.attempt.inBackground(setCommitStatus(change, { kind: "planning", host: change.host }, run));
+  run.attempt.inBackground(setCommitStatus(change, { kind: "planning", words: run.hostWords[change.host] }, run));
 }
 
 export interface PlanStatusOptions {

@@ -12,8 +12,8 @@ test("the progress comment of a run that was cut off says how it ended; those of
   const bodies = ["cut", "other"].map((run) => remark(running, { run }));
   for (const body of bodies) await world.host.postComment(change, body);
   await endProgress(world.host, change, [
-    { application: WEB, run: "cut", outcome: "succeeded" },
-    { application: API, run: "cut", outcome: "failed" },
+    { application: WEB, runId: "cut", outcome: "succeeded" },
+    { application: API, runId: "cut", outcome: "failed" },
   ]);
   const [ended, other] = world.host.commentsOf(number);
   expect(ended).toMatch(/^<!-- svc:result [^\n]*run=cut -->\n## svc Sync \(cut off\)\n/);
@@ -22,6 +22,6 @@ test("the progress comment of a run that was cut off says how it ended; those of
   expect(ended).not.toContain("running");
   expect(other).toBe(bodies[1]);
   const before = world.host.commentsOf(number);
-  await endProgress(world.host, change, [{ application: WEB, run: "cut", outcome: "succeeded" }]);
+  await endProgress(world.host, change, [{ application: WEB, runId: "cut", outcome: "succeeded" }]);
   expect(world.host.commentsOf(number)).toEqual(before);
 });

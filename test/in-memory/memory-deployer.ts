@@ -162,7 +162,7 @@ export class MemoryDeployer implements Deployer {
         unhealthy: [],
       } as const;
       const outcome = this.faults.sync?.(request) ?? success;
-      this.#ended.set(name, { run: request.run, outcome });
+      this.#ended.set(name, { run: request.runId, outcome });
       return outcome;
     } finally {
       this.#operations.delete(name);
@@ -173,10 +173,10 @@ export class MemoryDeployer implements Deployer {
     return this.findOutcome(request);
   }
 
-  async findOutcome({ application, run }: SyncLookup): Promise<SyncOutcome | undefined> {
+  async findOutcome({ application, runId }: SyncLookup): Promise<SyncOutcome | undefined> {
     await this.delay();
     const ended = this.#ended.get(application.name);
-    return ended?.run === run ? ended.outcome : undefined;
+    return ended?.run === runId ? ended.outcome : undefined;
   }
 
   async sweep(): Promise<number> {

@@ -97,7 +97,7 @@ test("a store that is lost after a sync does not hide what was deployed, and not
   await supervise(comment(world, number, "svc sync"), deps, never());
   const answer = world.host.commentsOf(number).at(-1) ?? "";
   expect(answer).toContain("✅ succeeded");
-  expect(answer).toContain("whether everything is deployed could not be told: the store is away");
+  expect(answer).toContain("could not check whether everything is deployed: the store is away");
   expect(world.host.stateOf(number)).toBe("open");
 });
 

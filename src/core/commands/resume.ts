@@ -6,7 +6,7 @@ import type { Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
-import type { BegunApplication } from "../model/run-notes.js";
+import type { StartedApplication } from "../model/run-notes.js";
 import { specEqual } from "../model/spec-equality.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import type { CommandContext } from "../ports/context.js";
@@ -19,7 +19,7 @@ import { sync } from "./sync.js";
  */
 export async function resumeDeployment(
   command: DeployingCommand,
-  started: readonly BegunApplication[],
+  started: readonly StartedApplication[],
   context: CommandContext,
 ): Promise<CommandResult | undefined> {
   const followed = await Promise.all(started.map((one) => follow(one, command, context)));
@@ -59,11 +59,11 @@ export async function resumeSynced(result: SyncedResult, context: CommandContext
 
 /** Undefined if the operation never reached Argo CD. */
 async function follow(
-  { application, lastOperation }: BegunApplication,
+  { application, lastOperation }: StartedApplication,
   command: DeployingCommand,
   context: CommandContext,
 ): Promise<ApplicationSync | undefined> {
-  const { deployer, deployments, change, run, progress } = context;
+  const { deployer, deployments, change, runId, progress } = context;
   // A dry run writes no record; one that exists is of another command.
   const records = command.dryRun ? [] : await deployments.ofChange(change);
   const record = records.find((one) => one.application === application);
@@ -79,8 +79,8 @@ async function follow(
       revision: record?.revision ?? change.headRevision,
     }));
     const at = command.name === "rollback" || pins.length === 0 ? "target" : pins;
-    outcome = await deployer.follow({ application: { ...live, spec }, at, run, onProgress });
-    outcome ??= writtenDown(record, command, run);
+    outcome = await deployer.follow({ application: { ...live, spec }, at, runId, onProgress });
+    outcome ??= writtenDown(record, command, runId);
     if (outcome === undefined) {
       if (live.lastOperation === lastOperation) return undefined;
       return unknown(application, "another operation took the place of this one, so its outcome is not known");
@@ -122,7 +122,7 @@ async function writeDown(
   context: CommandContext,
 ): Promise<string | undefined> {
   if (dryRun) return undefined;
-  if (name === "sync") return record?.run === context.run ? settleSync(record, outcome, context) : undefined;
+  if (name === "sync") return record?.run === context.runId ? settleSync(record, outcome, context) : undefined;
   return outcome.kind === "succeeded" ? settleRollback(application, context) : undefined;
 }
 
@@ -130,14 +130,14 @@ async function writeDown(
 async function startMissing(
   command: DeployingCommand,
   missing: readonly ApplicationName[],
-  started: readonly BegunApplication[],
+  started: readonly StartedApplication[],
   context: CommandContext,
 ): Promise<CommandResult> {
   const narrowed: CommandContext = {
     ...context,
-    begin: (more) => {
+    noteStarted: (more) => {
       const others = started.filter(({ application }) => !more.some((one) => one.application === application));
-      return context.begin([...others, ...more]);
+      return context.noteStarted([...others, ...more]);
     },
   };
   return command.name === "sync"

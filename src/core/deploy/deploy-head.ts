@@ -52,7 +52,7 @@ export async function deployHead(subject: LiveSubject, options: HeadOptions): Pr
 
 /** Every later record keeps the spec from before this change request's first sync. */
 function recordOf({ name, ownRecord, live, head }: LiveSubject, { approvers, context }: HeadOptions): Deployment {
-  const { change, user, clock, run } = context;
+  const { change, user, clock, runId } = context;
   return {
     application: name,
     change: changeRequestRef(change),
@@ -62,7 +62,7 @@ function recordOf({ name, ownRecord, live, head }: LiveSubject, { approvers, con
     specWritten: writesSpec({ live, spec: head.spec }) ? head.spec : ownRecord?.specWritten,
     approvers,
     user: user.login,
-    run,
+    run: runId,
     timestamp: clock.now().toISOString(),
   };
 }

@@ -3,9 +3,9 @@ import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import { LeaseLost, neverStarted, safeMessage } from "../model/errors.js";
-import { BEGUN, endOf } from "../model/progress.js";
+import { STARTED, endOf } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
-import { begunOf } from "../model/run-notes.js";
+import { startedOf } from "../model/run-notes.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { CommandContext } from "../ports/context.js";
 
@@ -37,7 +37,7 @@ export async function deployAll(
   targets: readonly DeployTarget[],
   context: DeployContext,
 ): Promise<readonly ApplicationSync[]> {
-  await context.begin(targets.flatMap(({ live }) => (live === undefined ? [] : [begunOf(live)])));
+  await context.noteStarted(targets.flatMap(({ live }) => (live === undefined ? [] : [startedOf(live)])));
   for (const { application } of targets) context.progress(application, { kind: "waiting" });
   return Promise.all(
     targets.map(async ({ application, deploy }) => {
@@ -65,7 +65,7 @@ export async function deployOne(
   const application = request.live.name;
   if (dryRun && writesSpec(request)) return { kind: "rejected", message: NOT_TRIABLE };
   const started = clock.now().getTime();
-  progress(application, BEGUN);
+  progress(application, STARTED);
   const outcome = await attempt(request, command, context);
   log.info({ application, outcome: outcome.kind, dryRun, ms: clock.now().getTime() - started }, ENDED[name]);
   return outcome;
@@ -81,7 +81,7 @@ const NOT_TRIABLE = "cannot be tried without changing its definition in Argo CD,
 async function attempt(
   request: DeployRequest,
   { name: command, dryRun, prune }: DeployingCommand,
-  { deployer, change, settings, run, progress, log }: DeployContext,
+  { deployer, change, settings, runId, progress, log }: DeployContext,
 ): Promise<DeployOutcome> {
   const { live, spec, at } = request;
   try {
@@ -91,7 +91,7 @@ async function attempt(
       at,
       dryRun,
       prune: prune || settings.prune,
-      run,
+      runId,
       change: changeRequestRef(change),
       onProgress: (reported) => progress(live.name, { kind: "running", ...reported }),
     });

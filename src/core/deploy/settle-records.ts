@@ -13,7 +13,7 @@ type SettlePorts = Pick<CommandPorts, "deployer" | "deployments" | "locks" | "lo
 export interface Settled {
   readonly application: ApplicationName;
   /** The run that started it. */
-  readonly run: string;
+  readonly runId: string;
   readonly outcome: "succeeded" | "failed";
 }
 
@@ -45,7 +45,7 @@ async function settleOne(record: Unsettled, change: ChangeRequest, ports: Settle
     }
     await ports.deployments.save({ ...record, outcome: outcome.kind });
     ports.log.info({ application, run, outcome: outcome.kind }, "looked up the end of an earlier sync");
-    return { application, run, outcome: outcome.kind };
+    return { application, runId: run, outcome: outcome.kind };
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     ports.log.warn({ application, err: error }, "could not look up how an earlier sync ended");
@@ -63,7 +63,7 @@ async function lookUp(
   const application = { ...live, spec: record.specWritten ?? live.spec };
   const positions = movingPositions(application.spec, change);
   const pins = positions.map((position) => ({ position, revision: record.revision }));
-  return deployer.findOutcome({ application, at: pins.length === 0 ? "target" : pins, run: record.run });
+  return deployer.findOutcome({ application, at: pins.length === 0 ? "target" : pins, runId: record.run });
 }
 
 /** False once a newer plan took the lock for a newer head. */

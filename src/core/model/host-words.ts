@@ -2,7 +2,7 @@ import type { HostId } from "../../names.js";
 
 /** What a code host calls its things, and how much text it takes. */
 export interface HostWords {
-  /** The product: `GitHub`. */
+  /** The product's name. */
   readonly title: string;
   /** What it calls a change request: `pull request`. */
   readonly changeRequest: string;

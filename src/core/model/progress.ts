@@ -18,10 +18,10 @@ export type Phase =
   | { readonly kind: "ended"; readonly outcome: "succeeded" | "failed" | "unknown" };
 
 /** Called with each change; returns at once and never throws. */
-export type TellProgress = (application: ApplicationName, phase: Phase) => void;
+export type ReportProgress = (application: ApplicationName, phase: Phase) => void;
 
 /** The first report of a sync that starts. */
-export const BEGUN: Phase = { kind: "running", done: 0, total: 0, message: "" };
+export const STARTED: Phase = { kind: "running", done: 0, total: 0, message: "" };
 
 /** How progress reports the end of an operation. */
 export function endOf({ kind }: Pick<ApplicationSync, "kind">): Extract<Phase, { kind: "ended" }>["outcome"] {

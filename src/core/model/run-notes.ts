@@ -5,19 +5,19 @@ import type { CommandResult } from "./result.js";
 /** What a run has done so far that cannot be seen from outside. */
 export interface RunNotes {
   /** What a sync or rollback is about to deploy, written before the first call that deploys. */
-  readonly begun?: readonly BegunApplication[];
+  readonly begun?: readonly StartedApplication[];
   /** The command's result, written before its answer. Plans are repeated instead. */
   readonly result?: Exclude<CommandResult, { readonly kind: "planned" }>;
 }
 
 /** One application that a run was about to deploy. */
-export interface BegunApplication {
+export interface StartedApplication {
   readonly application: ApplicationName;
   /** `LiveApplication.lastOperation` right before: if it is unchanged, the run's own operation never started. */
   readonly lastOperation: string | undefined;
 }
 
 /** To be noted right before the first call that deploys. */
-export function begunOf({ name, lastOperation }: LiveApplication): BegunApplication {
+export function startedOf({ name, lastOperation }: LiveApplication): StartedApplication {
   return { application: name, lastOperation };
 }

@@ -25,7 +25,7 @@ export async function decideMerge(
   const hindrances = await hindrancesOf(so, context).catch((error: unknown) => {
     // The deployment must be reported whatever happens here.
     context.log.error({ err: error }, "could not decide whether to merge");
-    const reason = `whether everything is deployed could not be told: ${safeMessage(error)}`;
+    const reason = `could not check whether everything is deployed: ${safeMessage(error)}`;
     return so.involved.map((application) => ({ application, reason }));
   });
   if (hindrances.length > 0) return { merge: undefined, notMerged: hindrances };

@@ -1,9 +1,9 @@
 import type { Settings } from "../../config/settings.js";
-import type { HostId } from "../../names.js";
 import type { Approval } from "../model/approval.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
+import type { HostWords } from "../model/host-words.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
@@ -11,7 +11,7 @@ import { mergeDecision, requiringApproval } from "./merge-decision.js";
 /** What is known about the head when its status is set. */
 export type StatusFacts =
   /** A plan of the head has started. */
-  | { readonly kind: "planning"; readonly host: HostId }
+  | { readonly kind: "planning"; readonly words: Pick<HostWords, "keepsPendingText"> }
   /** The plan of the head failed; the reason is a text of ours. */
   | { readonly kind: "plan-failed"; readonly reason: string }
   /** Not planned automatically (a fork, a draft, autoplan off); nothing was rendered. */
@@ -46,17 +46,11 @@ export interface PlannedFacts {
 
 export type StatusText = Pick<CommitStatus, "state" | "description">;
 
-/** GitLab keeps the text of a pending status for as long as it is pending, so that there it must hold until the sync. */
-const PLANNING: Readonly<Record<HostId, string>> = {
-  hosta: "planning",
-  hostb: "not deployed yet: the comments say how far it is",
-};
-
 /** The commit status `svc/sync`: green if and only if the conditions of auto-merge hold, whether or not it is on. */
 export function commitStatusOf(facts: StatusFacts): StatusText {
   switch (facts.kind) {
     case "planning":
-      return { state: "pending", description: PLANNING[facts.host] };
+      return { state: "pending", description: planningText(facts.words) };
     case "plan-failed":
       return { state: "failure", description: `the plan failed: ${facts.reason}` };
     case "detected":
@@ -66,6 +60,11 @@ export function commitStatusOf(facts: StatusFacts): StatusText {
       return { state, description: joined([description, atMergeText(takingEffect(facts.plan))]) };
     }
   }
+}
+
+/** Where a pending text cannot be changed, it must hold until the sync. */
+function planningText({ keepsPendingText }: Pick<HostWords, "keepsPendingText">): string {
+  return keepsPendingText ? "not deployed yet: the comments say how far it is" : "planning";
 }
 
 function ofDetected(detected: Detected): StatusText {

@@ -1,8 +1,8 @@
 import type { Settings } from "../../config/settings.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { AllHostWords } from "../model/host-words.js";
-import type { TellProgress } from "../model/progress.js";
-import type { BegunApplication } from "../model/run-notes.js";
+import type { ReportProgress } from "../model/progress.js";
+import type { StartedApplication } from "../model/run-notes.js";
 import type { User } from "../model/user.js";
 import type { Clock } from "./clock.js";
 import type { CodeHost } from "./code-host.js";
@@ -27,15 +27,15 @@ export interface CommandContext extends CommandPorts {
   /** An event of the host started the command, not a comment. */
   readonly automatic: boolean;
   /** The run's id, as in log lines and in Argo CD's operation. */
-  readonly run: string;
+  readonly runId: string;
   /** Stops a plan; a sync that has started is followed to its end. */
   readonly signal: AbortSignal;
   /** Reads settings and repository again for newer facts: the target branch may have moved since the command started. */
   readonly reload: (change: ChangeRequest) => Promise<Reloaded>;
   /** Notes what is about to be deployed, for an attempt after a crash. @throws {StoreUnavailable} */
-  readonly begin: (applications: readonly BegunApplication[]) => Promise<void>;
+  readonly noteStarted: (applications: readonly StartedApplication[]) => Promise<void>;
   /** Receives the progress of each application while a command deploys. */
-  readonly progress: TellProgress;
+  readonly progress: ReportProgress;
 }
 
 /** What depends on the commits of a change request. If there are `problems`, nothing may be planned or deployed. */

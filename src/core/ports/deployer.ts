@@ -36,14 +36,14 @@ export interface SyncRequest {
   readonly dryRun: boolean;
   readonly prune: boolean;
   /** Id of the run, stored in the operation. */
-  readonly run: string;
+  readonly runId: string;
   readonly change: ChangeRequestRef;
   /** Called after each poll. */
   readonly onProgress?: (progress: SyncProgress) => void;
 }
 
 /** Identifies one of our sync operations. */
-export type SyncLookup = Pick<SyncRequest, "application" | "at" | "run">;
+export type SyncLookup = Pick<SyncRequest, "application" | "at" | "runId">;
 
 /** A sync operation that an earlier attempt of the run may have started. */
 export type FollowRequest = SyncLookup & Pick<SyncRequest, "onProgress">;

@@ -18,7 +18,7 @@ export function syncBody(request: SyncRequest): Readonly<Record<string, Json | u
     dryRun: request.dryRun,
     prune: request.prune,
     infos: [
-      { name: SYNC_INFO_RUN, value: request.run },
+      { name: SYNC_INFO_RUN, value: request.runId },
       { name: SYNC_INFO_CHANGE_REQUEST, value: changeRequestKey(request.change) },
     ],
     retryStrategy: { limit: 0 },

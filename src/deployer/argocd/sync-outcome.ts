@@ -24,13 +24,14 @@ export function syncState(application: WholeApplication, request: SyncLookup): S
   const { operation } = application;
   const state = application.status?.operationState ?? undefined;
   if (operation !== null && operation !== undefined) {
-    if (!isOurs(operation, request.run)) return { kind: "foreign", pending: true, history: lastDeployed(application) };
+    if (!isOurs(operation, request.runId))
+      return { kind: "foreign", pending: true, history: lastDeployed(application) };
     // The state may still describe the previous operation.
-    const started = state !== undefined && isOurs(state.operation, request.run) ? state : undefined;
+    const started = state !== undefined && isOurs(state.operation, request.runId) ? state : undefined;
     return { kind: "ours", ...progressOf(application, started) };
   }
   if (state === undefined) return { kind: "none" };
-  if (!isOurs(state.operation, request.run)) {
+  if (!isOurs(state.operation, request.runId)) {
     return { kind: "foreign", pending: false, history: lastDeployed(application) };
   }
   const message = readableText(state.message ?? "");

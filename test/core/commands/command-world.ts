@@ -64,7 +64,7 @@ export class CommandWorld {
       host: this.host,
       user: ANA,
       automatic: true,
-      run: "run",
+      runId: "run",
       reload: async (fresh) => ({
         settings: sampleSettings(),
         problems: [],
@@ -72,7 +72,7 @@ export class CommandWorld {
       }),
       signal: new AbortController().signal,
       progress: () => undefined,
-      begin: async () => undefined,
+      noteStarted: async () => undefined,
       deployer: this.deployer,
       scanner: createManifestScanner(),
       renders: this.renders,

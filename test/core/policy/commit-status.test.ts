@@ -78,10 +78,10 @@ const set = sampleSet("shops", { sourceFile: "sets.yaml" });
 
 describe("the commit status svc/sync", () => {
   test.each<[string, StatusFacts, string, string]>([
-    ["a plan has begun", { kind: "planning", host: "hosta" }, "pending", "planning"],
+    ["a plan has begun", { kind: "planning", words: { keepsPendingText: false } }, "pending", "planning"],
     [
       "a plan has begun on GitLab, which keeps this text until the status changes",
-      { kind: "planning", host: "hostb" },
+      { kind: "planning", words: { keepsPendingText: true } },
       "pending",
       "not deployed yet: the comments say how far it is",
     ],

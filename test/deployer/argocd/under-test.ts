@@ -105,7 +105,7 @@ export function syncRequest(changes: Partial<SyncRequest> = {}): SyncRequest {
     at: [{ position: 1, revision: SHA }],
     dryRun: false,
     prune: false,
-    run: "run-1",
+    runId: "run-1",
     change: CHANGE,
     ...changes,
   };
