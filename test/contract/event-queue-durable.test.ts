@@ -92,14 +92,14 @@ test("another replica restarts the event of a killed one, and marks it as starte
   const busy = new Runs();
   const first = startReplica(busy.run, { concurrency: 1 });
   await first.queue.push(commented(2));
-  await busy.begun(1);
+  await busy.haveStarted(1);
   await first.queue.push(event);
   expect(String((await spoken)[0])).toBe(`${event.delivery}\n`);
   child.kill("SIGKILL");
   await once(child, "exit");
   const runs = new Runs();
   const { queue } = startReplica(runs.run);
-  await runs.begun(1);
+  await runs.haveStarted(1);
   expect(runs.started).toEqual([event]);
   expect(runs.tickets[0]?.again).toBe(true);
   await busy.end(0);
@@ -113,11 +113,11 @@ test("accepted events survive a restart of Redis, and are still known afterwards
   const { queue } = startReplica(runs.run, { concurrency: 1 });
   const [running, waiting] = [commented(1), commented(2)];
   await queue.push(running);
-  await runs.begun(1);
+  await runs.haveStarted(1);
   await queue.push(waiting);
   await server.restart();
   await runs.end(0);
-  await runs.begun(2);
+  await runs.haveStarted(2);
   expect(runs.started).toEqual([running, waiting]);
   expect(await queue.push(running)).toBe(false);
   await runs.end(1);
@@ -174,7 +174,7 @@ test.each([
   startReplica(runs.run);
   const other = startReplica(runs.run);
   await other.queue.push(commented(1));
-  await runs.begun(1);
+  await runs.haveStarted(1);
   await other.queue.push(event);
   await aborted(runs.signals[0]);
   expect(runs.signals[0]?.reason).toEqual(new Stopped(reason));
@@ -186,7 +186,7 @@ test("a run that lost its lease is stopped and may no longer act", async () => {
   const runs = new Runs();
   const { queue } = startReplica(runs.run);
   await queue.push(commented(1));
-  await runs.begun(1);
+  await runs.haveStarted(1);
   const [state] = await raw.keys("svc:{queue}:state:*");
   await raw.hincrby(state ?? "", "fence", 1);
   await aborted(runs.signals[0]);
@@ -200,7 +200,7 @@ test("another replica restarts at once what a closing one cannot finish", async 
   const { queue, clock } = startReplica(slow.run, { timing: { leaseMs: 60_000, lookEveryMs: 60_000 } });
   const event = commented(1);
   await queue.push(event);
-  await slow.begun(1);
+  await slow.haveStarted(1);
   const runs = new Runs();
   const other = startReplica(runs.run, { timing: { leaseMs: 60_000, lookEveryMs: 60_000 } });
   const closing = queue.close(1_000);
@@ -221,13 +221,13 @@ test("another replica starts at once what waits behind the last run of a closing
   const { queue } = startReplica(runs.run, { timing });
   const waiting = commented(1);
   await queue.push(commented(1));
-  await runs.begun(1);
+  await runs.haveStarted(1);
   await queue.push(waiting);
   const other = startReplica(runs.run, { timing });
   const closing = queue.close(60_000);
   await runs.end(0);
   await closing;
-  await runs.begun(2);
+  await runs.haveStarted(2);
   expect(runs.started[1]).toEqual(waiting);
   expect(runs.tickets[1]?.again).toBe(false);
   await runs.endAll(other.queue);
@@ -237,14 +237,14 @@ test("an event that a closing replica accepts is run by another one", async () =
   const runs = new Runs();
   const { queue } = startReplica(runs.run);
   await queue.push(commented(1));
-  await runs.begun(1);
+  await runs.haveStarted(1);
   const closing = queue.close(1_000);
   const event = commented(2);
   expect(await queue.push(event)).toBe(true);
   await runs.end(0);
   await closing;
   const other = startReplica(runs.run);
-  await runs.begun(2);
+  await runs.haveStarted(2);
   expect(runs.started[1]).toEqual(event);
   await runs.endAll(other.queue);
 });
@@ -253,14 +253,14 @@ test("a run continues if Redis comes back empty, since no other replica can have
   const runs = new Runs();
   const { queue } = startReplica(runs.run);
   await queue.push(commented(1));
-  await runs.begun(1);
+  await runs.haveStarted(1);
   await raw.flushall();
   while ((await raw.keys("svc:{queue}:lease:*")).length === 0) await settled();
   await queue.push(commented(1));
   expect(runs.signals[0]?.aborted).toBe(false);
   await expect(runs.tickets[0]?.confirm()).resolves.toBeUndefined();
   await runs.end(0);
-  await runs.begun(2);
+  await runs.haveStarted(2);
   await runs.endAll(queue);
 });
 
@@ -302,7 +302,7 @@ test("every key of the queue begins with the service's name and lies in one slot
   const runs = new Runs();
   const { queue } = startReplica(runs.run);
   await queue.push(commented(1));
-  await runs.begun(1);
+  await runs.haveStarted(1);
   await runs.tickets[0]?.journal.write({ begun: [] });
   await queue.push(commented(1));
   const keys = await raw.keys("*");
@@ -375,7 +375,7 @@ test("a command that its replica refused for lack of an answer runs later, marke
   const runs = new Runs();
   const first = startReplica(runs.run);
   await first.queue.push(commented(1));
-  await runs.begun(1);
+  await runs.haveStarted(1);
   const refused: HostEvent[] = [];
   const cut = { off: false };
   const other = startReplica(runs.run, {
@@ -400,7 +400,7 @@ test("a command that its replica refused for lack of an answer runs later, marke
   cut.off = false;
   expect(refused).toEqual([doubtful]);
   await runs.end(0);
-  await runs.begun(2);
+  await runs.haveStarted(2);
   expect(runs.started[1]).toEqual(doubtful);
   expect(runs.tickets[1]?.again).toBe(true);
   await runs.end(1);
@@ -411,10 +411,10 @@ test("a command that waited behind another one runs at once, not marked as start
   const runs = new Runs();
   const [first, other] = [startReplica(runs.run), startReplica(runs.run)];
   await first.queue.push(commented(1));
-  await runs.begun(1);
+  await runs.haveStarted(1);
   await other.queue.push(commented(1));
   await runs.end(0);
-  await runs.begun(2);
+  await runs.haveStarted(2);
   expect(runs.tickets[1]?.again).toBe(false);
   await runs.end(1);
   await first.queue.idle();

@@ -57,13 +57,13 @@ export class Runs {
   };
 
   /** Resolves when this many runs have started. */
-  async begun(count: number): Promise<void> {
+  async haveStarted(count: number): Promise<void> {
     while (this.started.length < count) await new Promise<void>((resolve) => this.#watchers.push(resolve));
   }
 
   /** Ends the run at this position once it has started, and lets its immediate effects happen. */
   async end(position: number, how: RunEnd = "done"): Promise<void> {
-    await this.begun(position + 1);
+    await this.haveStarted(position + 1);
     this.#ends[position]?.(how);
     await settled();
   }
@@ -100,10 +100,10 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const { queue } = start(10, runs.run);
       const events = [commented(1), reviewed(1), commented(1)];
       for (const event of events) expect(await queue.push(event)).toBe(true);
-      await runs.begun(1);
+      await runs.haveStarted(1);
       expect(runs.started).toEqual(events.slice(0, 1));
       await runs.end(0);
-      await runs.begun(2);
+      await runs.haveStarted(2);
       expect(runs.started).toEqual(events.slice(0, 2));
       await runs.endAll(queue);
       expect(runs.started).toEqual(events);
@@ -113,10 +113,10 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const runs = new Runs();
       const { queue } = start(2, runs.run);
       for (const number of [1, 2, 3]) await queue.push(commented(number));
-      await runs.begun(2);
+      await runs.haveStarted(2);
       expect(runs.started.map((event) => event.change.number)).toEqual([1, 2]);
       await runs.end(1);
-      await runs.begun(3);
+      await runs.haveStarted(3);
       expect(runs.started.map((event) => event.change.number)).toEqual([1, 2, 3]);
       await runs.endAll(queue);
     });
@@ -165,7 +165,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         updated(1),
       ];
       await queue.push(running);
-      await runs.begun(1);
+      await runs.haveStarted(1);
       for (const event of [opened, comment, retargeted, newest]) await queue.push(event);
       await runs.endAll(queue);
       expect(runs.started).toEqual([running, comment, newest]);
@@ -191,7 +191,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
         updated(1),
       ];
       await queue.push(running);
-      await runs.begun(1);
+      await runs.haveStarted(1);
       for (const event of [update, comment, close, reopened]) await queue.push(event);
       await runs.endAll(queue);
       expect(runs.started).toEqual([running, comment, close, reopened]);
@@ -205,7 +205,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const { queue } = start(2, runs.run);
       await queue.push(commented(1));
       await queue.push(commented(2));
-      await runs.begun(2);
+      await runs.haveStarted(2);
       await queue.push(event);
       await aborted(runs.signals[0]);
       expect(runs.signals[0]?.reason).toEqual(new Stopped(reason));
@@ -218,7 +218,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const runs = new Runs();
       const { queue } = start(1, runs.run);
       await queue.push(updated(1));
-      await runs.begun(1);
+      await runs.haveStarted(1);
       await queue.push(commented(1));
       await queue.push(reviewed(1));
       expect(runs.signals[0]?.aborted).toBe(false);
@@ -241,7 +241,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
 
     test("a run that heeds its signal is no failure", async () => {
       const runs = new Runs();
-      const begun = runs.begun(1);
+      const begun = runs.haveStarted(1);
       const { queue, lines } = start(1, async (event, ticket) => {
         if (event.kind !== "commented") return "done";
         void runs.run(event, ticket);
@@ -265,7 +265,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       let idle = false;
       const waiting = queue.idle().then(() => (idle = true));
       await runs.end(0);
-      await runs.begun(2);
+      await runs.haveStarted(2);
       expect(idle).toBe(false);
       await runs.end(1);
       await waiting;
@@ -276,14 +276,14 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const { queue } = start(1, runs.run);
       const event = commented(1);
       await queue.push(event);
-      await runs.begun(1);
+      await runs.haveStarted(1);
       expect(runs.tickets[0]?.again).toBe(false);
       const notes = { begun: [{ application: applicationName("web"), lastOperation: undefined }] };
       await runs.tickets[0]?.journal.write(notes);
       await runs.end(0, "failed");
       await queue.idle();
       expect(await queue.push(event)).toBe(true);
-      await runs.begun(2);
+      await runs.haveStarted(2);
       expect(runs.tickets[1]?.again).toBe(true);
       expect(await runs.tickets[1]?.journal.read()).toEqual(notes);
       await runs.end(1);
@@ -295,7 +295,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const runs = new Runs();
       const { queue } = start(1, runs.run);
       await queue.push(commented(1));
-      await runs.begun(1);
+      await runs.haveStarted(1);
       await expect(runs.tickets[0]?.confirm()).resolves.toBeUndefined();
       await runs.endAll(queue);
     });
@@ -305,7 +305,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const { queue } = start(1, runs.run);
       expect(await queue.backlog()).toEqual({ waiting: 0, running: 0, oldestMs: 0 });
       await queue.push(commented(1));
-      await runs.begun(1);
+      await runs.haveStarted(1);
       for (const number of [1, 2]) await queue.push(commented(number));
       const { waiting, running, oldestMs } = await queue.backlog();
       expect([waiting, running]).toEqual([2, 1]);
@@ -318,7 +318,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const runs = new Runs();
       const { queue } = start(1, runs.run);
       await queue.push(commented(1));
-      await runs.begun(1);
+      await runs.haveStarted(1);
       const closing = queue.close(10_000);
       await runs.end(0);
       await closing;
@@ -330,7 +330,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       const runs = new Runs();
       const { queue, clock } = start(1, runs.run);
       await queue.push(commented(1));
-      await runs.begun(1);
+      await runs.haveStarted(1);
       const state = { over: false };
       const closing = queue.close(0).then(() => (state.over = true));
       while (!state.over) {
