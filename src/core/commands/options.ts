@@ -12,7 +12,7 @@ export interface OptionSpec {
 }
 
 /** Every option of every command. */
-export const OPTIONS: { readonly [O in OptionName]: OptionSpec } = {
+export const OPTIONS: Readonly<Record<OptionName, OptionSpec>> = {
   applications: {
     flags: ["-a", "--app"],
     value: "<application>",

@@ -24,8 +24,9 @@ export function syncState(application: WholeApplication, request: SyncLookup): S
   const { operation } = application;
   const state = application.status?.operationState ?? undefined;
   if (operation !== null && operation !== undefined) {
-    if (!isOurs(operation, request.runId))
+    if (!isOurs(operation, request.runId)) {
       return { kind: "foreign", pending: true, history: lastDeployed(application) };
+    }
     // The state may still describe the previous operation.
     const started = state !== undefined && isOurs(state.operation, request.runId) ? state : undefined;
     return { kind: "ours", ...progressOf(application, started) };
