@@ -61,11 +61,11 @@ export class RedisJournal implements RunJournal {
       );
     }
     const { data } = parsed;
-    return { ...(data.begun && { begun: data.begun }), ...(data.result && { result: data.result }) };
+    return { ...(data.begun && { started: data.begun }), ...(data.result && { result: data.result }) };
   }
 
-  async write({ begun, result }: RunNotes): Promise<void> {
-    const text = JSON.stringify({ v: 1, begun, result });
+  async write({ started, result }: RunNotes): Promise<void> {
+    const text = JSON.stringify({ v: 1, begun: started, result });
     await this.connection.run((redis) => redis.set(this.#key, text, "PX", IDS_KEPT_MS));
   }
 }

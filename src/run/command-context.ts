@@ -20,9 +20,9 @@ export function commandContext(
     user: by ?? change.author ?? { id: "", login: "ghost", bot: false },
     automatic: by === undefined,
     progress: run.attempt.report,
-    noteStarted: async (begun) => {
+    noteStarted: async (started) => {
       await run.ticket.confirm();
-      await run.ticket.journal.write({ begun });
+      await run.ticket.journal.write({ started });
     },
   };
 }

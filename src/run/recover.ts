@@ -34,7 +34,7 @@ export async function recover(
 }
 
 async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promise<Finished | Silent | undefined> {
-  const { begun = [], result } = await run.ticket.journal.read();
+  const { started = [], result } = await run.ticket.journal.read();
   if (result?.kind === "synced" && result.merge !== undefined) {
     const opened = await openChange(change, run);
     const resumed = await resumeSynced(result, commandContext(asked, change, opened, run));
@@ -45,11 +45,11 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
     return { kind: "finished", result, settings, settled: [], recorded: true };
   }
   const { command } = asked;
-  if (command === undefined || !isDeploying(command) || begun.length === 0) {
+  if (command === undefined || !isDeploying(command) || started.length === 0) {
     return (await hasTold(run.host, change, run.runId, "but-plans")) ? silent("already-answered") : undefined;
   }
   const opened = await openChange(change, run);
-  const resumed = await resumeDeployment(command, begun, commandContext(asked, change, opened, run));
+  const resumed = await resumeDeployment(command, started, commandContext(asked, change, opened, run));
   return resumed && { kind: "finished", result: resumed, settings: opened.settings, settled: [] };
 }
 

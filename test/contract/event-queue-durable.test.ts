@@ -303,7 +303,7 @@ test("every key of the queue begins with the service's name and lies in one slot
   const { queue } = startReplica(runs.run);
   await queue.push(commented(1));
   await runs.haveStarted(1);
-  await runs.tickets[0]?.journal.write({ begun: [] });
+  await runs.tickets[0]?.journal.write({ started: [] });
   await queue.push(commented(1));
   const keys = await raw.keys("*");
   expect(keys.length).toBeGreaterThan(6);

@@ -278,7 +278,7 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       await queue.push(event);
       await runs.haveStarted(1);
       expect(runs.tickets[0]?.again).toBe(false);
-      const notes = { begun: [{ application: applicationName("web"), lastOperation: undefined }] };
+      const notes = { started: [{ application: applicationName("web"), lastOperation: undefined }] };
       await runs.tickets[0]?.journal.write(notes);
       await runs.end(0, "failed");
       await queue.idle();

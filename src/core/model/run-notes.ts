@@ -5,7 +5,7 @@ import type { CommandResult } from "./result.js";
 /** What a run has done so far that cannot be seen from outside. */
 export interface RunNotes {
   /** What a sync or rollback is about to deploy, written before the first call that deploys. */
-  readonly begun?: readonly StartedApplication[];
+  readonly started?: readonly StartedApplication[];
   /** The command's result, written before its answer. Plans are repeated instead. */
   readonly result?: Exclude<CommandResult, { readonly kind: "planned" }>;
 }
