@@ -36,7 +36,7 @@ const row = (members: string): Edit => ({
 `,
 });
 const bindable: Edit = {
-  path: "src/config/sync-access.ts",
+  path: "src/config/repository-schema.ts",
   from: '"unlock"]',
   to: '"unlock", "approve"]',
 };
