@@ -1,12 +1,10 @@
-import { Composer, isAlias, isMap, isScalar, isSeq, LineCounter, Parser } from "yaml";
-import type { ErrorCode, Node, Pair, YAMLError, YAMLMap } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter } from "yaml";
+import type { Document, ErrorCode, Node, Pair, YAMLError, YAMLMap } from "yaml";
+import { composeYaml, YAML_LIMITS, YamlRefused, type YamlRefusal } from "./bounded-yaml.js";
 import { keyPath } from "./problem.js";
 import type { ConfigProblem, Place } from "./problem.js";
-import { isNestedDeeper } from "./yaml-nesting.js";
 
 const DEEPEST = 20;
-/** Nested deeper than this a text is not even composed. */
-const DEEPEST_COMPOSED = 100;
 const MOST_NODES = 20_000;
 const MOST_SYNTAX_PROBLEMS = 20;
 
@@ -52,13 +50,27 @@ const SYNTAX: Partial<Record<ErrorCode, string>> = {
 
 const ONE_DOCUMENT = "not valid YAML: only one document is allowed in this file; remove the `---`";
 
+const REFUSED: Readonly<Record<YamlRefusal, string>> = {
+  characters: "the file is too large",
+  depth: "not valid YAML: it is nested too deeply",
+  documents: ONE_DOCUMENT,
+  values: "the file holds too many values",
+  aliases: "the file holds too many aliases",
+  "collection-key": "a key must be a plain text",
+  syntax: "not valid YAML",
+};
+
 /**
  * Reads one YAML document with the place of every value. The text may be hostile: its size, depth and aliases are
  * bounded, and every mistake is a value.
  */
 export function readYaml(text: string, file: string, largest: number): YamlRead {
   const start: Place = { file, line: 1, column: 1 };
-  const bad = (message: string): YamlRead => ({ tree: undefined, problems: [{ ...start, key: "", message }] });
+  const emptyMap: MapTree = { kind: "map", at: start, entries: new Map() };
+  const bad = (message: string, at = start): YamlRead => ({
+    tree: undefined,
+    problems: [{ ...at, key: "", message }],
+  });
   if (Buffer.byteLength(text) > largest) return bad(`the file is larger than ${largest / 1024} KiB`);
   const lineCounter = new LineCounter();
   const place = (offset: number): Place => {
@@ -70,19 +82,20 @@ export function readYaml(text: string, file: string, largest: number): YamlRead 
     key: "",
     message: `not valid YAML: ${SYNTAX[error.code] ?? `the parser says ${error.code}`}`,
   });
-  const tokens = [...new Parser(lineCounter.addNewLine).parse(text)];
-  if (tokens.some((token) => isNestedDeeper(token, DEEPEST_COMPOSED))) {
-    return bad("not valid YAML: it is nested too deeply");
+  let document: Document.Parsed | undefined;
+  let second: Document.Parsed | undefined;
+  try {
+    [document, second] = composeYaml(text, { ...YAML_LIMITS, characters: largest }, lineCounter);
+  } catch (error) {
+    if (error instanceof YamlRefused) return bad(REFUSED[error.reason], place(error.offset));
+    throw error;
   }
-  // The library's own look-out for duplicate keys compares each with each; TreeBuilder does it with a map.
-  const composer = new Composer({ prettyErrors: false, uniqueKeys: false });
-  const [document, second] = composer.compose(tokens, true, text.length);
-  if (document === undefined) return bad("the file could not be read");
+  if (document === undefined) return { tree: emptyMap, problems: [] };
   const mistakes = [...document.errors, ...document.warnings].slice(0, MOST_SYNTAX_PROBLEMS).map(syntax);
   if (second !== undefined) mistakes.push({ ...place(second.range[0]), key: "", message: ONE_DOCUMENT });
   if (mistakes.length > 0) return { tree: undefined, problems: mistakes };
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
-    return { tree: { kind: "map", at: start, entries: new Map() }, problems: [] };
+    return { tree: emptyMap, problems: [] };
   }
   if (!isMap(document.contents)) return bad("the file must hold keys with values (a YAML map)");
   const builder = new TreeBuilder(place);

@@ -1,12 +1,12 @@
-import { parse, stringify } from "yaml";
+import { stringify } from "yaml";
+import { composeYaml, YAML_LIMITS, YamlRefused } from "../../config/bounded-yaml.js";
+import { yamlValue } from "../../config/yaml-values.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { isList, mapMembers } from "./members.js";
 
 /** Names of parameters whose values people keep secret; of a dotted name the last part counts. */
 const SENSITIVE = /(?:pass|secret|token|credential|key)[^.]*$/i;
-/** Parsing a longer one would take too long. */
-const MAX_TEXT = 256 * 1024;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** Applications and sets carry parameters of other programs in clear (Helm values, environments of plugins). */
@@ -54,15 +54,20 @@ function hiddenValue(value: Json, mark: Mark): Json {
   );
 }
 
-/** Helm values as one text of YAML; one that cannot be read, or is a template, is hidden whole. */
+/** Helm values as one text of YAML. A template, and what cannot be read, is hidden whole. */
 function hiddenText(text: string, mark: Mark): Json {
   if (!/pass|secret|token|credential|key/i.test(text)) return text;
-  if (text.length > MAX_TEXT) return mark(text);
+  const value = readText(text);
+  return isJsonObject(value) ? stringify(hidden(value, mark), { lineWidth: 0 }) : mark(text);
+}
+
+function readText(text: string): Json | undefined {
   try {
-    const value: unknown = parse(text);
-    return isJsonObject(value) ? stringify(hidden(value, mark), { lineWidth: 0 }) : mark(text);
-  } catch {
-    return mark(text);
+    const [document] = [...composeYaml(text, { ...YAML_LIMITS, documents: 1 })];
+    return document && yamlValue(document, { merge: false, duplicateKeys: "refused" });
+  } catch (error) {
+    if (error instanceof YamlRefused) return undefined;
+    throw error;
   }
 }
 

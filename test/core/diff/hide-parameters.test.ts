@@ -27,6 +27,13 @@ describe("what looks secret in an Application is hidden, and its change stays vi
       { values: "auth:\n  token: |\n    S3CR3T-2\n" },
     ],
     ["a text that cannot be read", { values: "password: [S3CR3T-1" }, { values: "password: [S3CR3T-2" }],
+    ["keys of keys", { values: `key: 1\n${"? ".repeat(450)}` }, { values: "password: S3CR3T-2" }],
+    [
+      "maps as keys",
+      { values: `key: 1\nx: [${`${"{? ".repeat(90)}a${"}".repeat(90)},`.repeat(500)}]` },
+      { values: "key: 2" },
+    ],
+    ["equal keys", { values: "password: S3CR3T-1\npassword: S3CR3T-1" }, { values: "password: S3CR3T-2" }],
     ["a long text", { values: `password: S3CR3T-1 #${"x".repeat(300_000)}` }, { values: "password: S3CR3T-2" }],
   ])("%s", (_, base, head) => {
     const text = shown(base, head);

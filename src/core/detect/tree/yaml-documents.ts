@@ -1,46 +1,33 @@
-import {
-  Composer,
-  isAlias,
-  isScalar,
-  Parser,
-  visit,
-  type Document,
-  type DocumentOptions,
-  type ParseOptions,
-  type SchemaOptions,
-} from "yaml";
-import { isNestedDeeper } from "../../../config/yaml-nesting.js";
+import { isAlias, isScalar, visit, type Document, type Scalar } from "yaml";
+import { composeYaml, YAML_LIMITS, YamlRefused } from "../../../config/bounded-yaml.js";
+import { yamlValue } from "../../../config/yaml-values.js";
 import type { Json } from "../../model/json.js";
 
 /** What a text of YAML documents says. A broken document spoils only itself. */
 export interface YamlDocuments {
   readonly values: readonly Json[];
-  /** Why documents (or the rest of the text) could not be read; the text of each is safe, its content is not quoted. */
+  /** Why documents, or the rest of the text, could not be read. Quotes nothing of the text. */
   readonly problems: readonly string[];
 }
 
-/** A file with more documents than this to look into is read no further. */
-export const MAX_DOCUMENTS = 1000;
-/** In characters; parsing takes some seconds per megabyte. */
-const MAX_DOCUMENT = 256 * 1024;
-const MAX_NODES = 100_000;
-const MAX_DEPTH = 100;
+/** Documents of a file that are looked into; the rest of the file is not read. */
+export const MAX_DOCUMENTS = YAML_LIMITS.documents;
 
 /**
- * Reads a text of YAML documents as plain JSON; `wanted` looks at a document's text before it is parsed, which is what
- * makes a file of thousands of other documents cheap. Hostile texts (alias bombs, endless nesting) are problems.
+ * Reads the YAML documents of a text as plain JSON. `wanted` sees the text of each document before it is parsed, so that
+ * a file with thousands of other documents stays cheap.
  */
 export function readYamlDocuments(text: string, wanted: (document: string) => boolean = () => true): YamlDocuments {
   const values: Json[] = [];
   const problems: string[] = [];
-  // A line that begins with `---` is a document's start wherever it stands (YAML 1.2, section 9.1.2).
+  // A line that begins with `---` starts a document wherever it stands (YAML 1.2, section 9.1.2).
   const texts = text.split(/^---(?=\s|$)/m).filter((part) => part.trim() !== "" && wanted(part));
   for (const part of texts.slice(0, MAX_DOCUMENTS)) {
     try {
-      if (part.length > MAX_DOCUMENT) throw new Unreadable(TOO_LARGE);
-      const tokens = [...new Parser().parse(part)];
-      if (tokens.some((token) => isNestedDeeper(token, MAX_DEPTH))) throw new Unreadable(TOO_LARGE);
-      for (const document of new Composer(PARSE_OPTIONS).compose(tokens)) values.push(readDocument(document));
+      for (const document of composeYaml(part)) {
+        keepRevisionTexts(document);
+        values.push(yamlValue(document));
+      }
     } catch (error) {
       problems.push(problemOf(error, part));
     }
@@ -49,59 +36,37 @@ export function readYamlDocuments(text: string, wanted: (document: string) => bo
   return { values, problems };
 }
 
-const PARSE_OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
-  logLevel: "silent",
-  prettyErrors: false,
-  // As in Kubernetes the last of two equal keys wins.
-  uniqueKeys: false,
-  merge: true,
-};
-
-class Unreadable extends Error {}
-const TOO_LARGE = "it is too large or nested too deeply";
-
-function readDocument(document: Document.Parsed): Json {
-  const [error] = document.errors;
-  if (error !== undefined) throw error;
-  keepRevisionTexts(document);
-  let nodes = 0;
-  return toJson(document.toJS({ maxAliasCount: 100 }), 0);
-
-  function toJson(value: unknown, depth: number): Json {
-    nodes += 1;
-    // Aliases share what they stand for, so a small text can be a huge value.
-    if (nodes > MAX_NODES || depth > MAX_DEPTH) throw new Unreadable(TOO_LARGE);
-    if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-    if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
-    if (Array.isArray(value)) return value.map((item: unknown) => toJson(item, depth + 1));
-    if (typeof value !== "object") return null;
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toJson(member, depth + 1)]));
-  }
-}
-
 const REVISION_KEYS = new Set(["targetRevision", "revision", "targetBranch"]);
 
-/** `targetRevision: 1.10` is a name and no number: it stays `1.10`. */
+/** Keeps `targetRevision: 1.10` as the name `1.10`, which YAML reads as the number 1.1. */
 function keepRevisionTexts(document: Document.Parsed): void {
+  const anchored = new Map<string, Scalar>();
   visit(document, {
+    Scalar(_, scalar) {
+      if (scalar.anchor !== undefined) anchored.set(scalar.anchor, scalar);
+    },
     Pair(_, { key, value }) {
       if (!isScalar(key) || typeof key.value !== "string" || !REVISION_KEYS.has(key.value)) return;
-      const scalar = isAlias(value) ? value.resolve(document) : value;
-      if (
-        isScalar(scalar) &&
-        typeof scalar.value !== "string" &&
-        scalar.value !== null &&
-        scalar.source !== undefined
-      ) {
-        scalar.value = scalar.source;
+      const scalar = isAlias(value) ? anchored.get(value.source) : value;
+      if (isScalar(scalar) && typeof scalar.value !== "string" && scalar.value !== null) {
+        scalar.value = scalar.source ?? scalar.value;
       }
     },
   });
 }
 
 function problemOf(error: unknown, text: string): string {
-  if (error instanceof Unreadable) return error.message;
-  if (text.includes("{{")) return "it is a template";
-  if (error instanceof ReferenceError) return "its aliases cannot be resolved";
-  return "it is no valid YAML";
+  const reason = error instanceof YamlRefused ? error.reason : "syntax";
+  switch (reason) {
+    case "characters":
+    case "depth":
+    case "documents":
+    case "values":
+      return "it is too large or nested too deeply";
+    case "aliases":
+      return text.includes("{{") ? "it is a template" : "its aliases cannot be resolved";
+    case "collection-key":
+    case "syntax":
+      return text.includes("{{") ? "it is a template" : "it is no valid YAML";
+  }
 }
