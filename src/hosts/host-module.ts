@@ -1,11 +1,10 @@
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config/server-config.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { HostEvent } from "../core/model/event.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
-import type { WebhookRoute } from "./webhook-route.js";
+import type { Push, WebhookRoute } from "./webhook-route.js";
 
 /** One code host that svc knows. Importing a module does not load the host's client library. */
 export interface HostModule extends HostWords {
@@ -34,6 +33,6 @@ export interface HostParts {
 
 export interface ConnectedHost {
   readonly host: CodeHost;
-  /** The route that receives the host's webhooks. @param push Resolves to false if the delivery was accepted before. */
-  webhook(push: (event: HostEvent) => Promise<boolean>): WebhookRoute;
+  /** The route that receives the host's webhooks. */
+  readonly webhook: (push: Push) => WebhookRoute;
 }

@@ -1,8 +1,14 @@
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Request, RequestHandler } from "express";
+import type { HostEvent } from "../core/model/event.js";
 import { isJsonObject, type JsonObject } from "../core/model/json.js";
 import type { Log } from "../core/ports/log.js";
-import { MAX_WEBHOOK_BYTES, readBody } from "./read-body.js";
+
+/** The event that a delivery means to us, or why it means none. */
+export type Translation = HostEvent | { readonly ignored: string };
+
+/** Puts an event into the queue. Resolves to false if its delivery was accepted before. */
+export type Push = (event: HostEvent) => Promise<boolean>;
 
 /** What became of an authentic delivery. */
 export type Receipt = { readonly kind: "accepted" } | { readonly kind: "ignored"; readonly reason: string };
@@ -10,9 +16,9 @@ export type Receipt = { readonly kind: "accepted" } | { readonly kind: "ignored"
 /** One code host's side of its webhook route. */
 export interface WebhookSource {
   readonly path: string;
-  /** Whether the sender knows the secret; must compare in constant time and never throw. */
+  /** Whether the sender knows the secret. Must compare in constant time and never throw. */
   isAuthentic(headers: IncomingHttpHeaders, body: Buffer): boolean;
-  /** Translates and pushes, no more: the sender is waiting for the answer. Rejects when the event could not be queued. */
+  /** Only translates and queues, since the sender waits for the answer. Rejects if the event could not be queued. */
   receive(headers: IncomingHttpHeaders, body: Buffer, payload: JsonObject): Promise<Receipt>;
 }
 
@@ -22,21 +28,26 @@ export interface WebhookRoute {
   readonly post: RequestHandler;
 }
 
-/**
- * The route of a webhook. In this order: size (413), content encoding (415), secret (401), JSON object (400), and then
- * always 200, since a host may switch off a webhook that is answered with errors; 503 only when the queue is closed.
- */
-export function webhookRoute(source: WebhookSource, log: Log): WebhookRoute {
-  return { path: source.path, post: answerWebhook(source, log) };
+export async function queueEvent(event: Translation, push: Push): Promise<Receipt> {
+  if ("ignored" in event) return { kind: "ignored", reason: event.ignored };
+  if (await push(event)) return { kind: "accepted" };
+  return { kind: "ignored", reason: "this delivery was accepted before" };
 }
 
-/** Written without Express, which would digest each answer for an `ETag` that no sender of webhooks asks for. */
-function answerWebhook(source: WebhookSource, log: Log): RequestHandler {
-  return async (request, response) => {
-    const { status, body } = await answer(source, log, request);
-    const text = Buffer.from(JSON.stringify(body));
-    response.writeHead(status, { "content-type": "application/json; charset=utf-8", "content-length": text.length });
-    response.end(text);
+/**
+ * Checks, in this order: size (413), content encoding (415), secret (401), JSON object (400). After that the answer is
+ * always 200, since hosts switch off webhooks that fail, or 503 if the queue is closed. Does not answer through
+ * Express, which would compute an `ETag` for every answer.
+ */
+export function webhookRoute(source: WebhookSource, log: Log): WebhookRoute {
+  return {
+    path: source.path,
+    async post(request, response) {
+      const { status, body } = await answer(source, log, request);
+      const text = Buffer.from(JSON.stringify(body));
+      response.writeHead(status, { "content-type": "application/json; charset=utf-8", "content-length": text.length });
+      response.end(text);
+    },
   };
 }
 
@@ -46,12 +57,12 @@ interface Answer {
 }
 
 async function answer(source: WebhookSource, log: Log, request: Request): Promise<Answer> {
-  if (Number(request.headers["content-length"] ?? 0) > MAX_WEBHOOK_BYTES) return refuse(413, TOO_LARGE);
+  if (Number(request.headers["content-length"] ?? 0) > MAX_BYTES) return refuse(413, TOO_LARGE);
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (encoding !== "identity") return refuse(415, "the webhook's body must not be compressed or otherwise encoded");
   let body: Buffer | undefined;
   try {
-    body = await readBody(request, MAX_WEBHOOK_BYTES);
+    body = await readBody(request);
   } catch {
     return refuse(400, "the webhook's body ended early");
   }
@@ -78,8 +89,38 @@ async function answer(source: WebhookSource, log: Log, request: Request): Promis
 const SECRET_MISMATCH = "webhook secret mismatch";
 const TOO_LARGE = "the webhook's body is larger than 25 MB";
 
+/** Both hosts send at most 25 MB. */
+const MAX_BYTES = 25 * 1024 * 1024;
+
 function refuse(status: number, error: string): Answer {
   return { status, body: { error } };
+}
+
+/**
+ * Reads the raw bytes of a request. Stops as soon as there are too many, whatever the headers promised, and resolves to
+ * undefined; Express's own reader would read an oversized body to the end first. Rejects if the request ends early.
+ */
+function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const take = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= MAX_BYTES) {
+        chunks.push(chunk);
+        return;
+      }
+      request.off("data", take).pause();
+      resolve(undefined);
+    };
+    request.on("data", take);
+    request.once("end", () => resolve(Buffer.concat(chunks, size)));
+    request.on("error", reject);
+    request.once("close", () => {
+      // Not created after a complete request: the stack trace of an error is costly.
+      if (!request.readableEnded) reject(new Error("the request ended early"));
+    });
+  });
 }
 
 function parseObject(body: Buffer): JsonObject | undefined {

@@ -1,6 +1,4 @@
-import type { Clock } from "../core/ports/clock.js";
 import type { Deployer } from "../core/ports/deployer.js";
-import type { Log } from "../core/ports/log.js";
 import { takesTurn } from "../queue/turn.js";
 import type { Stores } from "../store/stores.js";
 import { reconcile, type ReconcileParts } from "./reconcile.js";
@@ -14,38 +12,51 @@ export interface ChoreParts extends ReconcileParts {
   readonly connection: Stores["connection"];
 }
 
-/** What the service does by itself from time to time. With several replicas, one of them does it per interval. */
+/** What the service does by itself from time to time. Of several replicas, one does it per interval. */
 export interface Chores {
-  /** Makes up for lost webhooks, whoever's turn it is. */
+  /** Makes up for lost webhooks, whichever replica has the turn. */
   reconcile(): Promise<void>;
-  /** Deletes expired temporary Applications, whoever's turn it is. */
+  /** Deletes expired temporary Applications, whichever replica has the turn. */
   sweep(): Promise<void>;
-  /** Does both chores once, since webhooks may have been lost and Applications left while no replica ran. Never throws. */
-  atStart(): Promise<void>;
-  /** Starts the timers. @returns Stops them. */
-  start(): () => void;
+  /** Does both, since webhooks may have been lost and Applications left while nothing ran. Logs errors. */
+  doAtStart(): Promise<void>;
+  /** Does both in intervals. @returns Stops that. */
+  doInIntervals(): () => void;
 }
 
 export function createChores(parts: ChoreParts): Chores {
   const { deployer, connection, clock, log } = parts;
-  const sweep = () => sweepTemporary(deployer, clock, log);
-  const inTurn = async (name: string, intervalMs: number, work: () => Promise<void>, failure: string) => {
+
+  async function sweep(): Promise<void> {
+    const deleted = await deployer.sweep(clock.now());
+    if (deleted > 0) log.info({ deleted }, "deleted expired temporary Applications");
+  }
+
+  async function trySweep(mayRun: () => Promise<boolean>): Promise<void> {
     try {
-      if (await takesTurn(connection, name, intervalMs)) await work();
+      if (await mayRun()) await sweep();
     } catch (error) {
-      log.warn({ err: error }, failure);
+      log.warn({ err: error }, "sweeping temporary Applications failed");
     }
-  };
-  const reconcileInTurn = () => inTurn("reconcile", RECONCILE_EVERY_MS, () => reconcile(parts), "reconciling failed");
-  const sweepInTurn = () => inTurn("sweep", SWEEP_EVERY_MS, sweep, SWEEP_FAILED);
+  }
+
+  async function reconcileInTurn(): Promise<void> {
+    try {
+      if (await takesTurn(connection, "reconcile", RECONCILE_EVERY_MS)) await reconcile(parts);
+    } catch (error) {
+      log.warn({ err: error }, "reconciling failed");
+    }
+  }
+
   return {
     reconcile: () => reconcile(parts),
     sweep,
-    async atStart() {
-      await sweep().catch((error: unknown) => log.warn({ err: error }, SWEEP_FAILED));
+    async doAtStart() {
+      await trySweep(() => Promise.resolve(true));
       await reconcileInTurn();
     },
-    start() {
+    doInIntervals() {
+      const sweepInTurn = () => trySweep(() => takesTurn(connection, "sweep", SWEEP_EVERY_MS));
       const timers = [
         setInterval(() => void reconcileInTurn(), RECONCILE_EVERY_MS),
         setInterval(() => void sweepInTurn(), SWEEP_EVERY_MS),
@@ -56,11 +67,4 @@ export function createChores(parts: ChoreParts): Chores {
       };
     },
   };
-}
-
-const SWEEP_FAILED = "sweeping temporary Applications failed";
-
-async function sweepTemporary(deployer: Deployer, clock: Clock, log: Log): Promise<void> {
-  const deleted = await deployer.sweep(clock.now());
-  if (deleted > 0) log.info({ deleted }, "deleted expired temporary Applications");
 }

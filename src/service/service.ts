@@ -115,8 +115,8 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const server = await listen(app, config.server);
 
   const chores = createChores({ hosts: adapters.hosts, locks, deployments, queue, deployer, connection, clock, log });
-  const stopChores = chores.start();
-  const started = checkAtStart({ config, hosts, deployer, ping, log }).then(() => chores.atStart());
+  const stopChores = chores.doInIntervals();
+  const started = checkAtStart({ config, hosts, deployer, ping, log }).then(() => chores.doAtStart());
 
   return {
     url: urlOf(server, config.server),

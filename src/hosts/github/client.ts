@@ -25,23 +25,25 @@ export interface GitHubClientOptions {
 /** One call on an authenticated client. */
 export type GitHubCall = (octokit: ProbotOctokit) => Promise<{ readonly data: unknown }>;
 
-/** GitHub's API through a GitHub App. All of it throws `HostFailure`, or the signal's reason when that was aborted. */
+/** GitHub's API through a GitHub App. Calls throw `HostFailure`, or the signal's reason if it was aborted. */
 export interface GitHubClient {
-  /** The fetch below Octokit, for what needs no authentication. */
+  /** The App, for its webhooks. */
+  readonly probot: Probot;
+  /** The fetch below Octokit, for requests without authentication. */
   readonly fetch: HostFetch;
-  /** As the App itself. @param asked follows "when asked to". */
+  /** As the App itself. @param asked What GitHub is asked for, to follow "when asked to". */
   asApp(asked: string, call: GitHubCall): Promise<unknown>;
   /** As the installation with this id. */
   asInstallation(id: number, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
-  /** Id of the App's installation on this repository; asked once. */
+  /** Id of the App's installation on this repository. Asked once per repository. */
   installationOf(repository: RepositoryName): Promise<number>;
   /** As the App's installation on this repository. */
   inRepository(repository: RepositoryName, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
 }
 
 /**
- * Octokit's own throttling puts seconds between writes, and its retries send failed writes again; our fetch repeats
- * reads only. The function form is the one that Probot does not override.
+ * Without Octokit's throttling, which puts seconds between writes, and its retries, which repeat failed writes: our fetch
+ * repeats reads only. Probot overrides these options unless they are given as a function.
  */
 const QuietOctokit = ProbotOctokit.defaults((options: OctokitOptions) => ({
   ...options,
@@ -63,7 +65,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   const probot = new Probot({
     appId: options.appId,
     privateKey: options.privateKey,
-    // It receives no webhooks; without a value it would take a well-known word.
+    // Unused, since our own route verifies deliveries. Left out, it would be a well-known word.
     secret: randomUUID(),
     baseUrl: options.apiUrl,
     log: quietLog(log),
@@ -105,6 +107,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   }
 
   return {
+    probot,
     fetch: hostFetch,
     asApp,
     asInstallation,
@@ -114,7 +117,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
       try {
         return await asInstallation(id, asked, request, signal);
       } catch (error) {
-        // An App that was removed and installed again has another installation.
+        // An App that was uninstalled and installed again has a new installation id.
         if (error instanceof HostRefusal && [401, 404].includes(error.status)) installations.delete(repository);
         throw error;
       }
@@ -122,8 +125,8 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   };
 }
 
-/** At debug Probot logs whole events and request bodies, comments included. */
-export function quietLog(log: Logger): Logger {
+/** Keeps Probot off the debug level, at which it logs whole events and request bodies, comments included. */
+function quietLog(log: Logger): Logger {
   return log.child({}, { level: log.isLevelEnabled("debug") ? "info" : log.level });
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import type { OwnComment } from "../../core/ports/code-host.js";
+import type { OwnComment, Reaction } from "../../core/ports/code-host.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField } from "../payload-fields.js";
 import { ownerAndRepo, type GitHubClient } from "./client.js";
@@ -13,7 +13,7 @@ const commentsSchema = z.array(
   z.object({ id: idField, body: z.string().nullish(), user: z.object({ id: idField }).nullish() }),
 );
 
-/** Comments of the account with this id, oldest first, out of the first 5,000. */
+/** Comments of the account with this id, oldest first, out of the first 5,000 of the pull request. */
 export async function listCommentsOf(
   client: GitHubClient,
   change: ChangeRequestRef,
@@ -60,4 +60,47 @@ export async function editComment(
       body,
     }),
   );
+}
+
+/** https://docs.github.com/rest/reactions/reactions */
+const REACTIONS = { seen: "eyes", done: "rocket", failed: "confused" } as const satisfies Record<Reaction, string>;
+
+/** Adding the same reaction again is not an error: GitHub answers 200 instead of 201. */
+export async function react(
+  client: GitHubClient,
+  change: ChangeRequestRef,
+  commentId: string,
+  reaction: Reaction,
+): Promise<void> {
+  await client.inRepository(
+    change.repository,
+    `react to a comment on ${change.repository}#${change.number}`,
+    (octokit) =>
+      octokit.rest.reactions.createForIssueComment({
+        ...ownerAndRepo(change.repository),
+        comment_id: Number(commentId),
+        content: REACTIONS[reaction],
+      }),
+  );
+}
+
+/** Only GraphQL can minimise: https://docs.github.com/graphql/reference/mutations#minimizecomment */
+export const MINIMISE_MUTATION = `mutation ($comment: ID!) {
+  minimizeComment(input: { subjectId: $comment, classifier: OUTDATED }) {
+    minimizedComment { isMinimized }
+  }
+}`;
+
+const nodeSchema = z.object({ node_id: z.string().min(1).max(255) });
+
+/** Hides a comment as outdated. Hiding it again is not an error. */
+export async function minimise(client: GitHubClient, change: ChangeRequestRef, commentId: string): Promise<void> {
+  const asked = `hide an outdated comment on ${change.repository}#${change.number}`;
+  const comment = await client.inRepository(change.repository, asked, (octokit) =>
+    octokit.rest.issues.getComment({ ...ownerAndRepo(change.repository), comment_id: Number(commentId) }),
+  );
+  const { node_id } = decodeAnswer(nodeSchema, comment, GITHUB, asked);
+  await client.inRepository(change.repository, asked, async (octokit) => ({
+    data: await octokit.graphql<unknown>(MINIMISE_MUTATION, { comment: node_id }),
+  }));
 }

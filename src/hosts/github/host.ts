@@ -1,23 +1,20 @@
 import type { Logger } from "pino";
 import type { Probot } from "probot";
 import { z } from "zod";
-import type { ChangeRequestRef } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import type { User } from "../../core/model/user.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { CodeHost } from "../../core/ports/code-host.js";
-import { HostRefusal } from "../host-refusal.js";
+import type { CodeHost, CommitStatus } from "../../core/ports/code-host.js";
+import { STATUS_NAME } from "../../names.js";
+import { HostRefusal, oneLine } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getApproval } from "./approval.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitHubClient, ownerAndRepo, type GitHubClient } from "./client.js";
 import { createCloneSource } from "./clone-source.js";
-import { editComment, listCommentsOf, postComment } from "./comments.js";
-import { setStatus } from "./commit-status.js";
+import { editComment, listCommentsOf, minimise, postComment, react } from "./comments.js";
 import { merge } from "./merge.js";
-import { minimise } from "./minimise.js";
-import { react } from "./reactions.js";
-import { createReceiver } from "./receiver.js";
 import { findSelf, reachApp } from "./self.js";
 import { belongsToAnyTeam } from "./teams.js";
 import { GITHUB } from "./words.js";
@@ -42,7 +39,7 @@ export interface GitHubParts {
   readonly log: Logger;
 }
 
-/** GitHub, through a GitHub App. `probot` is for the webhooks' side. Nothing is asked before the first call. */
+/** GitHub, through a GitHub App; `probot` receives its webhooks. Sends no request before the first call. */
 export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): CodeHost & { readonly probot: Probot } {
   const apiUrl = (config.apiUrl ?? "https://api.github.com").replace(/\/+$/, "");
   const webUrl = (
@@ -65,7 +62,7 @@ export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): Code
 
   return {
     id: "hosta",
-    probot: createReceiver(log),
+    probot: client.probot,
     self: ownAccount,
     reach: () => reachApp(client),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, signal),
@@ -108,4 +105,21 @@ async function mayCommand(client: GitHubClient, change: ChangeRequestRef, user: 
     if (error instanceof HostRefusal && error.status === 404) return false;
     throw error;
   }
+}
+
+/** Set in the base repository on the head commit, which works for forks as well. */
+async function setStatus(client: GitHubClient, change: ChangeRequest, status: CommitStatus): Promise<void> {
+  await client.inRepository(
+    change.repository,
+    `set the commit status of ${change.repository}#${change.number}`,
+    (octokit) =>
+      octokit.rest.repos.createCommitStatus({
+        ...ownerAndRepo(change.repository),
+        sha: change.headRevision,
+        context: STATUS_NAME,
+        state: status.state,
+        description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
+        ...(status.url === undefined ? {} : { target_url: status.url }),
+      }),
+  );
 }

@@ -1,9 +1,6 @@
 import { z } from "zod";
-import type { HostEvent } from "../../core/model/event.js";
 import { commentField, idField, loginField, numberField, repositoryField } from "../payload-fields.js";
-
-/** What an event of a code host means to us, or why it means nothing. */
-export type Translation = HostEvent | { readonly ignored: string };
+import type { Translation } from "../webhook-route.js";
 
 /** The events that the App subscribes to: https://docs.github.com/webhooks/webhook-events-and-payloads */
 export const SUBSCRIBED_EVENTS = ["pull_request", "issue_comment", "pull_request_review"] as const;

@@ -1,73 +1,60 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Probot } from "probot";
-import type { HostEvent } from "../../core/model/event.js";
 import type { Log } from "../../core/ports/log.js";
 import { WEBHOOK_PATHS } from "../../names.js";
 import { deliveryId } from "../payload-fields.js";
-import { webhookRoute, type Receipt, type WebhookRoute } from "../webhook-route.js";
+import { queueEvent, webhookRoute, type Push, type Receipt, type WebhookRoute } from "../webhook-route.js";
 import { SUBSCRIBED_EVENTS, isSubscribed, translateGitHubEvent } from "./translate-event.js";
 
 export interface GitHubWebhookOptions {
   /** The secret of the App's webhook. */
   readonly secret: string;
   readonly probot: Probot;
-  /** False when this delivery was accepted before. */
-  readonly push: (event: HostEvent) => Promise<boolean>;
+  readonly push: Push;
   readonly log: Log;
 }
 
 type ProbotEvent = Parameters<Probot["receive"]>[0];
-type Outcome = { readonly receipt: Receipt } | { readonly failure: unknown };
 
 /**
- * The route for GitHub's webhooks, in front of a Probot app whose handlers only translate and push. Probot's own
- * middleware is not used: it has no size limit, answers 400 to a wrong signature and 500 when a handler fails.
- * @throws {RangeError} when the secret is empty: everybody could sign then.
+ * The route for GitHub's webhooks, in front of a Probot app that translates events and queues them. Probot's own
+ * middleware is not used: it has no size limit, answers 400 to a wrong signature, and 500 if a handler fails.
+ * @throws {RangeError} if the secret is empty: anybody could sign then.
  */
 export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOptions): WebhookRoute {
   if (secret === "") throw new RangeError("hosta.webhook_secret is empty");
   const key = createSecretKey(secret, "utf8");
-  const outcomes = new WeakMap<object, Outcome>();
-
-  probot.on([...SUBSCRIBED_EVENTS], async ({ id, name, payload }) => {
-    outcomes.set(payload, await translateAndPush(id, name, payload));
-  });
-
-  async function translateAndPush(id: string, name: string, payload: unknown): Promise<Outcome> {
-    const event = translateGitHubEvent(name, id, payload);
-    if ("ignored" in event) return { receipt: { kind: "ignored", reason: event.ignored } };
-    try {
-      const fresh = await push(event);
-      return {
-        receipt: fresh ? { kind: "accepted" } : { kind: "ignored", reason: "this delivery was accepted before" },
-      };
-    } catch (error) {
-      return { failure: error };
-    }
-  }
-
+  const receive = receiveThrough(probot, push);
   return webhookRoute(
     {
       path: WEBHOOK_PATHS.hosta,
       isAuthentic: (headers, body) => isSignedWith(key, headers["x-hub-signature-256"], body),
       async receive(headers, body, payload) {
-        const event = {
-          id: deliveryId("hosta", headers["x-github-delivery"], body),
-          name: eventName(headers),
-          payload,
-        };
-        if (!isProbotEvent(event)) return { kind: "ignored", reason: "events of this kind are not used" };
-        await probot
-          .receive(event)
-          .catch((error: unknown) => log.warn({ err: error, delivery: event.id }, "Probot could not take an event"));
-        const outcome = outcomes.get(payload) ?? { receipt: { kind: "ignored", reason: "the event is unreadable" } };
-        if ("failure" in outcome) throw outcome.failure;
-        return outcome.receipt;
+        const id = deliveryId("hosta", headers["x-github-delivery"], body);
+        const event = { id, name: eventName(headers), payload };
+        return isProbotEvent(event) ? receive(event) : { kind: "ignored", reason: "events of this kind are not used" };
       },
     },
     log.child({ host: "hosta" }),
   );
+}
+
+/**
+ * Registers the handler of all events. Probot returns nothing for an event, and attaches the whole event to an error
+ * that a handler throws and logs it; so the handler reports to the delivery it runs for and never throws.
+ */
+function receiveThrough(probot: Probot, push: Push): (event: ProbotEvent) => Promise<Receipt> {
+  const report = new AsyncLocalStorage<(receipt: Promise<Receipt>) => void>();
+  probot.on([...SUBSCRIBED_EVENTS], ({ id, name, payload }) => {
+    report.getStore()?.(queueEvent(translateGitHubEvent(name, id, payload), push));
+  });
+  return (event) =>
+    new Promise((resolve, reject) => {
+      const handled = report.run(resolve, () => probot.receive(event));
+      handled.then(() => resolve({ kind: "ignored", reason: "the event is unreadable" }), reject);
+    });
 }
 
 function eventName(headers: IncomingHttpHeaders): string {
@@ -75,7 +62,7 @@ function eventName(headers: IncomingHttpHeaders): string {
   return typeof name === "string" ? name : "";
 }
 
-/** Vouches for the name alone: the handlers read payloads through their own schemas. */
+/** Checks the name only: the handler reads payloads through schemas of our own. */
 function isProbotEvent(event: { id: string; name: string; payload: unknown }): event is ProbotEvent {
   return isSubscribed(event.name);
 }

@@ -1,3 +1,4 @@
+import { MergeRequestApprovals } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
@@ -33,8 +34,8 @@ const MOST_NAMES = 10;
 export async function describeOpenRules(client: GitLabClient, change: ChangeRequestRef): Promise<string> {
   const asked = `read the approval rules of ${change.repository}!${change.number}`;
   try {
-    const data = await client.ask(asked, (api) =>
-      api.mergeRequestApprovals.showApprovalState(change.repository, change.number),
+    const data = await client.ask(asked, (gitlab) =>
+      new MergeRequestApprovals(gitlab).showApprovalState(change.repository, change.number),
     );
     const open = decodeAnswer(stateSchema, data, GITLAB, asked).rules.filter(({ approved }) => approved === false);
     const shown = open.slice(0, MOST_RULES).map(describeRule);

@@ -1,3 +1,4 @@
+import { MergeRequestApprovals, MergeRequests } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { Approval } from "../../core/model/approval.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
@@ -64,8 +65,8 @@ export async function getApproval(
   const asked = `read the approvals of ${repository}!${number}`;
   const approvals = await readUntil(
     async () => {
-      const data = await client.ask(asked, (api) =>
-        api.mergeRequestApprovals.showConfiguration(repository, { mergerequestIId: number }),
+      const data = await client.ask(asked, (gitlab) =>
+        new MergeRequestApprovals(gitlab).showConfiguration(repository, { mergerequestIId: number }),
       );
       return decodeAnswer(approvalsSchema, data, GITLAB, asked);
     },
@@ -73,7 +74,7 @@ export async function getApproval(
     (read) => read.approved === true || read.approvals_left !== 0 || read.approved_by.length === 0,
     clock,
   );
-  const versions = await client.ask(asked, (api) => api.mergeRequests.allDiffVersions(repository, number));
+  const versions = await client.ask(asked, (gitlab) => new MergeRequests(gitlab).allDiffVersions(repository, number));
   const people = approvals.approved_by
     .map(({ user }) => user)
     .filter(({ id, username }) => id !== change.author?.id && id !== self && !isBot(username))
@@ -100,7 +101,9 @@ export async function getApproval(
 async function getReviewers(client: GitLabClient, change: ChangeRequest): Promise<ApprovalFacts["reviewers"]> {
   const asked = `read the reviewers of ${change.repository}!${change.number}`;
   try {
-    const data = await client.ask(asked, (api) => api.mergeRequests.showReviewers(change.repository, change.number));
+    const data = await client.ask(asked, (gitlab) =>
+      new MergeRequests(gitlab).showReviewers(change.repository, change.number),
+    );
     return decodeAnswer(reviewersSchema, data, GITLAB, asked);
   } catch (error) {
     if (error instanceof HostRefusal && error.status === 404) return [];

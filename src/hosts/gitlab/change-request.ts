@@ -1,3 +1,4 @@
+import { Branches, MergeRequests, Projects, Repositories } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
@@ -157,7 +158,11 @@ export async function getMergeRequest(
   signal?: AbortSignal,
 ): Promise<MergeRequest> {
   const asked = `read the merge request ${change.repository}!${change.number}`;
-  const data = await client.ask(asked, (api) => api.mergeRequests.show(change.repository, change.number), signal);
+  const data = await client.ask(
+    asked,
+    (gitlab) => new MergeRequests(gitlab).show(change.repository, change.number),
+    signal,
+  );
   return decodeAnswer(mergeRequestSchema, data, GITLAB, asked);
 }
 
@@ -174,14 +179,14 @@ async function getBaseTip(client: GitLabClient, change: ChangeRequestRef, merge:
 
 export async function findBranch(client: GitLabClient, change: ChangeRequestRef, branch: string, signal?: AbortSignal) {
   const asked = `read the branch ${branch} of ${change.repository}`;
-  const data = await client.ask(asked, (api) => api.branches.show(change.repository, branch), signal);
+  const data = await client.ask(asked, (gitlab) => new Branches(gitlab).show(change.repository, branch), signal);
   const found = decodeAnswer(branchSchema, data, GITLAB, asked);
   return { revision: found.commit.id, protected: found.protected === true || found.default === true };
 }
 
 async function getProject(client: GitLabClient, change: ChangeRequestRef, signal?: AbortSignal) {
   const asked = `read the project ${change.repository}`;
-  const data = await client.ask(asked, (api) => api.projects.show(change.repository), signal);
+  const data = await client.ask(asked, (gitlab) => new Projects(gitlab).show(change.repository), signal);
   return decodeAnswer(projectSchema, data, GITLAB, asked);
 }
 
@@ -193,6 +198,10 @@ async function getMergeBase(
   signal?: AbortSignal,
 ) {
   const asked = `find the merge base of ${change.repository}!${change.number}`;
-  const data = await client.ask(asked, (api) => api.repositories.mergeBase(change.repository, [base, head]), signal);
+  const data = await client.ask(
+    asked,
+    (gitlab) => new Repositories(gitlab).mergeBase(change.repository, [base, head]),
+    signal,
+  );
   return decodeAnswer(commitSchema, data, GITLAB, asked).id;
 }

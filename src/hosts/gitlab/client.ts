@@ -1,11 +1,11 @@
 import { createRequesterFn } from "@gitbeaker/requester-utils";
+import type { MergeRequests } from "@gitbeaker/rest";
 import { z } from "zod";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { createHostFetch } from "../host-fetch.js";
 import { refusalOf } from "../host-refusal.js";
 import { refusalMessage } from "../json-answer.js";
-import { GitLabApi } from "./api.js";
 import { GITLAB } from "./words.js";
 
 export interface GitLabClientOptions {
@@ -16,13 +16,17 @@ export interface GitLabClientOptions {
   readonly clock: Clock;
 }
 
+/** What every resource class of gitbeaker is created with. */
+export type GitLabOptions = ConstructorParameters<typeof MergeRequests<false>>[0];
+
 /** GitLab's API. */
 export interface GitLabClient {
   /**
-   * @param asked What is asked for, as it follows "when asked to".
-   * @throws {HostFailure} or the signal's reason when that was aborted.
+   * @param asked What GitLab is asked for, to follow "when asked to".
+   * @param call Creates a resource with the options it is given, and calls one method of it.
+   * @throws {HostFailure} or the signal's reason if it was aborted.
    */
-  ask(asked: string, call: (api: GitLabApi) => Promise<unknown>, signal?: AbortSignal): Promise<unknown>;
+  ask(asked: string, call: (gitlab: GitLabOptions) => Promise<unknown>, signal?: AbortSignal): Promise<unknown>;
 }
 
 /** https://docs.gitlab.com/user/gitlab_com/rate_limits/ */
@@ -30,7 +34,7 @@ const NOTES_ON_GITLAB_COM = { perMinute: 60, perHour: 3600 };
 /** https://docs.gitlab.com/administration/settings/rate_limit_on_notes_creation/ */
 const NOTES_BY_DEFAULT = { perMinute: 300, perHour: 18_000 };
 
-/** gitbeaker passes no signal on: it would become a query parameter. */
+/** Bound to the requester, since gitbeaker would send a signal as a query parameter. */
 interface Question {
   readonly asked: string;
   readonly signal: AbortSignal | undefined;
@@ -40,7 +44,7 @@ function isRead(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-/** What gitbeaker hands to a requester: the body is encoded already, the query is a string. */
+/** What gitbeaker hands to a requester. The body is already encoded, the query is a string. */
 const requestSchema = z.object({
   method: z.string(),
   prefixUrl: z.string(),
@@ -50,8 +54,8 @@ const requestSchema = z.object({
 });
 
 /**
- * gitbeaker with a requester of our own: its built-in one follows redirects with the token in hand, sends refused
- * requests (writes too) ten times within half a second, and takes a login page for an answer.
+ * gitbeaker with a requester of our own. Its built-in one sends the token along when it follows a redirect, repeats
+ * refused requests, writes included, ten times within half a second, and accepts a login page as an answer.
  */
 export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitLabClientOptions): GitLabClient {
   const hostFetch = createHostFetch({
@@ -83,8 +87,8 @@ export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitL
     return { status, headers: answerHeaders, body: text === "" ? null : (JSON.parse(text) as Record<string, unknown>) };
   }
 
-  function apiFor(question: Question): GitLabApi {
-    return new GitLabApi({
+  function optionsFor(question: Question): GitLabOptions {
+    return {
       host: url,
       token,
       queryTimeout: null,
@@ -93,13 +97,13 @@ export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitL
         (_resource, options) => Promise.resolve(options),
         (endpoint, options) => request(question, endpoint, options),
       ),
-    });
+    };
   }
 
   return {
     async ask(asked, call, signal) {
       try {
-        return await call(apiFor({ asked, signal }));
+        return await call(optionsFor({ asked, signal }));
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
         if (error instanceof HostFailure) throw error;

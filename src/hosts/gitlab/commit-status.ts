@@ -1,3 +1,4 @@
+import { Commits } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import type { CommitStatus } from "../../core/ports/code-host.js";
@@ -32,8 +33,8 @@ export async function setStatus(
   const asked = `set the commit status of ${repository}!${number}`;
   const state = STATES[status.state];
   try {
-    await client.ask(asked, (api) =>
-      api.commits.editStatus(repository, pipeline.sha, state, {
+    await client.ask(asked, (gitlab) =>
+      new Commits(gitlab).editStatus(repository, pipeline.sha, state, {
         name: STATUS_NAME,
         ref: pipeline.ref,
         pipelineId: pipeline.id,
@@ -44,8 +45,8 @@ export async function setStatus(
   } catch (error) {
     // "Cannot transition status": it is pending already.
     if (!(error instanceof HostRefusal && error.status === 400)) throw error;
-    const data = await client.ask(asked, (api) =>
-      api.commits.allStatuses(repository, pipeline.sha, { name: STATUS_NAME, ref: pipeline.ref }),
+    const data = await client.ask(asked, (gitlab) =>
+      new Commits(gitlab).allStatuses(repository, pipeline.sha, { name: STATUS_NAME, ref: pipeline.ref }),
     );
     const set = decodeAnswer(statusesSchema, data, GITLAB, asked).filter(
       (one) => one.name === STATUS_NAME && (one.pipeline_id ?? pipeline.id) === pipeline.id,

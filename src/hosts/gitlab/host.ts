@@ -1,3 +1,4 @@
+import { Users } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { User } from "../../core/model/user.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -6,14 +7,12 @@ import type { Log } from "../../core/ports/log.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getApproval } from "./approval.js";
-import { react } from "./award-emoji.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { setStatus } from "./commit-status.js";
-import { belongsToAnyGroup } from "./groups.js";
-import { mayWrite } from "./members.js";
+import { belongsToAnyGroup, mayWrite } from "./members.js";
 import { merge } from "./merge.js";
-import { editNote, listNotesOf, postNote } from "./notes.js";
+import { editNote, listNotesOf, postNote, react } from "./notes.js";
 import { GITLAB } from "./words.js";
 
 export interface GitLabConfig {
@@ -85,7 +84,7 @@ const accountSchema = z.object({ id: idField, username: loginField, bot: z.boole
 /** `bot` is true whatever GitLab calls the account: what it writes is a program's. */
 async function findSelf(client: GitLabClient, log: Log): Promise<User> {
   const asked = "read the token's own account";
-  const data = await client.ask(asked, (api) => api.users.showCurrentUser());
+  const data = await client.ask(asked, (gitlab) => new Users(gitlab).showCurrentUser());
   const { id, username, bot } = decodeAnswer(accountSchema, data, GITLAB, asked);
   if (bot !== true) {
     log.debug({ account: username }, "the GitLab token belongs to an account that looks like a person's");

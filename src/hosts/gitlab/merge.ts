@@ -1,3 +1,4 @@
+import { Branches, MergeRequests } from "@gitbeaker/rest";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
@@ -48,8 +49,8 @@ async function tryMerge(
 ): Promise<HostRefusal | undefined> {
   const asked = `merge ${change.repository}!${change.number}`;
   try {
-    await client.ask(asked, (api) =>
-      api.mergeRequests.merge(change.repository, change.number, {
+    await client.ask(asked, (gitlab) =>
+      new MergeRequests(gitlab).merge(change.repository, change.number, {
         sha: change.headRevision,
         squash: intent.method === "squash",
         // Without it GitLab goes by what the author ticked, and would delete branches that are never to be deleted.
@@ -107,7 +108,7 @@ async function afterAcceptance(
     find: (branch) => orGone(findBranch(client, change, branch)),
     remove: async (branch) => {
       const asked = `delete the branch ${branch} of ${change.repository}`;
-      await orGone(client.ask(asked, (api) => api.branches.remove(change.repository, branch)));
+      await orGone(client.ask(asked, (gitlab) => new Branches(gitlab).remove(change.repository, branch)));
     },
   });
   return { kind: "merged", note };

@@ -1,10 +1,7 @@
 import { z } from "zod";
-import type { HostEvent } from "../../core/model/event.js";
 import { isJsonObject } from "../../core/model/json.js";
 import { commentField, idField, loginField, numberField, repositoryField } from "../payload-fields.js";
-
-/** What an event of a code host means to us, or why it means nothing. */
-export type Translation = HostEvent | { readonly ignored: string };
+import type { Translation } from "../webhook-route.js";
 
 /**
  * Pure; never throws, whatever the payload's shape. The kind comes from the body, so that it depends on no header:

@@ -1,28 +1,26 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { HostEvent } from "../../core/model/event.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { HOSTB_TOKEN_HEADERS, WEBHOOK_PATHS } from "../../names.js";
 import { deliveryId } from "../payload-fields.js";
-import { webhookRoute, type WebhookRoute } from "../webhook-route.js";
+import { queueEvent, webhookRoute, type Push, type WebhookRoute } from "../webhook-route.js";
 import { translateGitLabEvent } from "./translate-event.js";
 import { signedDelivery, signingKey } from "./webhook-signature.js";
 
 export interface GitLabWebhookOptions {
   /** The secret token of the webhook. */
   readonly secret: string;
-  /** The webhook's signing token (GitLab 19.1 and later). With it the secret token alone is no longer enough. */
+  /** The webhook's signing token (GitLab 19.1 and later). If it is set, the secret token alone is no longer accepted. */
   readonly signingToken: string | undefined;
   readonly clock: Clock;
-  /** False when this delivery was accepted before. */
-  readonly push: (event: HostEvent) => Promise<boolean>;
+  readonly push: Push;
   readonly log: Log;
 }
 
 /**
  * The route for GitLab's webhooks.
- * @throws {RangeError} when the secret is empty (a request without a token would match), or the signing token is none.
+ * @throws {RangeError} if the secret is empty (it would match a request without a token) or the signing token is unusable.
  */
 export function gitlabWebhook({ secret, signingToken, clock, push, log }: GitLabWebhookOptions): WebhookRoute {
   if (secret === "") throw new RangeError("hostb.webhook_secret is empty");
@@ -34,14 +32,11 @@ export function gitlabWebhook({ secret, signingToken, clock, push, log }: GitLab
         key === undefined
           ? carriesToken(headers, secret)
           : signedDelivery(headers, body, key, clock.now()) !== undefined,
-      async receive(headers, body, payload) {
-        // The same for a delivery that is sent again; older versions than 17.4 send none. Of a signed delivery only
-        // the id under the signature counts: with another one it could be sent in again by whoever saw it.
+      receive(headers, body, payload) {
+        // A delivery that GitLab repeats keeps its id; versions before 17.4 send none. Of a signed delivery only the
+        // signed id counts: otherwise whoever saw the delivery could send it again under another id.
         const delivery = deliveryId("hostb", headers[key === undefined ? "idempotency-key" : "webhook-id"], body);
-        const event = translateGitLabEvent(delivery, payload);
-        if ("ignored" in event) return { kind: "ignored", reason: event.ignored };
-        if (await push(event)) return { kind: "accepted" };
-        return { kind: "ignored", reason: "this delivery was accepted before" };
+        return queueEvent(translateGitLabEvent(delivery, payload), push);
       },
     },
     log.child({ host: "hostb" }),
@@ -56,7 +51,7 @@ function carriesToken(headers: IncomingHttpHeaders, secret: string): boolean {
   });
 }
 
-/** Digests are equally long, so comparing them tells nothing about the length of the secret. */
+/** All digests have the same length, so comparing them does not reveal the length of the secret. */
 function digest(text: string): Buffer {
   return createHash("sha256").update(text).digest();
 }
