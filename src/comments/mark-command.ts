@@ -2,13 +2,13 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { CodeHost, Reaction } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 
-/** The marks on one person's command. */
+/** The reactions to one command. */
 export interface CommandMarks {
-  /** Sets the last mark, if there is to be one, after the first one was set; never throws. */
+  /** Adds the final reaction, if any, after the first one. Never throws. */
   end(reaction: "done" | "failed" | undefined): Promise<void>;
 }
 
-/** Marks a command as seen at once, without making it wait for that. A mark that cannot be set hinders nothing. */
+/** Reacts with "seen" at once, in the background. A reaction that fails does not fail the command. */
 export function markCommand(host: CodeHost, change: ChangeRequestRef, commentId: string, log: Log): CommandMarks {
   const set = async (reaction: Reaction): Promise<void> => {
     try {

@@ -1,11 +1,11 @@
 /**
- * Markdown that outside text cannot break out of. Everything untrusted goes into a fence or a code span: there it can
- * neither mention people, link or close things, render HTML, nor run a quick action on GitLab.
+ * Markdown that untrusted text cannot break out of. Untrusted text goes into a fence or a code span, where it cannot
+ * mention people, create links, close issues, render HTML, or run a host's quick actions.
  */
 
 const CONTROLS = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** One line of untrusted text as a code span; controls, line breaks and bidirectional marks are taken out. */
+/** One line of untrusted text as a code span, without control characters, line breaks and bidirectional marks. */
 export function code(text: string): string {
   const clean = oneLine(text);
   const delimiter = "`".repeat(longestRun(clean) + 1);
@@ -18,14 +18,14 @@ export function codes(texts: readonly string[]): string {
   return texts.map(code).join(", ");
 }
 
-/** A name that cannot do harm is printed as it is, any other as a code span. */
+/** A harmless name as it is, any other as a code span. */
 export function plainName(text: string): string {
   return /^[a-z0-9](?:[a-z0-9./-]*[a-z0-9])?$/i.test(text) ? text : code(text);
 }
 
 /**
- * A fenced block of untrusted lines. Each line of text gets a leading space: GitLab's quick-action parser ends a block
- * at the first line of three backticks even inside a longer fence, and would then read a line that begins with `/`.
+ * A fenced block of untrusted lines, each with a leading space: a host's quick-action parser may end a block at the
+ * first line of three backticks, even inside a longer fence, and run a line that begins with `/` after it.
  */
 export function fence(text: string): string {
   const lines = withoutDeceivers(text).trimEnd().split("\n");
@@ -37,7 +37,7 @@ export function diffFence(diff: string): string {
   return fenced(withoutDeceivers(diff).trimEnd(), "diff");
 }
 
-/** A collapsible; the blank lines make hosts render Markdown inside. */
+/** A collapsible. The blank lines make hosts render Markdown inside it. */
 export function details(summary: string, content: string): string {
   return `<details><summary>${escapeHtml(summary)}</summary>\n\n${content}\n\n</details>`;
 }
@@ -51,9 +51,8 @@ export function escapeHtml(text: string): string {
 }
 
 /**
- * A sentence of ours that carries names from outside, on one line. What Markdown and HTML act on is escaped; `@`, `#`
- * and `!` get a zero-width space behind them, and so does what makes an address a link: hosts look for these after the
- * escapes are gone.
+ * A sentence of ours that contains untrusted names, on one line. Escapes Markdown and HTML. Hosts find mentions and links
+ * after they resolved escapes, so a zero-width space follows `@`, `#`, `!` and the start of an address.
  */
 export function sentence(text: string): string {
   return oneLine(shortened(text, 1000))
@@ -73,7 +72,7 @@ export function warning(text: string): string {
   return `⚠️ ${ended.charAt(0).toUpperCase()}${ended.slice(1)}`;
 }
 
-/** Untrusted text cut to a length, never inside a surrogate pair, with a visible mark. */
+/** Untrusted text cut to a length, with an ellipsis. Never splits a surrogate pair. */
 export function shortened(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const cut = text.slice(0, limit);
@@ -84,7 +83,7 @@ function oneLine(text: string): string {
   return text.replace(/[\r\n\t]+/g, " ").replace(CONTROLS, "");
 }
 
-/** Takes out what makes a text look different from what it is; line breaks and tabs stay. */
+/** Removes characters that make a text look different from what it is. Keeps line breaks and tabs. */
 export function withoutDeceivers(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(CONTROLS, (character) => (/[\n\t]/.test(character) ? character : ""));
 }

@@ -1,17 +1,17 @@
 import { SERVICE } from "../names.js";
 
-/** What a comment of ours is, hidden in its first line. It finds comments again; trust comes from the author alone. */
+/** Identifies our comments, hidden in their first line. Only the author of a comment proves that it is ours. */
 export interface Marker {
   readonly kind: "plan" | "no-applications" | "progress" | "result" | "refused" | "merge";
-  /** Head commit that the comment speaks of. */
+  /** The head commit that the comment is about. */
   readonly head?: string;
-  /** 1-based number of an answer's part. */
+  /** 1-based number of the part of an answer. */
   readonly part?: number;
-  /** The plan was replaced by a newer one. */
+  /** A newer plan replaced this one. */
   readonly stale?: boolean;
   /** The login whose command was refused. */
   readonly login?: string;
-  /** The run that wrote it: with kind and part it tells whether a comment was posted. */
+  /** The run that wrote the comment. Kind, run and part together identify it. */
   readonly run?: string;
 }
 
@@ -31,7 +31,7 @@ export function markerLine(marker: Marker): string {
   return `<!-- ${SERVICE}:${marker.kind}${fields.join("")} -->`;
 }
 
-/** The marker of one of our comments; undefined when it has none. */
+/** The marker of a comment; undefined if it has none. */
 export function readMarker(body: string): Marker | undefined {
   const match = PATTERN.exec(body);
   const kind = KINDS.find((known) => known === match?.[1]);
@@ -53,7 +53,7 @@ export function readMarker(body: string): Marker | undefined {
   };
 }
 
-/** The same comment with these fields of its marker set anew; one without a marker stays as it is. */
+/** The comment with these fields of its marker replaced; unchanged if it has no marker. */
 export function remark(body: string, fields: Partial<Marker>): string {
   const marker = readMarker(body);
   return marker === undefined

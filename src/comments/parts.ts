@@ -1,12 +1,4 @@
-import type { HostId } from "../names.js";
-
-/**
- * Longest comment that we post, in UTF-16 code units. GitHub refuses more than 65,536 characters; GitLab takes about a
- * million, which nobody reads.
- */
-export const COMMENT_LIMITS: Readonly<Record<HostId, number>> = { hosta: 60_000, hostb: 200_000 };
-
-/** No plan posts more comments than this; what does not fit is named instead of shown. */
+/** The most comments of one plan. Diffs that do not fit are listed by name. */
 export const MAX_PARTS = 8;
 
 /** A piece of Markdown with every fence and collapsible closed. */
@@ -16,7 +8,7 @@ export interface Block {
   readonly section: string | undefined;
 }
 
-/** Lists that are longer than a whole comment lose their last lines, visibly. */
+/** Cuts the last lines off lists that are longer than a whole comment, and says how many. */
 export function cutBlocks(blocks: readonly Block[], limit: number): readonly Block[] {
   return blocks.map(({ text, section }) => ({ text: cut(text, limit), section }));
 }

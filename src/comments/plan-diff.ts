@@ -28,7 +28,7 @@ export function diffBlocks(resources: readonly ResourceChange[], { limit, budget
   const blocks = groups.map((group, index) => blockOf(group, { count, index: index + 1, of: groups.length }));
   if (left.length === 0) return blocks;
   const names = shortened(left.join("\n"), Math.min(limit / 2, 8000));
-  const where = page === undefined ? "" : `; [their diff](<${page}>) can be read with a login`;
+  const where = page === undefined ? "" : `; log in to read [their diff](<${page}>)`;
   return [...blocks, `${left.length} more changed resources are too long to show here${where}:\n\n${fence(names)}`];
 }
 

@@ -4,7 +4,7 @@ import { codes, sentence, shortened, warning } from "./markdown.js";
 /** An application whose two sides were rendered. */
 export type EvaluatedPlan = Extract<ApplicationPlan, { readonly kind: "evaluated" }>;
 
-/** What stands above the diff of an application: counts, what is dangerous, and what was compared with what. */
+/** Above the diff of an application: counts, cautions, and what was compared. */
 export function summaryLines({ diff }: EvaluatedPlan, pruning: boolean): readonly string[] {
   const kept = pruning ? "" : " (kept in the cluster without --prune)";
   return [
@@ -18,7 +18,7 @@ export function summaryLines({ diff }: EvaluatedPlan, pruning: boolean): readonl
   ];
 }
 
-/** What stands below the diff: how sure the verdict is. */
+/** Below the diff: how certain the verdict is. */
 export function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan): readonly string[] {
   const live = diff.basis.kind === "live";
   switch (verdict) {
@@ -38,10 +38,10 @@ export function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan)
 }
 
 const HIDDEN_SECRETS =
-  "Argo CD hides the values of Secrets: a change of a value alone cannot be shown, so it cannot be ruled out.";
+  "Argo CD hides the values of Secrets: if only a value changes, that cannot be shown or ruled out.";
 const ALREADY_THERE = "The two sides do not render the same, but the cluster already has this.";
 
-const DEFINITION_ALONE = "The definition of the application changes all the same: a sync writes it.";
+const DEFINITION_ALONE = "The application's definition still changes: a sync writes it.";
 
 const MAX_CAUTIONS = 15;
 const MAX_CAUTION = 400;
@@ -90,11 +90,11 @@ function basisLines(basis: DiffBasis): readonly string[] {
         ...(drifted.length === 0
           ? []
           : [
-              `Differs from the target branch in the cluster already, so that a sync changes more than this PR does: ${named(drifted)}`,
+              `The cluster already differs from the target branch, so a sync changes more than this PR does: ${named(drifted)}`,
             ]),
         ...(alreadyThere.length === 0
           ? []
-          : [`Changed by this PR, and already so in the cluster: ${named(alreadyThere)}`]),
+          : [`Changed by this PR, but already in the cluster: ${named(alreadyThere)}`]),
       ];
     }
   }

@@ -1,10 +1,11 @@
-import type { ApplicationPlan, Plan } from "../core/model/plan.js";
-import { SERVICE, type HostId } from "../names.js";
-import { applicationSetText } from "./application-set.js";
-import { lockedBy } from "./locked-by.js";
+import type { ApplicationName } from "../core/model/brand.js";
+import type { HostWords } from "../core/model/host-words.js";
+import type { ApplicationPlan, ApplicationSetPreview, Plan } from "../core/model/plan.js";
+import { SERVICE } from "../names.js";
 import { code, codes, fence, sentence, shortened, warning } from "./markdown.js";
 import { markerLine } from "./marker.js";
-import { COMMENT_LIMITS, cutBlocks, MAX_PARTS, pack, type Block } from "./parts.js";
+import { cutBlocks, MAX_PARTS, pack, type Block } from "./parts.js";
+import { listOf, lockedBy } from "./phrases.js";
 import { diffBlocks } from "./plan-diff.js";
 import { summaryLines, verdictLines } from "./plan-summary.js";
 
@@ -13,16 +14,16 @@ const OVERHEAD = 600;
 const MAX_REASON = 4000;
 
 export interface PlanOptions {
-  readonly host: HostId;
-  /** Whether a sync prunes without being asked: decides what is said of deletions. */
+  readonly words: HostWords;
+  /** Whether a sync prunes by default, which decides what the plan says about deletions. */
   readonly pruning: boolean;
-  /** Address of the page that shows the whole plan; undefined where people cannot log in to one. */
+  /** Address of the page that shows the whole plan; undefined if there is no login. */
   readonly page?: string | undefined;
 }
 
-/** A plan as comments: one, or as many parts as the host's limit asks for. */
+/** A plan as comments: one, or as many parts as the host's limit requires. */
 export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] {
-  const limit = COMMENT_LIMITS[options.host] - OVERHEAD;
+  const limit = options.words.maxComment - OVERHEAD;
   const shown = plan.applications.filter(({ kind }) => kind !== "unplanned");
   if (shown.length === 0) return renderNothing(plan, limit);
   const budget = { left: limit * (MAX_PARTS - 1) };
@@ -38,7 +39,7 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   });
 }
 
-/** The answer when no application is planned; an automatic plan edits it instead of repeating it. */
+/** No application is planned. An automatic plan edits this comment instead of repeating it. */
 function renderNothing(plan: Plan, limit: number): readonly string[] {
   const answer = `No applications are affected by commit ${code(plan.head.slice(0, 8))}.`;
   const blocks = [{ text: answer, section: undefined }, ...cutBlocks(endBlocks(plan), limit)];
@@ -80,7 +81,7 @@ function applicationBlocks(
   }
 }
 
-const PLAN_AGAIN = `It cannot be synced like this. Fix the cause, then push or comment ${code(`${SERVICE} plan`)}.`;
+const PLAN_AGAIN = `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${code(`${SERVICE} plan`)}.`;
 
 function statusOf({ lock, atMerge }: ApplicationPlan): string {
   const merge = atMerge === undefined ? "" : `\n\nNot deployed by a sync: ${sentence(atMerge)}`;
@@ -107,7 +108,7 @@ function closingBlocks(plan: Plan, page: string | undefined, limit: number): rea
     ({ kind, lock, atMerge }) => kind === "evaluated" && lock.kind === "ours" && atMerge === undefined,
   );
   const footer = deployable
-    ? `---\nTo deploy commit ${code(plan.head.slice(0, 8))}, comment ${code(`${SERVICE} sync`)}, or ${code(`${SERVICE} sync -a <application>`)} for one application. To give the locks back, comment ${code(`${SERVICE} unlock`)}.`
+    ? `---\nTo deploy commit ${code(plan.head.slice(0, 8))}, comment ${code(`${SERVICE} sync`)}, or ${code(`${SERVICE} sync -a <application>`)} for one application. To release the locks, comment ${code(`${SERVICE} unlock`)}.`
     : `---\nThere is nothing to deploy with ${code(`${SERVICE} sync`)} here.`;
   const link = page === undefined ? "" : `\n\n[The whole plan and its progress](<${page}>)`;
   return [...cutBlocks(endBlocks(plan), limit), { text: `${footer}${link}`, section: undefined }];
@@ -127,10 +128,34 @@ function endBlocks(plan: Plan): readonly Block[] {
   ];
 }
 
-/** One list of applications with a reason each. */
-export function listOf(
-  title: string,
-  items: readonly { readonly application: string; readonly reason: string }[],
-): string {
-  return `${title}\n${items.map(({ application, reason }) => `- ${code(application)}: ${sentence(reason)}`).join("\n")}`;
+const MAX_NAMED = 100;
+
+/** The applications that an ApplicationSet adds, removes and changes, or why that is unknown. */
+function applicationSetText(set: ApplicationSetPreview): string {
+  const heading = `### ApplicationSet: ${code(set.name)}`;
+  const file =
+    set.sourceFile === undefined
+      ? "**Source file:** none in this repository; the ApplicationSet reads files of it"
+      : `**Source file:** ${code(set.sourceFile)}`;
+  if (set.problem !== undefined) {
+    const owned = set.owned.length === 0 ? [] : [`It owns these applications now: ${named(set.owned)}.`];
+    const reason = fence(shortened(set.problem, MAX_REASON));
+    return [heading, "**Changes:** could not be previewed", reason, ...owned, file].join("\n\n");
+  }
+  const lines = [
+    ...(set.added.length === 0 ? [] : [`- adds ${named(set.added)}`]),
+    ...(set.removed.length === 0 ? [] : [`- removes ${named(set.removed)}`]),
+    ...(set.changed.length === 0 ? [] : [`- changes ${named(set.changed)}`]),
+  ];
+  const changes = lines.length === 0 ? "It generates the same applications on both sides." : lines.join("\n");
+  const notes = set.notes.length === 0 ? [] : [set.notes.map((note) => `- ℹ️ ${sentence(note)}`).join("\n")];
+  const when = set.sourceFile === undefined ? "some minutes after the merge" : "when the ApplicationSet is applied";
+  const end = `${file}\n\nArgo CD applies this ${when}; a sync here does not.`;
+  return [heading, changes, ...notes, end].join("\n\n");
+}
+
+function named(names: readonly ApplicationName[]): string {
+  const more = names.length - MAX_NAMED;
+  const first = codes(names.slice(0, MAX_NAMED));
+  return more > 0 ? `${first} and ${more} more` : first;
 }

@@ -6,9 +6,10 @@ import { readMarker } from "./marker.js";
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
 
 /**
- * Posts a comment whose marker names run and part, and returns its id. After an answer that leaves open whether it was
- * posted it is looked for, and posted again only when it is not there; one that surely was not posted is tried once more.
- * @throws {HostFailure} when it could not be posted, or could not be looked for.
+ * Posts a comment whose marker names run and part. If the host's answer leaves open whether it was posted, looks for it
+ * first and posts it again only if it is missing. A comment that certainly was not posted is tried once more.
+ * @returns The id of the comment.
+ * @throws {HostFailure} if the comment could not be posted, or not be looked for.
  */
 export async function postOnce(host: Poster, change: ChangeRequestRef, body: string): Promise<string> {
   try {
@@ -20,7 +21,7 @@ export async function postOnce(host: Poster, change: ChangeRequestRef, body: str
   }
 }
 
-/** Our own comment with the same kind, run and part; undefined when there is none. */
+/** Id of our own comment with the same kind, run and part; undefined if there is none. */
 export async function findPosted(host: Poster, change: ChangeRequestRef, body: string): Promise<string | undefined> {
   const wanted = readMarker(body);
   if (wanted?.run === undefined) return undefined;
@@ -44,7 +45,7 @@ async function secondTry(host: Poster, change: ChangeRequestRef, body: string): 
   }
 }
 
-/** What the host understood and refused is refused the second time as well. */
+/** A request that the host understood and refused will be refused again. */
 function mayPassLater({ reason, maybeDone }: HostFailure): boolean {
   return maybeDone || reason === "unreachable" || reason === "failed";
 }

@@ -4,11 +4,12 @@ import type { Phase, ReportProgress } from "../core/model/progress.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
-import { remark } from "./marker.js";
+import { SERVICE } from "../names.js";
+import { code, shortened } from "./markdown.js";
+import { markerLine, remark } from "./marker.js";
 import { postOnce } from "./post-once.js";
-import { renderProgress } from "./progress.js";
 
-/** Shorter runs show no progress: the answer is there soon. */
+/** Runs that take less time show no progress. */
 const SHOWN_AFTER_MS = 5_000;
 const EDITED_EVERY_MS = 3_000;
 
@@ -17,20 +18,20 @@ export interface ProgressParts {
   readonly change: ChangeRequest;
   readonly command: DeployingCommand["name"];
   readonly run: string;
-  /** When the command began. */
+  /** When the command started. */
   readonly began: Date;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** The one comment that shows how far a long command is. */
+/** The comment that shows the progress of a long command. */
 export interface ProgressComment {
   readonly tell: ReportProgress;
-  /** Writes no more; the id of the comment, for the result to take its place, or undefined when there is none. */
+  /** Stops writing. Resolves to the id of the comment, for the result to replace it; undefined if none was posted. */
   end(): Promise<string | undefined>;
 }
 
-/** Writes in the background whenever something is told and enough time has passed; a failing write hinders nothing. */
+/** Writes in the background when progress is reported and enough time has passed. A failed write does not fail the command. */
 export function createProgressComment(parts: ProgressParts): ProgressComment {
   const { host, change, command, run, began, clock, log } = parts;
   const phases = new Map<string, Phase>();
@@ -46,7 +47,7 @@ export function createProgressComment(parts: ProgressParts): ProgressComment {
       else await host.editComment(change, id, body);
     } catch (error) {
       log.warn({ err: error }, "progress could not be shown");
-      // Without its id a second one would stand beside it.
+      // It may have been posted all the same. Without its id, another try could add a second one.
       over = id === undefined;
     }
     due = clock.now().getTime() + EDITED_EVERY_MS;
@@ -64,4 +65,49 @@ export function createProgressComment(parts: ProgressParts): ProgressComment {
       return id;
     },
   };
+}
+
+const BAR_LENGTH = 10;
+const MAX_MESSAGE = 200;
+const MAX_LINES = 100;
+
+/** How far a running command is: a line with a bar per application. */
+export function renderProgress(
+  command: DeployingCommand["name"],
+  phases: ReadonlyMap<string, Phase>,
+  change: ChangeRequest,
+): string {
+  const target = command === "sync" ? change.headRevision.slice(0, 8) : change.baseBranch;
+  const lines = [...phases].map(([application, phase]) => `- ${code(application)} ${phaseText(phase)}`);
+  const more = lines.length - MAX_LINES;
+  return [
+    markerLine({ kind: "progress", head: change.headRevision }),
+    `## ${SERVICE} ${command === "sync" ? "Sync" : "Rollback"} (running)`,
+    "",
+    `Deploying ${code(target)}. This comment is edited while it runs and becomes the result.`,
+    "",
+    ...lines.slice(0, MAX_LINES),
+    ...(more > 0 ? [`- and ${more} more`] : []),
+  ].join("\n");
+}
+
+function phaseText(phase: Phase): string {
+  switch (phase.kind) {
+    case "waiting":
+      return `${bar(0)} waiting`;
+    case "running": {
+      const { done, total, message } = phase;
+      const counted = total === 0 ? "running" : `running, ${done} of ${total} resources`;
+      return `${bar(total === 0 ? 0 : done / total)} ${counted}${message === "" ? "" : `: ${code(shortened(message, MAX_MESSAGE))}`}`;
+    }
+    case "ended":
+      return `${bar(1)} ${ENDS[phase.outcome]}`;
+  }
+}
+
+const ENDS = { succeeded: "✅ succeeded", failed: "❌ failed", unknown: "❓ the outcome is not known" } as const;
+
+function bar(part: number): string {
+  const full = Math.min(BAR_LENGTH, Math.floor(part * BAR_LENGTH));
+  return "▰".repeat(full) + "▱".repeat(BAR_LENGTH - full);
 }

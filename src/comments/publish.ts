@@ -2,18 +2,17 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { CodeHost, OwnComment } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
-import { readMarker, remark } from "./marker.js";
+import { details } from "./markdown.js";
+import { markerLine, readMarker, remark } from "./marker.js";
 import { findPosted, postOnce } from "./post-once.js";
-import { markStale } from "./stale.js";
 
 export interface PublishOptions {
-  /** The run that answers. */
   readonly run: string;
-  /** A comment of ours that the first part takes the place of. */
+  /** Id of our own comment that the first part replaces. */
   readonly into?: string | undefined;
 }
 
-/** Posts the parts of an answer in their order, each once; returns the id of the first. */
+/** Posts the parts of an answer in order, each once. @returns The id of the first. */
 export async function publish(
   host: CodeHost,
   change: ChangeRequestRef,
@@ -30,7 +29,7 @@ export async function publish(
   return first;
 }
 
-/** An answer that cannot take the place of its progress comment is posted: it must be read. */
+/** Edits the progress comment, or posts a new one if it cannot be edited: the answer must be seen. */
 async function replace(host: CodeHost, change: ChangeRequestRef, id: string, body: string): Promise<string> {
   try {
     await host.editComment(change, id, body);
@@ -45,15 +44,15 @@ async function replace(host: CodeHost, change: ChangeRequestRef, id: string, bod
 export interface PublishPlanOptions {
   readonly run: string;
   readonly automatic: boolean;
-  /** What svc said on the change request before, for whoever has read it. */
+  /** Our own comments on the change request, if the caller has them already. */
   readonly earlier?: readonly OwnComment[] | undefined;
   readonly log: Log;
 }
 
 /**
- * Posts a plan after marking the earlier ones as outdated, every part of them, and folds those away when it stands; returns
- * the id of its first part. An automatic plan that affects nothing edits its predecessor of the same kind instead of
- * repeating it.
+ * Marks every part of earlier plans as outdated, posts the new plan, then hides the old ones. An automatic plan that
+ * affects nothing edits its predecessor of the same kind instead of repeating it.
+ * @returns The id of the plan's first part.
  */
 export async function publishPlan(
   host: CodeHost,
@@ -74,28 +73,38 @@ export async function publishPlan(
     const body = remark(only, { run, part: 1 });
     if (remark(reused.body, { run }) !== body) await host.editComment(change, reused.id, body);
   }
-  // Nobody waits for that: each says already that it is outdated.
+  // Last, because each of them already says that it is outdated.
   for (const comment of outdated) await foldAway(host, change, comment, log);
   return id;
 }
 
-/** The first part of the newest plan that no newer one has replaced. */
+/** Id of the first part of the current plan; undefined if there is none. */
 export async function findCurrentPlan(host: CodeHost, change: ChangeRequestRef): Promise<string | undefined> {
   const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
   return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1)?.id;
+}
+
+/** The body of a plan comment that a newer plan replaces: marked and folded. Undefined for any other comment. */
+export function markStale(body: string): string | undefined {
+  const marker = readMarker(body);
+  if (marker === undefined || marker.stale === true) return undefined;
+  if (marker.kind !== "plan" && marker.kind !== "no-applications") return undefined;
+  const content = body.slice(body.indexOf("-->") + 3).trim();
+  const commit = marker.head === undefined ? "" : ` of commit ${marker.head.slice(0, 8)}`;
+  return `${markerLine({ ...marker, stale: true })}\n${details(`Outdated plan${commit}: a newer one is below`, content)}`;
 }
 
 function isCurrentPlan({ body }: OwnComment): boolean {
   return markStale(body) !== undefined;
 }
 
-/** Posted by an earlier attempt of this run, which was cut off: the posting brings it up to date. */
+/** Posted by an earlier attempt of this run, which was interrupted. Posting the plan again updates it. */
 function isOfRun({ body }: OwnComment, run: string, parts: readonly string[]): boolean {
   const own = readMarker(body);
   return own?.run === run && own.head === readMarker(parts[0] ?? "")?.head && (own.part ?? 1) <= parts.length;
 }
 
-/** An old plan that stays as it was is no reason to hold back the new one; false then. */
+/** @returns False if the plan could not be marked, which must not hold back the new one. */
 async function markOutdated(
   host: CodeHost,
   change: ChangeRequestRef,
@@ -128,7 +137,7 @@ function repeatable(body: string, current: readonly OwnComment[]): OwnComment | 
   return readMarker(last.body)?.kind === "no-applications" ? last : undefined;
 }
 
-/** Whether this person was told already, on this change request, that the command is not theirs to give. */
+/** Whether we already answered this person, on this change request, that they lack write access. */
 export async function wasRefusedBefore(host: CodeHost, change: ChangeRequestRef, login: string): Promise<boolean> {
   const own = await host.listOwnComments(change);
   return own.some(({ body }) => {

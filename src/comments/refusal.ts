@@ -2,10 +2,9 @@ import { COMMAND_NAMES, COMMANDS, usageOf } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { BarredApplication, NarrowedCommand, Refusal } from "../core/model/result.js";
 import { HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
-import { lockedBy } from "./locked-by.js";
 import { code, codes, fence, plainName, sentence, shortened } from "./markdown.js";
 import type { Block } from "./parts.js";
-import { listOf } from "./plan.js";
+import { listOf, lockedBy } from "./phrases.js";
 
 const MAX_REASON = 4000;
 
@@ -14,7 +13,7 @@ export const COMMAND_LIST = COMMAND_NAMES.map((name) => `- ${code(usageOf(name))
   "\n",
 );
 
-/** Why nothing was run, word for word where the specification has a text, and what to do; a paragraph each. */
+/** Why nothing was run and what to do, a paragraph each. Texts that the specification quotes are kept to the letter. */
 export function refusalBlocks(refusal: Refusal, change: ChangeRequestRef): readonly Block[] {
   const texts = paragraphsOf(refusal, change);
   return [texts].flat().flatMap((text) => (text === "" ? [] : [{ text, section: undefined }]));
@@ -71,22 +70,22 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
         "Nothing was done. Ask the holder to sync or to unlock it.",
       ];
     case "head-moved":
-      return `New commits were pushed while this command was checked. Nothing was deployed; comment ${code(`${SERVICE} plan`)} and look at the new plan first.`;
+      return `New commits were pushed while this command was checked. Nothing was deployed. Comment ${code(`${SERVICE} plan`)} and review the new plan first.`;
     case "plan-unseen":
-      return `This command was written before the plan of the present head commit was posted. Nothing was deployed; look at that plan, then give the command again.`;
+      return "This command was written before the plan of the current head commit was posted. Nothing was deployed. Review that plan, then repeat the command.";
     case "store-unavailable":
-      return "failed to acquire lock\n\nThe lock store did not answer, so nothing was run. Please try again in a minute; if it persists, the store's address and health are the first place to look.";
+      return "failed to acquire lock\n\nThe lock store did not answer, so nothing was run. Please try again in a minute. If that does not help, check the store's address and health.";
     case "closed":
       return `This PR is ${refusal.state}. Only ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksOnClosed))} work here.`;
     case "fork":
       return `This PR comes from a fork. Its content is not planned or deployed unless the server allows it (${code("defaults.allow_forks")}).`;
     case "no-write-access":
-      return `${code(refusal.login)} has no write access to ${code(change.repository)}, which this command needs. Ask somebody who has it.`;
+      return `${code(refusal.login)} has no write access to ${code(change.repository)}, which this command needs. Ask someone who has it.`;
     case "not-allowed": {
       const items = refusal.applications.map((one) => ({ application: one.application, reason: whoMay(one) }));
       return [
-        listOf(`${code(refusal.login)} may not give the command ${code(`${SERVICE} ${refusal.command}`)} for:`, items),
-        `Nothing was run: ask one of those who may. The rule stands in ${code(REPOSITORY_FILE)} on the base branch, under ${code("sync_requirements")}.`,
+        listOf(`${code(refusal.login)} may not run ${code(`${SERVICE} ${refusal.command}`)} for:`, items),
+        `Nothing was run. Ask someone who may. The rule is in ${code(REPOSITORY_FILE)} on the base branch, under ${code("sync_requirements")}.`,
         narrower(refusal.others, refusal.command),
       ];
     }
@@ -104,23 +103,23 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
       return [
         "The command could not be finished:",
         fence(shortened(refusal.message, MAX_REASON)),
-        "Nothing more was done. Once the cause is gone, give the command again.",
+        "Nothing more was done. Once the cause is fixed, repeat the command.",
       ];
   }
 }
 
-/** Offers the command again for the applications that a check did not fail for. */
+/** The same command for the applications that passed the check. */
 function narrower(others: readonly string[], command: NarrowedCommand = "sync"): string {
   if (others.length === 0) return "";
   const options = others.map((name) => `-a ${name}`).join(" ");
   const done = command === "sync" || command === "rollback" ? "deployed" : "done";
-  return `Nothing was ${done}. To go on with the others: ${code(`${SERVICE} ${command} ${options}`)}`;
+  return `Nothing was ${done}. To continue with the others: ${code(`${SERVICE} ${command} ${options}`)}`;
 }
 
 function whoMay({ allowed, problem }: BarredApplication): string {
   const teams = allowed.teams.length === 0 ? [] : [`members of ${allowed.teams.join(", ")}`];
   const who = [...allowed.users, ...teams].join(", ");
-  const doubt = problem === undefined ? "" : `; whether this person is one of them could not be told: ${problem}`;
+  const doubt = problem === undefined ? "" : `; could not check whether this person is one of them: ${problem}`;
   return `only ${who} may${doubt}`;
 }
 

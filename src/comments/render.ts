@@ -1,55 +1,66 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
+import type { HostWords } from "../core/model/host-words.js";
 import type { CommandResult } from "../core/model/result.js";
 import { SERVICE } from "../names.js";
 import { code, codes, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";
-import { COMMENT_LIMITS, cutBlocks, pack, type Block } from "./parts.js";
-import { listOf, renderPlan } from "./plan.js";
+import { cutBlocks, pack, type Block } from "./parts.js";
+import { listOf } from "./phrases.js";
+import { renderPlan } from "./plan.js";
 import { COMMAND_LIST, refusalBlocks } from "./refusal.js";
 import { rollbackBlocks, syncBlocks } from "./sync-result.js";
 
 const OVERHEAD = 600;
 
 /**
- * The answer to a command as comments; a closed change request with nothing to say gives none.
- * @param page address of the change request's page here; undefined where people cannot log in to one.
+ * The answer to a command as comments; none for a closed change request that left nothing deployed.
+ * @param words Those of the change request's host.
+ * @param page Address of the change request's page here; undefined if there is no login.
  */
-export function renderResult(result: CommandResult, change: ChangeRequest, page?: string): readonly string[] {
+export function renderResult(
+  result: CommandResult,
+  change: ChangeRequest,
+  words: HostWords,
+  page?: string,
+): readonly string[] {
+  const answer = (title: string, blocks: readonly Block[]) => titled(title, blocks, change, words);
   switch (result.kind) {
     case "planned":
-      return renderPlan(result.plan, { host: change.host, pruning: result.pruning, page });
+      return renderPlan(result.plan, { words, pruning: result.pruning, page });
     case "synced":
-      return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change), change);
+      return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change));
     case "rolled-back":
-      return answer(`Rollback${result.dryRun ? " (dry run)" : ""}`, rollbackBlocks(result, change), change);
+      return answer(`Rollback${result.dryRun ? " (dry run)" : ""}`, rollbackBlocks(result, change));
     case "unlocked":
-      return answer("Unlock", unlockBlocks(result), change);
+      return answer("Unlock", unlockBlocks(result));
     case "closed":
-      return result.stillDeployed.length === 0
-        ? []
-        : answer("Closed", [plain(closedText(result.stillDeployed))], change);
+      return result.stillDeployed.length === 0 ? [] : answer("Closed", [plain(closedText(result.stillDeployed))]);
     case "help":
-      return answer("Help", [plain(COMMAND_LIST)], change);
+      return answer("Help", [plain(COMMAND_LIST)]);
     case "refused":
-      return refused(result, change);
+      return refused(result, change, words);
   }
 }
 
-function refused({ refusal }: Extract<CommandResult, { kind: "refused" }>, change: ChangeRequest): readonly string[] {
+function refused(
+  { refusal }: Extract<CommandResult, { kind: "refused" }>,
+  change: ChangeRequest,
+  words: HostWords,
+): readonly string[] {
   const login = refusal.reason === "no-write-access" ? refusal.login : undefined;
   const marker = markerLine({ kind: "refused", head: change.headRevision, login });
-  const limit = COMMENT_LIMITS[change.host] - OVERHEAD;
+  const limit = words.maxComment - OVERHEAD;
   return pack(cutBlocks(refusalBlocks(refusal, change), limit), limit).map((part) => `${marker}\n${part}`);
 }
 
-/** What a merge that was refused says; a merge that worked shows itself. */
+/** The host refused to merge. A merge that succeeds needs no comment. */
 export function renderMergeRefusal(reason: string, change: ChangeRequest): string {
   const marker = markerLine({ kind: "merge", head: change.headRevision });
   return `${marker}\nEverything is deployed, but this PR could not be merged: ${sentence(reason)}\n\nPlease merge it by hand, so that the deployed commit reaches ${code(change.baseBranch)}.`;
 }
 
-function answer(title: string, blocks: readonly Block[], change: ChangeRequest): readonly string[] {
-  const parts = pack(blocks, COMMENT_LIMITS[change.host] - OVERHEAD);
+function titled(title: string, blocks: readonly Block[], change: ChangeRequest, words: HostWords): readonly string[] {
+  const parts = pack(blocks, words.maxComment - OVERHEAD);
   return parts.map((part, index) => {
     const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
     return `${markerLine({ kind: "result", head: change.headRevision })}\n## ${SERVICE} ${title}${counter}\n\n${part}`;

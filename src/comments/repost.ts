@@ -5,8 +5,8 @@ import { readMarker, type Marker } from "./marker.js";
 type Reposter = Pick<CodeHost, "postComment" | "editComment" | "listOwnComments">;
 
 /**
- * Posts a comment of a run whose earlier attempt may have posted it before it was cut off: then that one is brought up to
- * date instead. Returns its id.
+ * Posts a comment, unless an interrupted attempt of the same run already posted it: then updates that one.
+ * @returns The id of the comment.
  */
 export async function repost(host: Reposter, change: ChangeRequestRef, body: string): Promise<string> {
   const wanted = readMarker(body);
@@ -17,7 +17,7 @@ export async function repost(host: Reposter, change: ChangeRequestRef, body: str
   return found.id;
 }
 
-/** Whether an attempt of this run has told its end; a plan that stands there may count, or be made anew. */
+/** Whether an earlier attempt of this run has answered. @param plans Whether a posted plan counts as an answer. */
 export async function hasTold(
   host: Pick<CodeHost, "listOwnComments">,
   change: ChangeRequestRef,
@@ -32,10 +32,7 @@ export async function hasTold(
   });
 }
 
-/**
- * A plan of another head is another plan: people may have answered to it. A progress comment becomes the answer, whatever
- * that is.
- */
+/** A plan of another head is another plan, since people may have replied to it. A progress comment becomes the answer. */
 function standsFor(found: Marker | undefined, wanted: Marker | undefined): boolean {
   if (found === undefined || wanted === undefined || found.run !== wanted.run) return false;
   if (placeOf(found) !== placeOf(wanted) || (found.part ?? 1) !== (wanted.part ?? 1)) return false;

@@ -5,7 +5,7 @@ import { SERVICE } from "../names.js";
 import { code } from "./markdown.js";
 import { markerLine, readMarker } from "./marker.js";
 
-/** What was found out about syncs whose end was not written down when it came. */
+/** The outcome of earlier syncs, which was not recorded when they ended. */
 export function settledText(settled: readonly Settled[]): string {
   const lines = settled.map(({ application, outcome }) => `- ${code(application)}: ${ENDS[outcome]}`);
   return `The end of an earlier sync was looked up in Argo CD:\n${lines.join("\n")}`;
@@ -16,7 +16,7 @@ const ENDS = {
   failed: `❌ it failed, and its lock is kept: comment ${code(`${SERVICE} sync`)} or ${code(`${SERVICE} rollback`)}`,
 } as const;
 
-/** A progress comment whose run was cut off says so, instead of running for ever. */
+/** Ends the progress comment of an interrupted run, which would otherwise show it as running forever. */
 export async function endProgress(
   host: CodeHost,
   change: ChangeRequestRef,
@@ -27,7 +27,7 @@ export async function endProgress(
     const marker = readMarker(body);
     const ended = settled.filter(({ runId }) => marker?.kind === "progress" && runId === marker.run);
     if (marker === undefined || ended.length === 0) continue;
-    const text = `## ${SERVICE} Sync (cut off)\n\nThis command was cut off before it could tell its result.\n\n${settledText(ended)}`;
+    const text = `## ${SERVICE} Sync (cut off)\n\nThis command was interrupted before it could report its result.\n\n${settledText(ended)}`;
     await host.editComment(change, id, `${markerLine({ ...marker, kind: "result" })}\n${text}`);
   }
 }

@@ -3,13 +3,13 @@ import type { ApplicationSync, CommandResult, SyncedResource, SyncedResult } fro
 import { SERVICE } from "../names.js";
 import { code, codes, fence, shortened, warning } from "./markdown.js";
 import type { Block } from "./parts.js";
-import { listOf } from "./plan.js";
+import { listOf } from "./phrases.js";
 
 const MAX_MESSAGE = 4000;
 const MAX_RESOURCES = 30;
 const MAX_NOT_PRUNED = 10;
 
-/** What a sync did, application by application, and what to do next. */
+/** The result of a sync for each application, and the next step. */
 export function syncBlocks(result: SyncedResult, change: ChangeRequest): readonly Block[] {
   const { dryRun, applications, skipped, merge, notMerged } = result;
   const at = change.headRevision.slice(0, 8);
@@ -35,7 +35,7 @@ export function syncBlocks(result: SyncedResult, change: ChangeRequest): readonl
   ];
 }
 
-/** What a rollback did, application by application. */
+/** The result of a rollback for each application. */
 export function rollbackBlocks(
   { applications, dryRun }: Extract<CommandResult, { kind: "rolled-back" }>,
   change: ChangeRequest,
@@ -43,7 +43,7 @@ export function rollbackBlocks(
   return applications.map((one) => syncBlock(one, { command: "rollback", at: change.baseBranch, dryRun }));
 }
 
-/** Only where everything went well: a failed application says itself what to do. */
+/** Only if everything succeeded: each failed application has its own next step. */
 function nextStep({ applications, dryRun }: SyncedResult, { baseBranch }: ChangeRequest): string {
   if (applications.length === 0 || applications.some(({ kind }) => kind !== "succeeded")) return "";
   if (dryRun) return `To deploy it, comment ${code(`${SERVICE} sync`)}.`;
@@ -52,7 +52,7 @@ function nextStep({ applications, dryRun }: SyncedResult, { baseBranch }: Change
 
 interface Run {
   readonly command: "sync" | "rollback";
-  /** What was deployed, for people. */
+  /** The commit or branch that was deployed. */
   readonly at: string;
   readonly dryRun: boolean;
 }
@@ -101,12 +101,12 @@ function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {
 
 type Succeeded = Extract<ApplicationSync, { kind: "succeeded" }>;
 
-/** The health is that of the moment: a rollout goes on after the operation. */
+/** The health right after the operation, which a rollout can outlast. */
 function healthLines({ health, unhealthy }: Succeeded): readonly string[] {
   return health === "" ? [] : [`**Health:** ${code(health)}`, ...resourceLines(unhealthy)];
 }
 
-/** The success gave the lock back, so that a plan has to take it again before the same command prunes. */
+/** The success released the lock, so a plan has to take it again before the command can prune. */
 function notPrunedLines({ application, pruneSkipped, resources }: Succeeded, { command }: Run): readonly string[] {
   if (pruneSkipped === 0) return [];
   const left = resources.filter(({ status }) => status === "PruneSkipped").map(({ title }) => title);
@@ -114,7 +114,7 @@ function notPrunedLines({ application, pruneSkipped, resources }: Succeeded, { c
   const commands = [`${SERVICE} plan -a ${application}`, `${SERVICE} ${command} -a ${application} --prune`];
   const names = [...left.slice(0, MAX_NOT_PRUNED), ...(more > 0 ? [`and ${more} more`] : [])];
   return [
-    `**Not pruned:** ${pruneSkipped} resources were left in the cluster. To remove what is left, comment ${commands.map(code).join(" and then ")}.`,
+    `**Not pruned:** ${pruneSkipped} resources were left in the cluster. To remove them, comment ${commands.map(code).join(" and then ")}.`,
     ...(names.length === 0 ? [] : [fence(names.join("\n"))]),
   ];
 }

@@ -1,11 +1,20 @@
+import type { z } from "zod";
+import type { HostId } from "../names.js";
 import { count, flag, listOf, secret, section, textLeaf, url, Wrong } from "./schema-parts.js";
 import { hostName, privateKey } from "./server-parts.js";
 import type { ReadFile } from "./server-parts.js";
 
 const SIGNING_TOKEN = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 
-/** `hosta`: GitHub. */
-export function hostaSection(readFile: ReadFile) {
+/** The section of each code host. All are optional: a host without a section is not configured. */
+export function hostSections(readFile: ReadFile) {
+  return {
+    hosta: hostaSection(readFile).optional().describe("GitHub, through a GitHub App"),
+    hostb: hostbSection().optional().describe("GitLab"),
+  } satisfies Record<HostId, z.ZodType>;
+}
+
+function hostaSection(readFile: ReadFile) {
   return section({
     app_id: count(1, Number.MAX_SAFE_INTEGER).describe("id of the GitHub App"),
     private_key: privateKey(readFile).describe(
@@ -21,8 +30,7 @@ export function hostaSection(readFile: ReadFile) {
   }).meta({ dependencies: { api_url: ["web_url"], web_url: ["api_url"] } });
 }
 
-/** `hostb`: GitLab. */
-export function hostbSection() {
+function hostbSection() {
   return section({
     url: url().prefault("https://gitlab.com").describe("the instance"),
     token: secret().describe("access token of svc's own account"),

@@ -1,6 +1,7 @@
+import { HOST_IDS } from "../names.js";
 import { authSection } from "./auth-section.js";
 import { applicationRepositories, defaultsSection } from "./defaults-section.js";
-import { hostaSection, hostbSection } from "./host-sections.js";
+import { hostSections } from "./host-sections.js";
 import { count, duration, flag, listOf, oneOf, secret, section, text, url } from "./schema-parts.js";
 import { certificateFile, storeAddress } from "./server-parts.js";
 import type { ReadFile } from "./server-parts.js";
@@ -11,14 +12,13 @@ export function serverSchema(readFile: ReadFile) {
     server: serverSection().prefault({}).describe("where svc listens, and how it works"),
     kvstore: kvstoreSection(readFile).prefault({}).describe("Redis; without it everything is kept in memory"),
     deployer: deployerSection().describe("Argo CD"),
-    hosta: hostaSection(readFile).optional().describe("GitHub, through a GitHub App"),
-    hostb: hostbSection().optional().describe("GitLab"),
+    ...hostSections(readFile),
     defaults: defaultsSection()
       .prefault({})
       .describe("settings for all repositories, unless a repository's own file overrides them"),
     auth: authSection().prefault({}).describe("login for the web pages"),
     application_repositories: applicationRepositories(),
-  }).meta({ anyOf: [{ required: ["hosta"] }, { required: ["hostb"] }] });
+  }).meta({ anyOf: HOST_IDS.map((id) => ({ required: [id] })) });
 }
 
 function serverSection() {

@@ -47,7 +47,7 @@ export async function reply(
 ): Promise<void> {
   const { host, runId, log } = run;
   const into = await run.attempt.settle();
-  const rendered = renderResult(result, change, changePageUrl(change, run.config));
+  const rendered = renderResult(result, change, run.hostWords[change.host], changePageUrl(change, run.config));
   const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled));
   const post = () => publish(host, change, parts, { run: runId, into });
   switch (result.kind) {

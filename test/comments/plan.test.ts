@@ -1,17 +1,18 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { readMarker } from "../../src/comments/marker.js";
-import { COMMENT_LIMITS, MAX_PARTS } from "../../src/comments/parts.js";
+import { MAX_PARTS } from "../../src/comments/parts.js";
 import { renderPlan } from "../../src/comments/plan.js";
-import { markStale } from "../../src/comments/stale.js";
+import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { Plan } from "../../src/core/model/plan.js";
+import { HOSTS } from "../../src/hosts/registry.js";
 import { expectGolden } from "./golden.js";
 import { evaluated, HEAD, resource, sampleApplication, sampleLock, samplePlan, sampleSet } from "./samples.js";
 
 const HUNK = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
 const LIVE = { kind: "live", approximate: [], drifted: [], alreadyThere: [] } as const;
-const github = { host: "hosta", pruning: false } as const;
+const github = { words: HOSTS.hosta, pruning: false };
 
 describe("the shapes of a plan comment", () => {
   test.each<[string, Plan]>([
@@ -176,7 +177,7 @@ test("with pruning on, nothing is said of objects that are kept", () => {
   const plan = samplePlan([
     sampleApplication("web", evaluated([resource("ConfigMap a/b", "delete", "@@ -1 +0,0 @@\n-a: 1\n")])),
   ]);
-  const [comment] = renderPlan(plan, { host: "hosta", pruning: true });
+  const [comment] = renderPlan(plan, { words: HOSTS.hosta, pruning: true });
   expect(comment).toContain("**Deletes:** 1 to delete\n");
 });
 
@@ -185,7 +186,7 @@ test("where people can log in, a plan leads to its page, and so does a diff that
   const long = `@@ -0,0 +1,500 @@\n${`+  value: ${"x".repeat(90)}\n`.repeat(500)}`;
   const many = Array.from({ length: 60 }, (_, index) => resource(`ConfigMap ns/c${index}`, "create", long));
   const parts = renderPlan(samplePlan([sampleApplication("web", evaluated(many))]), { ...github, page });
-  expect(parts.join("\n")).toContain(`too long to show here; [their diff](<${page}>) can be read with a login:`);
+  expect(parts.join("\n")).toContain(`too long to show here; log in to read [their diff](<${page}>):`);
   expect(parts.at(-1)).toMatch(/\n\n\[The whole plan and its progress\]\(<https:[^>]*>\)$/);
 });
 
@@ -296,7 +297,7 @@ test("no text from outside breaks out of a comment, and no part is too long", ()
         { notDeployed: [{ application: applicationName("other"), reason }], notes: [reason] },
       );
       for (const part of renderPlan(plan, github)) {
-        expect(part.length).toBeLessThanOrEqual(COMMENT_LIMITS.hosta);
+        expect(part.length).toBeLessThanOrEqual(HOSTS.hosta.maxComment);
         expectClosed(part);
         for (const one of part.split("\n")) expect(one).not.toMatch(/^\/\w/);
         expect(part).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);

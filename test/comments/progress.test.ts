@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { renderProgress } from "../../src/comments/progress.js";
+import { renderProgress } from "../../src/comments/progress-comment.js";
 import type { Phase } from "../../src/core/model/progress.js";
 import { expectGolden } from "./golden.js";
 import { sampleChange } from "./samples.js";

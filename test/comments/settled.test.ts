@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { remark } from "../../src/comments/marker.js";
-import { renderProgress } from "../../src/comments/progress.js";
+import { renderProgress } from "../../src/comments/progress-comment.js";
 import { endProgress } from "../../src/comments/settled.js";
 import { API, CommandWorld, config, WEB } from "../core/commands/command-world.js";
 

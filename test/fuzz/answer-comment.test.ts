@@ -1,8 +1,9 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { renderProgress } from "../../src/comments/progress.js";
+import { renderProgress } from "../../src/comments/progress-comment.js";
 import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
+import { HOSTS } from "../../src/hosts/registry.js";
 import { HOST_IDS } from "../../src/names.js";
 import { sampleChange } from "../comments/samples.js";
 import { fuzz } from "./fuzz.js";
@@ -29,7 +30,7 @@ const input = fc.record({
 test("no text from outside breaks out of an answer, and every part of it is whole and fits", () => {
   fuzz("answer-comment", input, ({ result, branch, reason, phases: reached, host }) => {
     const change = { ...sampleChange(host), baseBranch: branch };
-    const parts = renderResult(result, change);
+    const parts = renderResult(result, change, HOSTS[host]);
     expect(parts.length > 0 || result.kind === "closed").toBe(true);
     for (const part of parts) expectHarmless(part, host, result.kind === "refused" ? "refused" : "result");
     expectHarmless(renderMergeRefusal(reason, change), host, "merge");

@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
-import { COMMENT_LIMITS } from "../../src/comments/parts.js";
 import { renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { CommandResult } from "../../src/core/model/result.js";
+import { HOSTS } from "../../src/hosts/registry.js";
 import { sampleChange, samplePlan } from "../comments/samples.js";
 
 const MANY = Array.from({ length: 100 }, (_, index) => applicationName(`team-${index}/application-${index}`));
@@ -27,6 +27,6 @@ test.each<[string, CommandResult]>([
     { kind: "refused", refusal: { reason: "not-deployable", applications: named, others: [] } },
   ],
 ])("%s, for a hundred applications, fits a comment on GitHub", (_, result) => {
-  const parts = renderResult(result, sampleChange("hosta"));
-  for (const part of parts) expect(part.length).toBeLessThanOrEqual(COMMENT_LIMITS.hosta);
+  const parts = renderResult(result, sampleChange("hosta"), HOSTS.hosta);
+  for (const part of parts) expect(part.length).toBeLessThanOrEqual(HOSTS.hosta.maxComment);
 });

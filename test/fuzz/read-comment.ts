@@ -1,7 +1,7 @@
 import { expect } from "@jest/globals";
 import MarkdownIt, { type Token } from "markdown-it";
 import { readMarker, type Marker } from "../../src/comments/marker.js";
-import { COMMENT_LIMITS } from "../../src/comments/parts.js";
+import { HOSTS } from "../../src/hosts/registry.js";
 import type { HostId } from "../../src/names.js";
 import { must } from "./fuzz.js";
 import { CANARY } from "./hostile-text.js";
@@ -22,7 +22,7 @@ const OWN_HTML = /^(?:<!-- svc:[a-z-]+(?: [a-z]+=[^\s<>]*)* -->|<details><summar
  * collapsible closed, and with nothing from outside that acts.
  */
 export function expectHarmless(body: string, host: HostId, kind: Marker["kind"]): void {
-  expect(body.length).toBeLessThanOrEqual(COMMENT_LIMITS[host]);
+  expect(body.length).toBeLessThanOrEqual(HOSTS[host].maxComment);
   expect(readMarker(body)?.kind).toBe(kind);
   // GitLab runs such a line; a browser or terminal is deceived by such characters. The zero-width space is ours.
   expect(body).not.toMatch(/^\//m);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
-const REFUSED = "`olga` has no write access to `acme/deploy`, which this command needs. Ask somebody who has it.";
+const REFUSED = "`olga` has no write access to `acme/deploy`, which this command needs. Ask someone who has it.";
 
 describe.each(HOSTS)("who may command on %s", (host) => {
   test("without write access every command is refused; the refusal says why, once per person and PR", async () => {

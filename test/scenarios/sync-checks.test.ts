@@ -57,11 +57,11 @@ describe.each(HOSTS)("the checks of a sync on %s", (host) => {
     expect(bot.lastComment(one)).toContain("PR must be approved before sync");
     expect(bot.lastComment(one)).toContain("Approval is required for `shop`, `web`.");
     // api would pass this check and fail the next one.
-    expect(bot.lastComment(one)).toContain("To go on with the others: `svc sync -a wiki`");
+    expect(bot.lastComment(one)).toContain("To continue with the others: `svc sync -a wiki`");
     expect(bot.changes()).toEqual([]);
     await bot.approve(one);
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("To go on with the others: `svc sync -a shop -a web -a wiki`");
+    expect(bot.lastComment(one)).toContain("To continue with the others: `svc sync -a shop -a web -a wiki`");
     bot.expectChanges("sync shop", "sync web", "sync wiki");
     await bot.comment(one, "svc sync -a shop -a web -a wiki");
     expect(bot.lastComment(one).match(/✅ succeeded/g)).toHaveLength(3);

@@ -1,13 +1,9 @@
 import type { HostId } from "../../names.js";
 
-/** What a code host calls its things, and how much text it takes. */
+/** What texts for a code host depend on. */
 export interface HostWords {
   /** The product's name. */
   readonly title: string;
-  /** What it calls a change request: `pull request`. */
-  readonly changeRequest: string;
-  /** Stands between a repository and the number of a change request, as in `acme/deploy#7`. */
-  readonly sigil: string;
   /** The longest comment that we post, in UTF-16 code units. */
   readonly maxComment: number;
   /** The longest description of a commit status, in characters. */

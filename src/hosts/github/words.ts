@@ -1,10 +1,9 @@
 import type { HostWords } from "../../core/model/host-words.js";
+import { HOST_TITLES } from "../../names.js";
 import type { FailureWords } from "../host-refusal.js";
 
 export const GITHUB: HostWords & FailureWords = {
-  title: "GitHub",
-  changeRequest: "pull request",
-  sigil: "#",
+  title: HOST_TITLES.hosta,
   // GitHub refuses more than 65,536 characters.
   maxComment: 60_000,
   // https://docs.github.com/rest/commits/statuses

@@ -1,10 +1,9 @@
 import type { HostWords } from "../../core/model/host-words.js";
+import { HOST_TITLES } from "../../names.js";
 import type { FailureWords } from "../host-refusal.js";
 
 export const GITLAB: HostWords & FailureWords = {
-  title: "GitLab",
-  changeRequest: "merge request",
-  sigil: "!",
+  title: HOST_TITLES.hostb,
   // GitLab takes about a million characters. Nobody reads that many.
   maxComment: 200_000,
   // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
