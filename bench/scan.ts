@@ -8,6 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import type * as Snapshots from "../src/core/detect/inputs/snapshot.js";
 import type * as Affected from "../src/core/detect/scan/affected.js";
 import type * as Manifests from "../src/core/detect/scan/manifests.js";
 import type { Application } from "../src/core/model/application.js";
@@ -23,6 +24,7 @@ import { startOtherProcess } from "./other-process.js";
 
 const { detect } = await builtModule<typeof Affected>("core/detect/scan/affected.js");
 const { createManifestScanner } = await builtModule<typeof Manifests>("core/detect/scan/manifests.js");
+const { createDetectionCaches, openSnapshot } = await builtModule<typeof Snapshots>("core/detect/inputs/snapshot.js");
 const { createGitMirror } = await builtModule<typeof Mirror>("git/mirror.js");
 
 const RUNS = 25;
@@ -74,13 +76,14 @@ async function push(round: number): Promise<ChangeRequest> {
 
 const mirror = createGitMirror({ dataDir: join(work, "mirror"), log: recordingLog() });
 const scanner = createManifestScanner();
+const caches = createDetectionCaches();
 const source = { url, authorization: undefined, headRef: "refs/pull/1/head" };
 const nameOf = (_namespace: string | undefined, name: string) => applicationName(name);
 let live: readonly Application[] = [];
 
 /** The part of a plan before rendering. Returns the number of affected applications. */
 async function scan(change: ChangeRequest): Promise<number> {
-  const snapshot = await mirror.open(change, source);
+  const snapshot = openSnapshot(await mirror.open(change, source), caches);
   const found = await detect({ change, settings: sampleSettings(), snapshot, live, liveSets: [], nameOf, scanner });
   return found.applications.length;
 }

@@ -1,11 +1,11 @@
-import type { LruCache } from "../core/model/lru-cache.js";
+import type { LRUCache } from "lru-cache";
 import type { CloneSource } from "../core/ports/code-host.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { GitObject } from "./object-stream.js";
 
 /** Texts by blob id; `text` is undefined for content that is not text. */
-export type TextCache = LruCache<{ readonly text: string | undefined }>;
+export type TextCache = LRUCache<string, { readonly text: string | undefined }>;
 
 /** Larger files are not read. */
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -43,7 +43,7 @@ export class BlobReader {
     for (const [index, blob] of small.entries()) read.set(blob, textOf(blobOf(objects[index]).content));
     for (const blob of unknown) {
       const text = read.get(blob);
-      this.cache.set(blob, { text }, 2 * (text?.length ?? 0) + 200);
+      this.cache.set(blob, { text }, { size: 2 * (text?.length ?? 0) + 200 });
       if (text !== undefined) texts.set(blob, text);
     }
     return texts;

@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import { LRUCache } from "lru-cache";
 import type { Revision } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { HeadMoved } from "../core/model/errors.js";
-import { LruCache } from "../core/model/lru-cache.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import type { Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
@@ -44,9 +44,9 @@ class GitMirror implements Repositories {
   readonly #locks = new FolderLocks();
   readonly #closing = new AbortController();
   readonly #caches: SnapshotCaches = {
-    texts: new LruCache<{ readonly text: string | undefined }>(TEXT_CACHE_BYTES),
-    folders: new LruCache<TreeNode>(FOLDER_CACHE_BYTES),
-    lists: new LruCache<readonly TreeEntry[]>(LIST_CACHE_BYTES),
+    texts: new LRUCache<string, { readonly text: string | undefined }>({ maxSize: TEXT_CACHE_BYTES }),
+    folders: new LRUCache<string, TreeNode>({ maxSize: FOLDER_CACHE_BYTES }),
+    lists: new LRUCache<string, readonly TreeEntry[]>({ maxSize: LIST_CACHE_BYTES }),
   };
 
   constructor(options: GitMirrorOptions) {

@@ -1,7 +1,7 @@
 import { extname } from "node:path";
+import type { LRUCache } from "lru-cache";
 import type { Revision } from "../core/model/brand.js";
 import type { CommitRange } from "../core/model/commit-range.js";
-import type { LruCache } from "../core/model/lru-cache.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import type { RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { BlobReader, type TextCache } from "./blob-reader.js";
@@ -13,8 +13,8 @@ import { TreeReader, type KnownList } from "./tree-reader.js";
 /** Caches that all snapshots share: contents by id, folders and lists of files by repository and id. Entries never change. */
 export interface SnapshotCaches {
   readonly texts: TextCache;
-  readonly folders: LruCache<TreeNode>;
-  readonly lists: LruCache<readonly TreeEntry[]>;
+  readonly folders: LRUCache<string, TreeNode>;
+  readonly lists: LRUCache<string, readonly TreeEntry[]>;
 }
 
 const MAX_LINK_BYTES = 4 * 1024;
@@ -90,8 +90,8 @@ export class MirrorSnapshot implements RepositorySnapshot {
     const cached = this.caches.lists.get(key);
     if (cached !== undefined) return cached;
     const entries = await this.#trees.list(revision, this.#nearList());
-    const weight = entries.reduce((sum, entry) => sum + 2 * entry.path.length + 200, 0);
-    this.caches.lists.set(key, entries, weight);
+    const weight = entries.reduce((sum, entry) => sum + 2 * entry.path.length + 200, 1);
+    this.caches.lists.set(key, entries, { size: weight });
     return entries;
   }
 

@@ -1,6 +1,6 @@
+import type { LRUCache } from "lru-cache";
 import { firstAtOrAfter } from "../core/detect/tree/sorted-entries.js";
 import type { Revision } from "../core/model/brand.js";
-import type { LruCache } from "../core/model/lru-cache.js";
 import type { TreeEntry } from "../core/ports/repositories.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";
@@ -20,7 +20,7 @@ export class TreeReader {
 
   constructor(
     private readonly folder: MirrorRepository,
-    private readonly cache: LruCache<TreeNode>,
+    private readonly cache: LRUCache<string, TreeNode>,
     private readonly signal: AbortSignal,
   ) {}
 
@@ -90,7 +90,7 @@ export class TreeReader {
       if (object?.type !== "tree") throw new GitFailure("unexpected-answer", "a tree is missing");
       const node = parseTree(object.content, id.length / 2);
       nodes.set(id, node);
-      this.cache.set(this.#key(id), node, node.weight);
+      this.cache.set(this.#key(id), node, { size: node.weight });
     }
     return nodes;
   }

@@ -5,7 +5,7 @@ import { COMMANDS } from "../core/commands/commands.js";
 import type { Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { needsWriteAccess } from "../core/policy/access.js";
-import type { RepositorySnapshot } from "../core/ports/repositories.js";
+import type { Snapshot } from "../core/ports/snapshot.js";
 import type { Answerable, Autoplan, GivenCommand } from "./asked.js";
 import { refused, silent, type Finished, type Silent } from "./outcome.js";
 import { settleEarlier } from "./revisit.js";
@@ -17,7 +17,7 @@ export interface Permitted {
   readonly kind: "permitted";
   readonly asked: GivenCommand | Autoplan;
   readonly settings: Settings;
-  readonly snapshot: RepositorySnapshot;
+  readonly snapshot: Snapshot;
   /** Earlier syncs whose outcome was looked up first. */
   readonly settled: readonly Settled[];
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { ServerConfig } from "../config/server-config.js";
+import type { DetectionCaches } from "../core/detect/inputs/snapshot.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommandPorts } from "../core/ports/context.js";
@@ -14,6 +15,7 @@ export interface Dependencies extends CommandPorts {
   readonly config: ServerConfig;
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
   readonly repositories: Repositories;
+  readonly detection: DetectionCaches;
   readonly audit: AuditLog;
   readonly live: LiveFeed;
   /** The id of a run, the same for every attempt at one delivery. */

@@ -1,6 +1,7 @@
 import { describeProblem } from "../config/problem.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { resolveSettings } from "../config/settings.js";
+import { openSnapshot } from "../core/detect/inputs/snapshot.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { Reloaded } from "../core/ports/context.js";
 import type { RepositorySnapshot } from "../core/ports/repositories.js";
@@ -13,7 +14,9 @@ export function plansAutomatically(change: ChangeRequest, { defaults }: ServerCo
 }
 
 /** Where settings are read; an absent signal never stops. */
-export type SettingsSource = Pick<Run, "config" | "host" | "repositories"> & { readonly signal?: AbortSignal };
+export type SettingsSource = Pick<Run, "config" | "host" | "repositories" | "detection"> & {
+  readonly signal?: AbortSignal;
+};
 
 /**
  * Opens the commits of a change request and reads the settings that hold for it: policy from the tip of the base branch,
@@ -22,9 +25,10 @@ export type SettingsSource = Pick<Run, "config" | "host" | "repositories"> & { r
  */
 export async function openChange(
   change: ChangeRequest,
-  { config, host, repositories, signal }: SettingsSource,
+  { config, host, repositories, detection, signal }: SettingsSource,
 ): Promise<Reloaded> {
-  const snapshot = await repositories.open(change, await host.cloneSource(change), signal);
+  const repository = await repositories.open(change, await host.cloneSource(change), signal);
+  const snapshot = openSnapshot(repository, detection);
   const [base, before, after] = await Promise.all([
     readFile(snapshot, change.baseRevision),
     readFile(snapshot, change.mergeBase),

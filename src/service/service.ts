@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { Tracer } from "@opentelemetry/api";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config/server-config.js";
+import { createDetectionCaches } from "../core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { Clock } from "../core/ports/clock.js";
 import { createRenderCache } from "../core/render/render-cache.js";
@@ -60,6 +61,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     hosts: adapters.hosts,
     hostWords: HOSTS,
     repositories,
+    detection: createDetectionCaches(),
     deployer,
     locks,
     plans,

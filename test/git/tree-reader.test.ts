@@ -2,10 +2,10 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
+import { LRUCache } from "lru-cache";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { GitStore } from "../../sandbox/git/git-store.js";
 import { revision, type Revision } from "../../src/core/model/brand.js";
-import { LruCache } from "../../src/core/model/lru-cache.js";
 import { GitFailure } from "../../src/git/git-failure.js";
 import { MirrorRepository } from "../../src/git/mirror-repository.js";
 import type { TreeNode } from "../../src/git/parse-tree.js";
@@ -22,7 +22,11 @@ beforeAll(async () => {
   await store.createRepository(NAME, { "README.md": "hello\n" });
   const limits = { maxBytes: 2 ** 30, timeoutMs: 20_000, idleMs: 30_000 };
   repository = new MirrorRepository(store.directory(NAME), limits);
-  reader = new TreeReader(repository, new LruCache<TreeNode>(2 ** 20), new AbortController().signal);
+  reader = new TreeReader(
+    repository,
+    new LRUCache<string, TreeNode>({ maxSize: 2 ** 20 }),
+    new AbortController().signal,
+  );
 });
 
 afterAll(async () => {

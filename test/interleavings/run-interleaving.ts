@@ -1,3 +1,4 @@
+import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import { changeRequestKey, type ChangeRequestRef } from "../../src/core/model/change-request.js";
@@ -106,6 +107,7 @@ class World {
       deployments: own.deployments,
       audit: own.audit,
       scanner,
+      detection: createDetectionCaches(),
       renders: createRenderCache(systemClock),
       clock: systemClock,
       log: this.#log,

@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
@@ -29,6 +30,7 @@ class CutWorld extends CommandWorld {
       repositories: this.repositories,
       deployer: this.deployer,
       scanner: createManifestScanner(),
+      detection: createDetectionCaches(),
       renders: createRenderCache(this.clock),
       live: new MemoryLiveFeed(),
       clock: this.clock,

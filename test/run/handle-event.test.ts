@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
@@ -20,6 +21,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     repositories: world.repositories,
     deployer: world.deployer,
     scanner: createManifestScanner(),
+    detection: createDetectionCaches(),
     renders: createRenderCache(world.clock),
     clock: world.clock,
     log: world.log,

@@ -6,18 +6,13 @@ import { canonicalJson, isJsonObject, type Json } from "./json.js";
  * `NormalizeApplicationSpec`), so a file and the live object may differ in those.
  */
 export function specEqual(left: ApplicationSpec, right: ApplicationSpec): boolean {
-  return specText(left) === specText(right);
+  return left === right || specText(left) === specText(right);
 }
 
 /** The same text for all specs that are equal in this sense. */
 export function specText(spec: ApplicationSpec): string {
-  const text = texts.get(spec) ?? canonicalJson(normalised(spec));
-  texts.set(spec, text);
-  return text;
+  return canonicalJson(normalised(spec));
 }
-
-/** Specs are immutable, and a plan compares each several times. */
-const texts = new WeakMap<ApplicationSpec, string>();
 
 function normalised(spec: ApplicationSpec): Json | undefined {
   const project = spec.project;

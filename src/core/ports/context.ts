@@ -13,14 +13,14 @@ import type { Log } from "./log.js";
 import type { ManifestScanner } from "./manifest-scanner.js";
 import type { PlanStore } from "./plan-store.js";
 import type { RenderCache } from "./render-cache.js";
-import type { RepositorySnapshot } from "./repositories.js";
+import type { Snapshot } from "./snapshot.js";
 
 /** What a command reads and acts on. */
 export interface CommandContext extends CommandPorts {
   /** Read when the command started. */
   readonly change: ChangeRequest;
   readonly settings: Settings;
-  readonly snapshot: RepositorySnapshot;
+  readonly snapshot: Snapshot;
   readonly host: CodeHost;
   /** Who gave the command; for an automatic plan, the author of the change request. */
   readonly user: User;
@@ -42,7 +42,7 @@ export interface CommandContext extends CommandPorts {
 export interface Reloaded {
   readonly settings: Settings;
   readonly problems: readonly string[];
-  readonly snapshot: RepositorySnapshot;
+  readonly snapshot: Snapshot;
 }
 
 /** What all commands of the service share. */

@@ -1,6 +1,6 @@
+import { LRUCache } from "lru-cache";
 import type { Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
-import { LruCache } from "../model/lru-cache.js";
 import type { Clock } from "../ports/clock.js";
 import type { RenderCache } from "../ports/render-cache.js";
 
@@ -15,9 +15,9 @@ interface Entry {
   readonly keptAt: number;
 }
 
-/** At most 64 MiB and one hour old; what was not used for the longest time goes first. */
+/** Holds at most 64 MiB, each entry for at most an hour. */
 export function createRenderCache(clock: Clock, maxBytes = MAX_BYTES): RenderCache {
-  const entries = new LruCache<Entry>(maxBytes);
+  const entries = new LRUCache<string, Entry>({ maxSize: maxBytes });
   return {
     find(key) {
       const entry = entries.get(key);
@@ -30,7 +30,8 @@ export function createRenderCache(clock: Clock, maxBytes = MAX_BYTES): RenderCac
     },
     keep(key, { manifests, renderedAt }) {
       const text = JSON.stringify(manifests);
-      entries.set(key, { text, renderedAt, keptAt: clock.now().getTime() }, 2 * (text.length + key.length) + 200);
+      const size = 2 * (text.length + key.length) + 200;
+      entries.set(key, { text, renderedAt, keptAt: clock.now().getTime() }, { size });
     },
   };
 }

@@ -5,11 +5,11 @@ import { inputFingerprint } from "../detect/inputs/input-fingerprint.js";
 import { fixedPart } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { readsOnlyPinned } from "../detect/inputs/pinned-reads.js";
-import { openTree, type RepositoryTree } from "../detect/tree/repository-tree.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { TreeEntry } from "../ports/repositories.js";
+import type { OpenedTree } from "../ports/snapshot.js";
 
 /** What one side of an application is rendered from. */
 export interface RenderInputs {
@@ -27,7 +27,7 @@ export async function renderInputs(
 ): Promise<RenderInputs> {
   const { spec, positions } = subject[side];
   const at = side === "head" ? change.headRevision : change.baseRevision;
-  const tree = await openTree(snapshot, at);
+  const tree = await snapshot.tree(at);
   const inputs = await inputsOf({ ...subject.live, spec }, positions, snapshot, at);
   const others = otherPatterns(subject, settings).map((pattern) => contentDigest(pattern, tree));
   const fingerprint = [inputFingerprint(inputs, tree), ...others].join(" ");
@@ -53,15 +53,9 @@ function otherPatterns({ name }: LiveSubject, { applications }: Settings): reado
   return [...CHECKOUT_FILES, ...mapped];
 }
 
-const digests = new WeakMap<RepositoryTree, Map<string, string>>();
-
 /** Of the files that match; many applications have the same patterns. */
-function contentDigest(pattern: string, tree: RepositoryTree): string {
-  const known = digests.get(tree) ?? new Map<string, string>();
-  digests.set(tree, known);
-  const digest = known.get(pattern) ?? digestOf(tree.entriesIn(fixedPart(pattern)), pattern);
-  known.set(pattern, digest);
-  return digest;
+function contentDigest(pattern: string, tree: OpenedTree): string {
+  return tree.digest(`pattern ${pattern}`, () => digestOf(tree.entriesIn(fixedPart(pattern)), pattern));
 }
 
 function digestOf(entries: readonly TreeEntry[], pattern: string): string {

@@ -1,8 +1,9 @@
-import { touchedPaths, type InputSet } from "../detect/inputs/input-set.js";
+import { touchedPaths } from "../detect/inputs/input-set.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { CommitRange, CommitSummary } from "../model/commit-range.js";
 import { RepositoryFailure } from "../model/errors.js";
-import type { RepositorySnapshot } from "../ports/repositories.js";
+import type { InputSet } from "../model/input-set.js";
+import type { Snapshot } from "../ports/snapshot.js";
 
 const MAX_FILES = 3;
 const MAX_COMMITS = 5;
@@ -18,10 +19,10 @@ const MAX_SUBJECT = 60;
 export async function behindSentence(
   inputs: InputSet,
   change: ChangeRequest,
-  snapshot: RepositorySnapshot,
+  snapshot: Snapshot,
 ): Promise<string | undefined> {
   if (change.mergeBase === change.baseRevision) return undefined;
-  const lost = touchedPaths(inputs, await lostChanges(change, snapshot));
+  const lost = touchedPaths(inputs, await snapshot.lostChanges(change));
   if (lost.length === 0) return undefined;
   const range = await commitsOf(change, snapshot);
   const lostPaths = new Set(lost);
@@ -37,45 +38,14 @@ export async function behindSentence(
   return `${changed}: a sync would revert ${which}: ${names}${others}. Bring the branch up to date first`;
 }
 
-interface BaseMoves {
-  lost?: Promise<readonly string[]>;
-  commits?: Promise<CommitRange | undefined>;
-}
-
-/** Shared by all applications of a change request, whose snapshot this is. */
-const known = new WeakMap<RepositorySnapshot, Map<string, BaseMoves>>();
-
-function movesOf({ mergeBase, baseRevision, headRevision }: ChangeRequest, snapshot: RepositorySnapshot): BaseMoves {
-  const all = known.get(snapshot) ?? new Map<string, BaseMoves>();
-  known.set(snapshot, all);
-  const key = `${mergeBase} ${baseRevision} ${headRevision}`;
-  const moves = all.get(key) ?? {};
-  all.set(key, moves);
-  return moves;
-}
-
-/** What changed on the base branch, without what the head also has, for example by a cherry-pick. */
-function lostChanges(change: ChangeRequest, snapshot: RepositorySnapshot): Promise<readonly string[]> {
-  const { mergeBase, baseRevision, headRevision } = change;
-  const moves = movesOf(change, snapshot);
-  moves.lost ??= Promise.all([
-    snapshot.changedPaths(mergeBase, baseRevision),
-    snapshot.changedPaths(headRevision, baseRevision),
-  ]).then(([changed, different]) => {
-    const still = new Set(different);
-    return changed.filter((path) => still.has(path));
-  });
-  return moves.lost;
-}
-
 /** Undefined if the history could not be fetched: the sentence then names no commits. */
-function commitsOf(change: ChangeRequest, snapshot: RepositorySnapshot): Promise<CommitRange | undefined> {
-  const moves = movesOf(change, snapshot);
-  moves.commits ??= snapshot.commitsBetween(change.headRevision, change.baseRevision).catch((error: unknown) => {
+async function commitsOf(change: ChangeRequest, snapshot: Snapshot): Promise<CommitRange | undefined> {
+  try {
+    return await snapshot.commitsBetween(change.headRevision, change.baseRevision);
+  } catch (error) {
     if (error instanceof RepositoryFailure) return undefined;
     throw error;
-  });
-  return moves.commits;
+  }
 }
 
 function named({ id, subject }: CommitSummary): string {

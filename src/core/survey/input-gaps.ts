@@ -1,8 +1,8 @@
 import { GENERATE_PATHS_ANNOTATION, uncoveredByGeneratePaths } from "../detect/inputs/generate-paths.js";
-import type { InputSet } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import type { Application } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
+import type { InputSet } from "../model/input-set.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { behindSentence, listed } from "./behind-base.js";

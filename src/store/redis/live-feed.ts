@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { LiveRun } from "../../core/model/live-run.js";
-import { LruCache } from "../../core/model/lru-cache.js";
 import type { LiveFeed } from "../../core/ports/live-feed.js";
 import type { RedisClient, StoreConnection } from "../../http/redis.js";
 import { LIVE_CHANNEL, LIVE_KEY_PREFIX } from "../../names.js";
@@ -39,7 +39,7 @@ const message = z.object({
 export class RedisLiveFeed implements LiveFeed {
   readonly #self = randomUUID();
   readonly #local = new MemoryLiveFeed();
-  readonly #ended = new LruCache<true>(MAX_ENDED);
+  readonly #ended = new LRUCache<string, true>({ max: MAX_ENDED });
   #subscriber: RedisClient | undefined;
   /** Resolves once subscribed. */
   #subscribed: Promise<unknown> = Promise.resolve();
@@ -93,7 +93,7 @@ export class RedisLiveFeed implements LiveFeed {
   }
 
   #show(change: ChangeRequestRef, run: LiveRun): void {
-    if (run.ended) this.#ended.set(run.run, true, 1);
+    if (run.ended) this.#ended.set(run.run, true);
     this.#local.publish(change, run);
   }
 }

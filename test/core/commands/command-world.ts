@@ -1,9 +1,12 @@
 import { runCommand } from "../../../src/core/commands/commands.js";
+import { createDetectionCaches, openSnapshot } from "../../../src/core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../../../src/core/detect/scan/manifests.js";
 import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
+import type { ChangeRequest } from "../../../src/core/model/change-request.js";
 import type { Command } from "../../../src/core/model/command.js";
 import type { CommandResult, Refusal } from "../../../src/core/model/result.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
+import type { Snapshot } from "../../../src/core/ports/snapshot.js";
 import { createRenderCache } from "../../../src/core/render/render-cache.js";
 import { HOSTS } from "../../../src/hosts/registry.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
@@ -34,6 +37,7 @@ export class CommandWorld {
   readonly repositories = new MemoryRepositories(noDelay);
   readonly deployer = new MemoryDeployer(this.repositories, noDelay);
   readonly host: MemoryHost;
+  readonly #detection = createDetectionCaches();
 
   constructor() {
     this.repositories.commit(
@@ -54,13 +58,17 @@ export class CommandWorld {
     return this.host.open(changes, ANA).number;
   }
 
+  async #snapshot(change: ChangeRequest): Promise<Snapshot> {
+    return openSnapshot(await this.repositories.open(change, await this.host.cloneSource(change)), this.#detection);
+  }
+
   async context(number: number, more: Partial<CommandContext> = {}): Promise<CommandContext> {
     const change = this.host.facts(number);
     return {
       ...this.stores,
       change,
       settings: sampleSettings(),
-      snapshot: await this.repositories.open(change, await this.host.cloneSource(change)),
+      snapshot: await this.#snapshot(change),
       host: this.host,
       user: ANA,
       automatic: true,
@@ -68,7 +76,7 @@ export class CommandWorld {
       reload: async (fresh) => ({
         settings: sampleSettings(),
         problems: [],
-        snapshot: await this.repositories.open(fresh, await this.host.cloneSource(fresh)),
+        snapshot: await this.#snapshot(fresh),
       }),
       signal: new AbortController().signal,
       progress: () => undefined,

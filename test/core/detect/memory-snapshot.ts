@@ -1,8 +1,10 @@
 import { createHash } from "node:crypto";
+import { createDetectionCaches, openSnapshot } from "../../../src/core/detect/inputs/snapshot.js";
 import { applicationName, repositoryName, revision, type Revision } from "../../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../../src/core/model/change-request.js";
 import type { Naming } from "../../../src/core/ports/deployer.js";
 import type { RepositorySnapshot, TreeEntry } from "../../../src/core/ports/repositories.js";
+import type { Snapshot } from "../../../src/core/ports/snapshot.js";
 
 export const MERGE_BASE = revision("a".repeat(40));
 export const HEAD = revision("b".repeat(40));
@@ -16,7 +18,7 @@ export type Files = Readonly<
   >
 >;
 
-export interface MemorySnapshot extends RepositorySnapshot {
+export interface MemorySnapshot extends Snapshot {
   /** Paths that were read, in order. */
   readonly reads: string[];
 }
@@ -29,8 +31,7 @@ export function memorySnapshot(base: Files, head: Files = base): MemorySnapshot 
   ]);
   const reads: string[] = [];
   const filesAt = (at: Revision) => trees.get(at) ?? {};
-  return {
-    reads,
+  const repository: RepositorySnapshot = {
     async list(at) {
       return Object.entries(filesAt(at))
         .map(([path, content]) => toEntry(path, content))
@@ -62,6 +63,7 @@ export function memorySnapshot(base: Files, head: Files = base): MemorySnapshot 
       return { commits: from === to ? [] : [{ id: to, subject: "Change", paths }], complete: true };
     },
   };
+  return { ...openSnapshot(repository, createDetectionCaches()), reads };
 
   function changedPaths(from: Revision, to: Revision): readonly string[] {
     const [before, after] = [filesAt(from), filesAt(to)];

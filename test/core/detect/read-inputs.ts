@@ -1,7 +1,9 @@
-import { touchedPaths, type InputSet } from "../../../src/core/detect/inputs/input-set.js";
+import { touchedPaths } from "../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../src/core/detect/inputs/inputs.js";
 import type { Application } from "../../../src/core/model/application.js";
 import { applicationName } from "../../../src/core/model/brand.js";
+import { ChangedPaths } from "../../../src/core/model/changed-paths.js";
+import type { InputSet } from "../../../src/core/model/input-set.js";
 import type { JsonObject } from "../../../src/core/model/json.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "./memory-snapshot.js";
 
@@ -36,7 +38,7 @@ export async function touched(
   paths: readonly string[],
   positions: readonly number[] = [1],
 ): Promise<readonly string[]> {
-  return touchedPaths(await inputs(files, of, positions), paths);
+  return touchedAmong(await inputs(files, of, positions), paths);
 }
 
 /** Why the whole repository counts; undefined when it does not. */
@@ -46,4 +48,9 @@ export async function wholeReason(
   positions: readonly number[] = [1],
 ): Promise<string | undefined> {
   return (await inputs(files, of, positions)).find(({ whole }) => whole !== undefined)?.whole;
+}
+
+/** The paths among these that are inputs. */
+export function touchedAmong(found: InputSet, paths: readonly string[]): readonly string[] {
+  return touchedPaths(found, new ChangedPaths(paths));
 }

@@ -1,9 +1,11 @@
 import { expect, test } from "@jest/globals";
 import { warning } from "../../../src/comments/markdown.js";
+import { createDetectionCaches, openSnapshot } from "../../../src/core/detect/inputs/snapshot.js";
 import { revision, type Revision } from "../../../src/core/model/brand.js";
 import type { CommitRange } from "../../../src/core/model/commit-range.js";
 import { RepositoryFailure } from "../../../src/core/model/errors.js";
 import type { RepositorySnapshot } from "../../../src/core/ports/repositories.js";
+import type { Snapshot } from "../../../src/core/ports/snapshot.js";
 import { behindSentence } from "../../../src/core/survey/behind-base.js";
 import { BASE_TIP, CHANGE, HEAD, memorySnapshot, MERGE_BASE } from "../detect/memory-snapshot.js";
 import { inputs, single } from "../detect/read-inputs.js";
@@ -16,19 +18,25 @@ interface History {
   readonly commits: CommitRange | RepositoryFailure | Error;
 }
 
-function snapshotWith({ changed, different = changed, commits }: History): RepositorySnapshot & { asked: number } {
-  return {
+function snapshotWith({ changed, different = changed, commits }: History): Snapshot & { readonly asked: number } {
+  let asked = 0;
+  const repository: RepositorySnapshot = {
     ...memorySnapshot({}),
-    asked: 0,
     changedPaths(from, to) {
       expect([MERGE_BASE, HEAD]).toContain(from);
       expect(to).toBe(BASE_TIP);
       return Promise.resolve(from === MERGE_BASE ? changed : different);
     },
     commitsBetween(from: Revision, to: Revision) {
-      this.asked += 1;
+      asked += 1;
       expect([from, to]).toEqual([HEAD, BASE_TIP]);
       return commits instanceof Error ? Promise.reject(commits) : Promise.resolve(commits);
+    },
+  };
+  return {
+    ...openSnapshot(repository, createDetectionCaches()),
+    get asked() {
+      return asked;
     },
   };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
-import type { RepositoryTree } from "../tree/repository-tree.js";
 import type { InputCollector } from "./input-set.js";
 import { isExactVersion } from "./pinned-reads.js";
 

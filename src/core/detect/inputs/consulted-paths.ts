@@ -1,5 +1,5 @@
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { parentOf } from "../tree/repository-path.js";
-import type { RepositoryTree } from "../tree/repository-tree.js";
 
 /** A tree that notes what it is asked. */
 export interface ConsultedTree {

@@ -1,7 +1,9 @@
 import type { Application } from "../../model/application.js";
+import { ChangedPaths } from "../../model/changed-paths.js";
+import type { InputPart, InputSet } from "../../model/input-set.js";
 import { hasGlob, matchesGlob } from "../tree/path-glob.js";
 import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
-import { touchedPaths, type InputPart, type InputSet } from "./input-set.js";
+import { touchedPaths } from "./input-set.js";
 
 /** Argo CD looks at a commit only if a changed file matches an entry of this annotation. */
 export const GENERATE_PATHS_ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
@@ -72,7 +74,7 @@ export function uncoveredByGeneratePaths(
     if (entries === undefined) continue;
     const changedPaths = changedSince(part);
     if (changedPaths.some((path) => entries.some((entry) => covers(entry, path)))) continue;
-    for (const path of touchedPaths([part], changedPaths)) files.add(path);
+    for (const path of touchedPaths([part], new ChangedPaths(changedPaths))) files.add(path);
   }
   return files.size === 0 ? undefined : { files: [...files], missingEntry: missingEntry([...files]) };
 }

@@ -1,16 +1,17 @@
 import { createHash } from "node:crypto";
+import type { InputSet } from "../../model/input-set.js";
 import type { TreeEntry } from "../../ports/repositories.js";
+import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";
 import { matchesGlob } from "../tree/path-glob.js";
 import { parentOf } from "../tree/repository-path.js";
-import type { RepositoryTree } from "../tree/repository-tree.js";
-import { fixedPart, type InputSet } from "./input-set.js";
+import { fixedPart } from "./input-set.js";
 
 /**
  * One text for the content of everything that an application reads of the change request's repository at a commit:
  * `tree` is that commit's tree and `inputs` were found in it. Two commits with equal fingerprints give an application
  * with the same definition the same files to read; what it reads elsewhere is no part of it (`readsOnlyPinned` tells).
  */
-export function inputFingerprint(inputs: InputSet, tree: RepositoryTree): string {
+export function inputFingerprint(inputs: InputSet, tree: OpenedTree): string {
   const hash = createHash("sha256");
   const parts = inputs.map(({ position, whole, paths, patterns }) => ({
     position,
@@ -24,15 +25,9 @@ function sorted(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)].sort();
 }
 
-const digests = new WeakMap<RepositoryTree, Map<string, string>>();
-
 /** Many applications read the same directories, some of them the whole repository. */
-function pathDigest(path: string, tree: RepositoryTree): string {
-  const known = digests.get(tree) ?? new Map<string, string>();
-  digests.set(tree, known);
-  const digest = known.get(path) ?? digestOf([...entriesAbove(path, tree), ...tree.entriesIn(path)]);
-  known.set(path, digest);
-  return digest;
+function pathDigest(path: string, tree: OpenedTree): string {
+  return tree.digest(`path ${path}`, () => digestOf([...entriesAbove(path, tree), ...tree.entriesIn(path)]));
 }
 
 function patternDigest(pattern: string, tree: RepositoryTree): string {

@@ -1,17 +1,18 @@
 import { readSource, sourcesOf, type Source } from "../../model/application-spec.js";
 import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
-import type { RepositorySnapshot } from "../../ports/repositories.js";
+import type { ChangedPaths } from "../../model/changed-paths.js";
+import type { FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
+import type { Snapshot } from "../../ports/snapshot.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
-import { openTree, type RepositoryTree } from "../tree/repository-tree.js";
 import { buildEnvironment, instanceNameOf } from "./build-environment.js";
 import { addChartDependencies } from "./chart-dependencies.js";
 import { noteConsulted } from "./consulted-paths.js";
 import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
 import { addHelmFiles, type HelmReader } from "./helm-inputs.js";
-import { collectInputs, touchesAny, type InputCollector, type InputPart, type InputSet } from "./input-set.js";
+import { collectInputs, type InputCollector } from "./input-set.js";
 import { addJsonnetInputs } from "./jsonnet-inputs.js";
-import { knownInputs, type FoundInputs } from "./known-inputs.js";
 import { addKustomizeInputs, hasKustomization } from "./kustomize-inputs.js";
 import { namesUrl } from "./kustomize-remotes.js";
 import { addLinkedInputs, addSubmoduleInputs } from "./linked-inputs.js";
@@ -32,7 +33,7 @@ export function overrideFilesOf(application: Pick<Application, "name">, sourcePa
 export async function inputsOf(
   application: Application,
   positions: readonly number[],
-  snapshot: RepositorySnapshot,
+  snapshot: Snapshot,
   revision: Revision,
 ): Promise<InputSet> {
   const { inputs } = await findInputs(application, positions, snapshot, revision);
@@ -43,30 +44,30 @@ export async function inputsOf(
 export interface Difference {
   readonly from: Revision;
   readonly to: Revision;
-  readonly changedPaths: readonly string[];
+  readonly changed: ChangedPaths;
 }
 
 /** What `inputsOf` finds at either of two commits: looked for at the second only if what differs can decide it. */
 export async function inputsAtEither(
   application: Application,
   positions: readonly number[],
-  snapshot: RepositorySnapshot,
-  { from, to, changedPaths }: Difference,
+  snapshot: Snapshot,
+  { from, to, changed }: Difference,
 ): Promise<InputSet> {
   const { inputs, decidedBy } = await findInputs(application, positions, snapshot, from);
-  if (decidedBy !== undefined && !touchesAny(decidedBy, changedPaths)) return inputs;
+  if (decidedBy !== undefined && !decidedBy.some((path) => changed.touch(path))) return inputs;
   return [...inputs, ...(await inputsOf(application, positions, snapshot, to))];
 }
 
 async function findInputs(
   application: Application,
   positions: readonly number[],
-  snapshot: RepositorySnapshot,
+  snapshot: Snapshot,
   revision: Revision,
 ): Promise<FoundInputs> {
   if (positions.length === 0) return { inputs: [], decidedBy: [] };
-  const tree = await openTree(snapshot, revision);
-  return knownInputs(tree.entriesIn(""), application, [sourceTypesOf(application), positions], async () => {
+  const tree = await snapshot.tree(revision);
+  return snapshot.inputs(tree.entriesIn(""), application, [sourceTypesOf(application), positions], async () => {
     const noting = noteConsulted(tree);
     const inputs = await readInputs(application, positions, noting.tree);
     return { inputs, decidedBy: noting.consulted() };

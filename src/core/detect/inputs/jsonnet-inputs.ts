@@ -1,6 +1,6 @@
 import type { JsonnetOptions } from "../../model/application-spec.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
-import type { RepositoryTree } from "../tree/repository-tree.js";
 import type { InputCollector } from "./input-set.js";
 import { jsonnetImports } from "./jsonnet-imports.js";
 

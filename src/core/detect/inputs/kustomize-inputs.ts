@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from "../../model/json.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
-import type { RepositoryTree } from "../tree/repository-tree.js";
 import { readYamlDocuments } from "../tree/yaml-documents.js";
 import { addChartDependencies } from "./chart-dependencies.js";
 import type { InputCollector } from "./input-set.js";
@@ -109,18 +109,9 @@ function inline(text: string): readonly Json[] | undefined {
   return problems.length > 0 ? undefined : values;
 }
 
-/** Every text in a value, at any depth. Kustomizations are held in a cache and asked for again at each push. */
+/** Every text in a value, at any depth. */
 function textsOf(value: Json | undefined): readonly string[] {
-  if (typeof value !== "object" || value === null) return collectTexts(value);
-  const texts = known.get(value) ?? collectTexts(value);
-  known.set(value, texts);
-  return texts;
-}
-
-const known = new WeakMap<object, readonly string[]>();
-
-function collectTexts(value: Json | undefined): readonly string[] {
   if (typeof value === "string") return value === "" ? [] : [value];
-  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(collectTexts);
-  return isJsonObject(value) ? Object.values(value).flatMap(collectTexts) : [];
+  if (Array.isArray(value)) return (value as readonly Json[]).flatMap(textsOf);
+  return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
-import type { RepositoryTree } from "../tree/repository-tree.js";
 import { isExactVersion } from "./pinned-reads.js";
 
 /** Their entries are files, directories, or repositories to clone. */

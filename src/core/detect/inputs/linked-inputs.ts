@@ -1,4 +1,4 @@
-import type { RepositoryTree } from "../tree/repository-tree.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { fixedPart, type InputCollector } from "./input-set.js";
 
 /**

@@ -1,6 +1,6 @@
 import { isHydrated, sourcesOf, type Source } from "../../model/application-spec.js";
 import type { ApplicationSpec } from "../../model/application.js";
-import type { InputSet } from "./input-set.js";
+import type { InputSet } from "../../model/input-set.js";
 
 /**
  * Whether an application is rendered from nothing but the change request's commit and from what never changes: every

@@ -5,12 +5,13 @@ import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import type { ChangeRequest } from "../../model/change-request.js";
+import { ChangedPaths } from "../../model/changed-paths.js";
 import { canonicalJson } from "../../model/json.js";
 import type { NotDeployed } from "../../model/plan.js";
 import { specText } from "../../model/spec-equality.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
-import type { RepositorySnapshot } from "../../ports/repositories.js";
+import type { Snapshot } from "../../ports/snapshot.js";
 import { movingPositions, notMovingReason } from "../inputs/moving-sources.js";
 import { changedApplicationSets, type ChangedApplicationSet } from "./application-sets.js";
 import { findInputReasons } from "./input-reasons.js";
@@ -19,7 +20,7 @@ import { byName, compareResources, type ResourceChange } from "./resource-change
 export interface DetectionRequest {
   readonly change: ChangeRequest;
   readonly settings: Settings;
-  readonly snapshot: RepositorySnapshot;
+  readonly snapshot: Snapshot;
   /** Every application that Argo CD shows. */
   readonly live: readonly Application[];
   /** Every ApplicationSet that Argo CD shows. */
@@ -75,8 +76,9 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
   const names = [...new Set([...resources.keys(), ...live.keys()])].sort();
   const looked: (AffectedApplication | NotDeployed | undefined)[] = [];
+  const changed = new ChangedPaths(changedPaths);
   for (const [index, name] of names.entries()) {
-    looked.push(await lookAt({ name, resource: resources.get(name), live: live.get(name) }, changedPaths, request));
+    looked.push(await lookAt({ name, resource: resources.get(name), live: live.get(name) }, changed, request));
     // Thousands of applications take seconds, in which webhooks are to be answered.
     if (index % 20 === 0) await setImmediate();
   }
@@ -100,7 +102,7 @@ interface Candidate {
 
 async function lookAt(
   { name, resource, live }: Candidate,
-  changedPaths: readonly string[],
+  changed: ChangedPaths,
   { change, settings, snapshot }: DetectionRequest,
 ): Promise<AffectedApplication | NotDeployed | undefined> {
   const common = { name, live, base: resource?.base, head: resource?.head };
@@ -109,11 +111,11 @@ async function lookAt(
     return { ...common, kind, sourceFile, specChanged, problem, reasons: [RESOURCE_REASONS[kind](sourceFile)] };
   }
   const variants = distinct([...(live === undefined ? [] : [live]), ...(resource?.found ?? [])]);
-  const inputs = await findInputReasons(variants, { change, snapshot, changedPaths });
+  const inputs = await findInputReasons(variants, { change, snapshot, changed });
   const listed = settings.applications
     .filter((entry) => matchesName(entry.name, name))
     .flatMap(({ paths }) => paths)
-    .find((pattern) => changedPaths.some((path) => matchesPath(pattern, path)));
+    .find((pattern) => changed.paths.some((path) => matchesPath(pattern, path)));
   const reasons = [
     ...inputs.moving,
     ...(listed === undefined ? [] : [`the repository file maps ${listed} to it, which matches changed files`]),

@@ -1,11 +1,11 @@
 import { sourcesOf, type Source } from "../../model/application-spec.js";
 import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
-import type { RepositorySnapshot } from "../../ports/repositories.js";
+import type { Snapshot } from "../../ports/snapshot.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { overrideFilesOf } from "../inputs/inputs.js";
 import { ownSources, type Branches } from "../inputs/moving-sources.js";
 import { cleanPath } from "../tree/repository-path.js";
-import { openTree, type RepositoryTree } from "../tree/repository-tree.js";
 
 /**
  * 1-based positions of the sources that Helm renders: charts, those with a `helm` block, and directories of the change
@@ -14,10 +14,10 @@ import { openTree, type RepositoryTree } from "../tree/repository-tree.js";
 export async function helmPositions(
   application: Application,
   change: Branches,
-  snapshot: RepositorySnapshot,
+  snapshot: Snapshot,
   revision: Revision,
 ): Promise<readonly number[]> {
-  const tree = await openTree(snapshot, revision);
+  const tree = await snapshot.tree(revision);
   const own = ownSources(application.spec, change);
   const positions = sourcesOf(application.spec)
     .filter(
@@ -52,10 +52,10 @@ function sourceTypeOf(application: Application, position: number): unknown {
 export async function overrideFiles(
   application: Application,
   change: Branches,
-  snapshot: RepositorySnapshot,
+  snapshot: Snapshot,
   revision: Revision,
 ): Promise<readonly string[]> {
-  const tree = await openTree(snapshot, revision);
+  const tree = await snapshot.tree(revision);
   const files = ownSources(application.spec, change).map((source) => overrideFilesOf(application, source.path)[1]);
   return [...new Set(files)].filter((file) => tree.hasFile(file));
 }

@@ -4,8 +4,7 @@ import type { ChangeRequest } from "../../model/change-request.js";
 import { jsonEqual } from "../../model/json.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplicationSet, ManifestScan } from "../../ports/manifest-scanner.js";
-import type { RepositorySnapshot } from "../../ports/repositories.js";
-import { openTree } from "../tree/repository-tree.js";
+import type { Snapshot } from "../../ports/snapshot.js";
 import { readsChanges } from "./generator-inputs.js";
 
 /** An ApplicationSet whose resource changes, or whose generators read something that does. */
@@ -29,7 +28,7 @@ interface SetRequest {
   readonly liveSets: readonly ApplicationSet[];
   readonly changedPaths: readonly string[];
   readonly change: ChangeRequest;
-  readonly snapshot: RepositorySnapshot;
+  readonly snapshot: Snapshot;
   readonly nameOf: Naming;
 }
 
@@ -37,7 +36,7 @@ interface SetRequest {
 export async function changedApplicationSets(request: SetRequest): Promise<readonly ChangedApplicationSet[]> {
   const { change, snapshot, changedPaths, nameOf } = request;
   const [before, after] = [byName(request.base, nameOf), byName(request.head, nameOf)];
-  const trees = await Promise.all([openTree(snapshot, change.mergeBase), openTree(snapshot, change.headRevision)]);
+  const trees = await Promise.all([snapshot.tree(change.mergeBase), snapshot.tree(change.headRevision)]);
   const reads = (set: ApplicationSet) => readsChanges(set, change, changedPaths, trees);
   const here = [...new Set([...before.keys(), ...after.keys()])].flatMap((name) =>
     paired(before.get(name) ?? [], after.get(name) ?? []).flatMap(({ base, head, alsoIn }) => {

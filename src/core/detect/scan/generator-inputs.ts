@@ -1,10 +1,10 @@
 import type { ApplicationSet } from "../../model/application.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import type { RepositoryTree } from "../../ports/snapshot.js";
 import { fixedPart } from "../inputs/input-set.js";
 import { matchesGlob } from "../tree/path-glob.js";
 import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
-import type { RepositoryTree } from "../tree/repository-tree.js";
 import { gitGenerators, mayMove } from "./git-generators.js";
 
 /** Whether a git generator of the set reads a changed file, or lists directories of which one comes or goes. */

@@ -1,7 +1,9 @@
 import type { Application } from "../../model/application.js";
 import type { ChangeRequest } from "../../model/change-request.js";
-import type { RepositorySnapshot } from "../../ports/repositories.js";
-import { touchedPaths, touches, type InputSet } from "../inputs/input-set.js";
+import type { ChangedPaths } from "../../model/changed-paths.js";
+import type { InputSet } from "../../model/input-set.js";
+import type { Snapshot } from "../../ports/snapshot.js";
+import { touchedPaths, touches } from "../inputs/input-set.js";
 import { inputsAtEither } from "../inputs/inputs.js";
 import { movingPositions, ownSources } from "../inputs/moving-sources.js";
 
@@ -14,8 +16,8 @@ export interface InputReasons {
 
 interface Surroundings {
   readonly change: ChangeRequest;
-  readonly snapshot: RepositorySnapshot;
-  readonly changedPaths: readonly string[];
+  readonly snapshot: Snapshot;
+  readonly changed: ChangedPaths;
 }
 
 /** Holds the changed files against what any of these definitions of one application reads, in both trees. */
@@ -23,16 +25,16 @@ export async function findInputReasons(
   definitions: readonly Application[],
   around: Surroundings,
 ): Promise<InputReasons> {
-  const { change, changedPaths } = around;
+  const { change, changed } = around;
   const moving: string[] = [];
   let others = false;
   for (const definition of definitions) {
     const own = [...new Set(ownSources(definition.spec, change).map(({ position }) => position))];
     const moved = movingPositions(definition.spec, change);
     const inputs = await inputsInBothTrees(definition, moved, around);
-    if (touches(inputs, changedPaths)) moving.push(reasonOf(inputs, changedPaths));
+    if (touches(inputs, changed)) moving.push(reasonOf(inputs, changed));
     const fixed = own.filter((position) => !moved.includes(position));
-    others ||= touches(await inputsInBothTrees(definition, fixed, around), changedPaths);
+    others ||= touches(await inputsInBothTrees(definition, fixed, around), changed);
   }
   return { moving: [...new Set(moving)], others };
 }
@@ -40,15 +42,15 @@ export async function findInputReasons(
 function inputsInBothTrees(
   definition: Application,
   positions: readonly number[],
-  { change, snapshot, changedPaths }: Surroundings,
+  { change, snapshot, changed }: Surroundings,
 ): Promise<InputSet> {
-  const difference = { from: change.mergeBase, to: change.headRevision, changedPaths };
+  const difference = { from: change.mergeBase, to: change.headRevision, changed };
   return inputsAtEither(definition, positions, snapshot, difference);
 }
 
-function reasonOf(inputs: InputSet, changedPaths: readonly string[]): string {
+function reasonOf(inputs: InputSet, changed: ChangedPaths): string {
   const known = inputs.filter(({ whole }) => whole === undefined);
-  const [first, ...more] = touchedPaths(known, changedPaths);
+  const [first, ...more] = touchedPaths(known, changed);
   if (first !== undefined) {
     return `it reads ${first}${more.length > 0 ? ` and ${more.length} more of the changed files` : ""}`;
   }

@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { LRUCache } from "lru-cache";
 import { matchesPath } from "../../../config/pattern.js";
 import type { Naming } from "../../ports/deployer.js";
 import type {
@@ -33,9 +34,8 @@ interface ScannedTree {
 
 /** A scanner that remembers what each file's content says, across commits and repositories. */
 export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner {
-  const remembered = new Map<string, { readonly resources: FileResources; readonly weight: number }>();
-  let total = 0;
-  /** By the list itself: a snapshot answers the same one for a commit that it knows, the base of most pushes. */
+  const remembered = new LRUCache<string, FileResources>({ maxSize: cacheLimit });
+  /** By the list itself: a snapshot returns the same one for a commit that it knows, the base of most pushes. */
   const scanned = new WeakMap<readonly TreeEntry[], ScannedTree>();
 
   return { scan };
@@ -48,7 +48,7 @@ export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner
     const read = new Map<string, FileResources>();
     let complete = true;
     const missing = entries.filter(({ path, blob }) => {
-      const known = recall(blob);
+      const known = remembered.get(blob);
       if (known !== undefined && mayHold(known)) read.set(path, known);
       return known === undefined;
     });
@@ -70,7 +70,7 @@ export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner
         const resources = readResources(text);
         if (mayHold(resources)) read.set(path, resources);
         // A file that could not be read may be readable through another snapshot with other limits.
-        if (text !== undefined) remember(blob, resources, text.length);
+        if (text !== undefined) remembered.set(blob, resources, { size: weightOf(resources, text) });
         else complete = false;
         if (resources.resources.length > 0) await setImmediate();
       }
@@ -82,25 +82,10 @@ export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner
     if (complete) scanned.set(tree, { crPaths: crPaths.join("\n"), files });
     return assemble(files, nameOf);
   }
+}
 
-  function recall(blob: string): FileResources | undefined {
-    const known = remembered.get(blob);
-    if (known === undefined) return undefined;
-    remembered.delete(blob);
-    remembered.set(blob, known);
-    return known.resources;
-  }
-
-  function remember(blob: string, resources: FileResources, length: number): void {
-    const weight = EMPTY_WEIGHT + (mayHold(resources) ? length : 0);
-    total += weight - (remembered.get(blob)?.weight ?? 0);
-    remembered.set(blob, { resources, weight });
-    for (const [oldest, { weight: freed }] of remembered) {
-      if (total <= cacheLimit) break;
-      remembered.delete(oldest);
-      total -= freed;
-    }
-  }
+function weightOf(resources: FileResources, text: string): number {
+  return EMPTY_WEIGHT + (mayHold(resources) ? text.length : 0);
 }
 
 function isCandidate({ path, kind }: TreeEntry, crPaths: readonly string[]): boolean {

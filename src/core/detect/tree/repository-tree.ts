@@ -1,33 +1,12 @@
+import type { LRUCache } from "lru-cache";
 import type { Revision } from "../../model/brand.js";
 import type { Json } from "../../model/json.js";
-import { LruCache } from "../../model/lru-cache.js";
 import type { RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
+import type { Followed, OpenedTree } from "../../ports/snapshot.js";
 import { isWithin } from "./repository-path.js";
 import { firstAtOrAfter } from "./sorted-entries.js";
-import { followLinks, type Followed } from "./symlinks.js";
+import { followLinks } from "./symlinks.js";
 import { readYamlDocuments } from "./yaml-documents.js";
-
-/**
- * The tree of a commit, with the few files that decide what else is read. Paths are clean; symbolic links on the way are
- * followed, except by `entryAt`.
- */
-export interface RepositoryTree {
-  hasFile(path: string): boolean;
-  hasDirectory(path: string): boolean;
-  /** The file, link or submodule at exactly this path. */
-  entryAt(path: string): TreeEntry | undefined;
-  /** The entries at or below a path, sorted by path; links among them are not followed. */
-  entriesIn(path: string): readonly TreeEntry[];
-  /** Paths of the symbolic links at or below a path. */
-  linksIn(path: string): readonly string[];
-  /** Whether a submodule is at, above or below a path. */
-  touchesSubmodule(path: string): boolean;
-  follow(path: string): Followed;
-  /** The YAML documents of a file; undefined when it is missing, no text, too large, or not all of it can be read. */
-  readYaml(path: string): Promise<readonly Json[] | undefined>;
-  /** Texts of files by path; those that are missing, no text or too large are absent. */
-  readTexts(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
-}
 
 /** Files that are read ahead in one go, since a partial clone fetches what it lacks once per read. */
 const READ_AHEAD =
@@ -36,39 +15,29 @@ const MAX_READ_AHEAD = 5000;
 
 type Documents = Promise<readonly Json[] | undefined>;
 
-interface Opened {
-  readonly trees: Map<Revision, Promise<RepositoryTree>>;
-  /** By blob, while they are read: many applications read the same ones. */
+/** What each file says, by blob, across snapshots and repositories: most files are the same at the next push. */
+export type ParsedFiles = LRUCache<string, readonly Json[] | "unreadable">;
+
+/** What the trees of one snapshot share, by blob: many applications read the same files. */
+export interface ReadFiles {
+  readonly parsed: ParsedFiles;
   readonly documents: Map<string, Documents>;
   readonly texts: Map<string, string>;
 }
 
-/** By blob, across snapshots and repositories: most files are the same at the next push. Weighed in characters. */
-const parsed = new LruCache<readonly Json[] | "unreadable">(8 * 1024 * 1024);
-
-const opened = new WeakMap<RepositorySnapshot, Opened>();
-
-/** The tree of a commit; each is listed once per snapshot. */
-export function openTree(snapshot: RepositorySnapshot, revision: Revision): Promise<RepositoryTree> {
-  const known: Opened = opened.get(snapshot) ?? { trees: new Map(), documents: new Map(), texts: new Map() };
-  opened.set(snapshot, known);
-  const tree = known.trees.get(revision) ?? listTree(snapshot, revision, known);
-  known.trees.set(revision, tree);
-  tree.catch(() => known.trees.delete(revision));
-  return tree;
-}
-
-async function listTree(
+/** Lists the tree of a commit. */
+export async function listTree(
   snapshot: RepositorySnapshot,
   revision: Revision,
-  { documents, texts }: Opened,
-): Promise<RepositoryTree> {
+  { parsed, documents, texts }: ReadFiles,
+): Promise<OpenedTree> {
   const entries = await snapshot.list(revision);
   const submodules = entries.filter(({ kind }) => kind === "submodule").map(({ path }) => path);
   const linked = entries.some(({ kind }) => kind === "symlink");
   const targets = linked ? await snapshot.linkTargets(revision) : new Map<string, string>();
   let ahead: readonly string[] | undefined;
   let all: Promise<ReadonlyMap<string, string>> | undefined;
+  const digests = new Map<string, string>();
 
   return {
     hasFile: (path) => fileAt(path) !== undefined,
@@ -89,7 +58,7 @@ async function listTree(
       if (entry?.kind !== "file") return Promise.resolve(undefined);
       const known = parsed.get(entry.blob);
       if (known !== undefined) return Promise.resolve(known === "unreadable" ? undefined : known);
-      const read = documents.get(entry.blob) ?? readText(entry.path).then((text) => readWhole(entry.blob, text));
+      const read = documents.get(entry.blob) ?? readText(entry.path).then((text) => parse(entry.blob, text));
       documents.set(entry.blob, read);
       return read;
     },
@@ -110,6 +79,11 @@ async function listTree(
           return text === undefined ? [] : [[path, text]];
         }),
       );
+    },
+    digest(part, compute) {
+      const digest = digests.get(part) ?? compute();
+      digests.set(part, digest);
+      return digest;
     },
   };
 
@@ -152,14 +126,14 @@ async function listTree(
     all ??= snapshot.read(revision, ahead);
     return (await all).get(path);
   }
+
+  function parse(blob: string, text: string | undefined): readonly Json[] | undefined {
+    if (text === undefined) return undefined;
+    const { values, problems } = readYamlDocuments(text);
+    parsed.set(blob, problems.length > 0 ? "unreadable" : values, { size: text.length + 100 });
+    return problems.length > 0 ? undefined : values;
+  }
 }
 
 /** The character that follows the slash: everything below a directory sorts between the two. */
 const AFTER_SLASH = "0";
-
-function readWhole(blob: string, text: string | undefined): readonly Json[] | undefined {
-  if (text === undefined) return undefined;
-  const { values, problems } = readYamlDocuments(text);
-  parsed.set(blob, problems.length > 0 ? "unreadable" : values, text.length + 100);
-  return problems.length > 0 ? undefined : values;
-}

@@ -1,16 +1,5 @@
 import type { TreeEntry } from "../../ports/repositories.js";
-
-/** Where a path leads when every symbolic link on the way is followed, as an operating system does. */
-export interface Followed {
-  /** The path without links; undefined when a link leads out of the repository, in a circle, or nobody knows where. */
-  readonly path: string | undefined;
-  /** The links that were followed, in order. */
-  readonly links: readonly string[];
-  /** Every path at which a link was looked for, in order: the links, and what is none. */
-  readonly asked: readonly string[];
-  /** The link whose target cannot be read. */
-  readonly unreadable: string | undefined;
-}
+import type { Followed } from "../../ports/snapshot.js";
 
 /** What Linux follows before it gives up. */
 const MAX_LINKS = 40;

@@ -1,10 +1,15 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { noteConsulted } from "../../../../src/core/detect/inputs/consulted-paths.js";
-import { touchesAny } from "../../../../src/core/detect/inputs/input-set.js";
-import { openTree, type RepositoryTree } from "../../../../src/core/detect/tree/repository-tree.js";
+import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
+import type { RepositoryTree } from "../../../../src/core/ports/snapshot.js";
 import { FOLDERS, repositories } from "../generated-repository.js";
 import { HEAD, memorySnapshot, MERGE_BASE, type Files } from "../memory-snapshot.js";
+
+function isTouched(paths: readonly string[], changedPaths: readonly string[]): boolean {
+  const changed = new ChangedPaths(changedPaths);
+  return paths.some((path) => changed.touch(path));
+}
 
 /** The answer of each question, without what only says how it was found. */
 const QUESTIONS: Readonly<Record<keyof RepositoryTree, (tree: RepositoryTree, path: string) => unknown>> = {
@@ -29,11 +34,11 @@ test.each(Object.entries(QUESTIONS))(
     await fc.assert(
       fc.asyncProperty(repositories, path, async ({ base, head }, asked) => {
         const snapshot = memorySnapshot(base, head);
-        const [before, after] = [await openTree(snapshot, MERGE_BASE), await openTree(snapshot, HEAD)];
+        const [before, after] = [await snapshot.tree(MERGE_BASE), await snapshot.tree(HEAD)];
         const noting = noteConsulted(before);
         const answer = await question(noting.tree, asked);
         expect(answer).toEqual(await question(before, asked));
-        if (touchesAny(noting.consulted(), await snapshot.changedPaths(MERGE_BASE, HEAD))) return;
+        if (isTouched(noting.consulted(), await snapshot.changedPaths(MERGE_BASE, HEAD))) return;
         untouched += 1;
         expect(await question(after, asked)).toEqual(answer);
       }),
@@ -65,15 +70,15 @@ test.each<[string, Files, Files]>([
   ],
 ])("%s: that touches the consulted paths", async (_, base, head) => {
   const snapshot = memorySnapshot(base, head);
-  const noting = noteConsulted(await openTree(snapshot, MERGE_BASE));
-  const tree = await openTree(snapshot, HEAD);
+  const noting = noteConsulted(await snapshot.tree(MERGE_BASE));
+  const tree = await snapshot.tree(HEAD);
   const asked = (of: RepositoryTree) => [of.hasFile("a/in/y"), of.entriesIn("a/in")];
   expect(asked(noting.tree)).not.toEqual(asked(tree));
-  expect(touchesAny(noting.consulted(), await snapshot.changedPaths(MERGE_BASE, HEAD))).toBe(true);
+  expect(isTouched(noting.consulted(), await snapshot.changedPaths(MERGE_BASE, HEAD))).toBe(true);
 });
 
 test("what is below a consulted path is not named as well", async () => {
-  const noting = noteConsulted(await openTree(memorySnapshot({ "a/b/c": "" }), HEAD));
+  const noting = noteConsulted(await memorySnapshot({ "a/b/c": "" }).tree(HEAD));
   for (const asked of ["a/b/c", "a/b", "a/bb", "d/e/f"]) noting.tree.hasFile(asked);
   expect([...noting.consulted()].sort()).toEqual(["a/b", "a/bb", "d/e/f"]);
   noting.tree.entriesIn("");

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import { inputFingerprint } from "../../../../src/core/detect/inputs/input-fingerprint.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
-import { openTree } from "../../../../src/core/detect/tree/repository-tree.js";
+import { createDetectionCaches, openSnapshot } from "../../../../src/core/detect/inputs/snapshot.js";
 import type { Application } from "../../../../src/core/model/application.js";
-import type { RepositorySnapshot, TreeEntry } from "../../../../src/core/ports/repositories.js";
+import type { Revision } from "../../../../src/core/model/brand.js";
+import type { Snapshot } from "../../../../src/core/ports/snapshot.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
 import { application, single } from "../read-inputs.js";
 
@@ -11,8 +12,8 @@ async function fingerprint(files: Files, of: Application, positions: readonly nu
   return fingerprintIn(memorySnapshot(files), of, positions);
 }
 
-async function fingerprintIn(snapshot: RepositorySnapshot, of: Application, positions: readonly number[] = [1]) {
-  return inputFingerprint(await inputsOf(of, positions, snapshot, HEAD), await openTree(snapshot, HEAD));
+async function fingerprintIn(snapshot: Snapshot, of: Application, positions: readonly number[] = [1]) {
+  return inputFingerprint(await inputsOf(of, positions, snapshot, HEAD), await snapshot.tree(HEAD));
 }
 
 const FILES: Files = {
@@ -60,11 +61,11 @@ describe("what an application reads decides its fingerprint, and nothing else do
 
   test("the executable bit", async () => {
     const snapshot = memorySnapshot(FILES);
-    const executable: RepositorySnapshot = {
+    const executable = {
       ...snapshot,
-      list: async (at) => (await snapshot.list(at)).map((entry): TreeEntry => ({ ...entry, executable: true })),
+      list: async (at: Revision) => (await snapshot.list(at)).map((entry) => ({ ...entry, executable: true })),
     };
-    expect(await fingerprintIn(executable, single("apps/web"))).not.toBe(
+    expect(await fingerprintIn(openSnapshot(executable, createDetectionCaches()), single("apps/web"))).not.toBe(
       await fingerprintIn(snapshot, single("apps/web")),
     );
   });
@@ -84,7 +85,7 @@ test("500 applications in a tree of 20,000 files take no time", async () => {
   const files: Record<string, string> = {};
   for (let index = 0; index < 20_000; index += 1) files[`apps/${index % 500}/f${index}.yaml`] = "";
   const snapshot = memorySnapshot(files);
-  const tree = await openTree(snapshot, HEAD);
+  const tree = await snapshot.tree(HEAD);
   const started = performance.now();
   const found = new Set<string>();
   for (let index = 0; index < 500; index += 1) {

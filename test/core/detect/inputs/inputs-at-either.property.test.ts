@@ -1,9 +1,10 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { InputSet } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsAtEither, inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import type { Application } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
+import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
+import type { InputSet } from "../../../../src/core/model/input-set.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
 import { FOLDERS, reaches, repositories } from "../generated-repository.js";
 import { HEAD, memorySnapshot, MERGE_BASE, OWN_URL } from "../memory-snapshot.js";
@@ -57,7 +58,7 @@ test("inputs are those of both commits, also when the second commit's are not lo
       const changedPaths = await snapshot.changedPaths(MERGE_BASE, HEAD);
       const before = await inputsOf(application, positions, memorySnapshot(base), MERGE_BASE);
       const after = await inputsOf(application, positions, memorySnapshot(head), HEAD);
-      const difference = { from: MERGE_BASE, to: HEAD, changedPaths };
+      const difference = { from: MERGE_BASE, to: HEAD, changed: new ChangedPaths(changedPaths) };
       const either = await inputsAtEither(application, positions, snapshot, difference);
       expect(parts(either)).toEqual(parts([...before, ...after]));
       if (changedPaths.length > 0 && either.length === before.length) taken += 1;

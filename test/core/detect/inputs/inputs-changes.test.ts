@@ -1,14 +1,15 @@
 import { describe, expect, test } from "@jest/globals";
 import { findInputReasons } from "../../../../src/core/detect/scan/input-reasons.js";
 import type { Application } from "../../../../src/core/model/application.js";
+import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
 import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, type Files } from "../memory-snapshot.js";
 import { single } from "../read-inputs.js";
 
 /** Why a change from one tree to the other affects the application. */
 async function reasons(base: Files, head: Files, of: Application): Promise<readonly string[]> {
   const snapshot = memorySnapshot(base, head);
-  const changedPaths = await snapshot.changedPaths(MERGE_BASE, HEAD);
-  return (await findInputReasons([of], { change: CHANGE, snapshot, changedPaths })).moving;
+  const changed = new ChangedPaths(await snapshot.changedPaths(MERGE_BASE, HEAD));
+  return (await findInputReasons([of], { change: CHANGE, snapshot, changed })).moving;
 }
 
 const overlay = (...resources: string[]) => `resources: [${resources.join(", ")}]`;

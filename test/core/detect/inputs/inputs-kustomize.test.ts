@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
-import { touchedPaths } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
+import { touchedAmong } from "../read-inputs.js";
 
 async function inputs(files: Files, kustomize = {}) {
   const application = {
@@ -44,7 +44,7 @@ test.each([
 ])("%s reads %s", async (text, path) => {
   for (const name of ["kustomization.yaml", "kustomization.yml", "Kustomization"]) {
     const found = await inputs({ ...BASE, [`overlays/prod/${name}`]: text });
-    expect(touchedPaths(found, [path, "elsewhere/x.yaml", "overlays/stage/x.yaml"])).toEqual([path]);
+    expect(touchedAmong(found, [path, "elsewhere/x.yaml", "overlays/stage/x.yaml"])).toEqual([path]);
   }
 });
 
@@ -55,7 +55,7 @@ test("directories are followed, whatever names them, and cycles end", async () =
     "a/Kustomization": "components: [../b, ../overlays/prod]",
     "b/kustomization.yaml": "resources: [../c/x.yaml]",
   });
-  expect(touchedPaths(found, ["a/1", "b/1", "c/x.yaml", "c/y.yaml", "d"])).toEqual(["a/1", "b/1", "c/x.yaml"]);
+  expect(touchedAmong(found, ["a/1", "b/1", "c/x.yaml", "c/y.yaml", "d"])).toEqual(["a/1", "b/1", "c/x.yaml"]);
 });
 
 test("components and patches of the Application's own spec count", async () => {
@@ -64,7 +64,7 @@ test("components and patches of the Application's own spec count", async () => {
     components: ["../../comp"],
     patches: [{ path: "../../p.yaml" }, { patch: "[]" }],
   });
-  expect(touchedPaths(found, ["comp/c.yaml", "lib/x.yaml", "p.yaml", "q.yaml"])).toEqual([
+  expect(touchedAmong(found, ["comp/c.yaml", "lib/x.yaml", "p.yaml", "q.yaml"])).toEqual([
     "comp/c.yaml",
     "lib/x.yaml",
     "p.yaml",
@@ -84,7 +84,7 @@ test("local charts bring their own local dependencies", async () => {
     "overlays/prod/kustomization.yaml": "helmCharts: [{name: c}]",
     "overlays/prod/charts/c/Chart.yaml": "dependencies: [{name: l, repository: 'file://../../../../lib'}]",
   };
-  expect(touchedPaths(await inputs(files), ["lib/x", "libs/x"])).toEqual(["lib/x"]);
+  expect(touchedAmong(await inputs(files), ["lib/x", "libs/x"])).toEqual(["lib/x"]);
 });
 
 test("what a plugin's configuration names counts, from a file or inline", async () => {
@@ -92,7 +92,7 @@ test("what a plugin's configuration names counts, from a file or inline", async 
     "overlays/prod/kustomization.yaml": "generators:\n- gen.yaml\n- |-\n  kind: X\n  files: [../../inline/y.txt]\n",
     "overlays/prod/gen.yaml": "kind: HelmChartInflationGenerator\nvaluesFile: ../../values/v.yaml\n",
   };
-  expect(touchedPaths(await inputs(files), ["values/v.yaml", "inline/y.txt", "z"])).toEqual([
+  expect(touchedAmong(await inputs(files), ["values/v.yaml", "inline/y.txt", "z"])).toEqual([
     "values/v.yaml",
     "inline/y.txt",
   ]);
@@ -107,13 +107,13 @@ test.each([
   ["a multi-document kustomization", "resources: []\n---\nresources: [../../second.yaml]", "second.yaml"],
 ])("%s", async (_, text, path) => {
   const files = { ...BASE, "overlays/prod/kustomization.yaml": text, "charts/c/Chart.yaml": "name: c" };
-  expect(touchedPaths(await inputs(files), [path, "overlays/stage/f.txt", "second.yml"])).toEqual([path]);
+  expect(touchedAmong(await inputs(files), [path, "overlays/stage/f.txt", "second.yml"])).toEqual([path]);
 });
 
 test("what is not named is not read", async () => {
   const files = { ...BASE, "overlays/prod/kustomization.yaml": "resources: [../../base]", "base2/cm.yaml": "a: 1" };
   const paths = ["base2/cm.yaml", "overlays/cm.yaml", "README.md", "bases"];
-  expect(touchedPaths(await inputs(files), paths)).toEqual([]);
+  expect(touchedAmong(await inputs(files), paths)).toEqual([]);
 });
 
 test("a linked base is read where it is, and its own paths start there", async () => {
@@ -123,7 +123,7 @@ test("a linked base is read where it is, and its own paths start there", async (
     "versions/v2/base/kustomization.yaml": "resources: [../lib/x.yaml]",
   };
   const paths = ["current", "versions/v2/base/cm.yaml", "versions/v2/lib/x.yaml"];
-  expect(touchedPaths(await inputs(files), [...paths, "versions/v1/base/cm.yaml", "lib/x.yaml"])).toEqual(paths);
+  expect(touchedAmong(await inputs(files), [...paths, "versions/v1/base/cm.yaml", "lib/x.yaml"])).toEqual(paths);
 });
 
 test("a kustomization that is itself a link names paths from where the link stands", async () => {
@@ -132,7 +132,7 @@ test("a kustomization that is itself a link names paths from where the link stan
     "common/prod.yaml": "resources: [../../base]",
     ...BASE,
   };
-  expect(touchedPaths(await inputs(files), ["common/prod.yaml", "base/cm.yaml", "common/x"])).toEqual([
+  expect(touchedAmong(await inputs(files), ["common/prod.yaml", "base/cm.yaml", "common/x"])).toEqual([
     "common/prod.yaml",
     "base/cm.yaml",
   ]);

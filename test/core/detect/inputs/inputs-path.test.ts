@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { touches } from "../../../../src/core/detect/inputs/input-set.js";
+import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
 import { OWN_URL } from "../memory-snapshot.js";
 import { application, inputs, single, touched } from "../read-inputs.js";
 
@@ -26,7 +27,7 @@ describe("the source's path", () => {
 
   test("no positions, no inputs; no changes, nothing touched", async () => {
     expect(await inputs({}, single("."), [])).toEqual([]);
-    expect(touches(await inputs({}, single(".")), [])).toBe(false);
+    expect(touches(await inputs({}, single(".")), new ChangedPaths([]))).toBe(false);
   });
 
   test("sources at other positions do not count", async () => {

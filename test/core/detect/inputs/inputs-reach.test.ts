@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { inputFingerprint } from "../../../../src/core/detect/inputs/input-fingerprint.js";
 import { touches, touchedPaths } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
-import { openTree } from "../../../../src/core/detect/tree/repository-tree.js";
+import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
 import { HEAD, memorySnapshot, type Files } from "../memory-snapshot.js";
 import { single } from "../read-inputs.js";
 
@@ -115,9 +115,9 @@ test("editing or renaming any file that is reached touches the inputs and change
       const snapshot = memorySnapshot(files);
       const inputs = await inputsOf(of, [1], snapshot, HEAD);
       expect(inputs).toMatchObject([{ whole: undefined }]);
-      for (const file of reached) expect(touches(inputs, [file])).toBe(true);
+      for (const file of reached) expect(touches(inputs, new ChangedPaths([file]))).toBe(true);
       const untouched = ["unrelated/x.yaml", "unrelated", "z"];
-      expect(touchedPaths(inputs, untouched)).toEqual([]);
+      expect(touchedPaths(inputs, new ChangedPaths(untouched))).toEqual([]);
 
       const edited = [...reached][pick % reached.size] ?? "";
       const content = files[edited];
@@ -126,15 +126,15 @@ test("editing or renaming any file that is reached touches the inputs and change
         { ...rest, [`${edited}.old`]: content ?? "" },
         { ...files, [edited]: typeof content === "string" ? `${content}\n# edited` : "a: 2" },
       ];
-      const before = inputFingerprint(inputs, await openTree(snapshot, HEAD));
+      const before = inputFingerprint(inputs, await snapshot.tree(HEAD));
       for (const change of changes) {
         const after = memorySnapshot(change);
         const changed = await inputsOf(of, [1], after, HEAD);
-        expect(inputFingerprint(changed, await openTree(after, HEAD))).not.toBe(before);
+        expect(inputFingerprint(changed, await after.tree(HEAD))).not.toBe(before);
       }
       const elsewhere = memorySnapshot({ ...files, "unrelated/x.yaml": "a: 2", "unrelated/y": "" });
       const same = await inputsOf(of, [1], elsewhere, HEAD);
-      expect(inputFingerprint(same, await openTree(elsewhere, HEAD))).toBe(before);
+      expect(inputFingerprint(same, await elsewhere.tree(HEAD))).toBe(before);
     }),
     { numRuns: 100 },
   );
