@@ -26,7 +26,7 @@ type ProbotEvent = Parameters<Probot["receive"]>[0];
 export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOptions): WebhookRoute {
   if (secret === "") throw new RangeError("hosta.webhook_secret is empty");
   const key = createSecretKey(secret, "utf8");
-  const receive = receiveThrough(probot, push);
+  const receive = receiveThrough(probot, push, log);
   return webhookRoute(
     {
       path: WEBHOOK_PATHS.hosta,
@@ -45,15 +45,19 @@ export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOption
  * Registers the handler of all events. Probot returns nothing for an event, and attaches the whole event to an error
  * that a handler throws and logs it; so the handler reports to the delivery it runs for and never throws.
  */
-function receiveThrough(probot: Probot, push: Push): (event: ProbotEvent) => Promise<Receipt> {
+function receiveThrough(probot: Probot, push: Push, log: Log): (event: ProbotEvent) => Promise<Receipt> {
   const report = new AsyncLocalStorage<(receipt: Promise<Receipt>) => void>();
   probot.on([...SUBSCRIBED_EVENTS], ({ id, name, payload }) => {
     report.getStore()?.(queueEvent(translateGitHubEvent(name, id, payload), push));
   });
   return (event) =>
-    new Promise((resolve, reject) => {
-      const handled = report.run(resolve, () => probot.receive(event));
-      handled.then(() => resolve({ kind: "ignored", reason: "the event is unreadable" }), reject);
+    new Promise((resolve) => {
+      report
+        .run(resolve, () => probot.receive(event))
+        // Probot makes a client for the event's installation, and throws if its id is malformed.
+        .catch((error: unknown) => log.warn({ err: error, delivery: event.id }, "Probot could not read an event"))
+        // The first answer counts: the handler has reported before.
+        .finally(() => resolve({ kind: "ignored", reason: "the event is unreadable" }));
     });
 }
 
