@@ -12,7 +12,7 @@ export interface Marker {
   /** The login whose command was refused. */
   readonly login?: string;
   /** The run that wrote the comment. Kind, run and part together identify it. */
-  readonly run?: string;
+  readonly runId?: string;
 }
 
 const PATTERN = new RegExp(`^<!-- ${SERVICE}:([a-z-]+)((?: [a-z]+=[^\\s>]*)*) -->`);
@@ -26,7 +26,7 @@ export function markerLine(marker: Marker): string {
     marker.part === undefined ? "" : ` part=${marker.part}`,
     marker.stale === true ? " stale=true" : "",
     marker.login === undefined ? "" : ` login=${encodeURIComponent(marker.login.replace(/\p{Cs}/gu, ""))}`,
-    marker.run === undefined ? "" : ` run=${encodeURIComponent(marker.run)}`,
+    marker.runId === undefined ? "" : ` run=${encodeURIComponent(marker.runId)}`,
   ];
   return `<!-- ${SERVICE}:${marker.kind}${fields.join("")} -->`;
 }
@@ -49,7 +49,7 @@ export function readMarker(body: string): Marker | undefined {
     part: part === undefined ? undefined : Number(part),
     stale: fields.get("stale") === "true",
     login: fields.get("login"),
-    run: fields.get("run"),
+    runId: fields.get("run"),
   };
 }
 

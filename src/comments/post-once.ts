@@ -24,12 +24,15 @@ export async function postOnce(host: Poster, change: ChangeRequestRef, body: str
 /** Id of our own comment with the same kind, run and part; undefined if there is none. */
 export async function findPosted(host: Poster, change: ChangeRequestRef, body: string): Promise<string | undefined> {
   const wanted = readMarker(body);
-  if (wanted?.run === undefined) return undefined;
+  if (wanted?.runId === undefined) return undefined;
   const own = await host.listOwnComments(change);
   const found = own.find((comment) => {
     const marker = readMarker(comment.body);
     return (
-      marker !== undefined && marker.run === wanted.run && marker.kind === wanted.kind && marker.part === wanted.part
+      marker !== undefined &&
+      marker.runId === wanted.runId &&
+      marker.kind === wanted.kind &&
+      marker.part === wanted.part
     );
   });
   return found?.id;

@@ -17,31 +17,31 @@ export interface ProgressParts {
   readonly host: CodeHost;
   readonly change: ChangeRequest;
   readonly command: DeployingCommand["name"];
-  readonly run: string;
+  readonly runId: string;
   /** When the command started. */
-  readonly began: Date;
+  readonly startedAt: Date;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** The comment that shows the progress of a long command. */
 export interface ProgressComment {
-  readonly tell: ReportProgress;
+  readonly report: ReportProgress;
   /** Stops writing. Resolves to the id of the comment, for the result to replace it; undefined if none was posted. */
   end(): Promise<string | undefined>;
 }
 
 /** Writes in the background when progress is reported and enough time has passed. A failed write does not fail the command. */
 export function createProgressComment(parts: ProgressParts): ProgressComment {
-  const { host, change, command, run, began, clock, log } = parts;
+  const { host, change, command, runId, startedAt, clock, log } = parts;
   const phases = new Map<string, Phase>();
-  let due = began.getTime() + SHOWN_AFTER_MS;
+  let due = startedAt.getTime() + SHOWN_AFTER_MS;
   let id: string | undefined;
   let writing: Promise<void> | undefined;
   let over = false;
 
   async function write(): Promise<void> {
-    const body = remark(renderProgress(command, phases, change), { run });
+    const body = remark(renderProgress(command, phases, change), { runId });
     try {
       if (id === undefined) id = await postOnce(host, change, body);
       else await host.editComment(change, id, body);
@@ -55,7 +55,7 @@ export function createProgressComment(parts: ProgressParts): ProgressComment {
   }
 
   return {
-    tell(application, phase) {
+    report(application, phase) {
       phases.set(application, phase);
       if (!over && writing === undefined && clock.now().getTime() >= due) writing = write();
     },

@@ -7,7 +7,7 @@ import { markerLine, readMarker, remark } from "./marker.js";
 import { findPosted, postOnce } from "./post-once.js";
 
 export interface PublishOptions {
-  readonly run: string;
+  readonly runId: string;
   /** Id of our own comment that the first part replaces. */
   readonly into?: string | undefined;
 }
@@ -17,11 +17,11 @@ export async function publish(
   host: CodeHost,
   change: ChangeRequestRef,
   parts: readonly string[],
-  { run, into }: PublishOptions,
+  { runId, into }: PublishOptions,
 ): Promise<string | undefined> {
   let first: string | undefined;
   for (const [index, part] of parts.entries()) {
-    const body = remark(part, { run, part: index + 1 });
+    const body = remark(part, { runId, part: index + 1 });
     const replaces = index === 0 && into !== undefined;
     const id = replaces ? await replace(host, change, into, body) : await postOnce(host, change, body);
     first ??= id;
@@ -42,7 +42,7 @@ async function replace(host: CodeHost, change: ChangeRequestRef, id: string, bod
 }
 
 export interface PublishPlanOptions {
-  readonly run: string;
+  readonly runId: string;
   readonly automatic: boolean;
   /** Our own comments on the change request, if the caller has them already. */
   readonly earlier?: readonly OwnComment[] | undefined;
@@ -58,20 +58,20 @@ export async function publishPlan(
   host: CodeHost,
   change: ChangeRequestRef,
   parts: readonly string[],
-  { run, automatic, earlier, log }: PublishPlanOptions,
+  { runId, automatic, earlier, log }: PublishPlanOptions,
 ): Promise<string | undefined> {
   const own = earlier ?? (await host.listOwnComments(change));
-  const current = own.filter((comment) => isCurrentPlan(comment) && !isOfRun(comment, run, parts));
+  const current = own.filter((comment) => isCurrentPlan(comment) && !isOfRun(comment, runId, parts));
   const [only] = parts;
   const reused = automatic && parts.length === 1 && only !== undefined ? repeatable(only, current) : undefined;
   const outdated: OwnComment[] = [];
   for (const comment of current) {
     if (comment.id !== reused?.id && (await markOutdated(host, change, comment, log))) outdated.push(comment);
   }
-  const id = reused === undefined ? await publish(host, change, parts, { run }) : reused.id;
+  const id = reused === undefined ? await publish(host, change, parts, { runId }) : reused.id;
   if (reused !== undefined && only !== undefined) {
-    const body = remark(only, { run, part: 1 });
-    if (remark(reused.body, { run }) !== body) await host.editComment(change, reused.id, body);
+    const body = remark(only, { runId, part: 1 });
+    if (remark(reused.body, { runId }) !== body) await host.editComment(change, reused.id, body);
   }
   // Last, because each of them already says that it is outdated.
   for (const comment of outdated) await foldAway(host, change, comment, log);
@@ -99,9 +99,9 @@ function isCurrentPlan({ body }: OwnComment): boolean {
 }
 
 /** Posted by an earlier attempt of this run, which was interrupted. Posting the plan again updates it. */
-function isOfRun({ body }: OwnComment, run: string, parts: readonly string[]): boolean {
+function isOfRun({ body }: OwnComment, runId: string, parts: readonly string[]): boolean {
   const own = readMarker(body);
-  return own?.run === run && own.head === readMarker(parts[0] ?? "")?.head && (own.part ?? 1) <= parts.length;
+  return own?.runId === runId && own.head === readMarker(parts[0] ?? "")?.head && (own.part ?? 1) <= parts.length;
 }
 
 /** @returns False if the plan could not be marked, which must not hold back the new one. */

@@ -10,7 +10,7 @@ type Reposter = Pick<CodeHost, "postComment" | "editComment" | "listOwnComments"
  */
 export async function repost(host: Reposter, change: ChangeRequestRef, body: string): Promise<string> {
   const wanted = readMarker(body);
-  const own = wanted?.run === undefined ? [] : await host.listOwnComments(change);
+  const own = wanted?.runId === undefined ? [] : await host.listOwnComments(change);
   const found = own.find((comment) => standsFor(readMarker(comment.body), wanted));
   if (found === undefined) return host.postComment(change, body);
   if (found.body !== body) await host.editComment(change, found.id, body);
@@ -18,23 +18,23 @@ export async function repost(host: Reposter, change: ChangeRequestRef, body: str
 }
 
 /** Whether an earlier attempt of this run has answered. @param plans Whether a posted plan counts as an answer. */
-export async function hasTold(
+export async function hasAnswered(
   host: Pick<CodeHost, "listOwnComments">,
   change: ChangeRequestRef,
-  run: string,
+  runId: string,
   plans: "plans-too" | "but-plans",
 ): Promise<boolean> {
   const own = await host.listOwnComments(change);
   return own.some(({ body }) => {
     const marker = readMarker(body);
-    if (marker?.run !== run || marker.kind === "progress") return false;
+    if (marker?.runId !== runId || marker.kind === "progress") return false;
     return plans === "plans-too" || marker.kind === "result" || marker.kind === "refused";
   });
 }
 
 /** A plan of another head is another plan, since people may have replied to it. A progress comment becomes the answer. */
 function standsFor(found: Marker | undefined, wanted: Marker | undefined): boolean {
-  if (found === undefined || wanted === undefined || found.run !== wanted.run) return false;
+  if (found === undefined || wanted === undefined || found.runId !== wanted.runId) return false;
   if (placeOf(found) !== placeOf(wanted) || (found.part ?? 1) !== (wanted.part ?? 1)) return false;
   return placeOf(wanted) !== "plan" || found.head === wanted.head;
 }

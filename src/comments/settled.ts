@@ -25,7 +25,7 @@ export async function endProgress(
   if (settled.length === 0) return;
   for (const { id, body } of await host.listOwnComments(change)) {
     const marker = readMarker(body);
-    const ended = settled.filter(({ runId }) => marker?.kind === "progress" && runId === marker.run);
+    const ended = settled.filter(({ runId }) => marker?.kind === "progress" && runId === marker.runId);
     if (marker === undefined || ended.length === 0) continue;
     const text = `## ${SERVICE} Sync (cut off)\n\nThis command was interrupted before it could report its result.\n\n${settledText(ended)}`;
     await host.editComment(change, id, `${markerLine({ ...marker, kind: "result" })}\n${text}`);

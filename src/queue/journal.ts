@@ -16,8 +16,7 @@ const startedApplication = z
 
 const notes = z.object({
   v: z.literal(1),
-  // Keeps the name that earlier versions wrote.
-  begun: z.array(startedApplication).optional(),
+  started: z.array(startedApplication).optional(),
   // Only this service writes it, so the version vouches for the rest of its shape.
   result: z
     .custom<NonNullable<RunNotes["result"]>>((value) => isJsonObject(value) && RESULT_KINDS.includes(value.kind))
@@ -60,12 +59,12 @@ export class RedisJournal implements RunJournal {
         { cause: parsed.error },
       );
     }
-    const { data } = parsed;
-    return { ...(data.begun && { started: data.begun }), ...(data.result && { result: data.result }) };
+    const { started, result } = parsed.data;
+    return { started, result };
   }
 
   async write({ started, result }: RunNotes): Promise<void> {
-    const text = JSON.stringify({ v: 1, begun: started, result });
+    const text = JSON.stringify({ v: 1, started, result });
     await this.connection.run((redis) => redis.set(this.#key, text, "PX", IDS_KEPT_MS));
   }
 }

@@ -49,11 +49,11 @@ export async function reply(
   const into = await run.attempt.settle();
   const rendered = renderResult(result, change, run.hostWords[change.host], changePageUrl(change, run.config));
   const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled));
-  const post = () => publish(host, change, parts, { run: runId, into });
+  const post = () => publish(host, change, parts, { runId, into });
   switch (result.kind) {
     case "planned": {
       const automatic = asked.kind === "autoplan";
-      const planComment = await publishPlan(host, change, parts, { run: runId, automatic, earlier, log });
+      const planComment = await publishPlan(host, change, parts, { runId, automatic, earlier, log });
       if (settings !== undefined) await setPlanStatus(change, { settings, planComment }, run);
       return;
     }
@@ -155,6 +155,6 @@ async function merge(
   });
   await auditRun(auditFactsOfMerge(merged, intent), { change, asked }, run);
   if (merged.kind === "refused") {
-    await publish(run.host, change, [renderMergeRefusal(merged.reason, change)], { run: run.runId });
+    await publish(run.host, change, [renderMergeRefusal(merged.reason, change)], { runId: run.runId });
   } else run.log.info({ note: merged.note }, "merged");
 }

@@ -26,7 +26,7 @@ export class Attempt {
   change: ChangeRequest | undefined;
   result: CommandResult | undefined;
 
-  #started = new Date(0);
+  #startedAt = new Date(0);
   #marks: CommandMarks | undefined;
   #comment: ProgressComment | undefined;
   #page: ProgressPublisher | undefined;
@@ -38,7 +38,7 @@ export class Attempt {
   start(asked: Answerable, ref: ChangeRequestRef): void {
     const { host, clock, log } = this.parts;
     this.asked = asked;
-    this.#started = clock.now();
+    this.#startedAt = clock.now();
     if (asked.kind === "command") this.#marks = markCommand(host, ref, asked.commentId, log);
   }
 
@@ -50,7 +50,7 @@ export class Attempt {
 
   /** Shows how far an application is. */
   readonly report = (application: ApplicationName, phase: Phase): void => {
-    this.#comment?.tell(application, phase);
+    this.#comment?.report(application, phase);
     this.#page?.report(application, phase);
   };
 
@@ -75,14 +75,13 @@ export class Attempt {
     const { asked, parts } = this;
     const command = asked?.command;
     if (command === undefined) return;
-    const { runId } = parts;
-    const started = this.#started;
+    const startedAt = this.#startedAt;
     // Only what deploys takes long enough for a comment.
     if (isDeploying(command)) {
-      this.#comment = createProgressComment({ ...parts, change, command: command.name, run: runId, began: started });
+      this.#comment = createProgressComment({ ...parts, change, command: command.name, startedAt });
     }
     if (COMMANDS[command.name].shownLive) {
-      this.#page = publishProgress({ change, command: command.name, runId, started }, parts.live);
+      this.#page = publishProgress({ runId: parts.runId, change, command: command.name, startedAt }, parts.live);
     }
   }
 }

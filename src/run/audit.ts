@@ -22,7 +22,7 @@ export async function auditRun(
   const { by, command } = asked ?? {};
   const entry = {
     at: run.clock.now().toISOString(),
-    run: run.runId,
+    runId: run.runId,
     delivery: run.delivery,
     who: by === undefined ? SERVICE : { host: change.host, id: by.id, login: by.login },
     change: changeRequestRef(change),

@@ -14,7 +14,7 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   if (change.state === "open") return silent("still-open");
   const result = await release(ref, change.state === "merged", run);
   if (result.stillDeployed.length > 0) {
-    await publish(run.host, change, renderResult(result, change, run.hostWords[change.host]), { run: run.runId });
+    await publish(run.host, change, renderResult(result, change, run.hostWords[change.host]), { runId: run.runId });
   }
   return { kind: "answered", result };
 }

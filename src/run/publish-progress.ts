@@ -8,7 +8,7 @@ export interface PublishedRun {
   readonly runId: string;
   readonly command: LiveRun["command"];
   readonly change: ChangeRequestRef;
-  readonly started: Date;
+  readonly startedAt: Date;
 }
 
 /** Publishes the progress of one run. */
@@ -19,15 +19,18 @@ export interface ProgressPublisher {
 }
 
 /** Publishes to the change request's page that a run started, how far it is and that it ended. */
-export function publishProgress({ runId, command, change, started }: PublishedRun, feed: LiveFeed): ProgressPublisher {
+export function publishProgress(
+  { runId, command, change, startedAt }: PublishedRun,
+  feed: LiveFeed,
+): ProgressPublisher {
   const ref = changeRequestRef(change);
   const phases = new Map<ApplicationName, Phase>();
   let ended = false;
   const publish = () =>
     feed.publish(ref, {
-      run: runId,
+      runId,
       command,
-      began: started.toISOString(),
+      startedAt: startedAt.toISOString(),
       applications: [...phases].map(([application, phase]) => ({ application, phase })),
       ended,
     });

@@ -1,4 +1,4 @@
-import { hasTold } from "../comments/repost.js";
+import { hasAnswered } from "../comments/repost.js";
 import type { Settings } from "../config/settings.js";
 import { isDeploying } from "../core/commands/commands.js";
 import { resumeDeployment, resumeSynced } from "../core/commands/resume.js";
@@ -46,7 +46,7 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
   }
   const { command } = asked;
   if (command === undefined || !isDeploying(command) || started.length === 0) {
-    return (await hasTold(run.host, change, run.runId, "but-plans")) ? silent("already-answered") : undefined;
+    return (await hasAnswered(run.host, change, run.runId, "but-plans")) ? silent("already-answered") : undefined;
   }
   const opened = await openChange(change, run);
   const resumed = await resumeDeployment(command, started, commandContext(asked, change, opened, run));
@@ -70,7 +70,7 @@ async function settingsIfReadable(change: ChangeRequest, run: Run): Promise<Sett
 export async function isAlreadyAnswered({ reason }: Refusal, change: ChangeRequestRef, run: Run): Promise<boolean> {
   if (!run.ticket.again && reason !== "store-unavailable") return false;
   try {
-    return await hasTold(run.host, change, run.runId, "plans-too");
+    return await hasAnswered(run.host, change, run.runId, "plans-too");
   } catch (error) {
     run.log.warn({ err: error }, "could not check whether the command was already answered");
     return false;

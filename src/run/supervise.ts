@@ -22,7 +22,7 @@ export async function supervise(event: HostEvent, deps: Dependencies, ticket: Ru
   const { delivery } = event;
   const startedAt = deps.clock.now().getTime();
   const runId = deps.newRunId(delivery);
-  const log = deps.log.child({ delivery, change: changeRequestKey(event.change), run: runId });
+  const log = deps.log.child({ delivery, change: changeRequestKey(event.change), runId });
   const fenced = fence({ ...deps, host, ticket, signal: ticket.signal, runId, log, delivery });
   const outcome = await attempt(event, { ...fenced, attempt: new Attempt(fenced) });
   const text = outcomeText(outcome);

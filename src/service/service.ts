@@ -96,7 +96,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     live,
     push,
     backlog,
-    newRun: randomUUID,
+    newRunId: randomUUID,
     clock,
     log,
   });

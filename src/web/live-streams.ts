@@ -129,8 +129,14 @@ export function liveRoute(streams: LiveStreams): RequestHandler {
 }
 
 /** A run as the page's script reads it. */
-export function liveRunBody({ run, command, began, applications, ended }: LiveRun, withMessages: boolean) {
-  return { run, command, began, ended, applications: applications.map((one) => applicationBody(one, withMessages)) };
+export function liveRunBody({ runId, command, startedAt, applications, ended }: LiveRun, withMessages: boolean) {
+  return {
+    runId,
+    command,
+    startedAt,
+    ended,
+    applications: applications.map((one) => applicationBody(one, withMessages)),
+  };
 }
 
 function applicationBody({ application, phase }: LiveApplicationPhase, withMessages: boolean) {

@@ -24,7 +24,7 @@ export interface SiteParts {
   readonly live: LiveFeed;
   readonly push: EventQueue["push"];
   readonly backlog: EventQueue["backlog"];
-  readonly newRun: () => string;
+  readonly newRunId: () => string;
   readonly clock: Clock;
   readonly log: Log;
 }

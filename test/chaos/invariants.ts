@@ -104,7 +104,7 @@ function wrongAnswers(asked: Asked, after: Aftermath): string[] {
 function finalsOf(run: string, { comments }: SeenChangeRequest): readonly SeenComment[] {
   const answers = comments.filter(({ body }) => {
     const marker = readMarker(body);
-    return marker?.run === run && !["progress", "merge"].includes(marker.kind) && (marker.part ?? 1) === 1;
+    return marker?.runId === run && !["progress", "merge"].includes(marker.kind) && (marker.part ?? 1) === 1;
   });
   const isPlan = ({ body }: SeenComment): boolean => readMarker(body)?.kind === "plan";
   const heads = new Set(answers.filter(isPlan).map(({ body }) => readMarker(body)?.head));
@@ -127,8 +127,8 @@ function doubleComments(seen: SeenChangeRequest, name: string): string[] {
   const counts = new Map<string, number>();
   for (const { body } of seen.comments) {
     const marker = readMarker(body);
-    if (marker?.run === undefined || marker.kind === "progress") continue;
-    const key = `${marker.kind} part ${marker.part ?? 1} of run ${marker.run} for ${marker.head ?? "no head"}`;
+    if (marker?.runId === undefined || marker.kind === "progress") continue;
+    const key = `${marker.kind} part ${marker.part ?? 1} of run ${marker.runId} for ${marker.head ?? "no head"}`;
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
   return [...counts]

@@ -6,13 +6,13 @@ import { HostFailure, type HostFailureReason } from "../../src/core/model/errors
 import type { CodeHost, OwnComment } from "../../src/core/ports/code-host.js";
 
 const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;
-const BODY = `${markerLine({ kind: "result", part: 1, run: "r1" })}\nhello`;
+const BODY = `${markerLine({ kind: "result", part: 1, runId: "r1" })}\nhello`;
 
 type Answer = "ok" | "lost" | "not-done" | HostFailureReason;
 
 /** A host that answers the posts as told; `lost` was carried out, `not-done` may have been and was not. */
 function hostThat(...answers: readonly Answer[]) {
-  const comments: OwnComment[] = [{ id: "0", body: `${markerLine({ kind: "plan", part: 1, run: "r1" })}\nplan` }];
+  const comments: OwnComment[] = [{ id: "0", body: `${markerLine({ kind: "plan", part: 1, runId: "r1" })}\nplan` }];
   let posts = 0;
   const host: Pick<CodeHost, "postComment" | "listOwnComments"> = {
     listOwnComments: () => Promise.resolve(comments),

@@ -14,13 +14,13 @@ function started() {
     host: world.host,
     change: world.host.facts(number),
     command: "sync",
-    run: "r1",
-    began: clock.now(),
+    runId: "r1",
+    startedAt: clock.now(),
     clock,
     log: world.log,
   });
   const told = async (done: number) => {
-    progress.tell(WEB, { kind: "running", done, total: 9, message: "" });
+    progress.report(WEB, { kind: "running", done, total: 9, message: "" });
     await setImmediate();
     return world.host.commentsOf(number);
   };
@@ -65,7 +65,7 @@ test("one that could not be posted is not tried again and hinders nothing", asyn
     clock.advance(5_000);
     await told(second);
   }
-  progress.tell(applicationName("api"), { kind: "ended", outcome: "succeeded" });
+  progress.report(applicationName("api"), { kind: "ended", outcome: "succeeded" });
   expect(await progress.end()).toBeUndefined();
   expect(posts).toBe(1);
   expect(world.host.commentsOf(number)).toEqual([]);

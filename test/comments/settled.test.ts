@@ -9,7 +9,7 @@ test("the progress comment of a run that was cut off says how it ended; those of
   const number = world.open(config("web", "2"));
   const change = world.host.facts(number);
   const running = renderProgress("sync", new Map([["web", { kind: "waiting" }]]), change);
-  const bodies = ["cut", "other"].map((run) => remark(running, { run }));
+  const bodies = ["cut", "other"].map((runId) => remark(running, { runId }));
   for (const body of bodies) await world.host.postComment(change, body);
   await endProgress(world.host, change, [
     { application: WEB, runId: "cut", outcome: "succeeded" },

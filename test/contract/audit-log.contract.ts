@@ -16,7 +16,7 @@ const web = applicationName("web");
 
 const synced: AuditEntry = {
   at: "2026-03-02T10:00:00.000Z",
-  run: "run-1",
+  runId: "run-1",
   delivery: "hosta-1",
   who: { host: "hosta", id: "11", login: "Ana" },
   change,
@@ -26,10 +26,10 @@ const synced: AuditEntry = {
   applications: [{ application: web, outcome: "succeeded", detail: 'a "quoted" ü\n' }],
   reason: "dry run",
 };
-const planned: AuditEntry = { ...synced, run: "run-2", who: "svc", action: "planned", command: "plan" };
+const planned: AuditEntry = { ...synced, runId: "run-2", who: "svc", action: "planned", command: "plan" };
 const failed: AuditEntry = {
   ...synced,
-  run: "run-3",
+  runId: "run-3",
   change: { ...change, number: 8 },
   head: undefined,
   action: "failed",
@@ -40,7 +40,7 @@ const failed: AuditEntry = {
 
 const unlocked: AuditEntry = {
   ...synced,
-  run: "run-4",
+  runId: "run-4",
   delivery: "",
   who: { host: "oidc", id: "oidc:https://sso.example.com|11", login: "olga" },
   action: "force-unlocked",
@@ -61,7 +61,7 @@ export function auditLogContract(name: string, start: () => Promise<StoresUnderT
       audit = under.stores.audit;
     });
 
-    const runs = async (query: Parameters<AuditLog["list"]>[0]) => (await audit.list(query)).map(({ run }) => run);
+    const runs = async (query: Parameters<AuditLog["list"]>[0]) => (await audit.list(query)).map(({ runId }) => runId);
 
     test("entries come back as they were written, the newest first", async () => {
       for (const entry of [synced, planned, failed, unlocked]) await audit.record(entry);
@@ -88,12 +88,12 @@ export function auditLogContract(name: string, start: () => Promise<StoresUnderT
     });
 
     test("page after page, none twice and none left out, while new ones come", async () => {
-      for (let index = 1; index <= 5; index += 1) await audit.record({ ...synced, run: `run-${index}` });
+      for (let index = 1; index <= 5; index += 1) await audit.record({ ...synced, runId: `run-${index}` });
       const first = await audit.list({ limit: 2 });
-      await audit.record({ ...synced, run: "later" });
+      await audit.record({ ...synced, runId: "later" });
       const second = await audit.list({ limit: 2, before: first.at(-1)?.id ?? "" });
       const third = await audit.list({ limit: 2, before: second.at(-1)?.id ?? "" });
-      expect([first, second, third].map((page) => page.map(({ run }) => run))).toEqual([
+      expect([first, second, third].map((page) => page.map(({ runId }) => runId))).toEqual([
         ["run-5", "run-4"],
         ["run-3", "run-2"],
         ["run-1"],
@@ -115,13 +115,13 @@ export function auditLogContract(name: string, start: () => Promise<StoresUnderT
     test("the limit counts what is found, however much lies between", async () => {
       await audit.record(planned);
       await Promise.all(Array.from({ length: 1200 }, () => audit.record(synced)));
-      await audit.record({ ...planned, run: "newest" });
+      await audit.record({ ...planned, runId: "newest" });
       expect(await runs({ limit: 2, filter: { action: "planned" } })).toEqual(["newest", "run-2"]);
       expect(await runs({ limit: 1, filter: { action: "planned" } })).toEqual(["newest"]);
     });
 
     test("the oldest go when it is full", async () => {
-      await audit.record({ ...synced, run: "oldest" });
+      await audit.record({ ...synced, runId: "oldest" });
       for (let written = 0; written < AUDIT_CAPACITY + 500; written += 500) {
         await Promise.all(Array.from({ length: 500 }, () => audit.record(planned)));
       }

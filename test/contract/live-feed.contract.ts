@@ -8,7 +8,14 @@ const CHANGE: ChangeRequestRef = { host: "hosta", repository: repositoryName("ac
 const OTHER: ChangeRequestRef = { ...CHANGE, host: "hostb" };
 
 function run(more: Partial<LiveRun> = {}): LiveRun {
-  return { run: "run-1", command: "sync", began: "2026-03-02T10:00:00.000Z", applications: [], ended: false, ...more };
+  return {
+    runId: "run-1",
+    command: "sync",
+    startedAt: "2026-03-02T10:00:00.000Z",
+    applications: [],
+    ended: false,
+    ...more,
+  };
 }
 
 const HALF = run({
@@ -47,7 +54,7 @@ export function liveFeedContract(open: () => Promise<readonly [LiveFeed, LiveFee
       one.publish(CHANGE, HALF);
       // Both listen for sure when they have heard something.
       for (const each of ears) expect(await each.next()).toEqual(HALF);
-      one.publish(OTHER, run({ run: "elsewhere" }));
+      one.publish(OTHER, run({ runId: "elsewhere" }));
       one.publish(CHANGE, run({ ended: true }));
       for (const each of ears) expect(await each.next()).toEqual(run({ ended: true }));
       for (const each of ears) each.stop();
@@ -56,10 +63,10 @@ export function liveFeedContract(open: () => Promise<readonly [LiveFeed, LiveFee
     test("who comes late is told of the run that is under way, and not of one that ended", async () => {
       const [one, other] = await open();
       const first = ear(other, CHANGE);
-      one.publish(CHANGE, run({ run: "over" }));
-      expect(await first.next()).toEqual(run({ run: "over" }));
-      one.publish(CHANGE, run({ run: "over", ended: true }));
-      expect(await first.next()).toEqual(run({ run: "over", ended: true }));
+      one.publish(CHANGE, run({ runId: "over" }));
+      expect(await first.next()).toEqual(run({ runId: "over" }));
+      one.publish(CHANGE, run({ runId: "over", ended: true }));
+      expect(await first.next()).toEqual(run({ runId: "over", ended: true }));
       one.publish(CHANGE, HALF);
       expect(await first.next()).toEqual(HALF);
       for (const feed of [one, other]) {

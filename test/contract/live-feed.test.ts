@@ -47,12 +47,12 @@ describe("in Redis", () => {
     const change = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;
     const heard = new Promise((resolve) => live.subscribe(change, resolve));
     live.publish(change, {
-      run: "r",
+      runId: "r",
       command: "plan",
-      began: "2026-03-02T10:00:00.000Z",
+      startedAt: "2026-03-02T10:00:00.000Z",
       applications: [],
       ended: false,
     });
-    expect(await heard).toMatchObject({ run: "r" });
+    expect(await heard).toMatchObject({ runId: "r" });
   });
 });

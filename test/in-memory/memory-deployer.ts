@@ -42,7 +42,7 @@ export class MemoryDeployer implements Deployer {
   readonly #applications = new Map<ApplicationName, LiveApplication>();
   readonly #operations = new Set<ApplicationName>();
   /** The last operation of each application that came to an end. */
-  readonly #ended = new Map<ApplicationName, { readonly run: string; readonly outcome: SyncOutcome }>();
+  readonly #ended = new Map<ApplicationName, { readonly runId: string; readonly outcome: SyncOutcome }>();
 
   constructor(
     private readonly repositories: MemoryRepositories,
@@ -162,7 +162,7 @@ export class MemoryDeployer implements Deployer {
         unhealthy: [],
       } as const;
       const outcome = this.faults.sync?.(request) ?? success;
-      this.#ended.set(name, { run: request.runId, outcome });
+      this.#ended.set(name, { runId: request.runId, outcome });
       return outcome;
     } finally {
       this.#operations.delete(name);
@@ -176,7 +176,7 @@ export class MemoryDeployer implements Deployer {
   async findOutcome({ application, runId }: SyncLookup): Promise<SyncOutcome | undefined> {
     await this.delay();
     const ended = this.#ended.get(application.name);
-    return ended?.run === runId ? ended.outcome : undefined;
+    return ended?.runId === runId ? ended.outcome : undefined;
   }
 
   async sweep(): Promise<number> {

@@ -170,7 +170,7 @@ test("a sync that Argo CD carried out is followed, not repeated, and answered on
   ]);
 });
 
-test("a sync that never reached Argo CD is begun anew, beside the one that did", async () => {
+test("a sync that never reached Argo CD is started again, beside the one that did", async () => {
   const world = new CutWorld();
   const number = world.open(BOTH);
   await world.says(number, "svc plan");

@@ -42,7 +42,7 @@ describe.each(HOSTS)("the audit trail on %s", (host) => {
       who: { host, login: "ana", id: expect.stringMatching(/^\d+$/) },
       delivery: expect.stringContaining(`${host}-`),
     });
-    expect(new Set(entries.map(({ run }) => run)).size).toBe(4);
+    expect(new Set(entries.map(({ runId }) => runId)).size).toBe(4);
   });
 
   test("what was refused and why, also when nothing is answered any more", async () => {
@@ -99,7 +99,7 @@ describe.each(HOSTS)("the audit trail on %s", (host) => {
     expect(log.of("audit").map(({ level }) => level)).toEqual([30, 30]);
     expect(JSON.stringify(log.of("audit"))).not.toContain("private words");
     const operation = JSON.stringify(bot.argocd.requests.filter(({ path }) => path.endsWith("/web/sync")));
-    expect(operation).toContain(entries.at(-1)?.run);
+    expect(operation).toContain(entries.at(-1)?.runId);
   });
 
   test("a trail that cannot be written never fails the work; the log has the entry at level error", async () => {

@@ -87,14 +87,14 @@ export async function fillStores(stores: Stores, clock: JumpClock, lines = 40): 
     specWritten: undefined,
     approvers: ["bo"],
     user: "ana",
-    run: "run-0",
+    runId: "run-0",
     timestamp: at,
   });
   const common = { at, delivery: "d-1", change: PULL, head: HEAD, reason: undefined };
   const ana = { host: "hosta", id: "11", login: "ana" } as const;
   await stores.audit.record({
     ...common,
-    run: "run-a",
+    runId: "run-a",
     who: "svc",
     action: "planned",
     command: "plan",
@@ -102,7 +102,7 @@ export async function fillStores(stores: Stores, clock: JumpClock, lines = 40): 
   });
   await stores.audit.record({
     ...common,
-    run: "run-b",
+    runId: "run-b",
     who: ana,
     action: "synced",
     command: "sync",
@@ -113,7 +113,7 @@ export async function fillStores(stores: Stores, clock: JumpClock, lines = 40): 
   });
   await stores.audit.record({
     ...common,
-    run: "run-c",
+    runId: "run-c",
     who: ana,
     action: "refused",
     command: "sync",

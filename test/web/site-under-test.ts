@@ -84,7 +84,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     live,
     push: async (event) => pushed.push(event) > 0,
     backlog: options.backlog ?? (async () => ({ waiting: 2, running: 1, oldestMs: 90_000 })),
-    newRun: () => `run-${(runs += 1)}`,
+    newRunId: () => `run-${(runs += 1)}`,
     clock,
     log,
   });

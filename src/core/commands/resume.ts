@@ -95,8 +95,12 @@ async function follow(
 }
 
 /** Argo CD remembers only the last operation; our record may say how an earlier one ended. */
-function writtenDown(record: Deployment | undefined, { name }: DeployingCommand, run: string): SyncOutcome | undefined {
-  if (name !== "sync" || record?.run !== run) return undefined;
+function writtenDown(
+  record: Deployment | undefined,
+  { name }: DeployingCommand,
+  runId: string,
+): SyncOutcome | undefined {
+  if (name !== "sync" || record?.runId !== runId) return undefined;
   const message = "another operation ran after it";
   if (record.outcome === "failed") return { kind: "failed", message, resources: [] };
   if (record.outcome !== "succeeded") return undefined;
@@ -122,7 +126,7 @@ async function writeDown(
   context: CommandContext,
 ): Promise<string | undefined> {
   if (dryRun) return undefined;
-  if (name === "sync") return record?.run === context.runId ? settleSync(record, outcome, context) : undefined;
+  if (name === "sync") return record?.runId === context.runId ? settleSync(record, outcome, context) : undefined;
   return outcome.kind === "succeeded" ? settleRollback(application, context) : undefined;
 }
 

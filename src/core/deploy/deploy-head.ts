@@ -62,7 +62,7 @@ function recordOf({ name, ownRecord, live, head }: LiveSubject, { approvers, con
     specWritten: writesSpec({ live, spec: head.spec }) ? head.spec : ownRecord?.specWritten,
     approvers,
     user: user.login,
-    run: runId,
+    runId,
     timestamp: clock.now().toISOString(),
   };
 }

@@ -17,11 +17,11 @@ export interface Settled {
   readonly outcome: "succeeded" | "failed";
 }
 
-type Unsettled = Deployment & { readonly run: string };
+type Unsettled = Deployment & { readonly runId: string };
 
 /** Whether the end of this record's sync is not recorded and can be looked up. */
 export function isUnsettled(record: Deployment): record is Unsettled {
-  return record.run !== undefined && (record.outcome === "started" || record.outcome === "unknown");
+  return record.runId !== undefined && (record.outcome === "started" || record.outcome === "unknown");
 }
 
 /**
@@ -36,7 +36,7 @@ export async function settleRecords(change: ChangeRequest, ports: SettlePorts): 
 }
 
 async function settleOne(record: Unsettled, change: ChangeRequest, ports: SettlePorts): Promise<Settled | undefined> {
-  const { application, run } = record;
+  const { application, runId } = record;
   try {
     const outcome = await lookUp(record, change, ports);
     if (outcome?.kind !== "succeeded" && outcome?.kind !== "failed") return undefined;
@@ -44,8 +44,8 @@ async function settleOne(record: Unsettled, change: ChangeRequest, ports: Settle
       await endDeployment(application, record.change, ports);
     }
     await ports.deployments.save({ ...record, outcome: outcome.kind });
-    ports.log.info({ application, run, outcome: outcome.kind }, "looked up the end of an earlier sync");
-    return { application, runId: run, outcome: outcome.kind };
+    ports.log.info({ application, runId, outcome: outcome.kind }, "looked up the end of an earlier sync");
+    return { application, runId, outcome: outcome.kind };
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     ports.log.warn({ application, err: error }, "could not look up how an earlier sync ended");
@@ -63,7 +63,7 @@ async function lookUp(
   const application = { ...live, spec: record.specWritten ?? live.spec };
   const positions = movingPositions(application.spec, change);
   const pins = positions.map((position) => ({ position, revision: record.revision }));
-  return deployer.findOutcome({ application, at: pins.length === 0 ? "target" : pins, runId: record.run });
+  return deployer.findOutcome({ application, at: pins.length === 0 ? "target" : pins, runId: record.runId });
 }
 
 /** False once a newer plan took the lock for a newer head. */

@@ -18,7 +18,7 @@ export interface Deployment {
   readonly approvers: readonly string[];
   readonly user: string;
   /** The run that synced last; undefined in records of older versions. */
-  readonly run?: string | undefined;
+  readonly runId?: string | undefined;
   /** Last written. ISO 8601. */
   readonly timestamp: string;
 }

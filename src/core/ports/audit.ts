@@ -26,7 +26,7 @@ export interface AuditEntry {
   /** ISO 8601. */
   readonly at: string;
   /** The run's id, as in log lines and in Argo CD's operation. */
-  readonly run: string;
+  readonly runId: string;
   /** The host's delivery that started the run; empty if a page or the API did. */
   readonly delivery: string;
   /** A person, or the service itself: an automatic plan, a lost webhook. */

@@ -22,7 +22,7 @@ import {
 
 const auditEntry: z.ZodType<AuditEntry> = z.object({
   at: storedTime,
-  run: z.string(),
+  runId: z.string(),
   delivery: z.string(),
   who: z.union([
     z.literal(SERVICE),

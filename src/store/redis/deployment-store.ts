@@ -29,7 +29,7 @@ const deployment: z.ZodType<Deployment> = z.object({
   specWritten: orUndefined(spec),
   approvers: z.array(z.string()),
   user: z.string(),
-  run: orUndefined(z.string()),
+  runId: orUndefined(z.string()),
   timestamp: storedTime,
 });
 

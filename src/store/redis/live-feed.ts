@@ -21,9 +21,9 @@ const phase = z.discriminatedUnion("kind", [
 ]);
 
 const liveRun = z.object({
-  run: z.string(),
+  runId: z.string(),
   command: z.enum(COMMAND_NAMES),
-  began: z.string(),
+  startedAt: z.string(),
   applications: z.array(z.object({ application: storedApplication, phase })),
   ended: z.boolean(),
 });
@@ -88,12 +88,12 @@ export class RedisLiveFeed implements LiveFeed {
 
   #receive(text: string): void {
     const received = readMessage(text);
-    if (received === undefined || received.from === this.#self || this.#ended.get(received.run.run) === true) return;
+    if (received === undefined || received.from === this.#self || this.#ended.get(received.run.runId) === true) return;
     this.#show(received.change, received.run);
   }
 
   #show(change: ChangeRequestRef, run: LiveRun): void {
-    if (run.ended) this.#ended.set(run.run, true);
+    if (run.ended) this.#ended.set(run.runId, true);
     this.#local.publish(change, run);
   }
 }

@@ -35,11 +35,11 @@ export function lockBody(
 }
 
 export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
-  const { id, at, run, who, change, head, action, command, applications, reason } = record;
+  const { id, at, runId, who, change, head, action, command, applications, reason } = record;
   return {
     id,
     at,
-    run,
+    run_id: runId,
     who:
       typeof who === "string"
         ? { kind: "service" as const }

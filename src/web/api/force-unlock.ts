@@ -11,7 +11,7 @@ export interface ForceUnlockParts {
   readonly locks: LockStore;
   readonly audit: AuditLog;
   readonly push: EventQueue["push"];
-  readonly newRun: () => string;
+  readonly newRunId: () => string;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -32,10 +32,10 @@ export async function forceUnlock(
   const lock = await release(application, parts.locks);
   if (lock === undefined) return undefined;
   const { clock, log, push } = parts;
-  const run = parts.newRun();
+  const runId = parts.newRunId();
   const entry = {
     at: clock.now().toISOString(),
-    run,
+    runId,
     delivery: "",
     who: { host: by.provider, id: by.id, login: by.username },
     change: lock.holder,
@@ -48,7 +48,7 @@ export async function forceUnlock(
   await recordAudit(entry, parts);
   try {
     // Goes into the change request's lane. A review plans nothing and updates the commit status.
-    await push({ kind: "reviewed", change: lock.holder, delivery: `unlock-${run}` });
+    await push({ kind: "reviewed", change: lock.holder, delivery: `unlock-${runId}` });
   } catch (error) {
     log.warn(
       { err: error, application },

@@ -78,9 +78,9 @@ const set = sampleSet("shops", { sourceFile: "sets.yaml" });
 
 describe("the commit status svc/sync", () => {
   test.each<[string, StatusFacts, string, string]>([
-    ["a plan has begun", { kind: "planning", words: { keepsPendingText: false } }, "pending", "planning"],
+    ["a plan has started", { kind: "planning", words: { keepsPendingText: false } }, "pending", "planning"],
     [
-      "a plan has begun on GitLab, which keeps this text until the status changes",
+      "a plan has started on GitLab, which keeps this text until the status changes",
       { kind: "planning", words: { keepsPendingText: true } },
       "pending",
       "not deployed yet: the comments say how far it is",

@@ -141,7 +141,7 @@ test("a trail that cannot be written fails nothing, and the log has the entry", 
   const { host, repository, number } = sampleChange();
   const entry: AuditEntry = {
     at: "2026-03-02T10:00:00.000Z",
-    run: "run",
+    runId: "run",
     delivery: "1",
     who: "svc",
     change: { host, repository, number },

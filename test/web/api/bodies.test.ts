@@ -111,10 +111,10 @@ describe("the activity", () => {
   const OPERATION = "get /api/v1/activity";
 
   test("is answered a page at a time", async () => {
-    const first = (await get(OPERATION, "/api/v1/activity?limit=2")) as { entries: { run: string }[]; next: string };
-    expect(first.entries.map(({ run }) => run)).toEqual(["run-c", "run-b"]);
+    const first = (await get(OPERATION, "/api/v1/activity?limit=2")) as { entries: { run_id: string }[]; next: string };
+    expect(first.entries.map(({ run_id }) => run_id)).toEqual(["run-c", "run-b"]);
     const second = (await get(OPERATION, `/api/v1/activity?limit=2&before=${first.next}`)) as typeof first;
-    expect([second.entries.map(({ run }) => run), second.next]).toEqual([["run-a"], undefined]);
+    expect([second.entries.map(({ run_id }) => run_id), second.next]).toEqual([["run-a"], undefined]);
   });
 
   test.each([
@@ -124,8 +124,8 @@ describe("the activity", () => {
     ["change=hosta/acme/deploy/7", ["run-c", "run-b", "run-a"]],
     ["change=hostb/acme/shop/deploy/3", []],
   ])("is filtered by %s", async (query, runs) => {
-    const { entries } = (await get(OPERATION, `/api/v1/activity?${query}`)) as { entries: { run: string }[] };
-    expect(entries.map(({ run }) => run)).toEqual(runs);
+    const { entries } = (await get(OPERATION, `/api/v1/activity?${query}`)) as { entries: { run_id: string }[] };
+    expect(entries.map(({ run_id }) => run_id)).toEqual(runs);
   });
 
   test.each([

@@ -46,7 +46,7 @@ async function serve(feed: MemoryLiveFeed, options: LiveStreamsOptions = {}): Pr
 }
 
 const begin = (feed: MemoryLiveFeed, change = PULL) =>
-  publishProgress({ change, runId: "run-1", command: "sync", started: new Date(0) }, feed);
+  publishProgress({ change, runId: "run-1", command: "sync", startedAt: new Date(0) }, feed);
 
 describe("the streams", () => {
   test("tell a run from where it is to its end, to those who look at its change request", async () => {
