@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { HostFailure } from "../core/model/errors.js";
+import { parseJson } from "../core/model/json.js";
 import type { Answer } from "../http/fetch-text.js";
 import type { FailureWords } from "./host-refusal.js";
 
@@ -34,14 +35,6 @@ export function refusalMessage(text: string): string | undefined {
   const said = parsed.data?.message ?? parsed.data?.error;
   if (said === undefined || said === null) return undefined;
   return typeof said === "string" ? said : JSON.stringify(said);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

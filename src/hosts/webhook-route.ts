@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Request, RequestHandler } from "express";
 import type { HostEvent } from "../core/model/event.js";
-import { isJsonObject, type JsonObject } from "../core/model/json.js";
+import { isJsonObject, type JsonObject, parseJson } from "../core/model/json.js";
 import type { Log } from "../core/ports/log.js";
 
 /** The event that a delivery means to us, or why it means none. */
@@ -124,10 +124,6 @@ function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
 }
 
 function parseObject(body: Buffer): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(body.toString("utf8"));
+  return isJsonObject(value) ? value : undefined;
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { repositoryName } from "../core/model/brand.js";
 import type { HostEvent } from "../core/model/event.js";
+import { parseJson } from "../core/model/json.js";
 import { HOST_IDS } from "../names.js";
 
 /** An event as Redis stores it. */
@@ -12,17 +13,14 @@ export interface EventRecord {
   readonly at: number;
 }
 
+const repository = z.string().transform(repositoryName);
 const origin = {
   delivery: z.string(),
   traceparent: z.string().exactOptional(),
-  change: z.object({
-    host: z.enum(HOST_IDS),
-    repository: z.string().transform(repositoryName),
-    number: z.int().positive(),
-  }),
+  change: z.object({ host: z.enum(HOST_IDS), repository, number: z.int().positive() }),
 };
 
-const event = z.discriminatedUnion("kind", [
+const hostEvent = z.discriminatedUnion("kind", [
   z.object({
     ...origin,
     kind: z.literal("updated"),
@@ -39,18 +37,14 @@ const event = z.discriminatedUnion("kind", [
   z.object({ ...origin, kind: z.literal("reviewed") }),
 ]);
 
-const record = z.object({ v: z.literal(1), again: z.boolean(), at: z.number(), event });
+const record = z.object({ v: z.literal(1), again: z.boolean(), at: z.number(), event: hostEvent });
 
 /** push.lua relies on `again` coming before the event. */
-export function eventRecordOf(value: EventRecord): string {
-  return JSON.stringify({ v: 1, again: value.again, at: value.at, event: value.event });
+export function eventRecordOf({ again, at, event }: EventRecord): string {
+  return JSON.stringify({ v: 1, again, at, event });
 }
 
 /** Returns undefined for a damaged record and for one of another version. */
 export function readEventRecord(text: string): EventRecord | undefined {
-  try {
-    return record.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return record.safeParse(parseJson(text)).data;
 }

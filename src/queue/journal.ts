@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { applicationName } from "../core/model/brand.js";
 import { StoredValueUnreadable } from "../core/model/errors.js";
-import { isJsonObject } from "../core/model/json.js";
+import { isJsonObject, parseJson } from "../core/model/json.js";
 import type { RunNotes } from "../core/model/run-notes.js";
 import type { RunJournal } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
@@ -72,12 +72,4 @@ export class RedisJournal implements RunJournal {
 /** @param delivery of the run's event. */
 export function journalKey(delivery: string): string {
   return `${QUEUE_KEY_PREFIX}:journal:${delivery}`;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -5,7 +5,7 @@ import type { QueueTiming } from "../queue/queue-options.js";
 import type { Dependencies } from "../run/run.js";
 import { supervise } from "../run/supervise.js";
 import type { Stores } from "../store/stores.js";
-import { UnavailableLockStore } from "../store/unavailable-lock-store.js";
+import { UNAVAILABLE_LOCKS } from "../store/unavailable-lock-store.js";
 
 export interface QueueParts {
   readonly dependencies: Dependencies;
@@ -30,7 +30,7 @@ export async function createQueue({ dependencies, connection, observe, timing }:
   if (connection === undefined) return createInProcessQueue(common);
   // BullMQ takes as long to load as half of all the rest.
   const { createDurableQueue } = await import("../queue/durable.js");
-  const unavailable: Dependencies = { ...dependencies, locks: new UnavailableLockStore() };
+  const unavailable: Dependencies = { ...dependencies, locks: UNAVAILABLE_LOCKS };
   return createDurableQueue({
     ...common,
     connection,

@@ -8,6 +8,15 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The value of a JSON text; undefined if the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Compares as JSON: the order of keys does not matter, and an undefined member equals a missing one. */
 export function jsonEqual(left: Json | undefined, right: Json | undefined): boolean {
   return canonicalJson(left) === canonicalJson(right);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { DeployerFailureReason } from "../../core/model/errors.js";
+import { parseJson } from "../../core/model/json.js";
 import { parseRetryAfter } from "../../http/retry-after.js";
 import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
 
@@ -111,13 +112,10 @@ function unsupported(answer: ErrorAnswer): string {
 }
 
 function readErrorBody(body: string): { code: number | undefined; text: string } {
-  try {
-    const parsed = errorBody.parse(JSON.parse(body));
-    // The grpc-gateway sends both members with the same text; a proxy's JSON may have either.
-    return { code: parsed.code ?? undefined, text: parsed.message ?? parsed.error ?? "" };
-  } catch {
-    return { code: undefined, text: body };
-  }
+  const { data } = errorBody.safeParse(parseJson(body));
+  if (data === undefined) return { code: undefined, text: body };
+  // The grpc-gateway sends both members with the same text; a proxy's JSON may have either.
+  return { code: data.code ?? undefined, text: data.message ?? data.error ?? "" };
 }
 
 /** Whether the answer is a login page or a proxy's error page instead of the API's. */

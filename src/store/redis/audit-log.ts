@@ -11,43 +11,29 @@ import {
 } from "../../core/ports/audit.js";
 import { AUDIT_KEY, HOST_IDS, SERVICE } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
-import {
-  orUndefined,
-  readStored,
-  storedApplication,
-  storedChange,
-  storedRevision,
-  storedTime,
-} from "./stored-value.js";
+import { orUndefined, readStored, stored } from "./stored-value.js";
 
 const auditEntry: z.ZodType<AuditEntry> = z.object({
-  at: storedTime,
+  at: stored.time,
   runId: z.string(),
   delivery: z.string(),
   who: z.union([
     z.literal(SERVICE),
     z.object({ host: z.enum([...HOST_IDS, "oidc", "basic"]), id: z.string(), login: z.string() }),
   ]),
-  change: storedChange,
-  head: orUndefined(storedRevision),
+  change: stored.change,
+  head: orUndefined(stored.revision),
   action: z.enum(AUDIT_ACTIONS),
   command: orUndefined(z.enum(COMMAND_NAMES)),
   applications: z.array(
-    z.object({ application: storedApplication, outcome: z.string(), detail: orUndefined(z.string()) }),
+    z.object({ application: stored.application, outcome: z.string(), detail: orUndefined(z.string()) }),
   ),
   reason: orUndefined(z.string()),
 });
 
 const auditRecord = z.object({ v: z.literal(1), entry: auditEntry });
 
-function auditRecordOf(entry: AuditEntry): string {
-  return JSON.stringify({ v: 1, entry });
-}
-
-/**
- * @param id of the entry in the stream.
- * @throws {StoredValueUnreadable}
- */
+/** `id` is the entry's in the stream. @throws {StoredValueUnreadable} */
 function readAuditEntry(text: string, id: string): AuditEntry {
   const cure = `remove this entry: XDEL ${AUDIT_KEY} ${id}`;
   return readStored(auditRecord, text, `the entry ${id} of the audit trail`, AUDIT_KEY, cure).entry;
@@ -62,7 +48,7 @@ export class RedisAuditLog implements AuditLog {
   constructor(private readonly connection: RedisConnection) {}
 
   async record(entry: AuditEntry): Promise<void> {
-    const record = auditRecordOf(entry);
+    const record = JSON.stringify({ v: 1, entry });
     await this.connection.run((redis) => redis.xadd(AUDIT_KEY, "MAXLEN", "~", AUDIT_CAPACITY, "*", FIELD, record));
   }
 

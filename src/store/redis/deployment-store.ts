@@ -9,49 +9,33 @@ import { DEPLOYMENT_KEY_PREFIX } from "../../names.js";
 import { byApplication } from "../order.js";
 import type { RedisConnection } from "./connection.js";
 import { scanKeys } from "./keys.js";
-import {
-  orUndefined,
-  readStored,
-  storedApplication,
-  storedChange,
-  storedRevision,
-  storedTime,
-} from "./stored-value.js";
+import { orUndefined, readStored, stored } from "./stored-value.js";
 
 const spec = z.custom<ApplicationSpec>(isJsonObject);
 
 const deployment: z.ZodType<Deployment> = z.object({
-  application: storedApplication,
-  change: storedChange,
-  revision: storedRevision,
+  application: stored.application,
+  change: stored.change,
+  revision: stored.revision,
   outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
   specBefore: spec,
   specWritten: orUndefined(spec),
   approvers: z.array(z.string()),
   user: z.string(),
   runId: orUndefined(z.string()),
-  timestamp: storedTime,
+  timestamp: stored.time,
 });
 
 const deploymentRecord = z.object({ v: z.literal(1), deployment });
-
-function deploymentRecordOf(value: Deployment): string {
-  return JSON.stringify({ v: 1, deployment: value });
-}
-
-/** @throws {StoredValueUnreadable} */
-function readDeployment(text: string, key: string): Deployment {
-  return readStored(deploymentRecord, text, "the record of a deployment", key).deployment;
-}
 
 /** What is deployed and not merged: one hash per application, `svc:deployment:<application>`, with a field per change request. */
 export class RedisDeploymentStore implements DeploymentStore {
   constructor(private readonly connection: RedisConnection) {}
 
   async save(deployment: Deployment): Promise<void> {
-    const key = deploymentKey(deployment.application);
-    const field = changeRequestKey(deployment.change);
-    await this.connection.run((redis) => redis.hset(key, field, deploymentRecordOf(deployment)));
+    const { application, change } = deployment;
+    const record = JSON.stringify({ v: 1, deployment });
+    await this.connection.run((redis) => redis.hset(deploymentKey(application), changeRequestKey(change), record));
   }
 
   async remove(application: ApplicationName, change: ChangeRequestRef): Promise<void> {
@@ -74,7 +58,9 @@ export class RedisDeploymentStore implements DeploymentStore {
     const records = await this.connection.run((redis) =>
       Promise.all(keys.map(async (key) => ({ key, values: await redis.hvals(key) }))),
     );
-    return records.flatMap(({ key, values }) => values.map((value) => readDeployment(value, key))).sort(byApplication);
+    const read = (text: string, key: string) =>
+      readStored(deploymentRecord, text, "the record of a deployment", key).deployment;
+    return records.flatMap(({ key, values }) => values.map((value) => read(value, key))).sort(byApplication);
   }
 }
 

@@ -3,12 +3,13 @@ import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
+import { parseJson } from "../../core/model/json.js";
 import type { LiveRun } from "../../core/model/live-run.js";
 import type { LiveFeed } from "../../core/ports/live-feed.js";
 import type { RedisClient, StoreConnection } from "../../http/redis.js";
 import { LIVE_CHANNEL, LIVE_KEY_PREFIX } from "../../names.js";
 import { MemoryLiveFeed } from "../memory/live-feed.js";
-import { storedApplication, storedChange } from "./stored-value.js";
+import { stored } from "./stored-value.js";
 
 /** Longer than a sync may take; after that, a run that never ended is dropped. */
 const KEPT_MS = 15 * 60_000;
@@ -24,16 +25,11 @@ const liveRun = z.object({
   runId: z.string(),
   command: z.enum(COMMAND_NAMES),
   startedAt: z.string(),
-  applications: z.array(z.object({ application: storedApplication, phase })),
+  applications: z.array(z.object({ application: stored.application, phase })),
   ended: z.boolean(),
 });
 
-const message = z.object({
-  v: z.literal(1),
-  from: z.string(),
-  change: storedChange,
-  run: liveRun,
-});
+const message = z.object({ v: z.literal(1), from: z.string(), change: stored.change, run: liveRun });
 
 /** Shows the runs of all replicas to the pages of each. While Redis is unavailable, pages see only their own replica's. */
 export class RedisLiveFeed implements LiveFeed {
@@ -87,7 +83,8 @@ export class RedisLiveFeed implements LiveFeed {
   }
 
   #receive(text: string): void {
-    const received = readMessage(text);
+    // Undefined for a message of another version of this service.
+    const received = message.safeParse(parseJson(text)).data;
     if (received === undefined || received.from === this.#self || this.#ended.get(received.run.runId) === true) return;
     this.#show(received.change, received.run);
   }
@@ -95,14 +92,5 @@ export class RedisLiveFeed implements LiveFeed {
   #show(change: ChangeRequestRef, run: LiveRun): void {
     if (run.ended) this.#ended.set(run.runId, true);
     this.#local.publish(change, run);
-  }
-}
-
-/** Returns undefined for a message of another version of this service. */
-function readMessage(text: string): z.infer<typeof message> | undefined {
-  try {
-    return message.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
   }
 }

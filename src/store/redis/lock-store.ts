@@ -8,17 +8,7 @@ import { LOCK_KEY_PREFIX } from "../../names.js";
 import { byApplication } from "../order.js";
 import type { RedisConnection } from "./connection.js";
 import { readKeys, scanKeys } from "./keys.js";
-import {
-  orUndefined,
-  readStored,
-  storedApplication,
-  storedHost,
-  storedNumber,
-  storedRepository,
-  storedRevision,
-  storedTime,
-  unreadable,
-} from "./stored-value.js";
+import { orUndefined, readStored, stored, unreadable } from "./stored-value.js";
 
 const ACQUIRE = new RedisScript(new URL("acquire.lua", import.meta.url));
 const RELEASE = new RedisScript(new URL("release.lua", import.meta.url));
@@ -91,13 +81,13 @@ function ownerArguments({ host, repository, number }: ChangeRequestRef): (string
 /** The record under `svc:lock:<application>`; an empty plan revision means that there is no plan yet. */
 const lockRecord = z.object({
   v: z.literal(1),
-  application: storedApplication,
-  pr_number: storedNumber,
-  repository: storedRepository,
-  host: storedHost,
+  application: stored.application,
+  pr_number: stored.number,
+  repository: stored.repository,
+  host: stored.host,
   user: z.string(),
-  timestamp: storedTime,
-  plan_revision: z.union([z.literal(""), storedRevision]),
+  timestamp: stored.time,
+  plan_revision: z.union([z.literal(""), stored.revision]),
   source_file: orUndefined(z.string()),
 });
 

@@ -4,24 +4,14 @@ import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from
 import type { PlanStore } from "../../core/ports/plan-store.js";
 import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
-import {
-  orUndefined,
-  readStored,
-  storedApplication,
-  storedChange,
-  storedHost,
-  storedNumber,
-  storedRepository,
-  storedRevision,
-  storedTime,
-} from "./stored-value.js";
+import { orUndefined, readStored, stored } from "./stored-value.js";
 
 const lock = z.object({
-  application: storedApplication,
-  holder: z.object({ host: storedHost, repository: storedRepository, number: storedNumber }),
+  application: stored.application,
+  holder: stored.change,
   user: z.string(),
-  timestamp: storedTime,
-  planRevision: orUndefined(storedRevision),
+  timestamp: stored.time,
+  planRevision: orUndefined(stored.revision),
   sourceFile: orUndefined(z.string()),
 });
 
@@ -71,7 +61,7 @@ const manifestDiff = z.object({
 });
 
 const planned = {
-  application: storedApplication,
+  application: stored.application,
   lock: planLock,
   sourceFile: orUndefined(z.string()),
   atMerge: orUndefined(z.string()),
@@ -92,51 +82,42 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
 ]);
 
 const plan: z.ZodType<Plan> = z.object({
-  change: storedChange,
-  head: storedRevision,
-  plannedAt: storedTime,
+  change: stored.change,
+  head: stored.revision,
+  plannedAt: stored.time,
   applications: z.array(applicationPlan),
   applicationSets: z.array(
     z.object({
       name: z.string(),
       sourceFile: orUndefined(z.string()),
-      added: z.array(storedApplication),
-      removed: z.array(storedApplication),
-      changed: z.array(storedApplication),
+      added: z.array(stored.application),
+      removed: z.array(stored.application),
+      changed: z.array(stored.application),
       notes: z.array(z.string()).default([]),
       problem: orUndefined(z.string()),
-      owned: z.array(storedApplication).default([]),
+      owned: z.array(stored.application).default([]),
     }),
   ),
-  notDeployed: z.array(z.object({ application: storedApplication, reason: z.string() })),
-  released: z.array(storedApplication),
+  notDeployed: z.array(z.object({ application: stored.application, reason: z.string() })),
+  released: z.array(stored.application),
   notes: z.array(z.string()),
 });
 
 const planRecord = z.object({ v: z.literal(1), plan });
-
-function planRecordOf(value: Plan): string {
-  return JSON.stringify({ v: 1, plan: value });
-}
-
-/** @throws {StoredValueUnreadable} */
-function readPlan(text: string, key: string): Plan {
-  return readStored(planRecord, text, "a stored plan", key).plan;
-}
 
 /** The last plan of each change request, under `svc:plan:<host>/<repository>/<number>`. */
 export class RedisPlanStore implements PlanStore {
   constructor(private readonly connection: RedisConnection) {}
 
   async save(plan: Plan): Promise<void> {
-    const record = planRecordOf(plan);
+    const record = JSON.stringify({ v: 1, plan });
     await this.connection.run((redis) => redis.set(planKey(plan.change), record, "PX", PLAN_LIFETIME_MS));
   }
 
   async find(change: ChangeRequestRef): Promise<Plan | undefined> {
     const key = planKey(change);
     const record = await this.connection.run((redis) => redis.get(key));
-    return record === null ? undefined : readPlan(record, key);
+    return record === null ? undefined : readStored(planRecord, record, "a stored plan", key).plan;
   }
 }
 

@@ -4,22 +4,19 @@ import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { StoredValueUnreadable } from "../../core/model/errors.js";
 import { HOST_IDS, STORE_TITLE } from "../../names.js";
 
-/** Schemas that several stored records share. */
-export const storedRevision = z.custom<Revision>(
-  (value) => typeof value === "string" && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value),
-);
-export const storedApplication = z.custom<ApplicationName>((value) => typeof value === "string" && value !== "");
-export const storedRepository = z.custom<RepositoryName>(
-  (value) => typeof value === "string" && /^[^/\s]+(?:\/[^/\s]+)+$/.test(value),
-);
-export const storedHost = z.enum(HOST_IDS);
-export const storedNumber = z.int().positive();
-export const storedTime = z.iso.datetime();
-export const storedChange: z.ZodType<ChangeRequestRef> = z.object({
-  host: storedHost,
-  repository: storedRepository,
-  number: storedNumber,
+const change = z.object({
+  host: z.enum(HOST_IDS),
+  repository: z.custom<RepositoryName>((value) => typeof value === "string" && /^[^/\s]+(?:\/[^/\s]+)+$/.test(value)),
+  number: z.int().positive(),
 });
+/** Schemas that several stored records share. */
+export const stored = {
+  ...change.shape,
+  change: change satisfies z.ZodType<ChangeRequestRef>,
+  revision: z.custom<Revision>((value) => typeof value === "string" && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value)),
+  application: z.custom<ApplicationName>((value) => typeof value === "string" && value !== ""),
+  time: z.iso.datetime(),
+} as const;
 
 /** JSON cannot hold undefined, so a record leaves the member out. */
 export function orUndefined<T>(schema: z.ZodType<T>) {

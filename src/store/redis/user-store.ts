@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ROLES, type Account, type Role } from "../../core/model/account.js";
+import { parseJson } from "../../core/model/json.js";
 import type { UserStore } from "../../core/ports/user-store.js";
 import { HOST_IDS, SESSION_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
 import { byUsername } from "../order.js";
@@ -20,21 +21,12 @@ const profile = z.object({
   role: z.enum(ROLES),
 });
 
+const sessionData = z.object({ accountId: z.string().optional() });
+
 /** The role that an admin assigned, and that admin's id. */
 const given = z.object({ v: z.literal(1), role: z.enum(ROLES), by: z.string() });
 
-function profileRecordOf({ id, provider, username, email, role }: Account): string {
-  return JSON.stringify({ v: 1, id, provider, username, email, role });
-}
-
-function givenRoleRecordOf(role: Role, by: Account): string {
-  return JSON.stringify({ v: 1, role, by: by.id });
-}
-
-/**
- * The account with its effective role; undefined if there is no profile.
- * @throws {StoredValueUnreadable}
- */
+/** The account with its effective role; undefined without a profile. @throws {StoredValueUnreadable} */
 function readUser(fields: Readonly<Record<string, string>>, key: string): Account | undefined {
   const [stored, role] = [fields[PROFILE_FIELD], fields[ROLE_FIELD]];
   if (stored === undefined) return undefined;
@@ -48,9 +40,11 @@ export class RedisUserStore implements UserStore {
   constructor(private readonly connection: RedisConnection) {}
 
   async signIn(account: Account): Promise<Account> {
-    const key = userKey(account.id);
+    const { id, provider, username, email, role } = account;
+    const record = JSON.stringify({ v: 1, id, provider, username, email, role });
+    const key = userKey(id);
     const fields = await this.connection.run(async (redis) => {
-      await redis.hset(key, PROFILE_FIELD, profileRecordOf(account));
+      await redis.hset(key, PROFILE_FIELD, record);
       return redis.hgetall(key);
     });
     return readUser(fields, key) ?? account;
@@ -65,7 +59,9 @@ export class RedisUserStore implements UserStore {
     const sessions = await this.connection.run(async (redis) =>
       readKeys(redis, await scanKeys(redis, SESSION_KEY_PREFIX)),
     );
-    const ids = new Set(sessions.flatMap(([, session]) => accountIdOf(session) ?? []));
+    const ids = new Set(
+      sessions.flatMap(([, session]) => sessionData.safeParse(parseJson(session)).data?.accountId ?? []),
+    );
     const found = await Promise.all([...ids].map((id) => this.find(id)));
     return found.filter((account) => account !== undefined).sort(byUsername);
   }
@@ -74,7 +70,7 @@ export class RedisUserStore implements UserStore {
     const key = userKey(id);
     const fields = await this.connection.run(async (redis) => {
       if ((await redis.hexists(key, PROFILE_FIELD)) === 0) return {};
-      await redis.hset(key, ROLE_FIELD, givenRoleRecordOf(role, by));
+      await redis.hset(key, ROLE_FIELD, JSON.stringify({ v: 1, role, by: by.id }));
       return redis.hgetall(key);
     });
     return readUser(fields, key);
@@ -83,13 +79,4 @@ export class RedisUserStore implements UserStore {
 
 function userKey(id: string): string {
   return USER_KEY_PREFIX + id;
-}
-
-/** Undefined for a session that cannot be read. */
-function accountIdOf(session: string): string | undefined {
-  try {
-    return z.object({ accountId: z.string().optional() }).parse(JSON.parse(session)).accountId;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 import type { CustomFetch } from "openid-client";
+import { parseJson } from "../../core/model/json.js";
 import { type Answer, AnswerTooLarge, fetchText, responseOf } from "../../http/fetch-text.js";
 
 /** A provider's API did not answer usefully. */
@@ -15,10 +16,7 @@ export interface ApiAnswer {
 
 /** Reads a provider's API on behalf of one person. */
 export interface ProviderApi {
-  /**
-   * @param path Relative to the API's root, its parts encoded.
-   * @throws {ProviderFailure} if there is no answer, or one that is too large or redirects.
-   */
+  /** `path` is relative to the API's root. @throws {ProviderFailure} for a missing, too large or redirecting answer. */
   get(path: string): Promise<ApiAnswer>;
 }
 
@@ -42,17 +40,9 @@ export function providerApi(apiUrl: string, token: string, headers: Readonly<Rec
       }
       const { status } = answer;
       if (status >= 300 && status < 400) throw new ProviderFailure("it redirects");
-      return { status, headers: answer.headers, body: parsed(answer.text) };
+      return { status, headers: answer.headers, body: parseJson(answer.text) };
     },
   };
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Limits for the answer of a provider. */
