@@ -26,10 +26,7 @@ export const activityQuery = z.strictObject({
     .transform((text, context): ChangeRequestRef => {
       const change = readChangeKey(text);
       if (change !== undefined) return change;
-      context.addIssue({
-        code: "custom",
-        message: `must be ${CHANGE_ADDRESS}`,
-      });
+      context.addIssue({ code: "custom", message: `must be ${CHANGE_ADDRESS}` });
       return z.NEVER;
     })
     .optional(),
@@ -45,10 +42,6 @@ export function auditQueryOf({ limit, before, ...filter }: ActivityQuery, defaul
 /** Parses what `changeRequestKey` writes. */
 function readChangeKey(text: string): ChangeRequestRef | undefined {
   const parts = text.split("/");
-  return readChangeAddress({
-    host: parts[0],
-    owner: parts.slice(1, -2).join("/"),
-    repo: parts.at(-2),
-    number: parts.at(-1),
-  });
+  const owner = parts.slice(1, -2).join("/");
+  return readChangeAddress({ host: parts[0], owner, repo: parts.at(-2), number: parts.at(-1) });
 }

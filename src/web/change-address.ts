@@ -8,10 +8,7 @@ export type HostPageOf = (change: ChangeRequestRef) => string | undefined;
 /** The form of an address that `readChangeAddress` reads. */
 export const CHANGE_ADDRESS = `<${HOST_IDS.join(" or ")}>/<owner>/<repo>/<number>`;
 
-/**
- * Reads the four decoded parts of an address that names a change request. Subgroups are part of the owner.
- * Returns undefined if the parts cannot name a change request.
- */
+/** The change request that the four decoded parts of an address name, if any. Subgroups are part of the owner. */
 export function readChangeAddress(parts: Readonly<Record<string, unknown>>): ChangeRequestRef | undefined {
   const { host, owner, repo, number } = parts;
   const id = HOST_IDS.find((one) => one === host);

@@ -3,8 +3,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler, t
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
-import { refuseOtherSites } from "./browser-guards.js";
-import { securityHeaders } from "./browser-guards.js";
+import { refuseOtherSites, securityHeaders } from "./browser-guards.js";
 import { prefersJson } from "./prefers-json.js";
 
 /** Folder of the page templates, beside `src` and `dist`; only `assets` in it is served. */

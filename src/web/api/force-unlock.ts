@@ -50,10 +50,8 @@ export async function forceUnlock(
     // Goes into the change request's lane. A review plans nothing and updates the commit status.
     await push({ kind: "reviewed", change: lock.holder, delivery: `unlock-${runId}` });
   } catch (error) {
-    log.warn(
-      { err: error, application },
-      "could not queue the status update of a change request whose lock was released",
-    );
+    const message = "could not queue the status update of a change request whose lock was released";
+    log.warn({ err: error, application }, message);
   }
   return lock;
 }

@@ -57,10 +57,7 @@ export function lockRoutes(parts: ApiParts): Router {
 }
 
 function notLocked(application: string): ApiAnswer {
-  return {
-    status: 404,
-    error: `no lock is held on the application ${JSON.stringify(application.slice(0, 300))}`,
-  };
+  return { status: 404, error: `no lock is held on the application ${JSON.stringify(application.slice(0, 300))}` };
 }
 
 const roleUpdate = z.strictObject({ role: z.enum(ROLES, { error: "must be admin or user" }) });
@@ -101,17 +98,13 @@ export function readRoutes({ plans, audit, hostPageOf }: ApiParts): Router {
     answering(async (request) => {
       const change = readChangeAddress(request.params);
       if (change === undefined) {
-        return {
-          status: 400,
-          error: `the address must be /api/v1/plans/${CHANGE_ADDRESS}, with subgroups encoded in <owner>`,
-        };
+        const error = `the address must be /api/v1/plans/${CHANGE_ADDRESS}, with subgroups encoded in <owner>`;
+        return { status: 400, error };
       }
       const plan = await plans.find(change);
       if (plan !== undefined) return { status: 200, body: { plan: planBody(plan, hostPageOf) } };
-      return {
-        status: 404,
-        error: `no plan is stored for ${changeRequestName(change)}: comment \`${SERVICE} plan\` on it`,
-      };
+      const error = `no plan is stored for ${changeRequestName(change)}: comment \`${SERVICE} plan\` on it`;
+      return { status: 404, error };
     }),
   );
   router.get(

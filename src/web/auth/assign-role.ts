@@ -31,10 +31,7 @@ export function assignRole(
   return { kind: "role", role: defaultRole };
 }
 
-/**
- * `*` alone is everyone, `@<org>/<team>` is a team on GitHub, and anything else with an `@` is an e-mail address. The rest
- * are groups of the provider that the assignment names.
- */
+/** `*` is everyone, `@<org>/<team>` a team on GitHub, another text with `@` an e-mail address, the rest the provider's groups. */
 export function meaningOf({ pattern, provider }: Pick<RoleAssignment, "pattern" | "provider">): PatternMeaning {
   if (pattern === "*") return { kind: "everyone" };
   if (pattern.startsWith("@") && provider !== "oidc") {

@@ -81,13 +81,8 @@ export function basicAccount(users: readonly BasicUser[], { username, password }
   const found = users.filter((user) => timingSafeEqual(digestOf(user.username, user.password), given));
   const [user] = found;
   if (user === undefined) return undefined;
-  return {
-    id: `basic:${user.username}`,
-    provider: "basic",
-    username: user.username,
-    email: undefined,
-    role: user.role,
-  };
+  const { role } = user;
+  return { id: `basic:${user.username}`, provider: "basic", username: user.username, email: undefined, role };
 }
 
 function digestOf(username: string, password: string): Buffer {

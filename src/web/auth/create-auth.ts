@@ -59,10 +59,7 @@ function providersOf({ auth, hosta }: AuthOptions["config"], clock: Clock, log: 
 
 /** The addresses of the configured GitHub, or of github.com. */
 function addressesOf(hosta: ServerConfig["hosta"]) {
-  return {
-    apiUrl: hosta?.apiUrl ?? "https://api.github.com",
-    webUrl: hosta?.webUrl ?? "https://github.com",
-  };
+  return { apiUrl: hosta?.apiUrl ?? "https://api.github.com", webUrl: hosta?.webUrl ?? "https://github.com" };
 }
 
 /** With authentication off: records every request as `unguarded`. */

@@ -1,19 +1,13 @@
 import { z } from "zod";
-import { safeFailure, type Membership } from "./membership.js";
-import { hintFor } from "./membership.js";
+import { hintFor, listGroups, type ListedGroups, type Membership } from "./membership.js";
 import type { ApiAnswer, ProviderApi } from "./provider-api.js";
 
 const membershipAnswer = z.object({ state: z.string() });
-const teamsAnswer = z.array(z.object({ slug: z.string(), organization: z.object({ login: z.string() }) }));
-
-const PER_PAGE = 100;
-const MOST_PAGES = 20;
-
-/** All groups of a person, or why they could not be listed. */
-export interface ListedGroups {
-  readonly names: readonly string[];
-  readonly problem: string | undefined;
-}
+const teamNames = z.array(
+  z
+    .object({ slug: z.string(), organization: z.object({ login: z.string() }) })
+    .transform(({ slug, organization }) => `${organization.login}/${slug}`),
+);
 
 /** Memberships of a person on GitHub. An open invitation is not a membership. */
 export class GitHubMemberships {
@@ -37,20 +31,9 @@ export class GitHubMemberships {
   }
 
   /** Every team of the person, for patterns with a `*`. */
-  async allTeams(): Promise<ListedGroups> {
-    const names: string[] = [];
-    try {
-      for (let page = 1; page <= MOST_PAGES; page += 1) {
-        const answer = await this.api.get(`/user/teams?per_page=${PER_PAGE}&page=${page}`);
-        const parsed = answer.status === 200 ? teamsAnswer.safeParse(answer.body) : undefined;
-        if (parsed?.success !== true) return { names, problem: hintFor(answer, SCOPE_CURE) };
-        names.push(...parsed.data.map(({ slug, organization }) => `${organization.login}/${slug}`));
-        if (parsed.data.length < PER_PAGE) return { names, problem: undefined };
-      }
-      return { names, problem: "You are in more teams than could be read: name the teams in role_assignments." };
-    } catch (error) {
-      return { names, problem: safeFailure(error).problem };
-    }
+  allTeams(): Promise<ListedGroups> {
+    const tooMany = "You are in more teams than could be read: name the teams in role_assignments.";
+    return listGroups(this.api, "/user/teams?", teamNames, { cure: SCOPE_CURE, tooMany });
   }
 }
 

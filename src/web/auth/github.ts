@@ -5,11 +5,10 @@ import { HOST_TITLES, SERVICE } from "../../names.js";
 import { groupsAskedFor } from "./assign-role.js";
 import { GitHubMemberships } from "./github-memberships.js";
 import type { LoginFacts, RedirectProvider } from "./login-provider.js";
-import { askMemberships, memberOfAny } from "./membership.js";
-import { unprovenGroups } from "./membership.js";
+import { askMemberships, memberOfAny, unprovenGroups } from "./membership.js";
 import { authorizationUrl, exchangeCode, oauthClient } from "./oauth-client.js";
 import { ProviderFailure, providerApi, type ProviderApi } from "./provider-api.js";
-import { exchangeFailure, refusalOfExchange } from "./provider-refusal.js";
+import { refusalOfExchange } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
 
 export type GitHubLoginOptions = NonNullable<AuthSection["hosta"]> & {
@@ -44,9 +43,8 @@ export function githubLogin(options: GitHubLoginOptions, log: Log): RedirectProv
       try {
         token = await exchangeCode(client, answer, attempt);
       } catch (error) {
-        log.warn({ provider: "hosta", ...exchangeFailure(error) }, "exchanging the login's code failed");
-        const keys = "auth.hosta.client_id and auth.hosta.client_secret";
-        return refusalOfExchange(error, { title: TITLE, keys, addressKey: "hosta.web_url", answer });
+        const context = { provider: "hosta", title: TITLE, addressKey: "hosta.web_url", answer } as const;
+        return refusalOfExchange(error, context, log);
       }
       const headers = {
         accept: "application/vnd.github+json",

@@ -1,14 +1,10 @@
 import { z } from "zod";
-import type { ListedGroups } from "./github-memberships.js";
-import { safeFailure, type Membership } from "./membership.js";
-import { hintFor } from "./membership.js";
+import { hintFor, listGroups, type ListedGroups, type Membership } from "./membership.js";
 import type { ProviderApi } from "./provider-api.js";
 
 const memberAnswer = z.object({ id: z.int(), state: z.string(), membership_state: z.string().optional() });
-const groupsAnswer = z.array(z.object({ full_path: z.string() }));
+const groupNames = z.array(z.object({ full_path: z.string() }).transform(({ full_path: path }) => path));
 
-const PER_PAGE = 100;
-const MOST_PAGES = 20;
 const CURE = "The application needs the scope read_api. If the group enforces single sign-on, sign in there first.";
 
 /** Memberships of a person on GitLab. A member of a group is a member of its subgroups, but not the other way round. */
@@ -30,22 +26,8 @@ export class GitLabMemberships {
   }
 
   /** All groups of the person, for patterns with a `*`. Without a minimum level, GitLab adds all public groups. */
-  async allGroups(): Promise<ListedGroups> {
-    const names: string[] = [];
-    try {
-      for (let page = 1; page <= MOST_PAGES; page += 1) {
-        const answer = await this.api.get(`/groups?min_access_level=10&per_page=${PER_PAGE}&page=${page}`);
-        const parsed = answer.status === 200 ? groupsAnswer.safeParse(answer.body) : undefined;
-        if (parsed?.success !== true) return { names, problem: hintFor(answer, CURE) };
-        names.push(...parsed.data.map(({ full_path: path }) => path));
-        if (parsed.data.length < PER_PAGE) return { names, problem: undefined };
-      }
-      return {
-        names,
-        problem: "You are in more groups than svc reads: name the groups in role_assignments without a star.",
-      };
-    } catch (error) {
-      return { names, problem: safeFailure(error).problem };
-    }
+  allGroups(): Promise<ListedGroups> {
+    const tooMany = "You are in more groups than svc reads: name the groups in role_assignments without a star.";
+    return listGroups(this.api, "/groups?min_access_level=10&", groupNames, { cure: CURE, tooMany });
   }
 }

@@ -5,11 +5,10 @@ import { HOST_TITLES } from "../../names.js";
 import { groupsAskedFor } from "./assign-role.js";
 import { GitLabMemberships } from "./gitlab-memberships.js";
 import type { LoginFacts, RedirectProvider } from "./login-provider.js";
-import { askMemberships, memberOfAny } from "./membership.js";
-import { unprovenGroups } from "./membership.js";
+import { askMemberships, memberOfAny, unprovenGroups } from "./membership.js";
 import { authorizationUrl, exchangeCode, oauthClient } from "./oauth-client.js";
 import { ProviderFailure, providerApi, type ProviderApi } from "./provider-api.js";
-import { exchangeFailure, refusalOfExchange } from "./provider-refusal.js";
+import { refusalOfExchange } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
 
 export type GitLabLoginOptions = NonNullable<AuthSection["hostb"]> & {
@@ -45,9 +44,8 @@ export function gitlabLogin(options: GitLabLoginOptions, log: Log): RedirectProv
       try {
         token = await exchangeCode(client, answer, attempt);
       } catch (error) {
-        log.warn({ provider: "hostb", ...exchangeFailure(error) }, "exchanging the login's code failed");
-        const keys = "auth.hostb.client_id and auth.hostb.client_secret";
-        return refusalOfExchange(error, { title: TITLE, keys, addressKey: "auth.hostb.url", answer });
+        const context = { provider: "hostb", title: TITLE, addressKey: "auth.hostb.url", answer } as const;
+        return refusalOfExchange(error, context, log);
       }
       return factsOf(providerApi(`${url}/api/v4`, token, {}), options);
     },

@@ -9,10 +9,7 @@ export interface RedirectProvider {
   readonly name: string;
   /** Where to redirect to, or the refusal if that is unknown. */
   begin(attempt: LoginStart, callbackUrl: string): Promise<URL | LoginRefusal>;
-  /**
-   * Exchanges the code, and asks the provider for the person and the memberships. Keeps no token.
-   * @param answer The configured callback address with the query of the request.
-   */
+  /** Asks the provider for the person and the memberships. `answer` is the callback address with the request's query. */
   finish(answer: URL, attempt: LoginAttempt): Promise<LoginFacts | LoginRefusal>;
 }
 

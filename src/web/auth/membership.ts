@@ -1,9 +1,16 @@
+import type { z } from "zod";
 import type { groupsAskedFor } from "./assign-role.js";
-import { type ApiAnswer, ProviderFailure } from "./provider-api.js";
+import { type ApiAnswer, type ProviderApi, ProviderFailure } from "./provider-api.js";
 
 /** Whether a person belongs to a team, group or organization. `problem` says what to check if the provider cannot tell. */
 export type Membership =
   { readonly kind: "member" } | { readonly kind: "none" } | { readonly kind: "unproven"; readonly problem: string };
+
+/** All groups of a person, or why they could not be listed. */
+export interface ListedGroups {
+  readonly names: readonly string[];
+  readonly problem: string | undefined;
+}
 
 /** Parallel calls to a provider per login. */
 const AT_ONCE = 5;
@@ -32,8 +39,33 @@ export function memberOfAny(names: readonly string[], found: ReadonlyMap<string,
   );
 }
 
+const PER_PAGE = 100;
+const MOST_PAGES = 20;
+
+/** Reads all pages of a list of groups; `cure` and `tooMany` are for users. */
+export async function listGroups(
+  api: ProviderApi,
+  path: string,
+  names: z.ZodType<readonly string[]>,
+  { cure, tooMany }: { readonly cure: string; readonly tooMany: string },
+): Promise<ListedGroups> {
+  const found: string[] = [];
+  try {
+    for (let page = 1; page <= MOST_PAGES; page += 1) {
+      const answer = await api.get(`${path}per_page=${PER_PAGE}&page=${page}`);
+      const parsed = answer.status === 200 ? names.safeParse(answer.body) : undefined;
+      if (parsed?.success !== true) return { names: found, problem: hintFor(answer, cure) };
+      found.push(...parsed.data);
+      if (parsed.data.length < PER_PAGE) return { names: found, problem: undefined };
+    }
+    return { names: found, problem: tooMany };
+  } catch (error) {
+    return { names: found, problem: safeFailure(error).problem };
+  }
+}
+
 /** Turns a failed call to a provider into an unproven membership. Throws other errors again. */
-export function safeFailure(error: unknown): Membership & { readonly kind: "unproven" } {
+function safeFailure(error: unknown): Membership & { readonly kind: "unproven" } {
   if (!(error instanceof ProviderFailure)) throw error;
   return { kind: "unproven", problem: `Its API did not work (${error.message}): try again in a minute.` };
 }
@@ -49,10 +81,7 @@ export function hintFor({ status, headers }: ApiAnswer, cure: string): string {
   return `${status === 401 || status === 403 ? "It refused the request" : `It answered ${status}`}. ${cure}`;
 }
 
-/**
- * The patterns that the provider could not decide, with what to check.
- * @param listProblem Why the list of all groups, which patterns with a `*` need, could not be read.
- */
+/** The patterns that the provider could not decide, with what to check. Those with a `*` need the list of all groups. */
 export function unprovenGroups(
   asked: ReturnType<typeof groupsAskedFor>,
   found: ReadonlyMap<string, Membership>,

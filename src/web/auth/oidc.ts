@@ -54,9 +54,8 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
       try {
         claims = await claimsOf(client, answer, attempt);
       } catch (error) {
-        log.warn({ provider: "oidc", ...exchangeFailure(error) }, "exchanging the login's code failed");
-        const keys = "auth.oidc.client_id and auth.oidc.client_secret";
-        return refusalOfExchange(error, { title, keys, addressKey: "auth.oidc.issuer_url", answer });
+        const context = { provider: "oidc", title, addressKey: "auth.oidc.issuer_url", answer } as const;
+        return refusalOfExchange(error, context, log);
       }
       return factsOfClaims(claims, options);
     },

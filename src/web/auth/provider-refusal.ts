@@ -1,4 +1,6 @@
 import { z } from "zod";
+import type { Log } from "../../core/ports/log.js";
+import type { RedirectProvider } from "./login-provider.js";
 import type { LoginRefusal } from "./refusal.js";
 
 /** Error codes of several providers for an unregistered callback address. */
@@ -12,10 +14,7 @@ const CLIENT_CODES = new Set([
 ]);
 const CODE_CODES = new Set(["invalid_grant", "bad_verification_code"]);
 
-/**
- * The refusal in a provider's callback. Shows the provider's own words only if this browser started the login: anyone can
- * link to a callback address with a text of their choice.
- */
+/** The refusal in a provider's callback. Anyone can link to one, so it quotes the provider only if this browser `started` the login. */
 export function refusalInCallback(answer: URL, title: string, started: boolean): LoginRefusal | undefined {
   const code = answer.searchParams.get("error");
   if (code === null) return undefined;
@@ -27,21 +26,25 @@ export function refusalInCallback(answer: URL, title: string, started: boolean):
   return { reason: "provider-error", title, code: shortText(code, 60), description: shortText(description, 200) };
 }
 
-export interface ExchangeContext {
+interface ExchangeContext {
+  readonly provider: RedirectProvider["id"];
   readonly title: string;
-  /** Configuration keys of the client's id and secret. */
-  readonly keys: string;
   /** Configuration key of the provider's address. */
   readonly addressKey: string;
   readonly answer: URL;
 }
 
-/** Explains an error of openid-client. The token endpoint's error code takes precedence over the library's. */
-export function refusalOfExchange(error: unknown, { title, keys, addressKey, answer }: ExchangeContext): LoginRefusal {
+/** Logs and explains an error of openid-client. The token endpoint's error code takes precedence over the library's. */
+export function refusalOfExchange(error: unknown, context: ExchangeContext, log: Log): LoginRefusal {
+  const { provider, title, addressKey, answer } = context;
   const { code, oauthError } = exchangeFailure(error);
+  log.warn({ provider, code, oauthError }, "exchanging the login's code failed");
   if (oauthError !== undefined) {
     if (REDIRECT_CODES.has(oauthError)) return { reason: "invalid-redirect", title, callbackUrl: addressOf(answer) };
-    if (CLIENT_CODES.has(oauthError)) return { reason: "client-refused", title, keys };
+    if (CLIENT_CODES.has(oauthError)) {
+      const keys = `auth.${provider}.client_id and auth.${provider}.client_secret`;
+      return { reason: "client-refused", title, keys };
+    }
     if (CODE_CODES.has(oauthError)) return { reason: "code-refused", title };
     return { reason: "provider-error", title, code: shortText(oauthError, 60), description: "" };
   }

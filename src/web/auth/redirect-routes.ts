@@ -5,8 +5,7 @@ import { assignRole } from "./assign-role.js";
 import { completeLogin, type CompletionParts } from "./complete-login.js";
 import { isRefusal, type LoginFacts, type RedirectProvider } from "./login-provider.js";
 import { refusalInCallback } from "./provider-refusal.js";
-import { answerRefusal } from "./refusal.js";
-import type { LoginRefusal } from "./refusal.js";
+import { answerRefusal, type LoginRefusal } from "./refusal.js";
 import { safeReturnTo } from "./return-to.js";
 
 export interface RedirectParts extends CompletionParts {

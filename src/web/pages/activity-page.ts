@@ -1,10 +1,7 @@
 import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
-import type { PageParts } from "./page.js";
-import { problemPage, type Page } from "./page.js";
-import { shownChange } from "./shown.js";
-import { shownTime } from "./shown.js";
-import { whoName } from "./shown.js";
+import { type Page, type PageParts, problemPage } from "./page.js";
+import { shownChange, shownTime, whoName } from "./shown.js";
 
 const PAGE_LENGTH = 50;
 
@@ -20,6 +17,7 @@ export async function activityPage(query: unknown, { audit, hostPageOf, clock }:
   const asked = auditQueryOf(parsed.data, PAGE_LENGTH);
   const entries = await audit.list(asked);
   const now = clock.now();
+  const { before, ...rest } = given;
   const last = entries.length === asked.limit ? entries.at(-1)?.id : undefined;
   return {
     view: "activity",
@@ -28,18 +26,10 @@ export async function activityPage(query: unknown, { audit, hostPageOf, clock }:
     data: {
       rows: entries.map((entry) => rowOf(entry, now, hostPageOf)),
       actions: AUDIT_ACTIONS,
-      filter: {
-        application: given.application ?? "",
-        login: given.login ?? "",
-        action: given.action ?? "",
-        change: given.change ?? "",
-      },
+      filter: { application: "", login: "", action: "", change: "", ...given },
       filtered: Object.keys(given).some((name) => name !== "before" && name !== "limit"),
       older: last && `/activity?${new URLSearchParams({ ...given, before: last }).toString()}`,
-      newest:
-        given.before === undefined
-          ? undefined
-          : `/activity?${new URLSearchParams(without(given, "before")).toString()}`,
+      newest: before && `/activity?${new URLSearchParams(rest).toString()}`,
     },
   };
 }
@@ -50,10 +40,6 @@ function filled(query: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(
     entries.filter((entry): entry is [string, string] => typeof entry[1] === "string" && entry[1].trim() !== ""),
   );
-}
-
-function without(query: Readonly<Record<string, string>>, name: string): Record<string, string> {
-  return Object.fromEntries(Object.entries(query).filter(([key]) => key !== name));
 }
 
 function rowOf(entry: AuditRecord, now: Date, hostPageOf: PageParts["hostPageOf"]) {

@@ -3,12 +3,8 @@ import type { Lock } from "../../core/model/lock.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
 import type { HostPageOf } from "../change-address.js";
 import { deploymentState, type DeploymentState } from "./deployment-state.js";
-import type { PageParts } from "./page.js";
-import type { Page } from "./page.js";
-import { readText } from "./page.js";
-import { shownChange, type ShownChange } from "./shown.js";
-import { shownTime, type ShownTime } from "./shown.js";
-import { whoName } from "./shown.js";
+import { type Page, type PageParts, readText } from "./page.js";
+import { shownChange, type ShownChange, shownTime, type ShownTime, whoName } from "./shown.js";
 
 /** Audit entries read to find the last deployment of each application. */
 const MOST_ENTRIES = 500;
@@ -38,19 +34,14 @@ export async function applicationsPage(query: unknown, parts: PageParts): Promis
   const context = { hostPageOf, now: clock.now(), held };
   const open = records.map((record) => rowOfRecord(record, context));
   const known = new Set(open.map(({ application }) => application));
-  const settled = onlyOpen
-    ? []
-    : lastOf([...synced, ...rolledBack], context).filter((row) => !known.has(row.application));
+  const last = onlyOpen ? [] : lastOf([...synced, ...rolledBack], context);
+  const settled = last.filter((row) => !known.has(row.application));
   const rows = [...open, ...settled]
     .filter(({ application }) => application.toLowerCase().includes(wanted.toLowerCase()))
     .sort((left, right) => (left.application < right.application ? -1 : 1));
   const total = open.length + settled.length;
-  return {
-    view: "applications",
-    title: "Applications",
-    active: "applications",
-    data: { rows, wanted, onlyOpen, total },
-  };
+  const data = { rows, wanted, onlyOpen, total };
+  return { view: "applications", title: "Applications", active: "applications", data };
 }
 
 interface Context {

@@ -6,11 +6,9 @@ import type { Plan } from "../../core/model/plan.js";
 import { HOST_IDS, HOST_TITLES, SERVICE } from "../../names.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
 import { ownDeploymentState } from "./deployment-state.js";
-import type { PageParts } from "./page.js";
-import { isAdmin, problemPage, type Page, type Reader } from "./page.js";
+import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
 import { planView } from "./plan-view.js";
-import { shownChange } from "./shown.js";
-import { shownTime } from "./shown.js";
+import { shownChange, shownTime } from "./shown.js";
 
 const HOSTS = HOST_IDS.map((id) => `${id} is ${HOST_TITLES[id]}`).join(", ");
 

@@ -1,9 +1,6 @@
 import type { Lock } from "../../core/model/lock.js";
-import type { PageParts } from "./page.js";
-import { isAdmin, type Page, type Reader } from "./page.js";
-import { readText } from "./page.js";
-import { shownChange } from "./shown.js";
-import { shownTime } from "./shown.js";
+import { isAdmin, type Page, type PageParts, type Reader, readText } from "./page.js";
+import { shownChange, shownTime } from "./shown.js";
 
 const COLUMNS = [
   ["application", "Application"],
@@ -68,11 +65,8 @@ function columnsOf(sort: Sort, wanted: string) {
       ...(wanted === "" ? {} : { q: wanted }),
       sort: current && !sort.down ? `-${id}` : id,
     });
-    return {
-      text,
-      path: `/?${query.toString()}`,
-      order: current ? (sort.down ? "descending" : "ascending") : undefined,
-    };
+    const order = current ? (sort.down ? "descending" : "ascending") : undefined;
+    return { text, path: `/?${query.toString()}`, order };
   });
 }
 

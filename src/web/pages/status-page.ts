@@ -1,7 +1,6 @@
 import { StoreUnavailable } from "../../core/model/errors.js";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
-import type { PageParts } from "./page.js";
-import type { Page, Reader } from "./page.js";
+import type { Page, PageParts, Reader } from "./page.js";
 import { shownTime } from "./shown.js";
 
 /** Whether each system that the service needs is available. Details are only for people who are logged in. */

@@ -1,7 +1,6 @@
 import { ROLES } from "../../core/model/account.js";
 import { HOST_TITLES } from "../../names.js";
-import type { PageParts } from "./page.js";
-import { isAdmin, problemPage, type Page, type Reader } from "./page.js";
+import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
 
 const PROVIDERS = { ...HOST_TITLES, oidc: "OIDC", basic: "basic" } as const;
 
