@@ -1,5 +1,5 @@
 import { HOST_IDS } from "../names.js";
-import { duration, exactUrl, flag, listOf, oneOf, secret, section, text, url } from "./schema-parts.js";
+import { duration, flag, listOf, oneOf, secret, section, text, url } from "./schema-parts.js";
 import { hostName, slashed } from "./server-parts.js";
 
 export const ROLES = ["admin", "user"] as const;
@@ -67,7 +67,7 @@ function hostbLogin() {
 function oidcLogin() {
   return section({
     name: text().describe("name on the login button"),
-    issuer_url: exactUrl().describe("issuer, exactly as the provider writes it"),
+    issuer_url: url({ exact: true }).describe("issuer, exactly as the provider writes it"),
     client_id: text().describe("client id"),
     client_secret: secret().describe("client secret"),
     scopes: listOf(text()).prefault(["openid", "profile", "email"]).describe("requested scopes"),

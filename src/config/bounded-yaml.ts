@@ -1,5 +1,4 @@
-import { Composer, Lexer, Parser } from "yaml";
-import type { CST, Document, LineCounter } from "yaml";
+import { Composer, type CST, type Document, Lexer, type LineCounter, Parser } from "yaml";
 
 /** What a text of YAML may cost. */
 export interface YamlLimits {

@@ -8,10 +8,7 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: SECOND, m: MINUTE, h
 /** The longest duration that any setting accepts, in milliseconds. */
 export const LONGEST_DURATION = 365 * DAY;
 
-/**
- * Reads `30s`, `10m` or `1h30m` (units ms, s, m, h, d, w) as milliseconds.
- * Returns undefined for zero, more than a year, and any other text.
- */
+/** Reads `30s`, `10m` or `1h30m` (units ms, s, m, h, d, w) as milliseconds; undefined for zero and more than a year. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 64 || !/^(?:\d+(?:ms|s|m|h|d|w))+$/.test(text)) return undefined;
   let total = 0;

@@ -1,5 +1,4 @@
-import { keyPath } from "./problem.js";
-import type { ConfigProblem } from "./problem.js";
+import { type ConfigProblem, keyPath } from "./problem.js";
 import { Expanded } from "./schema-parts.js";
 import type { ConfigTree, MapTree } from "./yaml-tree.js";
 

@@ -1,8 +1,7 @@
 import type { z } from "zod";
 import type { HostId } from "../names.js";
 import { count, flag, listOf, secret, section, textLeaf, url, Wrong } from "./schema-parts.js";
-import { hostName, privateKey } from "./server-parts.js";
-import type { ReadFile } from "./server-parts.js";
+import { hostName, privateKey, type ReadFile } from "./server-parts.js";
 
 const SIGNING_TOKEN = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 

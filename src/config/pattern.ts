@@ -7,10 +7,7 @@ const MOST_ALTERNATIVES = 16;
 /** How micromatch writes a `*`. */
 const STAR = "[^/]*?";
 
-/**
- * What a JSON Schema can say about a pattern. It accepts everything that `patternProblem` accepts, and more: it cannot
- * expand braces or count stars.
- */
+/** What a JSON Schema can say about a pattern: it accepts more than `patternProblem`, since it cannot expand braces. */
 export const PATTERN_FORM = {
   type: "string",
   maxLength: LONGEST_PATTERN,

@@ -80,11 +80,8 @@ function syncRequirements() {
     const seen = new Set<string>();
     entries.forEach(({ name }, index) => {
       if (seen.has(name)) {
-        context.addIssue({
-          code: "custom",
-          path: [index, "name"],
-          message: "an earlier entry has this name; merge the two",
-        });
+        const message = "an earlier entry has this name; merge the two";
+        context.addIssue({ code: "custom", path: [index, "name"], message });
       }
       seen.add(name);
     });

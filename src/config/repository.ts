@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import { camelKeys, type CamelKeys } from "./camel-keys.js";
-import { orderedProblems } from "./problem.js";
-import type { ConfigProblem } from "./problem.js";
+import { type ConfigProblem, orderedProblems } from "./problem.js";
 import { repositorySchema } from "./repository-schema.js";
 import { validate } from "./validate.js";
 import { readYaml } from "./yaml-tree.js";

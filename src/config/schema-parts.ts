@@ -21,8 +21,7 @@ export function leaf<T>(allowed: string, read: (input: unknown) => T | Wrong) {
   return z.unknown().transform((input, context): T => {
     const value = read(input);
     if (!(value instanceof Wrong)) return value;
-    const found = input === undefined ? `is required: ${allowed}` : `expected ${allowed}; found ${kindOf(input)}`;
-    context.issues.push({ code: "custom", input, message: value.message ?? found });
+    context.issues.push({ code: "custom", input, message: value.message ?? misplaced(allowed, input) });
     return z.NEVER;
   });
 }
@@ -81,20 +80,11 @@ export function oneOf<const T extends string>(values: readonly T[]) {
   ).meta({ title: "text", type: "string", enum: [...values] });
 }
 
-const WEB_ADDRESS = { title: "address", type: "string", pattern: "^[hH][tT][tT][pP][sS]?://[^\\s?#]+$" } as const;
-
-/** An http or https address without its trailing slashes. */
-export function url() {
+/** An http or https address, read without its trailing slashes unless it is `exact`. */
+export function url({ exact } = { exact: false }) {
   return textLeaf("an address that begins with http:// or https://, without user, query and fragment", (value) =>
-    isWebAddress(value) ? value.replace(/\/+$/, "") : new Wrong(),
-  ).meta(WEB_ADDRESS);
-}
-
-/** An address that keeps its trailing slash. */
-export function exactUrl() {
-  return textLeaf("an address that begins with http:// or https://, without user, query and fragment", (value) =>
-    isWebAddress(value) ? value : new Wrong(),
-  ).meta(WEB_ADDRESS);
+    isWebAddress(value) ? (exact ? value : value.replace(/\/+$/, "")) : new Wrong(),
+  ).meta({ title: "address", type: "string", pattern: "^[hH][tT][tT][pP][sS]?://[^\\s?#]+$" });
 }
 
 export function pattern() {

@@ -10,32 +10,26 @@ const STORE_KINDS = ["address", "sentinel", "cluster"] as const;
 /** Checks rules between keys. They apply to the file as written, so they report even if other values are invalid. */
 export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
+  const report = (path: readonly string[], message: string, atKey = false) =>
+    problems.push(problemAt(tree, path, message, atKey));
   const has = (...path: string[]): boolean => treeAt(tree, path) !== undefined;
   if (!HOST_IDS.some((host) => has(host))) {
-    problems.push(problemAt(tree, [], "at least one host is needed: a section `hosta` (GitHub) or `hostb` (GitLab)"));
+    report([], "at least one host is needed: a section `hosta` (GitHub) or `hostb` (GitLab)");
   }
   if (isTrue(tree, ["auth", "enabled"]) && !has("auth", "session_secret")) {
-    problems.push(
-      problemAt(tree, ["auth", "session_secret"], "is required when auth.enabled is true: 32 random bytes as hex"),
-    );
+    report(["auth", "session_secret"], "is required when auth.enabled is true: 32 random bytes as hex");
   }
   // With only one of them, svc would send a self-hosted GitHub's token to github.com, or the other way round.
   if (has("hosta", "api_url") !== has("hosta", "web_url")) {
     const missing = has("hosta", "api_url") ? "web_url" : "api_url";
-    problems.push(
-      problemAt(tree, ["hosta", missing], "is required: api_url and web_url of a self-hosted GitHub belong together"),
-    );
+    report(["hosta", missing], "is required: api_url and web_url of a self-hosted GitHub belong together");
   }
   const stores = STORE_KINDS.filter((kind) => has("kvstore", kind));
   if (stores.length > 1) {
-    problems.push(
-      problemAt(tree, ["kvstore", stores[1] ?? ""], `only one of ${STORE_KINDS.join(", ")} may be set`, true),
-    );
+    report(["kvstore", stores[1] ?? ""], `only one of ${STORE_KINDS.join(", ")} may be set`, true);
   }
   if (has("kvstore", "cluster") && has("kvstore", "db")) {
-    problems.push(
-      problemAt(tree, ["kvstore", "db"], "leave it out with kvstore.cluster: a cluster has only database 0", true),
-    );
+    report(["kvstore", "db"], "leave it out with kvstore.cluster: a cluster has only database 0", true);
   }
   return problems;
 }

@@ -3,8 +3,7 @@ import { authSection } from "./auth-section.js";
 import { applicationRepositories, defaultsSection } from "./defaults-section.js";
 import { hostSections } from "./host-sections.js";
 import { count, duration, flag, listOf, oneOf, secret, section, text, url } from "./schema-parts.js";
-import { certificateFile, storeAddress } from "./server-parts.js";
-import type { ReadFile } from "./server-parts.js";
+import { certificateFile, type ReadFile, storeAddress } from "./server-parts.js";
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
 export function serverSchema(readFile: ReadFile) {

@@ -1,18 +1,15 @@
 import { readFileSync } from "node:fs";
 import { SERVER_FILE } from "../names.js";
 import { camelKeys } from "./camel-keys.js";
-import { expandEnvironment } from "./environment.js";
-import type { Environment } from "./environment.js";
+import { type Environment, expandEnvironment } from "./environment.js";
 import type { ConfigFile } from "./files.js";
-import { orderedProblems } from "./problem.js";
-import type { ConfigProblem } from "./problem.js";
+import { type ConfigProblem, orderedProblems } from "./problem.js";
 import type { ServerConfig } from "./server-config.js";
 import type { ReadFile } from "./server-parts.js";
 import { serverRules, serverWarnings } from "./server-rules.js";
 import { serverSchema } from "./server-schema.js";
 import { validate } from "./validate.js";
-import { readYaml } from "./yaml-tree.js";
-import type { ConfigTree, MapTree } from "./yaml-tree.js";
+import { type ConfigTree, type MapTree, readYaml } from "./yaml-tree.js";
 
 export type { ServerConfig, ServerDefaults } from "./server-config.js";
 
@@ -48,12 +45,8 @@ export function loadServerConfig(
   const found = checked.kind === "invalid" ? checked.problems : [];
   // An unset variable is already reported; a second problem for the missing value would not help.
   const said = new Set(unset.map(standing));
-  const problems = [
-    ...mistakes,
-    ...unset,
-    ...found.filter((problem) => !said.has(standing(problem))),
-    ...serverRules(tree),
-  ];
+  const more = found.filter((problem) => !said.has(standing(problem)));
+  const problems = [...mistakes, ...unset, ...more, ...serverRules(tree)];
   if (checked.kind === "invalid" || problems.length > 0) return invalid(problems);
   const config: ServerConfig = camelKeys(checked.value);
   return { kind: "valid", config, warnings: serverWarnings(config) };

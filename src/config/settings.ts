@@ -2,8 +2,12 @@ import { REPOSITORY_FILE } from "../names.js";
 import { matchesName } from "./pattern.js";
 import { policyNotes } from "./policy-notes.js";
 import type { ConfigProblem } from "./problem.js";
-import { NO_REPOSITORY_CONFIG, parseRepositoryConfig } from "./repository.js";
-import type { RepositoryConfig, RepositoryConfigResult } from "./repository.js";
+import {
+  NO_REPOSITORY_CONFIG,
+  parseRepositoryConfig,
+  type RepositoryConfig,
+  type RepositoryConfigResult,
+} from "./repository.js";
 import type { ServerConfig, ServerDefaults } from "./server-config.js";
 import { accessRuleOf, type AccessCommand, type AccessRule } from "./sync-access.js";
 

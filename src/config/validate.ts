@@ -1,6 +1,5 @@
 import type { z } from "zod";
-import { keyPath } from "./problem.js";
-import type { ConfigProblem, Place } from "./problem.js";
+import { type ConfigProblem, keyPath, type Place } from "./problem.js";
 import type { ConfigTree, MapTree } from "./yaml-tree.js";
 
 /** The value, or every mistake with its place. */

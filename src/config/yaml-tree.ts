@@ -1,8 +1,18 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter } from "yaml";
-import type { Document, ErrorCode, Node, Pair, YAMLError, YAMLMap } from "yaml";
+import {
+  type Document,
+  type ErrorCode,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  type YAMLError,
+  type YAMLMap,
+} from "yaml";
 import { composeYaml, YAML_LIMITS, YamlRefused, type YamlRefusal } from "./bounded-yaml.js";
-import { keyPath } from "./problem.js";
-import type { ConfigProblem, Place } from "./problem.js";
+import { type ConfigProblem, keyPath, type Place } from "./problem.js";
 
 const DEEPEST = 20;
 const MOST_NODES = 20_000;
@@ -60,17 +70,11 @@ const REFUSED: Readonly<Record<YamlRefusal, string>> = {
   syntax: "not valid YAML",
 };
 
-/**
- * Reads one YAML document with the place of every value. The text may be hostile: its size, depth and aliases are
- * bounded, and every mistake is a value.
- */
+/** Reads one YAML document with the place of every value. The text may be hostile; every mistake becomes a problem. */
 export function readYaml(text: string, file: string, largest: number): YamlRead {
   const start: Place = { file, line: 1, column: 1 };
   const emptyMap: MapTree = { kind: "map", at: start, entries: new Map() };
-  const bad = (message: string, at = start): YamlRead => ({
-    tree: undefined,
-    problems: [{ ...at, key: "", message }],
-  });
+  const bad = (message: string, at = start): YamlRead => ({ tree: undefined, problems: [{ ...at, key: "", message }] });
   if (Buffer.byteLength(text) > largest) return bad(`the file is larger than ${largest / 1024} KiB`);
   const lineCounter = new LineCounter();
   const place = (offset: number): Place => {
@@ -134,11 +138,8 @@ class TreeBuilder {
     }
     if (isMap(node)) return this.map(node, at, path);
     if (isSeq(node)) {
-      return {
-        kind: "list",
-        at,
-        items: node.items.map((item, index) => this.build(item, this.at(item, at), [...path, index])),
-      };
+      const items = node.items.map((item, index) => this.build(item, this.at(item, at), [...path, index]));
+      return { kind: "list", at, items };
     }
     return isScalar(node) ? { kind: "scalar", at: this.at(node, at), value: node.value } : nothing;
   }

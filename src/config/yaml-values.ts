@@ -1,7 +1,5 @@
-import { isAlias, isMap, isPair, isScalar, isSeq } from "yaml";
-import type { Document, Pair, Scalar } from "yaml";
-import { YAML_LIMITS, YamlRefused } from "./bounded-yaml.js";
-import type { YamlLimits } from "./bounded-yaml.js";
+import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Pair, type Scalar } from "yaml";
+import { YAML_LIMITS, type YamlLimits, YamlRefused } from "./bounded-yaml.js";
 
 export type YamlValue = null | boolean | number | string | readonly YamlValue[] | { readonly [key: string]: YamlValue };
 

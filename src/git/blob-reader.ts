@@ -21,10 +21,7 @@ export class BlobReader {
     private readonly signal: AbortSignal,
   ) {}
 
-  /**
-   * Returns the texts of these blobs, without binary and large ones. If any of them has to be fetched, those that `also`
-   * returns are fetched with it.
-   */
+  /** The texts of these blobs, without binary and large ones. If any must be fetched, those of `also` are fetched with it. */
   async texts(blobs: readonly string[], also: () => readonly string[]): Promise<ReadonlyMap<string, string>> {
     const texts = new Map<string, string>();
     const unknown: string[] = [];

@@ -66,10 +66,7 @@ function environment(
   return variables;
 }
 
-/**
- * Why a source must not be given to git; undefined if it may. Sources come from our own adapters, so this is a second
- * line of defence.
- */
+/** Why a source must not be given to git; undefined if it may. Our own adapters make sources, so this is a second check. */
 export function sourceProblem(source: CloneSource): string | undefined {
   if (!/^[\x21-\x7e]+$/.test(source.url) || !URL.canParse(source.url)) return "its address is not a URL";
   const url = new URL(source.url);

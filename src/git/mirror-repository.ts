@@ -153,14 +153,7 @@ export class MirrorRepository {
 
   #local(args: readonly string[], input: string, signal: AbortSignal, maxOutput = MAX_SMALL_OUTPUT): Promise<Buffer> {
     const { timeoutMs } = this.limits;
-    return runGitProcess({
-      args,
-      input,
-      environment: localEnvironment(this.path),
-      timeoutMs,
-      maxOutput,
-      signal,
-    });
+    return runGitProcess({ args, input, environment: localEnvironment(this.path), timeoutMs, maxOutput, signal });
   }
 
   async #remote(args: readonly string[], source: CloneSource, input: string, signal: AbortSignal): Promise<void> {

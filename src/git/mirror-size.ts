@@ -22,10 +22,7 @@ export class MirrorScale {
     const folder = join(this.path, "objects", "pack");
     const names = await readdir(folder).catch(() => []);
     const sizes = await Promise.all(
-      names.map(async (name): Promise<readonly [string, number]> => {
-        const bytes = this.#finished.get(name) ?? (await sizeOf(join(folder, name)));
-        return [name, bytes];
-      }),
+      names.map(async (name) => [name, this.#finished.get(name) ?? (await sizeOf(join(folder, name)))] as const),
     );
     this.#finished = new Map(sizes.filter(([name, bytes]) => FINISHED.test(name) && bytes > 0));
     return {

@@ -62,10 +62,7 @@ export class DrainJobs {
     this.#worker.on("error", (error) => log.debug({ err: error }, "BullMQ reported an error"));
   }
 
-  /**
-   * Adds a job, unless there is one for this generation. Never rejects: the next look for change requests without a job
-   * makes up for one that could not be added.
-   */
+  /** Adds a job, unless there is one for this generation. Never rejects: the next look for lost jobs adds it. */
   add(job: DrainJob, generation: string, delayMs = 0): Promise<void> {
     const jobId = `${createHash("sha256").update(job.change).digest("hex").slice(0, 32)}-${generation}`;
     const opts = { jobId, delay: delayMs, removeOnComplete: true, removeOnFail: true, attempts: 1 };

@@ -122,10 +122,7 @@ class DurableQueue implements EventQueue {
     }
   }
 
-  /**
-   * Returns undefined if the store is unavailable. A call that failed or was not answered is repeated once, to learn
-   * whether it was executed.
-   */
+  /** Returns undefined if the store is unavailable. Repeats an unanswered call once, to learn whether it was executed. */
   async #pushInTime(event: HostEvent): Promise<Pushed | undefined> {
     const began = performance.now();
     const pushed = await this.#attemptPush(event, FIRST_PUSH_MS);

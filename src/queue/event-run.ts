@@ -115,10 +115,7 @@ export class EventRun {
     }
   }
 
-  /**
-   * Whether a replica that could not learn that Redis had accepted a command may have refused it. Resolves once that
-   * refusal would have been posted.
-   */
+  /** Whether the accepting replica, unsure of Redis, may have refused a command. Resolves once it would have said so. */
   async #isRefused(): Promise<boolean> {
     const { lanes, timing } = this.parts;
     const { event, ageMs } = this.taken;

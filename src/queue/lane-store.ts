@@ -66,10 +66,7 @@ export class LaneStore {
 
   constructor(private readonly connection: StoreConnection) {}
 
-  /**
-   * Accepts an event, unless Redis gets to it later than `withinMs` from now, when the sender gives up. Safe to repeat:
-   * the second call answers "known" if the first was executed.
-   */
+  /** Accepts an event, unless Redis gets to it more than `withinMs` from now. Repeated after success, it answers "known". */
   async push(event: HostEvent, withinMs: number): Promise<Pushed> {
     const change = changeRequestKey(event.change);
     const { events, state } = laneKeys(change);
