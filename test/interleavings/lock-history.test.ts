@@ -46,7 +46,7 @@ test.each(innocent)("no alarm: %s", (_, history) => {
 const guilty: readonly (readonly [string, readonly Happened[], RegExp])[] = [
   ["two holders", [acquire("x", 1, 4), acquire("y", 2, 5)], /held by x and y at once/],
   [
-    "a lock that is taken away",
+    "a lock that is stolen",
     [acquire("x", 1, 2), acquire("y", 3, 4), release("y", 5, 6)],
     /y took the lock while x held it/,
   ],
@@ -73,7 +73,7 @@ test.each(guilty)("alarm: %s", (_, history, alarm) => {
   expect(judge(history).violations.join("\n")).toMatch(alarm);
 });
 
-test("tells who must have each lock at the end", () => {
+test("derives who must have each lock at the end", () => {
   const history = [acquire("x", 1, 2), release("x", 3, 4), acquire("y", 5, 6)];
   expect(judge(history).heldAtEnd).toEqual(new Map([[application, "y"]]));
 });

@@ -14,7 +14,7 @@ test.each<[string, Readonly<Record<string, string>>, number]>([
   ["the same host by another scheme", { origin: "https://svc.example.com" }, 403],
   ["a host that begins like ours", { origin: "http://svc.example.com.evil.org" }, 403],
   ["a broken origin", { origin: "http://" }, 403],
-])("a change that %s asks for", async (_who, headers, status) => {
+])("a change requested by %s", async (_who, headers, status) => {
   const site = await startSite({});
   const answer = await site.visitor().ask("/change", { method: "POST", headers });
   expect(answer.status).toBe(status);
@@ -22,7 +22,7 @@ test.each<[string, Readonly<Record<string, string>>, number]>([
   expect((await site.visitor().ask("/who", { headers })).status).toBe(200);
 });
 
-test("the address that the request was sent to is ours as well", async () => {
+test("the address that the request was sent to also counts as ours", async () => {
   const site = await startSite({});
   const headers = { origin: site.url };
   expect((await fetch(`${site.url}/change`, { method: "POST", headers })).status).toBe(200);

@@ -82,7 +82,7 @@ export class Visitor {
     return this.#jars.get(new URL(this.home).hostname)?.get(name);
   }
 
-  /** Puts a cookie for the service into the jar; without a value it is thrown away. */
+  /** Puts a cookie for the service into the jar; without a value it is removed. */
   setCookie(name: string, value: string | undefined): void {
     const jar = this.#jarOf(new URL(this.home));
     if (value === undefined) jar.delete(name);

@@ -139,7 +139,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     expect(answer.text).toContain(words);
   });
 
-  test("a role that an admin takes away acts at the next request", async () => {
+  test("a role that an admin removes is gone at the next request", async () => {
     const admin = await site.visitor("olga");
     const other = await site.visitor("bo");
     const path = "/api/v1/users/basic%3Abo/role";

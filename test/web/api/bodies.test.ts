@@ -40,10 +40,10 @@ test("locks are the records of the store, with the address of the change request
   expect(all.locks.map(({ application }) => application)).toEqual(["api", "argocd-extra/shop", "web"]);
 });
 
-describe("taking a lock away", () => {
+describe("releasing a lock", () => {
   const unlock = () => admin.ask("/api/v1/locks/web", { method: "DELETE" });
 
-  test("frees the application, names who did it in the trail and has the status brought up to date", async () => {
+  test("frees the application, records who did it and updates the commit status", async () => {
     const answer = await unlock();
     expect(JSON.parse(answer.text)).toEqual({ status: "unlocked", application: "web" });
     expect(await site.stores.locks.find(applicationName("web"))).toBeUndefined();
@@ -58,7 +58,7 @@ describe("taking a lock away", () => {
     expect(site.pushed).toEqual([{ kind: "reviewed", change: PULL, delivery: "unlock-run-1" }]);
   });
 
-  test("that is not there any more is told, and nothing is written down", async () => {
+  test("that no longer exists is reported, and nothing is recorded", async () => {
     await unlock();
     const again = await unlock();
     expect(again.status).toBe(404);
@@ -89,14 +89,14 @@ describe("changing a role", () => {
     expectDescribed("put /api/v1/users/{id}/role", answer);
   });
 
-  test("of nobody is refused", async () => {
+  test("of an unknown user is refused", async () => {
     const answer = await admin.ask("/api/v1/users/nobody/role", { method: "PUT", json: { role: "user" } });
     expect(answer.status).toBe(404);
     expectDescribed("put /api/v1/users/{id}/role", answer);
   });
 });
 
-test("a plan is whole, and one that is not stored is told with what to do", async () => {
+test("a plan is complete; a missing one is reported with what to do", async () => {
   const { plan } = (await get(
     "get /api/v1/plans/{host}/{owner}/{repo}/{number}",
     "/api/v1/plans/hosta/acme/deploy/7",
@@ -110,7 +110,7 @@ test("a plan is whole, and one that is not stored is told with what to do", asyn
 describe("the activity", () => {
   const OPERATION = "get /api/v1/activity";
 
-  test("is answered a page at a time", async () => {
+  test("comes a page at a time", async () => {
     const first = (await get(OPERATION, "/api/v1/activity?limit=2")) as { entries: { run_id: string }[]; next: string };
     expect(first.entries.map(({ run_id }) => run_id)).toEqual(["run-c", "run-b"]);
     const second = (await get(OPERATION, `/api/v1/activity?limit=2&before=${first.next}`)) as typeof first;
@@ -142,10 +142,10 @@ describe("the activity", () => {
   });
 });
 
-test("a store that is away is said so with 503", async () => {
-  const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
+test("an unavailable store is reported with 503", async () => {
+  const unavailable = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
   const other = await startSite({
-    over: ({ locks }) => ({ locks: Object.assign(Object.create(locks) as LockStore, { list: away }) }),
+    over: ({ locks }) => ({ locks: Object.assign(Object.create(locks) as LockStore, { list: unavailable }) }),
   });
   try {
     const answer = await (await other.visitor("ana")).ask("/api/v1/locks");
@@ -156,7 +156,7 @@ test("a store that is away is said so with 503", async () => {
   }
 });
 
-test("an address below /api/v1 without anything is told", async () => {
+test("an unknown address below /api/v1 is reported", async () => {
   const answer = await admin.ask("/api/v1/nothing");
   expect([answer.status, answer.text]).toEqual([404, expect.stringContaining("openapi.json")]);
 });

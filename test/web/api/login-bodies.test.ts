@@ -13,7 +13,7 @@ afterEach(() => site.stop());
 const JSON_ONLY = { accept: "application/json" };
 const login = (json: unknown): VisitOptions => ({ method: "POST", json });
 
-test("every answer of the login's addresses is as the description says", async () => {
+test("every answer of the login routes matches the description", async () => {
   const visitor = site.stranger();
   const seen: string[] = [];
   const expectAnswer = async (operation: string, options: VisitOptions, status: number, text?: object) => {

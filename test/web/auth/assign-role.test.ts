@@ -71,7 +71,7 @@ describe("several assignments", () => {
     { pattern: "*@example.com", role: "admin" },
   ];
 
-  test("the first that matches wins, and with none it is the default", () => {
+  test("the first match wins; without one, the default applies", () => {
     const bo: Facts = { ...nobody, provider: "hosta", email: "bo@example.com", groups: ["acme/ops"] };
     expect(assignRole(rules, "user", bo)).toEqual(user);
     expect(assignRole([...rules].reverse(), "user", bo)).toEqual(admin);
@@ -79,7 +79,7 @@ describe("several assignments", () => {
     expect(assignRole(rules, "user", nobody)).toEqual(user);
   });
 
-  test("one that cannot be answered stops the decision, unless an earlier one matched", () => {
+  test("an undecided one stops the decision, unless an earlier one matched", () => {
     const unproven = new Map([["@acme/ops", "try again"]]);
     const facts: Facts = { ...nobody, provider: "hosta", unproven };
     const stopped = { kind: "unproven", pattern: "@acme/ops", hint: "try again" };
@@ -87,7 +87,7 @@ describe("several assignments", () => {
     expect(assignRole(rules, "user", { ...facts, email: "bo@example.com" })).toEqual(user);
   });
 
-  test("only the teams that a rule names are asked for", () => {
+  test("only the teams that a rule names are requested", () => {
     expect(groupsAskedFor(rules, "hosta")).toEqual([{ pattern: "@acme/ops", name: "acme/ops" }]);
     expect(groupsAskedFor(rules, "hostb")).toEqual([]);
   });

@@ -26,7 +26,7 @@ const olga = { id: "basic:olga", provider: "basic", username: "olga", role: "adm
 const anonymous = { kind: "anonymous", expired: false };
 
 describe.each(STORE_KINDS)("logging in by password, with the %s store", (store) => {
-  test("a program gets its user and a session", async () => {
+  test("a program receives its user and a session", async () => {
     const site = await start({ store });
     const visitor = site.visitor();
     const answer = await logIn(visitor);
@@ -41,7 +41,7 @@ describe.each(STORE_KINDS)("logging in by password, with the %s store", (store) 
     expect(await whoIs(site.visitor())).toEqual(anonymous);
   });
 
-  test("a form leads back to the page that was asked for", async () => {
+  test("a form leads back to the requested page", async () => {
     const site = await start({ store });
     const visitor = site.visitor();
     const form = { username: "ana", password: "battery staple", return_to: "/who?a=1" };
@@ -50,7 +50,7 @@ describe.each(STORE_KINDS)("logging in by password, with the %s store", (store) 
     expect(await whoIs(visitor)).toMatchObject({ account: { username: "ana", role: "user" } });
   });
 
-  test("a role that an admin sets acts on the next request and outlives the next login", async () => {
+  test("a role set by an admin applies to the next request and survives the next login", async () => {
     const site = await start({ store });
     const [admin, user] = [site.visitor(), site.visitor()];
     await logIn(admin);
@@ -80,7 +80,7 @@ describe.each(STORE_KINDS)("logging in by password, with the %s store", (store) 
     expect([form.status, form.headers.get("location")]).toEqual([303, "/login"]);
   });
 
-  test("a session ends at session_ttl, however busy it was", async () => {
+  test("a session ends at session_ttl, even if it is in use", async () => {
     const site = await start({ store, auth: { session_ttl: "2h" } });
     const visitor = site.visitor();
     await logIn(visitor);
@@ -95,7 +95,7 @@ describe.each(STORE_KINDS)("logging in by password, with the %s store", (store) 
     expect((await visitor.open("/login")).text).not.toContain("Session expired");
   });
 
-  test("the session has another id after the login than before", async () => {
+  test("a login changes the id of the session", async () => {
     const site = await start({ store });
     const visitor = site.visitor();
     await logIn(visitor);
@@ -107,7 +107,7 @@ describe.each(STORE_KINDS)("logging in by password, with the %s store", (store) 
     expect(await whoIs(visitor)).toMatchObject({ expired: true });
   });
 
-  test("an address that tries too often has to wait", async () => {
+  test("an address with too many attempts has to wait", async () => {
     const site = await start({ store });
     const visitor = site.visitor();
     const statuses: number[] = [];
@@ -145,14 +145,14 @@ describe("refusals", () => {
     expect(visitor.cookie("svc_session")).toBeUndefined();
   });
 
-  test("half a JSON is a bad request, on a page for a form and as JSON for a program", async () => {
+  test("incomplete JSON is a bad request, shown as a page to a form and as JSON to a program", async () => {
     const site = await start();
     const half = { method: "POST", headers: { "content-type": "application/json" } };
     const answer = await fetch(`${site.url}/auth/basic/login`, { ...half, body: '{"username' });
     expect([answer.status, await answer.json()]).toEqual([400, expect.objectContaining({ error: expect.any(String) })]);
   });
 
-  test("a wrong password in a form is answered with a page that leads back", async () => {
+  test("a wrong password in a form shows a page that leads back", async () => {
     const site = await start();
     const form = { username: "<b>olga", password: "wrong", return_to: "/who" };
     const answer = await site.visitor().ask("/auth/basic/login", { form });
@@ -210,7 +210,7 @@ describe("the cookie", () => {
     ["unsigned", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"],
     ["broken", "s%3A%E0%A4%A"],
     ["empty", ""],
-  ])("one that is %s is nobody's", async (_kind, value) => {
+  ])("one that is %s belongs to nobody", async (_kind, value) => {
     const visitor = (await start()).visitor();
     visitor.setCookie("svc_session", value);
     expect(await whoIs(visitor)).toEqual(anonymous);
@@ -228,7 +228,7 @@ describe("with authentication off", () => {
     },
   );
 
-  test("everybody is unguarded, and nobody can log in", async () => {
+  test("every viewer is unguarded, and nobody can log in", async () => {
     const site = await start({ auth: { enabled: false } });
     const visitor = site.visitor();
     expect(await whoIs(visitor)).toEqual({ kind: "unguarded" });
@@ -252,7 +252,7 @@ describe("the sign-in page", () => {
     expect(JSON.parse(providers.text)).toEqual({ providers: [] });
   });
 
-  test("leads on whoever is logged in already", async () => {
+  test("redirects users who are logged in already", async () => {
     const visitor = (await start()).visitor();
     await logIn(visitor);
     const answer = await visitor.ask("/login?return_to=/who");
@@ -260,8 +260,8 @@ describe("the sign-in page", () => {
   });
 });
 
-describe("while the store is away", () => {
-  test("nobody is taken for logged out, and nothing crashes", async () => {
+describe("while the store is unavailable", () => {
+  test("no user counts as logged out, and nothing crashes", async () => {
     const site = await start({ store: "redis" });
     const visitor = site.visitor();
     await logIn(visitor);
@@ -275,7 +275,7 @@ describe("while the store is away", () => {
     expect(visitor.cookie("svc_session")).toBeDefined();
   });
 
-  test("the session is there again when the store answers again", async () => {
+  test("sessions work again when the store does", async () => {
     const site = await start({ store: "redis" });
     const visitor = site.visitor();
     await logIn(visitor);
@@ -285,7 +285,7 @@ describe("while the store is away", () => {
     expect(await whoIs(visitor)).toEqual({ kind: "account", account: olga });
   });
 
-  test("a service that started without it logs people in as soon as it is there", async () => {
+  test("a service that started without it allows logins once it is available", async () => {
     const redis = await RedisServer.start();
     await redis.kill();
     const site = await start({ redis });

@@ -41,7 +41,7 @@ const ACTIVE = { members: new Map([["ana", "active" as const]]) };
 const PENDING = { members: new Map([["ana", "pending" as const]]) };
 
 describe.each(STORE_KINDS)("logging in with GitHub, with the %s store", (store) => {
-  test("leads to GitHub, back, and to the page that was asked for", async () => {
+  test("leads to GitHub, back, and to the requested page", async () => {
     const { github, site, visitor } = await start({}, { store });
     const page = await visitor.open("/login?return_to=/who");
     expect(page.text).toContain('href="/auth/hosta/login?return_to=%2Fwho"');
@@ -66,7 +66,7 @@ describe.each(STORE_KINDS)("logging in with GitHub, with the %s store", (store) 
     for (const secret of ["gho_", CLIENT.client_secret]) expect(kept).not.toContain(secret);
   });
 
-  test("every login asks with a state and a challenge of its own, and with the exact callback address", async () => {
+  test("every login uses its own state and challenge, and the exact callback address", async () => {
     const { visitor } = await start({}, { store });
     const [one, two] = [await visitor.ask("/auth/hosta/login"), await visitor.ask("/auth/hosta/login")].map(
       ({ headers }) => new URL(headers.get("location") ?? "").searchParams,
@@ -84,7 +84,7 @@ describe.each(STORE_KINDS)("logging in with GitHub, with the %s store", (store) 
     for (const name of ["state", "code_challenge"]) expect(one?.get(name)).not.toBe(two?.get(name));
   });
 
-  test("a callback works once, in the browser that began it, within ten minutes", async () => {
+  test("a callback works once, in the browser that started it, within ten minutes", async () => {
     const { site, visitor } = await start({}, { store });
     const comeBack = async (from: Visitor) => {
       const github = (await from.ask("/auth/hosta/login")).headers.get("location") ?? "";
@@ -103,7 +103,7 @@ describe.each(STORE_KINDS)("logging in with GitHub, with the %s store", (store) 
     expect((await late.ask("/auth/me")).status).toBe(401);
   });
 
-  test("two logins may be under way in two tabs", async () => {
+  test("two tabs can log in at the same time", async () => {
     const { visitor } = await start({}, { store });
     const first = (await visitor.ask("/auth/hosta/login?return_to=/who?tab=1")).headers.get("location") ?? "";
     const second = (await visitor.ask("/auth/hosta/login?return_to=/who?tab=2")).headers.get("location") ?? "";
@@ -259,7 +259,7 @@ describe("roles", () => {
     expect(github.violations).toEqual([]);
   });
 
-  test("a team that GitHub cannot tell about lets nobody in under a guessed role", async () => {
+  test("a team that GitHub cannot confirm gives nobody a guessed role", async () => {
     const { github, visitor } = await start({}, { auth: { role_assignments: byTeam, hosta: CLIENT } });
     github.faults.add({ path: /teams\/ops/, fault: { kind: "status", status: 503 } });
     const page = await visitor.open("/auth/hosta/login");
@@ -267,7 +267,7 @@ describe("roles", () => {
     expect(await roleOf(visitor)).toBeUndefined();
   });
 
-  test("only the teams that matter are asked for", async () => {
+  test("only the relevant teams are requested", async () => {
     const { github, visitor } = await start(
       { allowed_orgs: ["acme"] },
       { auth: { role_assignments: [...byTeam, { pattern: "x", provider: "hostb", role: "admin" }] } },
@@ -285,7 +285,7 @@ describe("roles", () => {
 });
 
 describe("when GitHub says no", () => {
-  test("a person who cancels is told so", async () => {
+  test("a person who cancels sees that", async () => {
     const { github, visitor } = await start();
     github.login.signedIn = "cancel";
     const page = await visitor.open("/auth/hosta/login");
@@ -307,9 +307,9 @@ describe("when GitHub says no", () => {
     } else {
       expect(page.status).toBe(404);
       const { search } = page.url;
-      const told = await visitor.ask(`/auth/hosta/callback${search}`);
-      expect([told.status, told.text.includes("Invalid redirect URI")]).toEqual([502, true]);
-      expect(told.text).toContain("http://svc.example.com/auth/hosta/callback");
+      const answer = await visitor.ask(`/auth/hosta/callback${search}`);
+      expect([answer.status, answer.text.includes("Invalid redirect URI")]).toEqual([502, true]);
+      expect(answer.text).toContain("http://svc.example.com/auth/hosta/callback");
     }
     const logged = site.lines.find(({ text }) => text === "register exactly this callback address");
     expect(logged?.fields).toMatchObject({ callback: "http://svc.example.com/auth/hosta/callback" });
@@ -347,7 +347,7 @@ describe("when GitHub says no", () => {
     expect(await roleOf(visitor)).toBeUndefined();
   });
 
-  test("words in the address of the callback are shown to nobody who did not begin a login, and never as HTML", async () => {
+  test("texts in the callback address are shown only to the browser that started the login, and never as HTML", async () => {
     const { visitor } = await start();
     const evil = "error=x&error_description=<script>call+555</script>";
     const stranger = await visitor.ask(`/auth/hosta/callback?${evil}`);
@@ -371,13 +371,13 @@ describe("when GitHub says no", () => {
   });
 });
 
-test("a service that works on GitLab alone logs people in at github.com", async () => {
+test("a service that only serves GitLab allows logins with github.com", async () => {
   const site = await startSite({ hosta: false, auth: { hosta: CLIENT } });
-  const begun = (await site.visitor().ask("/auth/hosta/login")).headers.get("location");
-  expect(begun).toContain("https://github.com/login/oauth/authorize?");
+  const started = (await site.visitor().ask("/auth/hosta/login")).headers.get("location");
+  expect(started).toContain("https://github.com/login/oauth/authorize?");
 });
 
-test("a provider that is not configured is not there", async () => {
+test("a provider that is not configured does not exist", async () => {
   const { visitor } = await start();
   for (const path of ["/auth/hostb/login", "/auth/oidc/callback", "/auth/basic/login"]) {
     expect((await visitor.ask(path)).status).toBe(404);
@@ -386,7 +386,7 @@ test("a provider that is not configured is not there", async () => {
   expect(listed).toEqual({ providers: [{ id: "hosta", name: "GitHub", login_url: "/auth/hosta/login" }] });
 });
 
-test("without base_url nobody is sent away", async () => {
+test("without base_url nobody is redirected", async () => {
   const github = await startLoginGitHub();
   const hosta = { api_url: github.apiUrl, web_url: github.url };
   const site = await startSite({ hosta, server: { base_url: undefined }, auth: { hosta: CLIENT } });

@@ -22,11 +22,11 @@ async function roleOf(visitor: Visitor): Promise<unknown> {
 }
 
 describe.each(STORE_KINDS)("logging in with GitLab, with the %s store", (store) => {
-  test("leads to GitLab, back, and to the page that was asked for", async () => {
+  test("leads to GitLab, back, and to the requested page", async () => {
     const { gitlab, site, visitor } = await start({}, { store });
-    const begun = new URL((await visitor.ask("/auth/hostb/login")).headers.get("location") ?? "");
-    expect(begun.href.startsWith(`${gitlab.url}/oauth/authorize?`)).toBe(true);
-    expect(begun.searchParams.get("scope")).toBe("read_user read_api");
+    const started = new URL((await visitor.ask("/auth/hostb/login")).headers.get("location") ?? "");
+    expect(started.href.startsWith(`${gitlab.url}/oauth/authorize?`)).toBe(true);
+    expect(started.searchParams.get("scope")).toBe("read_user read_api");
     const who = await visitor.open("/auth/hostb/login?return_to=/who");
     expect(who.url.pathname).toBe("/who");
     expect(JSON.parse(who.text)).toEqual({
@@ -139,14 +139,14 @@ describe("when GitLab says no", () => {
     expect(await roleOf(visitor)).toBeUndefined();
   });
 
-  test("a person who cancels is told so", async () => {
+  test("a person who cancels sees that", async () => {
     const { gitlab, visitor } = await start();
     gitlab.login.signedIn = "deny";
     const page = await visitor.open("/auth/hostb/login");
     expect([page.status, page.text.includes("You did not give access at GitLab")]).toEqual([403, true]);
   });
 
-  test("scopes that the application does not have are named", async () => {
+  test("missing scopes are named", async () => {
     const { gitlab, visitor } = await start();
     gitlab.login.registerApplication({
       clientId: CLIENT.client_id,
@@ -165,7 +165,7 @@ describe("when GitLab says no", () => {
     expect(page.text).not.toContain("another-secret-of-the-tests");
   });
 
-  test("a code that came too late asks to begin again", async () => {
+  test("a code that comes too late asks to start again", async () => {
     const { gitlab, visitor } = await start();
     const authorize = (await visitor.ask("/auth/hostb/login")).headers.get("location") ?? "";
     const back = (await visitor.ask(authorize)).headers.get("location") ?? "";
@@ -177,6 +177,6 @@ describe("when GitLab says no", () => {
 
 test("an address below a path of the host keeps its path", async () => {
   const site = await startSite({ auth: { hostb: { ...CLIENT, url: "https://example.org/gitlab/" } } });
-  const begun = (await site.visitor().ask("/auth/hostb/login")).headers.get("location");
-  expect(begun).toContain("https://example.org/gitlab/oauth/authorize?");
+  const started = (await site.visitor().ask("/auth/hostb/login")).headers.get("location");
+  expect(started).toContain("https://example.org/gitlab/oauth/authorize?");
 });

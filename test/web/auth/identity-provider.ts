@@ -8,7 +8,7 @@ import { BASE_URL } from "./site.js";
 
 export const OIDC_CLIENT = { client_id: "svc-oidc", client_secret: "an-oidc-secret-of-the-tests" };
 
-/** An OpenID provider (the library oidc-provider) at which one person is there and says yes, unless told otherwise. */
+/** An OpenID provider (oidc-provider) whose one person agrees to every login, unless configured otherwise. */
 export interface IdentityProvider {
   readonly issuer: string;
   /** What it says of the person. */

@@ -60,7 +60,7 @@ describe.each(STORE_KINDS)("logging in with an OpenID provider, with the %s stor
     expect(JSON.stringify(site.lines)).not.toMatch(/eyJ|an-oidc-secret/);
   });
 
-  test("a callback works once, in the browser that began it, within ten minutes", async () => {
+  test("a callback works once, in the browser that started it, within ten minutes", async () => {
     const { site, visitor } = await start({ site: { store } });
     const callback = await callbackOf(visitor);
     expect((await site.visitor().ask(callback.href)).status).toBe(400);
@@ -77,7 +77,7 @@ describe.each(STORE_KINDS)("logging in with an OpenID provider, with the %s stor
   });
 });
 
-describe("what is not believed", () => {
+describe("what is rejected", () => {
   test("a token that was made for another login", async () => {
     const { visitor } = await start();
     const callback = await callbackOf(visitor, ({ searchParams }) => searchParams.set("nonce", "of-another-login"));
@@ -110,7 +110,7 @@ describe("what is not believed", () => {
     expect((await visitor.ask(callback.href)).status).toBe(502);
   });
 
-  test("a code that was invented", async () => {
+  test("an invented code", async () => {
     const { visitor } = await start();
     const callback = await callbackOf(visitor);
     callback.searchParams.set("code", "invented");
@@ -119,7 +119,7 @@ describe("what is not believed", () => {
 });
 
 describe("who may not log in", () => {
-  test("somebody who cancels", async () => {
+  test("a person who cancels", async () => {
     const { idp, visitor } = await start();
     idp.refuses = true;
     const page = await visitor.open("/auth/oidc/login");
@@ -198,7 +198,7 @@ describe("roles", () => {
 });
 
 describe("the description of the provider", () => {
-  test("that is missing is read again at the next login, and kept once it was read", async () => {
+  test("that is missing is read again at the next login, and cached after that", async () => {
     const { idp, site, visitor } = await start();
     idp.discovery = false;
     const page = await visitor.open("/auth/oidc/login");
@@ -242,13 +242,13 @@ describe("the description of the provider", () => {
     expect([page.status, page.text.includes("it describes a provider of another name")]).toEqual([502, true]);
   });
 
-  test("does not hinder the start while the provider is away", async () => {
+  test("does not delay the start while the provider is unavailable", async () => {
     const { visitor } = await start({ oidc: { issuer_url: "http://127.0.0.1:9" } });
     expect((await visitor.open("/login")).text).toContain("Sign in with Acme Login");
   });
 });
 
-test("a callback address that the provider does not know stays its own page, and ours is in the log", async () => {
+test("an unknown callback address shows the page of the provider, and ours is in the log", async () => {
   const { site, visitor } = await start({ idp: { redirectUri: "https://elsewhere.example.com/callback" } });
   const page = await visitor.open("/auth/oidc/login");
   expect([page.status, page.text.includes("redirect_uri")]).toEqual([400, true]);
@@ -257,7 +257,7 @@ test("a callback address that the provider does not know stays its own page, and
   ]);
 });
 
-test("an endless claim is cut, and never written as HTML", async () => {
+test("an endless claim is cut, and never rendered as HTML", async () => {
   const { idp, visitor } = await start();
   idp.claims = { email: "ana@example.com", email_verified: true, preferred_username: `<b>\u202e${"x".repeat(500)}` };
   await visitor.open("/auth/oidc/login");

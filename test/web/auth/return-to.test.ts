@@ -44,7 +44,7 @@ describe("where a login leads", () => {
     expect(safeReturnTo(wish)).toBe("/");
   });
 
-  test("whatever the wish, a browser stays on this site and in one place", () => {
+  test("for any input, a browser stays on this site", () => {
     const piece = fc.constantFrom(
       "/",
       "\\",

@@ -53,7 +53,7 @@ describe.each(HOSTS)("the whole service with a login at %s", (host) => {
     expect(users).toMatchObject({ users: [{ username: "olga", role: "admin", provider: host }] });
   });
 
-  test("a store that falls silent in the middle of a login loses nothing", async () => {
+  test("a store that stops answering during a login loses nothing", async () => {
     const redis = await RedisServer.start();
     const parts = { address: redis.address, db: 0, tls: false };
     const stores = () => createRedisStores(parts, { log: recordingLog() });

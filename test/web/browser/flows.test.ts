@@ -44,7 +44,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     await expectAccessible(page);
   });
 
-  test("an admin takes a lock away, after a question that can be declined", async () => {
+  test("an admin releases a lock after a confirmation that can be declined", async () => {
     const page = await windowOf("olga", "/");
     await page.getByRole("button", { name: "Unlock web" }).focus();
     await page.keyboard.press("Enter");
@@ -71,7 +71,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     await expectAccessible(page);
   });
 
-  test("a role that is changed acts in the other browser at once", async () => {
+  test("a changed role applies in the other browser at once", async () => {
     const other = await windowOf("ana", "/");
     const page = await windowOf("olga", "/users");
     await page.getByLabel("Role of ana", { exact: true }).selectOption("admin");
@@ -92,7 +92,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     expect(await other.getByRole("link", { name: "Users" }).count()).toBe(0);
   });
 
-  test("a session that expires is told at the next step, and leads back after the login", async () => {
+  test("an expired session is reported at the next step, and the login leads back", async () => {
     const page = await windowOf("olga", "/");
     site.clock.advance(SESSION_TTL_MS + 1000);
     await page.getByRole("button", { name: "Unlock api" }).click();
@@ -106,7 +106,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     expect(new URL(page.url()).pathname).toBe("/activity");
   });
 
-  test("a page without a script's help still reads, by keyboard from its first link on", async () => {
+  test("a page works without scripts, and by keyboard from its first link", async () => {
     const page = await windowOf("ana", "/");
     await page.keyboard.press("Tab");
     expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 describe.each(HOSTS)("with %s", (host) => {
-  test("a sync is watched from its plan to its end", async () => {
+  test("a sync can be watched from its plan to its end", async () => {
     const auth = {
       enabled: true,
       session_secret: "session-secret-of-the-tests-5b1f0e",

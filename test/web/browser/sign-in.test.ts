@@ -32,7 +32,7 @@ async function begin(): Promise<Page> {
   return openWindow(browser, BASE_URL);
 }
 
-test("a person signs in with each provider, arrives at the page that was asked for, and signs out", async () => {
+test("a person signs in with each provider, arrives at the requested page, and signs out", async () => {
   const page = await begin();
   for (const [provider, name] of [
     ["GitHub", "ana"],

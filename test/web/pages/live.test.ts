@@ -49,7 +49,7 @@ const begin = (feed: MemoryLiveFeed, change = PULL) =>
   publishProgress({ change, runId: "run-1", command: "sync", startedAt: new Date(0) }, feed);
 
 describe("the streams", () => {
-  test("tell a run from where it is to its end, to those who look at its change request", async () => {
+  test("report a run from its current state to its end, to readers of its change request", async () => {
     const feed = new MemoryLiveFeed();
     const [url] = await serve(feed);
     const run = begin(feed);
@@ -64,7 +64,7 @@ describe("the streams", () => {
     expect(text).not.toContain("other");
   });
 
-  test("who comes after the end is told nothing of it", async () => {
+  test("report nothing to a reader who comes after the end", async () => {
     const feed = new MemoryLiveFeed();
     const [url] = await serve(feed, { heartbeatMs: 5 });
     begin(feed).end();
@@ -72,7 +72,7 @@ describe("the streams", () => {
     expect(await reader.until("still here")).not.toContain("run-1");
   });
 
-  test("are bounded, each person's and all together, and give their place back", async () => {
+  test("are limited per person and in total, and free their place", async () => {
     const [url] = await serve(new MemoryLiveFeed(), { most: 3, mostEach: 2, lifetimeMs: 60_000 });
     const status = async (listener: string) => (await open(`${url}/${listener}`)).response.status;
     expect([await status("ana"), await status("ana"), await status("ana")]).toEqual([200, 200, 503]);
@@ -95,7 +95,7 @@ describe("the streams", () => {
 describe("the address", () => {
   const path = "/changes/hosta/acme/deploy/7/live";
 
-  test("asks for a login and leads nowhere without a change request", async () => {
+  test("requires a login and a change request", async () => {
     site = await startSite();
     expect((await site.stranger().ask(path)).status).toBe(401);
     const visitor = await site.visitor("ana");
@@ -105,7 +105,7 @@ describe("the address", () => {
   test.each([
     [true, true],
     [false, false],
-  ])("with authentication %s, Argo CD's words are told: %s", async (auth, told) => {
+  ])("with authentication %s, Argo CD's messages are shown: %s", async (auth, shown) => {
     site = await startSite({ auth });
     const cookie = auth ? (await site.visitor("ana")).cookie(SESSION_COOKIE)?.value : undefined;
     begin(site.live).report(WEB, RUNNING);
@@ -115,6 +115,6 @@ describe("the address", () => {
     );
     expect(reader.response.headers.get("content-type")).toBe("text/event-stream; charset=utf-8");
     expect(reader.response.headers.get("cache-control")).toBe("no-store");
-    expect((await reader.until('"done":1')).includes("applying")).toBe(told);
+    expect((await reader.until('"done":1')).includes("applying")).toBe(shown);
   });
 });

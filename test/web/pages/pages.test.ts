@@ -32,8 +32,8 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     return [options.auth === false ? site.stranger() : await site.visitor(person), site];
   }
 
-  describe("who may look", () => {
-    test.each(PAGES)("%s leads a stranger to the login, and back", async (path) => {
+  describe("access", () => {
+    test.each(PAGES)("%s leads anonymous visitors to the login, and back", async (path) => {
       const site = await start();
       const answer = await site.stranger().ask(path);
       expect([answer.status, answer.headers.get("location")]).toEqual([
@@ -90,7 +90,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       },
     );
 
-    test("a change request shows counts, and nothing of what is in the manifests", async () => {
+    test("a change request shows counts, and no content of manifests", async () => {
       const [visitor] = await filled({ auth: false });
       const { text } = await visitor.ask(CHANGE);
       expect(text).toContain("1 to create · 1 to update · 1 to delete");
@@ -137,7 +137,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       expect((await visitor.ask("/")).text).toContain(`>${age}</time>`);
     });
 
-    test("that there are none says what to do; that none matches says so", async () => {
+    test("none at all says what to do; no match says so", async () => {
       const site = await start();
       const visitor = await site.visitor("ana");
       expect((await visitor.ask("/")).text).toContain("No application is locked.");
@@ -184,7 +184,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       expect(text.match(/class="line added"/g)).toHaveLength(2001);
     });
 
-    test("cannot put anything of its own into the page", async () => {
+    test("cannot inject anything into the page", async () => {
       const site = await start();
       const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>`<b>';
       const plan = samplePlan(
@@ -269,14 +269,14 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       ]);
     });
 
-    test("refuses a filter that cannot be one", async () => {
+    test("refuses an invalid filter", async () => {
       const [visitor] = await filled();
       const answer = await visitor.ask("/activity?action=stolen");
       expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("must be one of")]);
     });
   });
 
-  test("the status tells what is there and what is not, only to people who are logged in", async () => {
+  test("the status shows what is available, with details only for people who are logged in", async () => {
     const host = new MemoryHost({ id: "hosta" } as ConstructorParameters<typeof MemoryHost>[0]);
     host.reach = () => Promise.reject(new HostFailure("unauthenticated", "GitHub does not accept the App's key"));
     const check = () => Promise.reject(new DeployerFailure("unreachable", "failed to connect to Argo CD"));
@@ -295,10 +295,10 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     expect((await stranger.ask("/status")).text).not.toContain("App&#39;s key");
   });
 
-  test("a store that is away is said so, and nothing is invented", async () => {
-    const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
+  test("an unavailable store is reported, and nothing is invented", async () => {
+    const unavailable = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
     const over = ({ locks }: Stores) => ({
-      locks: Object.assign(Object.create(locks) as Stores["locks"], { list: away }),
+      locks: Object.assign(Object.create(locks) as Stores["locks"], { list: unavailable }),
     });
     const site = await start({ over });
     const answer = await (await site.visitor("ana")).ask("/");
@@ -309,7 +309,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
   });
 
   describe("every answer", () => {
-    test.each(PAGES)("of %s is guarded by headers and kept by nobody", async (path) => {
+    test.each(PAGES)("of %s has security headers and is not cached", async (path) => {
       const [visitor] = await filled({}, "olga");
       const { headers, text } = await visitor.ask(path);
       expect(headers.get("content-security-policy")).toBe(
@@ -331,7 +331,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     });
   });
 
-  test("an address without a page tells a person so, and a program too; what breaks tells no details", async () => {
+  test("an unknown address is reported to people and programs; an internal error shows no details", async () => {
     const site = await start({ auth: false });
     const visitor = site.stranger();
     const missing = await visitor.ask("/nothing");
@@ -342,12 +342,12 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     expect([broken.status, broken.text]).toEqual([500, expect.not.stringContaining("secret details")]);
   });
 
-  test("a store that is away before anybody is known is said so as well", async () => {
-    const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
+  test("an unavailable store is also reported before the login", async () => {
+    const unavailable = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
     const over = ({ users }: Stores): Partial<Stores> => ({
       users: {
         signIn: (account) => users.signIn(account),
-        find: away,
+        find: unavailable,
         list: () => users.list(),
         setRole: (...given) => users.setRole(...given),
       },
@@ -357,9 +357,9 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     expect([answer.status, answer.text]).toEqual([503, expect.stringContaining("connection refused")]);
   });
 
-  test("the status is there while the store is away", async () => {
-    const away = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
-    const site = await start({ auth: false, over: () => ({ ping: away }), backlog: away });
+  test("the status page works while the store is unavailable", async () => {
+    const unavailable = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
+    const site = await start({ auth: false, over: () => ({ ping: unavailable }), backlog: unavailable });
     const { status, text } = await site.stranger().ask("/status");
     expect([status, text]).toEqual([200, expect.stringContaining("Unknown while the store is unavailable.")]);
     expect(text).toContain("unavailable");

@@ -3,7 +3,7 @@ import { DeployerFailure } from "../../../src/core/model/errors.js";
 import { StatusProbe } from "../../../src/web/status-probe.js";
 import { JumpClock } from "../../jump-clock.js";
 
-test("however often it is looked at, each system is asked once in ten seconds", async () => {
+test("each system is asked at most once in ten seconds", async () => {
   const clock = new JumpClock();
   let asked = 0;
   const probe = new StatusProbe([{ name: "Redis", ask: async () => `answer ${(asked += 1)}` }], { clock });
@@ -14,7 +14,7 @@ test("however often it is looked at, each system is asked once in ten seconds", 
   expect((await probe.look()).rows).toEqual([{ name: "Redis", state: "available", detail: "answer 2" }]);
 });
 
-test("a system that hangs is told so in time, hinders no other and is not asked again while it hangs", async () => {
+test("a hanging system is reported in time, delays no other and is not asked again while it hangs", async () => {
   const clock = new JumpClock();
   let asked = 0;
   const hang = () => {
@@ -40,7 +40,7 @@ test("a system that hangs is told so in time, hinders no other and is not asked 
 test.each([
   [new DeployerFailure("unreachable", "failed to connect to Argo CD"), "failed to connect to Argo CD"],
   [new Error("token=secret"), "an unexpected error inside the service; its log has the details"],
-])("what a system fails with is told in safe words: %s", async (error, detail) => {
+])("a failure of a system is reported in safe words: %s", async (error, detail) => {
   const probe = new StatusProbe([{ name: "Argo CD", ask: () => Promise.reject(error) }], { clock: new JumpClock() });
   expect((await probe.look()).rows).toEqual([{ name: "Argo CD", state: "unavailable", detail }]);
 });
