@@ -2,14 +2,14 @@ import { HostFailure, type HostFailureOptions, type HostFailureReason } from "..
 import type { HostWords } from "../core/model/host-words.js";
 import { isRateLimited } from "./rate-limit.js";
 
-/** How messages about a failure name a code host, its settings, and what to do. */
+/** The words of failure messages that differ between code hosts. */
 export interface FailureWords extends Pick<HostWords, "title"> {
-  /** `the App's credentials`, `the access token`. */
+  /** Such as `the access token`. */
   readonly credentials: string;
   readonly credentialsCure: string;
   readonly permissionCure: string;
   readonly visibilityCure: string;
-  /** The key of the configuration that holds the address of the API. */
+  /** The setting that holds the API's address. */
   readonly addressKey: string;
 }
 
@@ -20,17 +20,17 @@ export interface RefusedAnswer {
   readonly headers: Readonly<Record<string, unknown>>;
   /** The host's own words; untrusted. */
   readonly message: string | undefined;
-  /** The request was to change something, so that a failure of the host leaves open whether it did. */
+  /** Whether the request was a write, which may have taken effect although the host failed. */
   readonly changing: boolean;
 }
 
-/** A `HostFailure` that still knows the HTTP status, for the adapters to branch on. */
+/** A `HostFailure` with the HTTP status, for the adapters to branch on. */
 export class HostRefusal extends HostFailure {
   constructor(
     readonly status: number,
     reason: HostFailureReason,
     message: string,
-    /** The host's own words on one line, or an empty text. */
+    /** The host's own words on one line; may be empty. */
     readonly hostMessage: string,
     options?: HostFailureOptions,
   ) {
@@ -38,7 +38,17 @@ export class HostRefusal extends HostFailure {
   }
 }
 
-/** @param asked What the host was asked for, as it follows "when asked to". */
+/** Undefined if the host answers 404. */
+export async function ifFound<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof HostRefusal && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** @param asked Completes "when asked to". */
 export function refusalOf(words: FailureWords, asked: string, answer: RefusedAnswer): HostRefusal {
   const { status } = answer;
   const { title } = words;
@@ -77,7 +87,7 @@ function quoted(said: string): string {
   return said === "" ? "" : `, "${said}"`;
 }
 
-/** Foreign text on one line, without control and direction characters, cut to `limit` characters. */
+/** Foreign text on one line, without control and direction characters, at most `limit` characters. */
 export function oneLine(text: string, limit: number): string {
   const clean = text
     .slice(0, limit * 4)

@@ -1,16 +1,14 @@
 import { z } from "zod";
 import type { Approval } from "../../core/model/approval.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
-import { decodeAnswer } from "../json-answer.js";
 import { idField, loginField } from "../payload-fields.js";
 import { describeAwaited } from "./awaited-reviews.js";
-import { ownerAndRepo, type GitHubClient } from "./client.js";
+import type { GitHubClient } from "./client.js";
 import { isBot } from "./translate-event.js";
-import { GITHUB } from "./words.js";
 
 /**
- * Only GraphQL has `reviewDecision`, into which branch protection, rulesets and code owners have gone, and the newest
- * opinion of each reviewer: https://docs.github.com/graphql/reference/objects#pullrequest
+ * Only GraphQL has `reviewDecision`, which reflects branch protection, rulesets and code owners, and the newest opinion
+ * of each reviewer: https://docs.github.com/graphql/reference/objects#pullrequest
  */
 export const APPROVAL_QUERY = `query ($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) {
@@ -51,16 +49,15 @@ type Review = z.output<typeof reviewSchema>;
 
 export async function getApproval(client: GitHubClient, change: ChangeRequest): Promise<Approval> {
   const asked = `read the reviews of ${change.repository}#${change.number}`;
-  const { owner, repo } = ownerAndRepo(change.repository);
-  const data = await client.inRepository(change.repository, asked, async (octokit) => ({
-    data: await octokit.graphql<unknown>(APPROVAL_QUERY, { owner, name: repo, number: change.number }),
+  const { repository } = await client.read(approvalSchema, change.repository, asked, async (octokit, at) => ({
+    data: await octokit.graphql<unknown>(APPROVAL_QUERY, { owner: at.owner, name: at.repo, number: change.number }),
   }));
-  const verdict = judgeReviews(change, decodeAnswer(approvalSchema, data, GITHUB, asked).repository.pullRequest);
+  const verdict = judgeReviews(change, repository.pullRequest);
   if (verdict.missing === undefined) return verdict;
   return { ...verdict, missing: `${verdict.missing}${await describeAwaited(client, change)}` };
 }
 
-/** The verdict. A missing decision means that GitHub requires nothing, not that somebody approved. */
+/** A missing decision means that GitHub requires no review, not that the pull request was approved. */
 export function judgeReviews(change: ChangeRequest, pull: PullRequestReviews): Approval {
   const reviews = pull.latestOpinionatedReviews.nodes.filter((review) => review !== null);
   const approvals = reviews.filter((review) => review.state === "APPROVED" && isOtherPerson(review, change));

@@ -1,12 +1,10 @@
 import { z } from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import { decodeAnswer } from "../json-answer.js";
 import { loginField } from "../payload-fields.js";
-import { ownerAndRepo, type GitHubClient } from "./client.js";
-import { GITHUB } from "./words.js";
+import type { GitHubClient } from "./client.js";
 
-/** Apart from the verdict's query: without Organization members: read, a team in it makes the whole answer an error. */
+/** Separate from the approval query: without "Organization members: read", a requested team fails the whole query. */
 export const AWAITED_QUERY = `query ($owner: String!, $name: String!, $number: Int!) {
   repository(owner: $owner, name: $name) {
     pullRequest(number: $number) {
@@ -39,18 +37,14 @@ const awaitedSchema = z.object({
   }),
 });
 
-/**
- * Whose review is still awaited, as a sentence with a space in front; empty where GitHub does not tell: it only explains
- * a verdict.
- */
+/** The open review requests as a sentence after a space. Empty if GitHub refuses to list them. */
 export async function describeAwaited(client: GitHubClient, change: ChangeRequestRef): Promise<string> {
   const asked = `read the review requests of ${change.repository}#${change.number}`;
-  const { owner, repo } = ownerAndRepo(change.repository);
   try {
-    const data = await client.inRepository(change.repository, asked, async (octokit) => ({
-      data: await octokit.graphql<unknown>(AWAITED_QUERY, { owner, name: repo, number: change.number }),
+    const { repository } = await client.read(awaitedSchema, change.repository, asked, async (octokit, at) => ({
+      data: await octokit.graphql<unknown>(AWAITED_QUERY, { owner: at.owner, name: at.repo, number: change.number }),
     }));
-    const { nodes } = decodeAnswer(awaitedSchema, data, GITHUB, asked).repository.pullRequest.reviewRequests;
+    const { nodes } = repository.pullRequest.reviewRequests;
     const awaited = nodes.flatMap((node) => {
       const name = node?.requestedReviewer?.login ?? node?.requestedReviewer?.combinedSlug;
       return name === undefined ? [] : [node?.asCodeOwner === true ? `${name} (code owner)` : name];

@@ -1,13 +1,11 @@
 import { z } from "zod";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
-import { HostRefusal } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
+import { ifFound } from "../host-refusal.js";
 import { idField, loginField, repositoryField, revisionField } from "../payload-fields.js";
 import { readUntil } from "../polling.js";
-import { ownerAndRepo, type GitHubClient } from "./client.js";
+import type { GitHubClient } from "./client.js";
 import { isBot } from "./translate-event.js";
-import { GITHUB } from "./words.js";
 
 const pullSchema = z.object({
   title: z.string(),
@@ -87,7 +85,7 @@ export async function getState(client: GitHubClient, change: ChangeRequestRef): 
   return stateOf(await getPull(client, change));
 }
 
-/** GitHub computes `mergeable` in the background; reading the pull request sets that going. */
+/** GitHub computes `mergeable` in the background, after the pull request is read. */
 export async function getMergeability(
   client: GitHubClient,
   change: ChangeRequestRef,
@@ -106,40 +104,32 @@ export async function getMergeability(
 
 export async function getPull(client: GitHubClient, change: ChangeRequestRef, signal?: AbortSignal): Promise<Pull> {
   const asked = `read the pull request ${change.repository}#${change.number}`;
-  const data = await client.inRepository(
+  return client.read(
+    pullSchema,
     change.repository,
     asked,
-    (octokit) =>
-      octokit.rest.pulls.get({
-        ...ownerAndRepo(change.repository),
-        pull_number: change.number,
-        request: { signal },
-      }),
+    (octokit, at) => octokit.rest.pulls.get({ ...at, pull_number: change.number }),
     signal,
   );
-  return decodeAnswer(pullSchema, data, GITHUB, asked);
 }
 
-/** Of a closed pull request the base branch may be gone, since its deletion closes it; then where it was last. */
+/** Deleting the base branch closes the pull request; then its last known tip counts. */
 async function getBaseTip(client: GitHubClient, change: ChangeRequestRef, pull: Pull, signal?: AbortSignal) {
-  try {
-    return (await findBranch(client, change, pull.base.ref, signal)).revision;
-  } catch (error) {
-    if (pull.state === "closed" && error instanceof HostRefusal && error.status === 404) return pull.base.sha;
-    throw error;
-  }
+  const branch = findBranch(client, change, pull.base.ref, signal);
+  if (pull.state !== "closed") return (await branch).revision;
+  return (await ifFound(branch))?.revision ?? pull.base.sha;
 }
 
 /** One branch, never a tag of the same name. */
 export async function findBranch(client: GitHubClient, change: ChangeRequestRef, branch: string, signal?: AbortSignal) {
   const asked = `read the branch ${branch} of ${change.repository}`;
-  const data = await client.inRepository(
+  const { commit, protected: isProtected } = await client.read(
+    branchSchema,
     change.repository,
     asked,
-    (octokit) => octokit.rest.repos.getBranch({ ...ownerAndRepo(change.repository), branch, request: { signal } }),
+    (octokit, at) => octokit.rest.repos.getBranch({ ...at, branch }),
     signal,
   );
-  const { commit, protected: isProtected } = decodeAnswer(branchSchema, data, GITHUB, asked);
   return { revision: commit.sha, protected: isProtected === true };
 }
 
@@ -151,17 +141,13 @@ async function getMergeBase(
   signal?: AbortSignal,
 ) {
   const asked = `compare the base branch of ${change.repository}#${change.number} with its head`;
-  const data = await client.inRepository(
+  const basehead = `${base}...${head}`;
+  const comparison = await client.read(
+    comparisonSchema,
     change.repository,
     asked,
-    (octokit) =>
-      octokit.rest.repos.compareCommitsWithBasehead({
-        ...ownerAndRepo(change.repository),
-        basehead: `${base}...${head}`,
-        per_page: 1,
-        request: { signal },
-      }),
+    (octokit, at) => octokit.rest.repos.compareCommitsWithBasehead({ ...at, basehead, per_page: 1 }),
     signal,
   );
-  return decodeAnswer(comparisonSchema, data, GITHUB, asked).merge_base_commit.sha;
+  return comparison.merge_base_commit.sha;
 }

@@ -23,7 +23,16 @@ export interface GitHubClientOptions {
 }
 
 /** One call on an authenticated client. */
-export type GitHubCall = (octokit: ProbotOctokit) => Promise<{ readonly data: unknown }>;
+type GitHubCall = (octokit: ProbotOctokit) => Promise<{ readonly data: unknown }>;
+
+/** One call about a repository; `at` goes into its parameters. */
+type RepositoryCall = (octokit: ProbotOctokit, at: RepositoryParameters) => Promise<{ readonly data: unknown }>;
+
+interface RepositoryParameters {
+  readonly owner: string;
+  readonly repo: string;
+  readonly request: { readonly signal: AbortSignal | undefined };
+}
 
 /** GitHub's API through a GitHub App. Calls throw `HostFailure`, or the signal's reason if it was aborted. */
 export interface GitHubClient {
@@ -31,14 +40,22 @@ export interface GitHubClient {
   readonly probot: Probot;
   /** The fetch below Octokit, for requests without authentication. */
   readonly fetch: HostFetch;
-  /** As the App itself. @param asked What GitHub is asked for, to follow "when asked to". */
+  /** As the App itself. @param asked Completes "when asked to" in error messages. */
   asApp(asked: string, call: GitHubCall): Promise<unknown>;
   /** As the installation with this id. */
   asInstallation(id: number, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
   /** Id of the App's installation on this repository. Asked once per repository. */
   installationOf(repository: RepositoryName): Promise<number>;
   /** As the App's installation on this repository. */
-  inRepository(repository: RepositoryName, asked: string, call: GitHubCall, signal?: AbortSignal): Promise<unknown>;
+  inRepository(repository: RepositoryName, asked: string, call: RepositoryCall, signal?: AbortSignal): Promise<unknown>;
+  /** `inRepository` for a call that changes nothing. @returns What the schema makes of the answer. */
+  read<Schema extends z.ZodType>(
+    schema: Schema,
+    repository: RepositoryName,
+    asked: string,
+    call: RepositoryCall,
+    signal?: AbortSignal,
+  ): Promise<z.output<Schema>>;
 }
 
 /**
@@ -98,12 +115,28 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     const asked = `find the App's installation on ${repository}`;
     const data = await asApp(
       asked,
-      (octokit) => octokit.rest.apps.getRepoInstallation({ ...ownerAndRepo(repository), request: { signal } }),
+      (octokit) => octokit.rest.apps.getRepoInstallation({ ...parametersOf(repository, signal) }),
       signal,
     );
     const { id } = decodeAnswer(z.object({ id: z.int().positive() }), data, GITHUB, asked);
     installations.set(repository, id);
     return id;
+  }
+
+  async function inRepository(
+    repository: RepositoryName,
+    asked: string,
+    request: RepositoryCall,
+    signal?: AbortSignal,
+  ): Promise<unknown> {
+    const id = await installationOf(repository, signal);
+    try {
+      return await asInstallation(id, asked, (octokit) => request(octokit, parametersOf(repository, signal)), signal);
+    } catch (error) {
+      // An App that was uninstalled and installed again has a new installation id.
+      if (error instanceof HostRefusal && [401, 404].includes(error.status)) installations.delete(repository);
+      throw error;
+    }
   }
 
   return {
@@ -112,15 +145,9 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     asApp,
     asInstallation,
     installationOf: (repository) => installationOf(repository),
-    async inRepository(repository, asked, request, signal) {
-      const id = await installationOf(repository, signal);
-      try {
-        return await asInstallation(id, asked, request, signal);
-      } catch (error) {
-        // An App that was uninstalled and installed again has a new installation id.
-        if (error instanceof HostRefusal && [401, 404].includes(error.status)) installations.delete(repository);
-        throw error;
-      }
+    inRepository,
+    async read(schema, repository, asked, request, signal) {
+      return decodeAnswer(schema, await inRepository(repository, asked, request, signal), GITHUB, asked);
     },
   };
 }
@@ -130,10 +157,9 @@ function quietLog(log: Logger): Logger {
   return log.child({}, { level: log.isLevelEnabled("debug") ? "info" : log.level });
 }
 
-/** A repository's name as Octokit's parameters. */
-export function ownerAndRepo(repository: RepositoryName): { owner: string; repo: string } {
+function parametersOf(repository: RepositoryName, signal: AbortSignal | undefined): RepositoryParameters {
   const [owner = "", repo = ""] = repository.split("/");
-  return { owner, repo };
+  return { owner, repo, request: { signal } };
 }
 
 /** https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits */

@@ -4,15 +4,15 @@ import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CloneSource } from "../../core/ports/code-host.js";
 import { decodeAnswer } from "../json-answer.js";
-import { ownerAndRepo, type GitHubClient } from "./client.js";
+import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
 
-/** An installation token lives an hour; it is taken anew while a long fetch could still end in time. */
+/** An installation token lives an hour. It is renewed earlier, so that a long fetch can finish with it. */
 const TOKEN_KEPT_MS = 50 * 60_000;
 
 const tokenSchema = z.object({ token: z.string().min(1) });
 
-/** Makes tokens that can read the contents of one repository and nothing else, and keeps them for git. */
+/** Makes and caches tokens that can only read the contents of one repository. */
 export function createCloneSource(
   client: GitHubClient,
   { webUrl, clock }: { readonly webUrl: string; readonly clock: Clock },
@@ -28,7 +28,7 @@ export function createCloneSource(
     const data = await client.asApp(asked, (octokit) =>
       octokit.rest.apps.createInstallationAccessToken({
         installation_id,
-        repositories: [ownerAndRepo(repository).repo],
+        repositories: [repository.slice(repository.indexOf("/") + 1)],
         permissions: { contents: "read" },
       }),
     );

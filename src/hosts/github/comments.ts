@@ -3,7 +3,7 @@ import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { OwnComment, Reaction } from "../../core/ports/code-host.js";
 import { decodeAnswer } from "../json-answer.js";
 import { idField } from "../payload-fields.js";
-import { ownerAndRepo, type GitHubClient } from "./client.js";
+import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
 
 const PAGE_SIZE = 100;
@@ -22,15 +22,9 @@ export async function listCommentsOf(
   const asked = `list the comments of ${change.repository}#${change.number}`;
   const own: OwnComment[] = [];
   for (let page = 1; page <= MAX_PAGES; page += 1) {
-    const data = await client.inRepository(change.repository, asked, (octokit) =>
-      octokit.rest.issues.listComments({
-        ...ownerAndRepo(change.repository),
-        issue_number: change.number,
-        per_page: PAGE_SIZE,
-        page,
-      }),
+    const comments = await client.read(commentsSchema, change.repository, asked, (octokit, at) =>
+      octokit.rest.issues.listComments({ ...at, issue_number: change.number, per_page: PAGE_SIZE, page }),
     );
-    const comments = decodeAnswer(commentsSchema, data, GITHUB, asked);
     for (const { id, body, user } of comments) {
       if (user?.id === account) own.push({ id, body: body ?? "" });
     }
@@ -41,8 +35,8 @@ export async function listCommentsOf(
 
 export async function postComment(client: GitHubClient, change: ChangeRequestRef, body: string): Promise<string> {
   const asked = `post a comment on ${change.repository}#${change.number}`;
-  const data = await client.inRepository(change.repository, asked, (octokit) =>
-    octokit.rest.issues.createComment({ ...ownerAndRepo(change.repository), issue_number: change.number, body }),
+  const data = await client.inRepository(change.repository, asked, (octokit, at) =>
+    octokit.rest.issues.createComment({ ...at, issue_number: change.number, body }),
   );
   return decodeAnswer(z.object({ id: idField }), data, GITHUB, asked, true).id;
 }
@@ -53,12 +47,9 @@ export async function editComment(
   commentId: string,
   body: string,
 ): Promise<void> {
-  await client.inRepository(change.repository, `edit a comment on ${change.repository}#${change.number}`, (octokit) =>
-    octokit.rest.issues.updateComment({
-      ...ownerAndRepo(change.repository),
-      comment_id: Number(commentId),
-      body,
-    }),
+  const asked = `edit a comment on ${change.repository}#${change.number}`;
+  await client.inRepository(change.repository, asked, (octokit, at) =>
+    octokit.rest.issues.updateComment({ ...at, comment_id: Number(commentId), body }),
   );
 }
 
@@ -72,15 +63,10 @@ export async function react(
   commentId: string,
   reaction: Reaction,
 ): Promise<void> {
-  await client.inRepository(
-    change.repository,
-    `react to a comment on ${change.repository}#${change.number}`,
-    (octokit) =>
-      octokit.rest.reactions.createForIssueComment({
-        ...ownerAndRepo(change.repository),
-        comment_id: Number(commentId),
-        content: REACTIONS[reaction],
-      }),
+  const content = REACTIONS[reaction];
+  const asked = `react to a comment on ${change.repository}#${change.number}`;
+  await client.inRepository(change.repository, asked, (octokit, at) =>
+    octokit.rest.reactions.createForIssueComment({ ...at, comment_id: Number(commentId), content }),
   );
 }
 
@@ -96,10 +82,9 @@ const nodeSchema = z.object({ node_id: z.string().min(1).max(255) });
 /** Hides a comment as outdated. Hiding it again is not an error. */
 export async function minimise(client: GitHubClient, change: ChangeRequestRef, commentId: string): Promise<void> {
   const asked = `hide an outdated comment on ${change.repository}#${change.number}`;
-  const comment = await client.inRepository(change.repository, asked, (octokit) =>
-    octokit.rest.issues.getComment({ ...ownerAndRepo(change.repository), comment_id: Number(commentId) }),
+  const { node_id } = await client.read(nodeSchema, change.repository, asked, (octokit, at) =>
+    octokit.rest.issues.getComment({ ...at, comment_id: Number(commentId) }),
   );
-  const { node_id } = decodeAnswer(nodeSchema, comment, GITHUB, asked);
   await client.inRepository(change.repository, asked, async (octokit) => ({
     data: await octokit.graphql<unknown>(MINIMISE_MUTATION, { comment: node_id }),
   }));

@@ -16,10 +16,7 @@ const graphqlErrorSchema = z.object({
   errors: z.array(z.object({ type: z.string().nullish().catch(undefined), message: z.string().catch("") })).min(1),
 });
 
-/**
- * What an Octokit call threw, as a `HostFailure`.
- * @param asked What GitHub was asked for, as it follows "when asked to".
- */
+/** Converts what an Octokit call threw. @param asked Completes "when asked to". */
 export function githubFailure(error: unknown, asked: string): HostFailure {
   // Octokit wraps what its fetch throws into an error of its own that pretends a status of 500.
   for (let inner = error; inner instanceof Error; inner = inner.cause) {
@@ -29,7 +26,7 @@ export function githubFailure(error: unknown, asked: string): HostFailure {
   if (refused.success) {
     const { status, response, request } = refused.data;
     const message = messageSchema.safeParse(response.data).data?.message;
-    // Queries and new tokens are sent by POST, and change nothing; hiding a comment may be done twice.
+    // GraphQL queries and new tokens change nothing although they are POSTs; hiding a comment twice does no harm.
     const changing = request?.method !== "GET" && !/\/(?:graphql|access_tokens)$/.test(request?.url ?? "");
     return refusalOf(GITHUB, asked, { status, headers: response.headers, message, changing });
   }

@@ -1,17 +1,16 @@
-import type { Logger } from "pino";
 import type { Probot } from "probot";
 import { z } from "zod";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import type { User } from "../../core/model/user.js";
-import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost, CommitStatus } from "../../core/ports/code-host.js";
 import { STATUS_NAME } from "../../names.js";
-import { HostRefusal, oneLine } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
+import type { HostParts } from "../host-module.js";
+import { ifFound, oneLine } from "../host-refusal.js";
+import { keepAccount } from "../own-account.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getApproval } from "./approval.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
-import { createGitHubClient, ownerAndRepo, type GitHubClient } from "./client.js";
+import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createCloneSource } from "./clone-source.js";
 import { editComment, listCommentsOf, minimise, postComment, react } from "./comments.js";
 import { merge } from "./merge.js";
@@ -33,14 +32,8 @@ export interface GitHubConfig {
   readonly requestTimeoutMs?: number;
 }
 
-export interface GitHubParts {
-  readonly clock: Clock;
-  /** Probot insists on pino. */
-  readonly log: Logger;
-}
-
 /** GitHub, through a GitHub App; `probot` receives its webhooks. Sends no request before the first call. */
-export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): CodeHost & { readonly probot: Probot } {
+export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHost & { readonly probot: Probot } {
   const apiUrl = (config.apiUrl ?? "https://api.github.com").replace(/\/+$/, "");
   const webUrl = (
     config.webUrl ?? (config.apiUrl === undefined ? "https://github.com" : new URL(apiUrl).origin)
@@ -48,17 +41,7 @@ export function createGitHubHost(config: GitHubConfig, parts: GitHubParts): Code
   const { clock, log } = parts;
   const { appId, privateKey, requestTimeoutMs = 30_000 } = config;
   const client = createGitHubClient({ appId, privateKey, apiUrl, requestTimeoutMs, clock, log });
-  let self: Promise<User> | undefined;
-
-  async function ownAccount(): Promise<User> {
-    self ??= findSelf(client, apiUrl);
-    try {
-      return await self;
-    } catch (error) {
-      self = undefined;
-      throw error;
-    }
-  }
+  const ownAccount = keepAccount(() => findSelf(client, apiUrl));
 
   return {
     id: "hosta",
@@ -91,35 +74,26 @@ const permissionSchema = z.object({
 /** Custom roles and `maintain` are mapped to these: https://docs.github.com/rest/collaborators/collaborators */
 async function mayCommand(client: GitHubClient, change: ChangeRequestRef, user: User): Promise<boolean> {
   const asked = `read ${user.login}'s permission on ${change.repository}`;
-  try {
-    const data = await client.inRepository(change.repository, asked, (octokit) =>
-      octokit.rest.repos.getCollaboratorPermissionLevel({
-        ...ownerAndRepo(change.repository),
-        username: user.login,
-      }),
-    );
-    const answer = decodeAnswer(permissionSchema, data, GITHUB, asked);
-    // A login can change hands; the id cannot.
-    return ["admin", "write"].includes(answer.permission) && answer.user?.id === user.id;
-  } catch (error) {
-    if (error instanceof HostRefusal && error.status === 404) return false;
-    throw error;
-  }
+  const answer = await ifFound(
+    client.read(permissionSchema, change.repository, asked, (octokit, at) =>
+      octokit.rest.repos.getCollaboratorPermissionLevel({ ...at, username: user.login }),
+    ),
+  );
+  // A login can change hands; the id cannot.
+  return answer !== undefined && ["admin", "write"].includes(answer.permission) && answer.user?.id === user.id;
 }
 
 /** Set in the base repository on the head commit, which works for forks as well. */
 async function setStatus(client: GitHubClient, change: ChangeRequest, status: CommitStatus): Promise<void> {
-  await client.inRepository(
-    change.repository,
-    `set the commit status of ${change.repository}#${change.number}`,
-    (octokit) =>
-      octokit.rest.repos.createCommitStatus({
-        ...ownerAndRepo(change.repository),
-        sha: change.headRevision,
-        context: STATUS_NAME,
-        state: status.state,
-        description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
-        ...(status.url === undefined ? {} : { target_url: status.url }),
-      }),
+  const asked = `set the commit status of ${change.repository}#${change.number}`;
+  await client.inRepository(change.repository, asked, (octokit, at) =>
+    octokit.rest.repos.createCommitStatus({
+      ...at,
+      sha: change.headRevision,
+      context: STATUS_NAME,
+      state: status.state,
+      description: oneLine(status.description, GITHUB.maxStatusDescription - 1),
+      ...(status.url === undefined ? {} : { target_url: status.url }),
+    }),
   );
 }

@@ -4,24 +4,24 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
-import { HostRefusal } from "../host-refusal.js";
+import { HostRefusal, ifFound } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
 import { readUntil } from "../polling.js";
 import { deleteSourceBranch } from "../source-branch.js";
 import { findBranch, getPull } from "./change-request.js";
-import { ownerAndRepo, type GitHubClient } from "./client.js";
+import type { GitHubClient } from "./client.js";
 import { GITHUB } from "./words.js";
 
-/** Pauses before trying again while GitHub computes whether the merge is possible: 30 seconds in all. */
+/** Pauses between tries while GitHub computes whether the merge is possible: 30 seconds in total. */
 const PAUSES_MS = [5_000, 10_000, 15_000];
 
 /**
- * Nothing stands in the way: a refusal right before was about the moment in which GitHub had not computed that. Where
- * it was about something else (the merge method), trying again once does no harm.
+ * Nothing blocks the merge, so GitHub may have refused because it had not computed that yet. If the refusal had another
+ * cause (the merge method), one more try does no harm.
  */
 const UNHINDERED = ["clean", "unstable", "has_hooks"];
 
-/** Each request is sent once, with the head commit as its guard; a second one only follows GitHub's own "not yet". */
+/** Merges only at the head commit of `change`. Tries again only after GitHub answered "not yet". */
 export async function merge(
   client: GitHubClient,
   change: ChangeRequest,
@@ -46,7 +46,7 @@ export async function merge(
     await clock.sleep(pause);
   }
   const note = await deleteSourceBranch(change, intent, {
-    find: (branch) => orGone(findBranch(client, change, branch)),
+    find: (branch) => ifFound(findBranch(client, change, branch)),
     remove: (branch) => removeBranch(client, change, branch),
   });
   return { kind: "merged", note };
@@ -65,9 +65,9 @@ async function tryMerge(
 ): Promise<"merged" | Refused> {
   const asked = `merge ${change.repository}#${change.number}`;
   try {
-    const data = await client.inRepository(change.repository, asked, (octokit) =>
+    const data = await client.inRepository(change.repository, asked, (octokit, at) =>
       octokit.rest.pulls.merge({
-        ...ownerAndRepo(change.repository),
+        ...at,
         pull_number: change.number,
         sha: change.headRevision,
         merge_method: intent.method,
@@ -85,7 +85,7 @@ async function tryMerge(
   }
 }
 
-/** Looks for the merge of a request that may have arrived; false when it cannot be seen. */
+/** Whether a request without an answer merged; false if GitHub cannot be asked. */
 async function wasMerged(client: GitHubClient, change: ChangeRequest, clock: Clock): Promise<boolean> {
   try {
     const pull = await readUntil(
@@ -118,23 +118,15 @@ function reasonOf(refusal: HostRefusal, intent: MergeIntent): string | undefined
   }
 }
 
-async function orGone<T>(found: Promise<T>): Promise<T | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if (error instanceof HostRefusal && error.status === 404) return undefined;
-    throw error;
-  }
-}
-
 async function removeBranch(client: GitHubClient, change: ChangeRequest, branch: string): Promise<void> {
   try {
-    await client.inRepository(change.repository, `delete the branch ${branch} of ${change.repository}`, (octokit) =>
-      octokit.rest.git.deleteRef({ ...ownerAndRepo(change.repository), ref: `heads/${branch}` }),
+    const asked = `delete the branch ${branch} of ${change.repository}`;
+    await client.inRepository(change.repository, asked, (octokit, at) =>
+      octokit.rest.git.deleteRef({ ...at, ref: `heads/${branch}` }),
     );
   } catch (error) {
     if (!(error instanceof HostRefusal && [404, 422].includes(error.status))) throw error;
-    // 422 is "Reference does not exist" when somebody was faster, and also a ruleset that forbids the deletion.
-    if ((await orGone(findBranch(client, change, branch))) !== undefined) throw error;
+    // 422 means "Reference does not exist", or a ruleset that forbids the deletion.
+    if ((await ifFound(findBranch(client, change, branch))) !== undefined) throw error;
   }
 }

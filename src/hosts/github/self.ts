@@ -12,8 +12,8 @@ const installationsSchema = z.array(z.object({ id: z.int().positive(), suspended
 const accountSchema = z.object({ id: idField, login: loginField });
 
 /**
- * The account under which the App comments. The App's own credentials are not accepted for accounts, so an installation
- * of it asks; an App that is installed nowhere asks as anybody, which GitHub allows 60 times an hour.
+ * The account that the App comments with. GitHub does not accept the App's own credentials here, so this asks as one of
+ * its installations, or without credentials if there is none (60 requests an hour).
  */
 export async function findSelf(client: GitHubClient, apiUrl: string): Promise<User> {
   const asked = "read the App's own account";
@@ -33,7 +33,7 @@ export async function findSelf(client: GitHubClient, apiUrl: string): Promise<Us
   const installation = installations.find(({ suspended_at }) => !suspended_at);
   const data =
     installation === undefined
-      ? await readAsAnybody(client, `${apiUrl}/users/${encodeURIComponent(username)}`, asked)
+      ? await readAnonymously(client, `${apiUrl}/users/${encodeURIComponent(username)}`, asked)
       : await client.asInstallation(installation.id, asked, (octokit) =>
           octokit.rest.users.getByUsername({ username }),
         );
@@ -41,14 +41,14 @@ export async function findSelf(client: GitHubClient, apiUrl: string): Promise<Us
   return { id, login, bot: true };
 }
 
-/** Asks for the App with its own credentials; costs nothing of an installation's budget. */
+/** Checks the App's own credentials, without using an installation's rate limit. */
 export async function reachApp(client: GitHubClient): Promise<void> {
   const asked = "read the App";
   const data = await client.asApp(asked, (octokit) => octokit.rest.apps.getAuthenticated());
   decodeAnswer(appSchema, data, GITHUB, asked);
 }
 
-async function readAsAnybody(client: GitHubClient, url: string, asked: string): Promise<unknown> {
+async function readAnonymously(client: GitHubClient, url: string, asked: string): Promise<unknown> {
   const response = await client.fetch(url, {
     headers: { accept: "application/vnd.github+json", "user-agent": SERVICE },
   });

@@ -3,16 +3,14 @@ import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { User } from "../../core/model/user.js";
 import { HostRefusal } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
 import type { GitHubClient } from "./client.js";
-import { GITHUB } from "./words.js";
 
 const membershipSchema = z.object({ state: z.string() });
 
 /**
- * Whether the person is an active member of one of these teams or of a team below one. Names are compared by GitHub,
- * which ignores case. A team that does not exist, or that the App may not see, has no members.
- * @throws {HostFailure} `forbidden` when the App lacks Organization members: read; `rejected` for a name that is none.
+ * Whether the user is an active member of one of these teams or their child teams. GitHub compares names and ignores
+ * case. A team that does not exist, or that the App may not see, has no members.
+ * @throws {HostFailure} `forbidden` if the App lacks "Organization members: read"; `rejected` for an invalid team name.
  */
 export async function belongsToAnyTeam(
   client: GitHubClient,
@@ -33,10 +31,10 @@ async function isMember(client: GitHubClient, change: ChangeRequestRef, user: Us
   }
   const asked = `look for ${user.login} in the team ${org}/${slug}`;
   try {
-    const data = await client.inRepository(change.repository, asked, (octokit) =>
+    const { state } = await client.read(membershipSchema, change.repository, asked, (octokit) =>
       octokit.rest.teams.getMembershipForUserInOrg({ org, team_slug: slug, username: user.login }),
     );
-    return decodeAnswer(membershipSchema, data, GITHUB, asked).state === "active";
+    return state === "active";
   } catch (error) {
     if (!(error instanceof HostRefusal)) throw error;
     if (error.status === 404) return false;

@@ -3,10 +3,8 @@ import { z } from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import { oneLine } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
 import { loginField } from "../payload-fields.js";
 import type { GitLabClient } from "./client.js";
-import { GITLAB } from "./words.js";
 
 const peopleSchema = z.array(z.object({ username: loginField })).nullish();
 const stateSchema = z.object({
@@ -27,17 +25,16 @@ const MOST_RULES = 5;
 const MOST_NAMES = 10;
 
 /**
- * Which approval rules are open and who may approve, as the end of a sentence: `: "Deployments" needs 1 more approval
- * (by bo or cy)`. Empty where GitLab has no rules (below Premium) or does not tell: it only explains a verdict.
- * https://docs.gitlab.com/api/merge_request_approvals/
+ * The open approval rules and who may approve, as the end of a sentence: `: "Deployments" needs 1 more approval (by bo,
+ * cy)`. Empty below GitLab Premium, which has no rules, or if GitLab refuses to list them.
  */
 export async function describeOpenRules(client: GitLabClient, change: ChangeRequestRef): Promise<string> {
   const asked = `read the approval rules of ${change.repository}!${change.number}`;
   try {
-    const data = await client.ask(asked, (gitlab) =>
+    const { rules } = await client.read(stateSchema, asked, (gitlab) =>
       new MergeRequestApprovals(gitlab).showApprovalState(change.repository, change.number),
     );
-    const open = decodeAnswer(stateSchema, data, GITLAB, asked).rules.filter(({ approved }) => approved === false);
+    const open = rules.filter(({ approved }) => approved === false);
     const shown = open.slice(0, MOST_RULES).map(describeRule);
     const more = open.length > MOST_RULES ? [`${open.length - MOST_RULES} more rules are open`] : [];
     return open.length === 0 ? "" : `: ${[...shown, ...more].join("; ")}`;

@@ -3,8 +3,7 @@ import { z } from "zod";
 import type { Approval } from "../../core/model/approval.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
-import { HostRefusal } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
+import { ifFound } from "../host-refusal.js";
 import { idField, loginField } from "../payload-fields.js";
 import { readUntil } from "../polling.js";
 import { describeOpenRules } from "./approval-rules.js";
@@ -12,12 +11,11 @@ import { getMergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { mayWrite } from "./members.js";
 import { isBot } from "./translate-event.js";
-import { GITLAB } from "./words.js";
 
 const userSchema = z.object({ id: idField, username: loginField });
 const timeField = z.string().transform((text) => Date.parse(text));
 
-/** On editions without approval rules `approved` is true with nobody having approved, and the counts are missing. */
+/** On editions without approval rules, `approved` is always true and the counts are missing. */
 const approvalsSchema = z.object({
   approved: z.boolean().nullish(),
   approvals_left: z.number().nullish(),
@@ -28,25 +26,24 @@ const reviewersSchema = z.array(z.object({ user: userSchema, state: z.string().n
 
 type Approvals = z.output<typeof approvalsSchema>;
 
-/** Everything that the verdict is made of. */
 export interface ApprovalFacts {
   readonly headRevision: string | null | undefined;
   readonly mergeStatus: string | null | undefined;
   readonly approvals: Approvals;
   readonly versions: z.output<typeof versionsSchema>;
   readonly reviewers: z.output<typeof reviewersSchema>;
-  /** Ids of the approvers who are people, not the author, and may write to the project now. */
+  /** Ids of the approvers who count: users other than the author who may write to the project now. */
   readonly entitled: ReadonlySet<string>;
-  /** Names of the other approvers who are people, and not the author. */
+  /** Names of the approvers who may no longer write to the project. */
   readonly lapsed: readonly string[];
-  /** Which rules are still open, as a part of a sentence; empty when GitLab does not say. */
+  /** See `describeOpenRules`. */
   readonly openRules: string;
 }
 
-/** After a push GitLab takes approvals back in the background; meanwhile the old ones are still visible. */
+/** After a push GitLab revokes approvals in the background; until then it still shows the old ones. */
 const UNSETTLED = ["unchecked", "checking", "preparing", "approvals_syncing"];
 
-/** Who approved is looked up one by one; nobody needs more. */
+/** The approvers' roles are read one by one. */
 const MOST_APPROVERS = 30;
 
 /** @param self Id of our own account, whose approval never counts. */
@@ -64,24 +61,24 @@ export async function getApproval(
   );
   const asked = `read the approvals of ${repository}!${number}`;
   const approvals = await readUntil(
-    async () => {
-      const data = await client.ask(asked, (gitlab) =>
+    () =>
+      client.read(approvalsSchema, asked, (gitlab) =>
         new MergeRequestApprovals(gitlab).showConfiguration(repository, { mergerequestIId: number }),
-      );
-      return decodeAnswer(approvalsSchema, data, GITLAB, asked);
-    },
-    // For 15 seconds after a push GitLab says no although no rule is open.
+      ),
+    // For 15 seconds after a push, `approved` can be false although no rule is open.
     (read) => read.approved === true || read.approvals_left !== 0 || read.approved_by.length === 0,
     clock,
   );
-  const versions = await client.ask(asked, (gitlab) => new MergeRequests(gitlab).allDiffVersions(repository, number));
+  const versions = await client.read(versionsSchema, asked, (gitlab) =>
+    new MergeRequests(gitlab).allDiffVersions(repository, number),
+  );
   const people = approvals.approved_by
     .map(({ user }) => user)
     .filter(({ id, username }) => id !== change.author?.id && id !== self && !isBot(username))
     .slice(0, MOST_APPROVERS);
   const entitled = new Set<string>();
   for (const { id, username } of people) {
-    // An approval stays when its giver leaves the project.
+    // An approval stays when the approver leaves the project.
     if (await mayWrite(client, change, { id, login: username })) entitled.add(id);
   }
   const met = approvals.approved === true && (approvals.approvals_left ?? 0) === 0;
@@ -89,7 +86,7 @@ export async function getApproval(
     headRevision: merge.sha,
     mergeStatus: merge.detailed_merge_status,
     approvals,
-    versions: decodeAnswer(versionsSchema, versions, GITLAB, asked),
+    versions,
     reviewers: await getReviewers(client, change),
     entitled,
     lapsed: people.filter(({ id }) => !entitled.has(id)).map(({ username }) => username),
@@ -100,21 +97,15 @@ export async function getApproval(
 /** `detailed_merge_status` names one reason at a time, so requests for changes are read from the reviewers as well. */
 async function getReviewers(client: GitLabClient, change: ChangeRequest): Promise<ApprovalFacts["reviewers"]> {
   const asked = `read the reviewers of ${change.repository}!${change.number}`;
-  try {
-    const data = await client.ask(asked, (gitlab) =>
-      new MergeRequests(gitlab).showReviewers(change.repository, change.number),
-    );
-    return decodeAnswer(reviewersSchema, data, GITLAB, asked);
-  } catch (error) {
-    if (error instanceof HostRefusal && error.status === 404) return [];
-    throw error;
-  }
+  const reviewers = client.read(reviewersSchema, asked, (gitlab) =>
+    new MergeRequests(gitlab).showReviewers(change.repository, change.number),
+  );
+  return (await ifFound(reviewers)) ?? [];
 }
 
 /**
- * The verdict. GitLab does not name the commit that was approved: an approval counts when it is younger than the newest
- * version of the diff. Where GitLab does not tell when somebody approved (older versions), it counts only if the merge
- * request never had another version.
+ * GitLab does not name the approved commit, so an approval counts if it is newer than the newest version of the diff.
+ * Older versions of GitLab report no time; there an approval counts only if the diff has a single version.
  */
 export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Approval {
   const { approvals, versions, reviewers, entitled } = facts;
@@ -157,7 +148,6 @@ export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): App
   );
 }
 
-/** Why none of these approvals counts for the present head. */
 function whyStale(people: Approvals["approved_by"]): string {
   const who = names(people).join(", ");
   if (people.some(({ approved_at: at }) => typeof at === "number")) {

@@ -3,13 +3,11 @@ import { z } from "zod";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
-import { HostRefusal } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
+import { ifFound } from "../host-refusal.js";
 import { idField, loginField, repositoryField, revisionField } from "../payload-fields.js";
 import { readUntil } from "../polling.js";
 import type { GitLabClient } from "./client.js";
 import { isBot } from "./translate-event.js";
-import { GITLAB } from "./words.js";
 
 const mergeRequestSchema = z.object({
   title: z.string(),
@@ -23,13 +21,13 @@ const mergeRequestSchema = z.object({
   target_branch: z.string().min(1).max(1000),
   source_project_id: idField.nullish(),
   target_project_id: idField,
-  /** Null until the diff was made. */
+  /** Null until GitLab has computed the diff. */
   sha: revisionField.nullish(),
   detailed_merge_status: z.string().nullish(),
   merge_status: z.string().nullish(),
   has_conflicts: z.boolean().nullish(),
   merge_error: z.string().nullish(),
-  /** `start_sha` is the tip of the target branch when the diff was made. */
+  /** `start_sha` is the tip of the target branch at the time of the diff. */
   diff_refs: z.object({ start_sha: revisionField }).nullish().catch(undefined),
   head_pipeline: z
     .object({
@@ -65,7 +63,7 @@ export async function getChangeRequest(
   clock: Clock,
   signal?: AbortSignal,
 ): Promise<ChangeRequest> {
-  // Right after its creation a merge request has no diff: an empty one must not pass for "nothing changed".
+  // A new merge request has no diff yet, which must not be taken for "nothing changed".
   const merge = await readUntil(
     () => getMergeRequest(client, change, signal),
     (read) => Boolean(read.sha) && read.detailed_merge_status !== "preparing",
@@ -116,7 +114,7 @@ export async function getState(client: GitLabClient, change: ChangeRequestRef): 
   return stateOf(await getMergeRequest(client, change));
 }
 
-/** https://docs.gitlab.com/api/merge_requests/#merge-status; `merge_status` is the older word for conflicts alone. */
+/** https://docs.gitlab.com/api/merge_requests/#merge-status; `merge_status` is older and only about conflicts. */
 const PENDING = ["unchecked", "checking", "preparing", "approvals_syncing"];
 const PENDING_CONFLICT_CHECK = [
   "unchecked",
@@ -126,9 +124,7 @@ const PENDING_CONFLICT_CHECK = [
   "cannot_be_merged_rechecking",
 ];
 
-/**
- * GitLab tells one reason at a time, so `has_conflicts` is read as well; and that one is false until the check is done.
- */
+/** GitLab reports one reason at a time, so `has_conflicts` counts too; it is false until GitLab has checked. */
 export async function getMergeability(
   client: GitLabClient,
   change: ChangeRequestRef,
@@ -158,36 +154,36 @@ export async function getMergeRequest(
   signal?: AbortSignal,
 ): Promise<MergeRequest> {
   const asked = `read the merge request ${change.repository}!${change.number}`;
-  const data = await client.ask(
+  return client.read(
+    mergeRequestSchema,
     asked,
     (gitlab) => new MergeRequests(gitlab).show(change.repository, change.number),
     signal,
   );
-  return decodeAnswer(mergeRequestSchema, data, GITLAB, asked);
 }
 
-/** Of a merge request that is no longer open the target branch may be gone; then where it was last. */
+/** If the target branch of a closed merge request was deleted, its last known tip counts. */
 async function getBaseTip(client: GitLabClient, change: ChangeRequestRef, merge: MergeRequest, signal?: AbortSignal) {
-  try {
-    return (await findBranch(client, change, merge.target_branch, signal)).revision;
-  } catch (error) {
-    const last = merge.state === "opened" ? undefined : merge.diff_refs?.start_sha;
-    if (last !== undefined && error instanceof HostRefusal && error.status === 404) return last;
-    throw error;
-  }
+  const branch = findBranch(client, change, merge.target_branch, signal);
+  const last = merge.diff_refs?.start_sha;
+  if (merge.state === "opened" || last === undefined) return (await branch).revision;
+  return (await ifFound(branch))?.revision ?? last;
 }
 
 export async function findBranch(client: GitLabClient, change: ChangeRequestRef, branch: string, signal?: AbortSignal) {
   const asked = `read the branch ${branch} of ${change.repository}`;
-  const data = await client.ask(asked, (gitlab) => new Branches(gitlab).show(change.repository, branch), signal);
-  const found = decodeAnswer(branchSchema, data, GITLAB, asked);
+  const found = await client.read(
+    branchSchema,
+    asked,
+    (gitlab) => new Branches(gitlab).show(change.repository, branch),
+    signal,
+  );
   return { revision: found.commit.id, protected: found.protected === true || found.default === true };
 }
 
 async function getProject(client: GitLabClient, change: ChangeRequestRef, signal?: AbortSignal) {
   const asked = `read the project ${change.repository}`;
-  const data = await client.ask(asked, (gitlab) => new Projects(gitlab).show(change.repository), signal);
-  return decodeAnswer(projectSchema, data, GITLAB, asked);
+  return client.read(projectSchema, asked, (gitlab) => new Projects(gitlab).show(change.repository), signal);
 }
 
 async function getMergeBase(
@@ -198,10 +194,11 @@ async function getMergeBase(
   signal?: AbortSignal,
 ) {
   const asked = `find the merge base of ${change.repository}!${change.number}`;
-  const data = await client.ask(
+  const commit = await client.read(
+    commitSchema,
     asked,
     (gitlab) => new Repositories(gitlab).mergeBase(change.repository, [base, head]),
     signal,
   );
-  return decodeAnswer(commitSchema, data, GITLAB, asked).id;
+  return commit.id;
 }

@@ -5,7 +5,7 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { createHostFetch } from "../host-fetch.js";
 import { refusalOf } from "../host-refusal.js";
-import { refusalMessage } from "../json-answer.js";
+import { decodeAnswer, refusalMessage } from "../json-answer.js";
 import { GITLAB } from "./words.js";
 
 export interface GitLabClientOptions {
@@ -16,25 +16,29 @@ export interface GitLabClientOptions {
   readonly clock: Clock;
 }
 
-/** What every resource class of gitbeaker is created with. */
-export type GitLabOptions = ConstructorParameters<typeof MergeRequests<false>>[0];
+/** The constructor options of gitbeaker's resource classes. */
+type GitLabOptions = ConstructorParameters<typeof MergeRequests<false>>[0];
 
 /** GitLab's API. */
 export interface GitLabClient {
   /**
-   * @param asked What GitLab is asked for, to follow "when asked to".
+   * @param asked Completes "when asked to" in error messages.
    * @param call Creates a resource with the options it is given, and calls one method of it.
    * @throws {HostFailure} or the signal's reason if it was aborted.
    */
-  ask(asked: string, call: (gitlab: GitLabOptions) => Promise<unknown>, signal?: AbortSignal): Promise<unknown>;
+  ask(asked: string, call: GitLabCall, signal?: AbortSignal): Promise<unknown>;
+  /** `ask` for a call that changes nothing. @returns What the schema makes of the answer. */
+  read<S extends z.ZodType>(schema: S, asked: string, call: GitLabCall, signal?: AbortSignal): Promise<z.output<S>>;
 }
+
+export type GitLabCall = (gitlab: GitLabOptions) => Promise<unknown>;
 
 /** https://docs.gitlab.com/user/gitlab_com/rate_limits/ */
 const NOTES_ON_GITLAB_COM = { perMinute: 60, perHour: 3600 };
 /** https://docs.gitlab.com/administration/settings/rate_limit_on_notes_creation/ */
 const NOTES_BY_DEFAULT = { perMinute: 300, perHour: 18_000 };
 
-/** Bound to the requester, since gitbeaker would send a signal as a query parameter. */
+/** Bound to the requester, because gitbeaker would send a signal as a query parameter. */
 interface Question {
   readonly asked: string;
   readonly signal: AbortSignal | undefined;
@@ -44,7 +48,7 @@ function isRead(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-/** What gitbeaker hands to a requester. The body is already encoded, the query is a string. */
+/** The options that gitbeaker passes to a requester. */
 const requestSchema = z.object({
   method: z.string(),
   prefixUrl: z.string(),
@@ -54,8 +58,8 @@ const requestSchema = z.object({
 });
 
 /**
- * gitbeaker with a requester of our own. Its built-in one sends the token along when it follows a redirect, repeats
- * refused requests, writes included, ten times within half a second, and accepts a login page as an answer.
+ * gitbeaker with our own requester. The built-in one sends the token along with redirects, repeats refused requests
+ * (writes too) ten times within half a second, and accepts a login page as an answer.
  */
 export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitLabClientOptions): GitLabClient {
   const hostFetch = createHostFetch({
@@ -100,17 +104,20 @@ export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitL
     };
   }
 
+  async function ask(asked: string, call: GitLabCall, signal?: AbortSignal): Promise<unknown> {
+    try {
+      return await call(optionsFor({ asked, signal }));
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      if (error instanceof HostFailure) throw error;
+      throw new HostFailure("failed", `GitLab could not be asked to ${asked}; the log has the cause.`, {
+        cause: error,
+      });
+    }
+  }
+
   return {
-    async ask(asked, call, signal) {
-      try {
-        return await call(optionsFor({ asked, signal }));
-      } catch (error) {
-        if (signal?.aborted) throw signal.reason;
-        if (error instanceof HostFailure) throw error;
-        throw new HostFailure("failed", `GitLab could not be asked to ${asked}; the log has the cause.`, {
-          cause: error,
-        });
-      }
-    },
+    ask,
+    read: async (schema, asked, call, signal) => decodeAnswer(schema, await ask(asked, call, signal), GITLAB, asked),
   };
 }

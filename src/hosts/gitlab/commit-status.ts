@@ -5,7 +5,6 @@ import type { CommitStatus } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
 import { STATUS_NAME } from "../../names.js";
 import { HostRefusal, oneLine } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
 import { getMergeRequest, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 import { GITLAB } from "./words.js";
@@ -15,15 +14,10 @@ const STATES = { pending: "pending", success: "success", failure: "failed" } as 
 const statusesSchema = z.array(z.object({ name: z.string(), status: z.string(), pipeline_id: z.number().nullish() }));
 
 /**
- * Puts the status into the pipeline that the merge request has at its head. Without one GitLab would make a pipeline of
- * its own for it, which could turn a failed merge request green: then nothing is set.
+ * Adds the status to the pipeline at the merge request's head. Without a pipeline nothing is set: GitLab would create one
+ * for it, which could turn a failed merge request green.
  */
-export async function setStatus(
-  client: GitLabClient,
-  change: ChangeRequest,
-  status: CommitStatus,
-  log: Log,
-): Promise<void> {
+export async function setStatus(client: GitLabClient, change: ChangeRequest, status: CommitStatus, log: Log) {
   const { repository, number } = change;
   const pipeline = pipelineOfHead(await getMergeRequest(client, change), change);
   if (pipeline === undefined) {
@@ -43,23 +37,20 @@ export async function setStatus(
       }),
     );
   } catch (error) {
-    // "Cannot transition status": it is pending already.
+    // "Cannot transition status": it may be set already.
     if (!(error instanceof HostRefusal && error.status === 400)) throw error;
-    const data = await client.ask(asked, (gitlab) =>
+    const statuses = await client.read(statusesSchema, asked, (gitlab) =>
       new Commits(gitlab).allStatuses(repository, pipeline.sha, { name: STATUS_NAME, ref: pipeline.ref }),
     );
-    const set = decodeAnswer(statusesSchema, data, GITLAB, asked).filter(
-      (one) => one.name === STATUS_NAME && (one.pipeline_id ?? pipeline.id) === pipeline.id,
+    const isSet = statuses.some(
+      (one) => one.name === STATUS_NAME && one.status === state && (one.pipeline_id ?? pipeline.id) === pipeline.id,
     );
-    if (!set.some(({ status: known }) => known === state)) throw error;
+    if (!isSet) throw error;
   }
 }
 
-/** Of a merged-results pipeline the commit is the trial merge, not the head. A fork's own pipeline is out of reach. */
-function pipelineOfHead(
-  merge: MergeRequest,
-  change: ChangeRequest,
-): NonNullable<MergeRequest["head_pipeline"]> | undefined {
+/** The commit of a merged-results pipeline is the trial merge, not the head. A fork's own pipeline is out of reach. */
+function pipelineOfHead(merge: MergeRequest, change: ChangeRequest) {
   const pipeline = merge.head_pipeline;
   if (!pipeline || merge.sha !== change.headRevision) return undefined;
   if (pipeline.project_id && pipeline.project_id !== merge.target_project_id) return undefined;

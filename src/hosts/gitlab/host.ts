@@ -4,7 +4,7 @@ import type { User } from "../../core/model/user.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
-import { decodeAnswer } from "../json-answer.js";
+import { keepAccount } from "../own-account.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getApproval } from "./approval.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
@@ -13,7 +13,6 @@ import { setStatus } from "./commit-status.js";
 import { belongsToAnyGroup, mayWrite } from "./members.js";
 import { merge } from "./merge.js";
 import { editNote, listNotesOf, postNote, react } from "./notes.js";
-import { GITLAB } from "./words.js";
 
 export interface GitLabConfig {
   /** Root of the instance, with its path prefix if it has one. */
@@ -26,28 +25,12 @@ export interface GitLabConfig {
   readonly requestTimeoutMs?: number;
 }
 
-export interface GitLabParts {
-  readonly clock: Clock;
-  readonly log: Log;
-}
-
-/** GitLab, through an access token. Nothing is asked before the first call. */
-export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): CodeHost {
+/** GitLab, through an access token. Sends no request before the first call. */
+export function createGitLabHost(config: GitLabConfig, { clock, log }: { clock: Clock; log: Log }): CodeHost {
   const url = config.url.replace(/\/+$/, "");
-  const { clock, log } = parts;
   const { token, requestTimeoutMs = 30_000 } = config;
   const client = createGitLabClient({ url, token, requestTimeoutMs, clock });
-  let self: Promise<User> | undefined;
-
-  async function ownAccount(): Promise<User> {
-    self ??= findSelf(client, log);
-    try {
-      return await self;
-    } catch (error) {
-      self = undefined;
-      throw error;
-    }
-  }
+  const ownAccount = keepAccount(() => findSelf(client, log));
 
   return {
     id: "hostb",
@@ -63,7 +46,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     cloneSource: (change) =>
       Promise.resolve({
         url: `${url}/${change.repository}.git`,
-        // Any user name will do beside an access token.
+        // With an access token, GitLab accepts any user name.
         authorization: `Basic ${Buffer.from(`oauth2:${token}`).toString("base64")}`,
         headRef: `refs/merge-requests/${change.number}/head`,
       }),
@@ -81,11 +64,12 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
 
 const accountSchema = z.object({ id: idField, username: loginField, bot: z.boolean().nullish() });
 
-/** `bot` is true whatever GitLab calls the account: what it writes is a program's. */
+/** Always a bot to us, even if the account looks like a person's: svc writes with it. */
 async function findSelf(client: GitLabClient, log: Log): Promise<User> {
   const asked = "read the token's own account";
-  const data = await client.ask(asked, (gitlab) => new Users(gitlab).showCurrentUser());
-  const { id, username, bot } = decodeAnswer(accountSchema, data, GITLAB, asked);
+  const { id, username, bot } = await client.read(accountSchema, asked, (gitlab) =>
+    new Users(gitlab).showCurrentUser(),
+  );
   if (bot !== true) {
     log.debug({ account: username }, "the GitLab token belongs to an account that looks like a person's");
   }

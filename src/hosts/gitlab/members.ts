@@ -2,21 +2,16 @@ import { GroupMembers, ProjectMembers } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { User } from "../../core/model/user.js";
-import { HostRefusal } from "../host-refusal.js";
-import { decodeAnswer } from "../json-answer.js";
+import { ifFound } from "../host-refusal.js";
 import { idField } from "../payload-fields.js";
-import type { GitLabClient, GitLabOptions } from "./client.js";
-import { GITLAB } from "./words.js";
+import type { GitLabCall, GitLabClient } from "./client.js";
 
 type Person = Pick<User, "id" | "login">;
 
 const DEVELOPER = 30;
 const memberSchema = z.object({ id: idField, state: z.string(), access_level: z.number() });
 
-/**
- * Whether the person now has the role Developer or above, inherited or through an invited group:
- * https://docs.gitlab.com/api/project_members/
- */
+/** Whether the user has the role Developer or above, directly, inherited or through an invited group. */
 export async function mayWrite(
   client: GitLabClient,
   { repository }: ChangeRequestRef,
@@ -29,9 +24,8 @@ export async function mayWrite(
 }
 
 /**
- * Whether the person is an active member of one of these groups, inherited or through an invited group. GitLab compares
- * paths without regard to case. A group that does not exist, or that the token may not see, has no members.
- * https://docs.gitlab.com/api/group_members/
+ * Whether the user is an active member of one of these groups, directly, inherited or through an invited group. GitLab
+ * ignores the case of paths. A group that does not exist, or that the token may not see, has no members.
  */
 export async function belongsToAnyGroup(
   client: GitLabClient,
@@ -51,13 +45,8 @@ async function findActive(
   client: GitLabClient,
   person: Person,
   asked: string,
-  call: (gitlab: GitLabOptions) => Promise<unknown>,
+  call: GitLabCall,
 ): Promise<z.output<typeof memberSchema> | undefined> {
-  try {
-    const member = decodeAnswer(memberSchema, await client.ask(asked, call), GITLAB, asked);
-    return member.id === person.id && member.state === "active" ? member : undefined;
-  } catch (error) {
-    if (error instanceof HostRefusal && error.status === 404) return undefined;
-    throw error;
-  }
+  const member = await ifFound(client.read(memberSchema, asked, call));
+  return member?.id === person.id && member.state === "active" ? member : undefined;
 }

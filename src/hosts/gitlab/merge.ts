@@ -4,18 +4,18 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { MergeOutcome } from "../../core/ports/code-host.js";
-import { HostRefusal, oneLine } from "../host-refusal.js";
+import { HostRefusal, ifFound, oneLine } from "../host-refusal.js";
 import { readUntil } from "../polling.js";
 import { deleteSourceBranch } from "../source-branch.js";
 import { findBranch, getMergeRequest, mergeabilityOf, type MergeRequest } from "./change-request.js";
 import type { GitLabClient } from "./client.js";
 
-/** Pauses before trying again while GitLab computes whether the merge is possible: 30 seconds in all. */
+/** Pauses between tries while GitLab computes whether the merge is possible: 30 seconds in total. */
 const PAUSES_MS = [5_000, 10_000, 15_000];
 
 /**
- * Each request is sent once, with the head commit as its guard. Merge commit, semi-linear or fast-forward is the
- * project's own setting; only squashing is ours to ask. Never rebases: that would change the head that was deployed.
+ * Merges only at the head commit of `change`. The project's setting decides between merge commit, semi-linear and
+ * fast-forward; we only decide on squashing. Never rebases, which would change the deployed head.
  */
 export async function merge(
   client: GitLabClient,
@@ -31,7 +31,7 @@ export async function merge(
     if (isMergedHead(read, change)) break;
     const pause = PAUSES_MS[attempt];
     const computing = attempted.status === 405 && read.state === "opened" && mergeabilityOf(read) === "unknown";
-    // Computed since the refusal, which was about a moment that is over: worth one more try.
+    // GitLab may have finished computing after it refused: worth one more try.
     const computed = mayHaveComputed && attempted.status === 405 && read.detailed_merge_status === "mergeable";
     if ((!computing && !computed) || pause === undefined) return { kind: "refused", reason: reasonOf(attempted, read) };
     if (computed) mayHaveComputed = false;
@@ -40,7 +40,7 @@ export async function merge(
   return afterAcceptance(client, change, intent, clock);
 }
 
-/** Undefined when GitLab accepted the request, or may have. */
+/** Undefined if GitLab accepted the request, or may have. */
 async function tryMerge(
   client: GitLabClient,
   change: ChangeRequest,
@@ -53,7 +53,7 @@ async function tryMerge(
       new MergeRequests(gitlab).merge(change.repository, change.number, {
         sha: change.headRevision,
         squash: intent.method === "squash",
-        // Without it GitLab goes by what the author ticked, and would delete branches that are never to be deleted.
+        // Otherwise GitLab does what the author ticked, and could delete a branch that we must keep.
         shouldRemoveSourceBranch: false,
       }),
     );
@@ -69,7 +69,7 @@ async function tryMerge(
   }
 }
 
-/** Looks for the merge of a request that may have arrived; false when it cannot be seen. */
+/** Whether a request without an answer took effect; false if GitLab cannot be asked. */
 async function mayBeMerging(client: GitLabClient, change: ChangeRequest, clock: Clock): Promise<boolean> {
   try {
     const read = await readUntil(
@@ -84,7 +84,7 @@ async function mayBeMerging(client: GitLabClient, change: ChangeRequest, clock: 
   }
 }
 
-/** 200 means "accepted"; the merge itself happens in the background or may be scheduled only. */
+/** Status 200 means "accepted": GitLab merges in the background, or only scheduled it. */
 async function afterAcceptance(
   client: GitLabClient,
   change: ChangeRequest,
@@ -105,10 +105,10 @@ async function afterAcceptance(
     };
   }
   const note = await deleteSourceBranch(change, intent, {
-    find: (branch) => orGone(findBranch(client, change, branch)),
+    find: (branch) => ifFound(findBranch(client, change, branch)),
     remove: async (branch) => {
       const asked = `delete the branch ${branch} of ${change.repository}`;
-      await orGone(client.ask(asked, (gitlab) => new Branches(gitlab).remove(change.repository, branch)));
+      await ifFound(client.ask(asked, (gitlab) => new Branches(gitlab).remove(change.repository, branch)));
     },
   });
   return { kind: "merged", note };
@@ -140,14 +140,5 @@ function reasonOf(refusal: HostRefusal, read: MergeRequest): string {
         return "The project wants the branch rebased before a merge. Rebase it, then plan and sync the new head.";
       }
       return `GitLab does not allow this merge now.${status}${said} Look at the merge request, then merge by hand.`;
-  }
-}
-
-async function orGone<T>(found: Promise<T>): Promise<T | undefined> {
-  try {
-    return await found;
-  } catch (error) {
-    if (error instanceof HostRefusal && error.status === 404) return undefined;
-    throw error;
   }
 }

@@ -30,10 +30,9 @@ export async function listNotesOf(
   const order = { sort: "asc", orderBy: "created_at", perPage: PAGE_SIZE } as const;
   const own: OwnComment[] = [];
   for (let page = 1; page <= MAX_PAGES; page += 1) {
-    const data = await client.ask(asked, (gitlab) =>
+    const notes = await client.read(notesSchema, asked, (gitlab) =>
       new MergeRequestNotes(gitlab).all(repository, number, { ...order, page }),
     );
-    const notes = decodeAnswer(notesSchema, data, GITLAB, asked);
     for (const { id, body, system, author } of notes) {
       if (system !== true && author?.id === account) own.push({ id, body: body ?? "" });
     }
@@ -85,10 +84,9 @@ export async function react(
     );
   } catch (error) {
     if (!(error instanceof HostRefusal && error.status === 404)) throw error;
-    const data = await client.ask(asked, (gitlab) =>
+    const awards = await client.read(awardsSchema, asked, (gitlab) =>
       new MergeRequestNoteAwardEmojis(gitlab).all(repository, number, Number(noteId)),
     );
-    const awards = decodeAnswer(awardsSchema, data, GITLAB, asked);
     if (!awards.some((award) => award.name === name && award.user.id === self)) throw error;
   }
 }
