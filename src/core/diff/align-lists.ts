@@ -3,7 +3,7 @@ import { keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js"
 import type { ManifestIdentity } from "./manifest-key.js";
 import { isList, mapMembers, ownMember } from "./members.js";
 
-/** The object with each list whose order has no effect in one fixed order, for comparing. */
+/** Sorts each list whose order has no effect, so that objects can be compared. */
 export function withoutIdleOrder(identity: ManifestIdentity, object: JsonObject): JsonObject {
   const walk = (value: Json, path: ValuePath): Json => {
     if (isList(value)) {
@@ -22,16 +22,16 @@ function sorted(rule: ListRule, list: readonly Json[]): readonly Json[] {
   return entries.sort(([left], [right]) => (left < right ? -1 : left > right ? 1 : 0)).map(([, item]) => item);
 }
 
-/** A base whose elements stand where the head has them. */
+/** A base with its elements in the head's order. */
 export interface Aligned {
   readonly base: JsonObject;
-  /** Lists whose elements change places, where the order counts. */
+  /** Lists with moved elements, where the order counts. */
   readonly moved: readonly ValuePath[];
 }
 
 /**
- * Brings the elements of the base's keyed lists into the head's order, so that hunks show the element that changed and
- * not a shifted list. Elements that only the base has keep their places.
+ * Sorts the base's keyed lists in the head's order, so that hunks show the changed element and not a shifted list.
+ * Elements that only the base has keep their places.
  */
 export function alignLists(identity: ManifestIdentity, base: JsonObject, head: JsonObject): Aligned {
   const moved: ValuePath[] = [];

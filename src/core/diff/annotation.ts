@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../model/json.js";
 
-/** The text of an annotation; undefined when it is absent or no text. */
+/** The value of an annotation; undefined if it is missing or not a string. */
 export function annotationOf(manifest: JsonObject | undefined, name: string): string | undefined {
   const metadata = manifest?.metadata;
   const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;

@@ -12,16 +12,16 @@ export interface TwoSides {
   readonly head: JsonObject | undefined;
 }
 
-/** A sentence that a person should read before the diff; the lowest rank is the most dangerous. */
+/** A sentence to read before the diff. The lowest rank is the most dangerous. */
 interface Caution {
   readonly rank: number;
   readonly text: string;
 }
 
 /**
- * What is dangerous about these changes, the most dangerous first: deletions that take more with them, changes that
- * Kubernetes refuses, replacements, definitions of kinds, namespaces, volumes, hooks. The sentences carry names from
- * outside and no values. `options` are the application's own sync options.
+ * What is dangerous about these changes, the most dangerous first: deletions that cascade, changes that Kubernetes
+ * refuses, replacements, custom resource definitions, namespaces, volumes, hooks. The sentences contain untrusted names
+ * and no values. `options` are the application's own sync options.
  */
 export function cautionsOf(changes: readonly TwoSides[], options: readonly string[]): readonly string[] {
   return changes
@@ -30,7 +30,7 @@ export function cautionsOf(changes: readonly TwoSides[], options: readonly strin
     .map(({ text }) => text);
 }
 
-/** Whether an object's change is one that `cautionsOf` warns of, hooks aside: these come first in the diff. */
+/** Whether `cautionsOf` warns of this change, hooks aside: such changes come first in the diff. */
 export function isDangerous(change: TwoSides, options: readonly string[]): boolean {
   return cautionsOfOne(change, options).some(({ rank }) => rank < RANK.hook);
 }
@@ -52,7 +52,7 @@ function typeOf({ group, kind }: ManifestIdentity): string {
 const CRD = "apiextensions.k8s.io/CustomResourceDefinition";
 const CLUSTER_WIDE = new Set([CRD, "Namespace"]);
 
-/** What pruning an object takes along. */
+/** What pruning an object deletes with it. */
 const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
   [CRD, "it deletes every object of that kind in the whole cluster"],
   ["Namespace", "it deletes everything in it, also what other applications have there"],
@@ -103,21 +103,21 @@ function update(
   const type = typeOf(identity);
   const refused = refusedChanges(identity, base, head);
   const versions = type === CRD ? removedVersions(base, head) : [];
-  const told = [
+  const cautions = [
     ...replacement(title, refused, head, options),
     ...versions.map((name) => ({
       rank: RANK.versions,
       text: `takes the version ${name} away from ${title}: Kubernetes refuses that while objects are stored in it, and whoever uses it breaks`,
     })),
   ];
-  if (told.length > 0) return told;
+  if (cautions.length > 0) return cautions;
   if (CLUSTER_WIDE.has(type) || VOLUMES.has(type)) return [{ rank: RANK.updated, text: `changes ${title}` }];
   return [];
 }
 
 /**
- * `Force=true` deletes and creates anew what Kubernetes refuses to change, together with `Replace=true` at every sync;
- * `Replace=true` alone overwrites the object whole, and is refused like any update.
+ * `Force=true` deletes and recreates what Kubernetes refuses to change, and with `Replace=true` does so at every sync.
+ * `Replace=true` alone overwrites the whole object, and is refused like any update.
  * https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/
  */
 function replacement(

@@ -5,18 +5,18 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../mode
 import type { ManifestIdentity } from "./manifest-key.js";
 import { isList, mapMembers } from "./members.js";
 
-/** Names of parameters whose values people keep secret; of a dotted name the last part counts. */
+/** Names of parameters that usually hold secrets; only the last part of a dotted name counts. */
 const SENSITIVE = /(?:pass|secret|token|credential|key)[^.]*$/i;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Applications and sets carry parameters of other programs in clear (Helm values, environments of plugins). */
+/** Whether an object carries parameters of other programs in plain text (Helm values, environments of plugins). */
 export function carriesParameters({ group, kind }: ManifestIdentity): boolean {
   return group === "argoproj.io" && (kind === "Application" || kind === "ApplicationSet");
 }
 
 /**
- * Both sides with a number in place of each value that looks secret: equal values have equal numbers, so that a change
- * stays visible and its values do not.
+ * Replaces each value that looks secret by a number. Equal values get equal numbers, so a change stays visible and its
+ * values do not.
  */
 export function hideParameters(
   base: JsonObject | undefined,
@@ -47,7 +47,7 @@ function hiddenMember(value: Json, name: string, mark: Mark): Json {
 function hiddenValue(value: Json, mark: Mark): Json {
   if (isList(value)) return value.map((item) => hiddenValue(item, mark));
   if (!isJsonObject(value)) return value;
-  // A parameter or a variable of an environment: its name stands beside its value.
+  // A parameter or an environment variable has its name beside its value.
   const named = typeof value.name === "string" && SENSITIVE.test(value.name);
   return mapMembers(value, (member, name) =>
     named && /^(?:value|string|array|map)$/.test(name) ? allHidden(member, mark) : hiddenMember(member, name, mark),

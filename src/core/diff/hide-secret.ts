@@ -1,7 +1,7 @@
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
-/** Members of a Secret that hold no value of it. */
+/** Members of a Secret that are not secret. */
 const OPEN_MEMBERS = new Set(["apiVersion", "kind", "metadata", "type", "immutable"]);
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -10,7 +10,7 @@ export function isSecret({ group, kind }: ManifestIdentity): boolean {
 }
 
 /**
- * Both sides of a Secret with marks in place of its values: a mark differs only where both values are known and differ.
+ * Replaces the values of a Secret on both sides by marks. Marks differ only where both values are known and differ.
  * Argo CD masks every value with the same plus signs, so equal masks prove nothing.
  */
 export function hideValues(
@@ -46,7 +46,7 @@ function mark(value: Json | undefined, other: Json | undefined, side: "before" |
   return `(hidden, ${side} the change)`;
 }
 
-/** Argo CD replaces each value by plus signs, eight at least. */
+/** Argo CD replaces each value by at least eight plus signs. */
 function isMasked(value: Json | undefined): boolean {
   return typeof value === "string" && /^\+{8,}$/.test(value);
 }

@@ -10,8 +10,8 @@ const HELM_TYPES: Readonly<Record<string, string>> = {
 const RUN_BY_A_SYNC = new Set(["PreSync", "Sync", "PostSync", "SyncFail"]);
 
 /**
- * Whether Argo CD runs it as a hook instead of keeping it in sync: by its own annotation, unless that says only `Skip`,
- * or else by Helm's, unless that is `crd-install` (Argo CD v3.5, gitops-engine `hook.IsHook`).
+ * Whether Argo CD runs the object as a hook: by its own annotation, unless its only value is `Skip`, or else by Helm's,
+ * unless that is `crd-install` (Argo CD v3.5, gitops-engine `hook.IsHook`).
  */
 export function isHook(manifest: Manifest): boolean {
   const own = annotationOf(manifest, "argocd.argoproj.io/hook");
@@ -20,13 +20,13 @@ export function isHook(manifest: Manifest): boolean {
   return helm !== undefined && typesOf(helm).join() !== "crd-install";
 }
 
-/** Whether its annotation says only `Skip`: a sync neither creates nor changes nor deletes it (gitops-engine `hook.Skip`). */
+/** Whether a sync ignores the object, because its annotation is only `Skip` (gitops-engine `hook.Skip`). */
 export function isNeverApplied(manifest: Manifest): boolean {
   const own = annotationOf(manifest, "argocd.argoproj.io/hook");
   return own !== undefined && typesOf(own).join() === "Skip";
 }
 
-/** When a sync runs this hook: `PreSync`, `Sync`, `PostSync`, `SyncFail`; empty for what no sync runs, such as Helm's `test`. */
+/** When a sync runs this hook: `PreSync`, `Sync`, `PostSync`, `SyncFail`. Empty if no sync runs it, as Helm's `test`. */
 export function syncHookTypes(manifest: Manifest): readonly string[] {
   const own = annotationOf(manifest, "argocd.argoproj.io/hook");
   const helm = annotationOf(manifest, "helm.sh/hook") ?? "";

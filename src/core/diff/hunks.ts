@@ -2,12 +2,12 @@ import { structuredPatch } from "diff";
 import { stringify } from "yaml";
 import type { JsonObject } from "../model/json.js";
 
-/** Work that the hunks of one application may take, in steps of the algorithm: the square of the differing lines. */
+/** Steps of the algorithm for the hunks of one application: the square of the number of differing lines. */
 export interface DiffBudget {
   steps: number;
 }
 
-/** Some seconds of a busy machine at the very most. */
+/** A few seconds at most on a busy machine. */
 export function newDiffBudget(): DiffBudget {
   return { steps: 5_000_000 };
 }
@@ -17,7 +17,7 @@ const MAX_OBJECT = 512 * 1024;
 const MAX_HUNKS = 100_000;
 const MAX_DIFFERING_LINES = 1000;
 
-/** Unified hunks of two objects as YAML, without a file header; a sentence behind `#` where these would be too large. */
+/** Unified hunks of two objects as YAML, without a file header, or a sentence behind `#` if they are too large. */
 export function hunksOf(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): string {
   const size = Math.max(...[base, head].map((side) => (side === undefined ? 0 : JSON.stringify(side).length)));
   if (size > MAX_OBJECT) return `# It is too large to be shown (${Math.ceil(size / 1024)} KiB).`;
@@ -32,7 +32,7 @@ function toYaml(value: JsonObject | undefined): string {
   return value === undefined ? "" : stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** All lines are new or all are gone; the algorithm would take long to find that out. */
+/** One hunk for an object that was added or removed; the algorithm would be slow here. */
 function oneSided(before: string, after: string): string {
   const [text, sign] = before === "" ? [after, "+"] : [before, "-"];
   const lines = text.trimEnd().split("\n");

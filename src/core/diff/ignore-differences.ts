@@ -24,14 +24,14 @@ const rule = z.object({
 });
 type Rule = z.infer<typeof rule>;
 
-/** `spec.ignoreDifferences`, as far as it can be honoured outside of Argo CD. */
+/** The part of `spec.ignoreDifferences` that can be evaluated outside Argo CD. */
 export interface IgnoreRules {
   readonly rules: readonly Rule[];
-  /** Why differences may be shown that Argo CD ignores; undefined when every rule is honoured. */
+  /** Why the diff may show differences that Argo CD ignores; undefined if every rule is evaluated. */
   readonly beyond: string | undefined;
 }
 
-/** Only JSON pointers can be followed: jq and the owners of fields are Argo CD's own. */
+/** Only JSON pointers can be evaluated; jq expressions and field managers cannot. */
 export function readIgnoreRules({ ignoreDifferences }: ApplicationSpec): IgnoreRules {
   const items = Array.isArray(ignoreDifferences) ? (ignoreDifferences as readonly Json[]) : [];
   const parsed = items.map((item) => rule.safeParse(item));
@@ -50,7 +50,7 @@ export function readIgnoreRules({ ignoreDifferences }: ApplicationSpec): IgnoreR
 }
 
 /**
- * The pointers that hold for an object. Group and kind are globs, and an absent group is that of the core alone (Argo CD
+ * The pointers that apply to an object. Group and kind are globs; a missing group means the core group only (Argo CD
  * v3, `util/argo/normalizers`).
  */
 export function ignoredPointers({ rules }: IgnoreRules, identity: ManifestIdentity): readonly string[] {
@@ -61,12 +61,12 @@ export function ignoredPointers({ rules }: IgnoreRules, identity: ManifestIdenti
     .flatMap((one) => one.jsonPointers);
 }
 
-/** Whether both sides have the same at a JSON pointer (RFC 6901). */
+/** Whether both sides have equal values at a JSON pointer (RFC 6901). */
 export function equalAt(pointer: string, left: JsonObject | undefined, right: JsonObject | undefined): boolean {
   return jsonEqual(valueAt(left, stepsOf(pointer)), valueAt(right, stepsOf(pointer)));
 }
 
-/** The object without what the pointer names, and without objects that this leaves empty, as Argo CD does it. */
+/** The object without the value at the pointer and without objects that this leaves empty, as in Argo CD. */
 export function withoutPointer(object: JsonObject, pointer: string): JsonObject {
   const left = without(object, stepsOf(pointer));
   return isJsonObject(left) ? left : {};

@@ -19,7 +19,7 @@ const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
   "node.k8s.io/RuntimeClass": ["handler"],
 };
 
-/** What an absent member means: writing it out is no change. */
+/** Defaults of missing members: writing them out is no change. */
 const DEFAULTS: Readonly<Record<string, Json>> = {
   "apps/StatefulSet spec.podManagementPolicy": "OrderedReady",
   "batch/Job spec.completions": 1,
@@ -31,7 +31,7 @@ const DEFAULTS: Readonly<Record<string, Json>> = {
   "scheduling.k8s.io/PriorityClass preemptionPolicy": "PreemptLowerPriority",
 };
 
-/** Members whose change Kubernetes refuses, so that an update of this object fails; empty for an update that it takes. */
+/** The changed members that Kubernetes refuses to change. Empty if it accepts the update. */
 export function refusedChanges(identity: ManifestIdentity, base: JsonObject, head: JsonObject): readonly string[] {
   const type = `${identity.group}/${identity.kind}`;
   const differs = (path: string) => {
@@ -51,7 +51,7 @@ export function refusedChanges(identity: ManifestIdentity, base: JsonObject, hea
         ...(base.immutable === true ? ["data", "binaryData", "stringData", "immutable"].filter(differs) : []),
       ];
     case "batch/Job":
-      // An indexed Job may be made larger or smaller together with its parallelism.
+      // An indexed Job can be resized together with its parallelism.
       return valueAt(head, "spec.completionMode") === "Indexed"
         ? fixed.filter((path) => path !== "spec.completions")
         : fixed;
@@ -60,7 +60,7 @@ export function refusedChanges(identity: ManifestIdentity, base: JsonObject, hea
   }
 }
 
-/** Left out at the head it stays as it is; a Service that only names another one has none. */
+/** A member that the head leaves out keeps its value. An ExternalName Service has none. */
 function clusterIpChange(base: JsonObject, head: JsonObject): readonly string[] {
   const path = "spec.clusterIP";
   const wanted = valueAt(head, path);

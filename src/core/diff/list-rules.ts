@@ -1,10 +1,10 @@
 import { isJsonObject, type Json } from "../model/json.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 
-/** Where a value stands in its object: names of members, and `[]` for "in each element". */
+/** Where a value is in its object: names of members, and `[]` for "in each element". */
 export type ValuePath = readonly string[];
 
-/** How Kubernetes tells the elements of a list apart. */
+/** How Kubernetes identifies the elements of a list. */
 export interface ListRule {
   /** Members that together name an element; empty where elements have no name. */
   readonly keys: readonly string[];
@@ -12,7 +12,7 @@ export interface ListRule {
   readonly ordered: boolean;
 }
 
-/** Where the Pod's own members begin, by group and kind; `metadata` and `spec` are right below. */
+/** Path above the Pod's own `metadata` and `spec`, by group and kind. */
 const POD_AT: ReadonlyMap<string, string> = new Map([
   ["/Pod", ""],
   ["/PodTemplate", "template."],
@@ -80,10 +80,10 @@ export function rollsPods({ group, kind }: ManifestIdentity, path: ValuePath): b
   return group === "apps" && kind !== "ReplicaSet" && POD_AT.has(`apps/${kind}`) && path[1] === "template";
 }
 
-/** What Kubernetes fills in where a key is left out. */
+/** Defaults that Kubernetes fills in for missing keys. */
 const KEY_DEFAULTS: Readonly<Record<string, Json>> = { protocol: "TCP", whenUnsatisfiable: "DoNotSchedule" };
 
-/** The elements by their key, in order; undefined where one has no key or two have the same: then only position tells them apart. */
+/** The elements by key, in order. Undefined if an element has no key or two share one: then only the position counts. */
 export function keyed(rule: ListRule, list: readonly Json[]): ReadonlyMap<string, Json> | undefined {
   if (rule.keys.length === 0) return undefined;
   const found = new Map<string, Json>();

@@ -20,14 +20,14 @@ export interface LiveDiffRequest extends DiffRequest {
 interface Compared extends Sides {
   readonly live: JsonObject | undefined;
   readonly lastApplied: JsonObject | undefined;
-  /** False for hooks and generated names, of which Argo CD tells nothing: for these the renders are compared. */
+  /** False for hooks and generated names, which Argo CD does not report: for these the renders are compared. */
   readonly inCluster: boolean;
 }
 
 /**
- * What a sync of the head would do to the objects of the cluster: each live object is compared with what the three-way
- * merge of base, head and live makes of it. What differs in the cluster from the base already (drift) is part of it. The
- * basis tells what the renders change and the cluster has already: no diff at all is then no proof of "unchanged".
+ * What a sync of the head would do to the cluster: compares each live object with the three-way merge of base, head and
+ * live. This includes drift, where the cluster already differs from the base. The basis names changes of the renders that
+ * the cluster already has: with these, an empty diff does not prove "unchanged".
  */
 export function diffLive(request: LiveDiffRequest): ManifestDiff {
   const { live, spec, syncOptions } = request;
@@ -56,7 +56,7 @@ export function diffLive(request: LiveDiffRequest): ManifestDiff {
   );
 }
 
-/** Both renders and the cluster, object by object. */
+/** Both renders and the cluster, by object. */
 function withLive(request: LiveDiffRequest): readonly Compared[] {
   const pairs = pairManifests(request);
   const left = new Map(request.live.resources.map((resource) => [keyOf(identityOf(resource)), resource]));
@@ -81,7 +81,7 @@ function identityOf({ group, kind, namespace, name }: LiveResource): ManifestIde
   return { group, kind, namespace, name, generateName: "" };
 }
 
-/** Which custom kinds belong to the cluster is only told by the live object: it then has no namespace. */
+/** Only the live object shows that a custom kind is cluster-scoped: it has no namespace. */
 function liveKey({ identity, base, head }: Sides, live: ReadonlyMap<string, LiveResource>): string {
   const key = keyOf(identity);
   const metadata = (head ?? base)?.metadata;
@@ -105,7 +105,7 @@ function hasDrifted(one: Compared, ignored: IgnoreRules): boolean {
   return !meanTheSame({ ...applied(unchanged, one.base, pointersFor(unchanged, ignored)), identity: one.identity });
 }
 
-/** A pointer does not hide what the change request itself changes: a sync would apply that all the same. */
+/** A pointer does not hide what the change request itself changes, since a sync applies that anyway. */
 function pointersFor({ identity, base, head }: Sides, ignored: IgnoreRules): readonly string[] {
   if (base === undefined || head === undefined) return [];
   return ignoredPointers(ignored, identity).filter((pointer) => equalAt(pointer, base, head));
@@ -125,15 +125,15 @@ function applied(
   return { base: shown(before), head: shown(merged) };
 }
 
-/** Hunks compare lines, so that both sides need one order of keys. */
+/** Hunks compare lines, so both sides need the same order of keys. */
 function inOrder(object: JsonObject): JsonObject {
   const sorted = sortedKeys(object);
   return isJsonObject(sorted) ? sorted : {};
 }
 
 /**
- * The cluster answers in a version of its own choice, and Argo CD writes the namespace into what it applies: neither is a
- * change unless the change request writes another one.
+ * The cluster chooses the API version of its answer, and Argo CD adds the namespace to what it applies. Neither is a change
+ * unless the change request writes another one.
  */
 function inPlaceOf(live: JsonObject, wanted: JsonObject, base: JsonObject | undefined): JsonObject {
   const apiVersion = wanted.apiVersion === base?.apiVersion ? live.apiVersion : wanted.apiVersion;

@@ -4,7 +4,7 @@ import { isSecret } from "./hide-secret.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { normalise } from "./normalise.js";
 
-/** What Kubernetes itself keeps in `metadata`; nobody writes it in a manifest. */
+/** Members of `metadata` that Kubernetes maintains; manifests do not contain them. */
 const KEPT_BY_KUBERNETES = [
   "creationTimestamp",
   "deletionGracePeriodSeconds",
@@ -17,7 +17,7 @@ const KEPT_BY_KUBERNETES = [
 ];
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** A live object, or what was applied to it last, in the form that `normalise` gives a rendered one. */
+/** A live object, or what was last applied to it, in the form that `normalise` gives a rendered one. */
 export function normaliseLive(manifest: Manifest): JsonObject {
   const { metadata } = manifest;
   if (!isJsonObject(metadata)) return normalise(manifest, undefined);
@@ -33,8 +33,8 @@ export function normaliseLive(manifest: Manifest): JsonObject {
 const MASK = "++++++++";
 
 /**
- * A Secret with one mask for every value: Argo CD masks the values of each call on their own, so that those of a render
- * and of the cluster must never be compared. Other objects stay as they are.
+ * A Secret with one mask for every value: Argo CD masks the values of each call separately, so masks of a render and of
+ * the cluster must never be compared. Other objects are returned unchanged.
  */
 export function withEqualMasks(identity: ManifestIdentity, object: JsonObject): JsonObject {
   if (!isSecret(identity)) return object;

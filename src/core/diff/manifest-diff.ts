@@ -10,26 +10,26 @@ import { summarise, type Sides } from "./summarise.js";
 export interface DiffRequest {
   readonly base: readonly Manifest[];
   readonly head: readonly Manifest[];
-  /** `spec.destination.namespace` of the head; where objects without a namespace go. */
+  /** `spec.destination.namespace` of the head, which gets objects without a namespace. */
   readonly destinationNamespace: string;
-  /** That of the base: a definition that moves to another namespace creates everything there. */
+  /** The base's namespace: a definition that moves to another namespace creates everything there. */
   readonly baseNamespace: string;
   /** `spec.syncPolicy.syncOptions` of the head. */
   readonly syncOptions: readonly string[];
-  /** The commits that the two sides were rendered at: their ids in the values of that side are no change. */
+  /** The commits of the two renders: their ids in values of that side are no change. */
   readonly placeholders: { readonly base: Revision; readonly head: Revision };
 }
 
 /**
- * What a sync of the head would do to the objects of the base: created, updated and deleted, the dangerous ones first.
- * Hooks are listed and not counted. No value of a Secret is in the result.
+ * What a sync of the head would create, update and delete, dangerous changes first. Hooks are listed and not counted. The
+ * result contains no value of a Secret.
  */
 export function diffManifests(request: DiffRequest): ManifestDiff {
   const changes = [...pairManifests(request).values()];
   return summarise(changes, { syncOptions: request.syncOptions, basis: { kind: "branch" } });
 }
 
-/** Of sides that nothing differs for; Secrets too, since nothing can hide a difference there. */
+/** Diff of two sides with identical inputs. Secrets are safe to include: equal inputs cannot hide a change. */
 export const NO_DIFFERENCE: ManifestDiff = summarise([], { syncOptions: [], basis: { kind: "branch" } });
 
 /** Both renders object by object, normalised, by the key of `keyOf`. */
@@ -60,7 +60,7 @@ function hasNamespace({ metadata }: Manifest): boolean {
   return isJsonObject(metadata) && metadata.namespace !== undefined && metadata.namespace !== "";
 }
 
-/** Both sides are in the same namespace: where one of them does not say so, it is no difference that the other does. */
+/** Both sides are in the same namespace, so naming it on one side only is no difference. */
 function withoutNamespace(manifest: Manifest): Manifest {
   const { metadata } = manifest;
   return isJsonObject(metadata) ? { ...manifest, metadata: { ...metadata, namespace: undefined } } : manifest;

@@ -1,18 +1,18 @@
 import type { Manifest } from "../model/application.js";
 import { isJsonObject, type Json } from "../model/json.js";
 
-/** What makes an object the same on both sides, and how people call it. */
+/** Identifies an object on both sides, and names it for users. */
 export interface ManifestIdentity {
   readonly group: string;
   readonly kind: string;
-  /** Empty for objects of the cluster. */
+  /** Empty for cluster-scoped objects. */
   readonly namespace: string;
   /** Empty for an object with a `generateName`. */
   readonly name: string;
   readonly generateName: string;
 }
 
-/** Kinds of Kubernetes itself that live in no namespace. */
+/** Cluster-scoped kinds of Kubernetes itself. */
 const CLUSTER_KINDS = new Set([
   "/Namespace",
   "/Node",
@@ -35,8 +35,8 @@ const CLUSTER_KINDS = new Set([
 ]);
 
 /**
- * An object without a namespace is in the application's destination namespace. Which kinds of others belong to the
- * cluster cannot be told from a manifest, and for telling objects apart it does not matter.
+ * An object without a namespace is in the application's destination namespace. A manifest does not show which custom kinds
+ * are cluster-scoped; for identification that does not matter.
  */
 export function identify(manifest: Manifest, destinationNamespace: string): ManifestIdentity {
   const metadata = isJsonObject(manifest.metadata) ? manifest.metadata : {};
@@ -52,19 +52,19 @@ export function identify(manifest: Manifest, destinationNamespace: string): Mani
   };
 }
 
-/** One text per identity; objects with a generated name are told apart by how many of the same stand before them. */
+/** One text per identity. Objects with a generated name are numbered in their order. */
 export function keyOf({ group, kind, namespace, name, generateName }: ManifestIdentity, occurrence = 0): string {
   return JSON.stringify([group, kind, namespace, name, generateName, name === "" ? occurrence : 0]);
 }
 
-/** `apps/Deployment guestbook/web`; without the group for Kubernetes' core kinds, without a namespace for the cluster's. */
+/** `apps/Deployment guestbook/web`, without the group for core kinds and without the namespace for cluster-scoped ones. */
 export function titleOf({ group, kind, namespace, name, generateName }: ManifestIdentity): string {
   const called = name || (generateName === "" ? "(without a name)" : `${generateName}(generated)`);
   const type = group === "" ? kind || "(without a kind)" : `${group}/${kind}`;
   return namespace === "" ? `${type} ${called}` : `${type} ${namespace}/${called}`;
 }
 
-/** The manifests by identity: of two of the same the last wins, as in Argo CD, and those with a generated name are counted. */
+/** The manifests by identity. Of equal ones the last wins, as in Argo CD; those with a generated name are numbered. */
 export function byIdentity(
   manifests: readonly Manifest[],
   destinationNamespace: string,
@@ -83,7 +83,7 @@ export function byIdentity(
 
 const MAX_LISTS = 4;
 
-/** Argo CD takes lists apart before it answers; a Secret must not hide in one that it left. */
+/** Argo CD usually unpacks lists itself; a Secret must not hide in one that it left. */
 function flattened(manifest: Manifest, depth: number): readonly Manifest[] {
   const { kind, items } = manifest;
   const isList = typeof kind === "string" && kind.endsWith("List") && Array.isArray(items);

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../model/json.js";
 
-/** A member by a name from outside: `constructor` and the like are members only where somebody wrote them. */
+/** The own member of this name, so that `constructor` and the like from foreign input find nothing inherited. */
 export function ownMember(object: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
@@ -9,7 +9,7 @@ export function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value);
 }
 
-/** A copy of an object with each of its members changed. */
+/** A copy of an object with each member mapped. */
 export function mapMembers(object: JsonObject, change: (member: Json, name: string) => Json): JsonObject {
   return Object.fromEntries(
     Object.entries(object).flatMap(([name, member]) =>

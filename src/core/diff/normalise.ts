@@ -2,13 +2,13 @@ import type { Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
 import { isJsonObject, sortedKeys, type Json, type JsonObject } from "../model/json.js";
 
-/** What Argo CD puts on every object it renders; it depends on the application's name and says nothing of the change. */
+/** Argo CD adds these to every rendered object. They depend on the application's name, not on the change. */
 const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.argoproj.io/installation-id"]);
 
 /**
- * One form for equal manifests: without status, tracking, null members and empty metadata, keys in order, and with the
- * commit it was rendered at (as Argo CD's `ARGOCD_APP_REVISION` and its short forms put it into values) as a placeholder.
- * A live object was rendered at no commit that we know.
+ * Gives equal manifests one form: no status, tracking, null members or empty metadata, keys in order, and a placeholder
+ * for the commit of the render (Argo CD's `ARGOCD_APP_REVISION` and its short forms put it into values). The commit that
+ * a live object was rendered at is unknown.
  */
 export function normalise(manifest: Manifest, renderedAt: Revision | undefined): JsonObject {
   const { metadata } = manifest;
@@ -38,7 +38,7 @@ function isEmpty(value: Json | undefined): boolean {
   return isJsonObject(value) && Object.values(value).every((member) => member === null || member === undefined);
 }
 
-/** Members that are null are as good as absent; in a list a null has its place. */
+/** A null member equals a missing one; in a list a null keeps its place. */
 function withoutNulls(value: Json): Json {
   if (Array.isArray(value)) return (value as readonly Json[]).map(withoutNulls);
   if (!isJsonObject(value)) return value;
@@ -51,15 +51,15 @@ function withoutNulls(value: Json): Json {
 
 const PLACEHOLDER = /<commit(?::([78]))?>/g;
 
-/** Whether a normalised text holds the commit that it was rendered at. */
+/** Whether a normalised text contains the placeholder of a commit. */
 export function hasCommit(text: string): boolean {
   return text.search(PLACEHOLDER) !== -1;
 }
 
-/** More of them in one text would make the match slow, and no render has them. */
+/** More placeholders in one text would make the match slow, and no render has them. */
 const MOST_COMMITS = 10;
 
-/** Whether a text is the normalised one with some commit's id, of the same length, at each of its places. */
+/** Whether a text is the normalised one with a commit id of the same length in place of each placeholder. */
 export function matchesCommit(normalised: string, text: string): boolean {
   const parts: readonly (string | undefined)[] = normalised.split(PLACEHOLDER);
   if (parts.length > 2 * MOST_COMMITS + 1) return false;

@@ -1,6 +1,6 @@
 import type { Json } from "../model/json.js";
 
-/** Factors of a thousandth of a thousandth of a thousandth, so that `n` is 1. */
+/** Factors in nano units, so that `n` is 1. */
 const SUFFIXES: ReadonlyMap<string, bigint> = new Map([
   ["n", 1n],
   ["u", 10n ** 3n],
@@ -23,8 +23,8 @@ const SUFFIXES: ReadonlyMap<string, bigint> = new Map([
 const FORM = /^([+-]?)(\d{1,30})(?:\.(\d{0,30}))?([numkMGTPE]|[KMGTPE]i)?$/;
 
 /**
- * Compares two Kubernetes quantities (`1` and `1000m`, `1Gi` and `1024Mi`): negative, zero or positive; undefined when one
- * is none, or written with an exponent. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+ * Compares two Kubernetes quantities (`1` and `1000m`, `1Gi` and `1024Mi`): negative, zero or positive. Undefined if one is
+ * not a quantity or has an exponent. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
  */
 export function compareQuantities(left: Json | undefined, right: Json | undefined): number | undefined {
   const [one, other] = [read(left), read(right)];

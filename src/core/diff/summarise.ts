@@ -14,22 +14,22 @@ export interface Sides extends TwoSides {
 }
 type Changed = Sides & { readonly action: ResourceChange["action"]; readonly dangerous: boolean };
 
-/** How the sides came about. */
+/** What the two sides are. */
 export interface Origin {
   /** The application's own sync options. */
   readonly syncOptions: readonly string[];
   readonly basis: DiffBasis;
 }
 
-/** Whether the two sides mean the same: as JSON, but for the order of lists whose order has no effect. */
+/** Whether the two sides are equal as JSON, except for the order of lists whose order has no effect. */
 export function meanTheSame({ identity, base, head }: TwoSides): boolean {
   if (base === undefined || head === undefined) return base === head;
   return jsonEqual(withoutIdleOrder(identity, base), withoutIdleOrder(identity, head));
 }
 
 /**
- * Counts and shows what differs, the dangerous ones first and hooks last. Values of Secrets, and what looks secret in the
- * parameters of Applications, are not in the result.
+ * Counts and shows the differences, dangerous ones first and hooks last. The result contains no values of Secrets and
+ * nothing that looks secret in parameters of Applications.
  */
 export function summarise(changes: readonly Sides[], { syncOptions, basis }: Origin): ManifestDiff {
   const budget = newDiffBudget();
@@ -55,7 +55,7 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis }: Ori
   };
 }
 
-/** Of Secrets only what may be told counts: a mask against a value is no difference. */
+/** For Secrets, only differences that can be shown count: a mask and a value do not differ. */
 function differs(change: Sides): boolean {
   return !meanTheSame(isSecret(change.identity) ? { ...change, ...hiddenSides(change) } : change);
 }
@@ -74,7 +74,7 @@ function toResource({ identity, base, head, hook, action }: Changed, budget: Dif
   return { action, title: titleOf(identity), kind: identity.kind, diff: diffText(identity, base, head, budget), hook };
 }
 
-/** Hunks over aligned lists, and what the alignment takes out of sight in a line of its own. */
+/** Hunks over aligned lists. A line of its own reports what the alignment hides. */
 function diffText(
   identity: ManifestIdentity,
   base: JsonObject | undefined,
@@ -102,7 +102,7 @@ function namesOf(changes: readonly Changed[], kind: string): NameChanges {
   return { created: named("create"), changed: named("update"), deleted: named("delete") };
 }
 
-/** Kinds that other objects or data depend on. */
+/** Kinds that other objects, or data, depend on. */
 const DANGEROUS_KINDS = new Set(["CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"]);
 const ACTION_ORDER = { delete: 0, update: 1, create: 2 } as const;
 

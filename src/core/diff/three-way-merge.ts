@@ -2,13 +2,14 @@ import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } fr
 import { keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { isList, ownMember } from "./members.js";
-import { meansTheSame } from "./same-value.js";
+import { hasCommit, matchesCommit } from "./normalise.js";
+import { compareQuantities } from "./quantity.js";
 
 /**
- * What a live object becomes when the head is applied to it, as `kubectl apply` does it: members of the head are set,
- * members that something applied before (`previous`) had and the head has not are taken away, and everything else of the
- * live object stays: defaults, and what other controllers wrote. Lists with a merge key are merged element by element;
- * of any other list the elements are the head's, each with the defaults of the live element that it stands for.
+ * What a live object becomes when the head is applied as by `kubectl apply`: members of the head are set, members that were
+ * applied before (`previous`) and that the head lacks are removed, and everything else stays: defaults, and what other
+ * controllers wrote. Lists with a merge key are merged by element. Any other list gets the head's elements, each with the
+ * defaults of its live counterpart.
  * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#merge-patch-calculation
  */
 export function threeWayMerge(
@@ -46,7 +47,7 @@ function mergeObjects(place: Place, previous: readonly Maybe[], head: JsonObject
 function mergeMember(place: Place, previous: readonly Maybe[], head: Maybe, live: Maybe): Maybe {
   if (head === undefined) return previous.some((value) => value !== undefined) ? undefined : live;
   if (live !== undefined) return mergeValue(place, previous, head, live);
-  // Kubernetes does not store what says nothing; written in the head for the first time it is shown all the same.
+  // Kubernetes does not store zero values. One that is new in the head is shown anyway.
   const known = isZero(head) && previous.some((value) => jsonEqual(value, head));
   return known ? undefined : head;
 }
@@ -62,7 +63,7 @@ function mergeValue(place: Place, previous: readonly Maybe[], head: Json, live: 
   return meansTheSame(place.identity, place.path, head, live) ? live : head;
 }
 
-/** In the live order while the head's own elements stand in the same one, and else in the head's. */
+/** Keeps the live order if the head's elements have the same one, and otherwise takes the head's. */
 function mergeByKey(
   rule: ListRule,
   element: Place,
@@ -88,7 +89,7 @@ function mergeByKey(
   });
 }
 
-/** New keys come right behind the one that stands before them in the head. */
+/** Inserts new keys after their predecessor in the head. */
 function withNew(order: readonly string[], heads: readonly string[]): readonly string[] {
   const placed = [...order];
   heads.forEach((key, at) => {
@@ -100,8 +101,8 @@ function withNew(order: readonly string[], heads: readonly string[]): readonly s
 }
 
 /**
- * A head element stands for the live one whose render it equals, or else for the one at its own place. What the live list
- * was rendered from is the first of `previous` with the same length.
+ * The counterpart of a head element is the live one whose render it equals, or else the one at the same index. The first of
+ * `previous` with the live list's length counts as the live list's render.
  */
 function mergeByPlace(element: Place, previous: readonly List[], head: List, live: List): List {
   const origin = previous.find((list) => list.length === live.length) ?? [];
@@ -120,4 +121,26 @@ function isZero(value: Json): boolean {
   if (isList(value)) return value.length === 0;
   if (isJsonObject(value)) return Object.values(value).every((member) => member === undefined || isZero(member));
   return value === false || value === 0 || value === "" || value === null;
+}
+
+const AMOUNTS = /(?:^|\.)(?:resources\.(?:limits|requests)\.[^.]+|emptyDir\.sizeLimit)$/;
+const KINDS_OF_AMOUNTS = new Set(["", "apps", "batch"]);
+
+/**
+ * Whether a rendered value and a live one are the same to Kubernetes: equal, equal as quantities where its own kinds have
+ * quantities, or different only in the commit that each was rendered at.
+ */
+function meansTheSame(identity: ManifestIdentity, path: ValuePath, rendered: Json, live: Json): boolean {
+  if (jsonEqual(rendered, live)) return true;
+  if (typeof rendered === "string" && typeof live === "string" && hasCommit(rendered)) {
+    return matchesCommit(rendered, live);
+  }
+  return isAmount(identity, path) && compareQuantities(rendered, live) === 0;
+}
+
+function isAmount({ group, kind }: ManifestIdentity, path: ValuePath): boolean {
+  const text = path.join(".");
+  if (group === "" && kind === "ResourceQuota") return /^spec\.hard\.[^.]/.test(text);
+  if (group === "" && kind === "PersistentVolume") return /^spec\.capacity\.[^.]/.test(text);
+  return KINDS_OF_AMOUNTS.has(group) && AMOUNTS.test(text);
 }

@@ -103,15 +103,6 @@ const NO_JSONNET: JsonnetOptions = { libraries: [], code: [] };
  * positions of the others.
  */
 export function sourcesOf(spec: ApplicationSpec): readonly Source[] {
-  const known = sources.get(spec) ?? readSources(spec);
-  sources.set(spec, known);
-  return known;
-}
-
-/** Specs are immutable, and a plan reads the sources of each many times. */
-const sources = new WeakMap<ApplicationSpec, readonly Source[]>();
-
-function readSources(spec: ApplicationSpec): readonly Source[] {
   const hydrator = spec.sourceHydrator;
   if (isJsonObject(hydrator)) {
     const dry = readSource(hydrator.drySource, 1, "dry");

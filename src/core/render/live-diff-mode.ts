@@ -13,7 +13,7 @@ type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
 
 /**
  * Compares the renders in the configured way. Where the live cluster cannot be read, the renders alone are compared, which
- * hides nothing of the change request, and the result says so.
+ * hides nothing of the change request, and the result reports it.
  */
 export async function compareRenders(
   subject: LiveSubject,
@@ -22,7 +22,7 @@ export async function compareRenders(
 ): Promise<Evaluated> {
   const request = requestOf(subject, sides);
   const writesDefinition = !specEqual(subject.head.spec, subject.live.spec);
-  // Argo CD tells of the cluster that the application is in, which says nothing of the one that it goes to.
+  // Argo CD shows live objects of the current cluster only, not of the one that the application moves to.
   switch (movesCluster(subject) ? "branch" : diffMode) {
     case "branch":
       return verdictOf(diffManifests(request), writesDefinition);
@@ -32,7 +32,7 @@ export async function compareRenders(
         return verdictOf(diffLive({ ...request, live, spec: subject.head.spec }), writesDefinition);
       } catch (error) {
         signal.throwIfAborted();
-        log.warn({ application: subject.name, err: error }, "the live cluster could not be read");
+        log.warn({ application: subject.name, err: error }, "could not read the live cluster");
         return verdictOf(
           { ...diffManifests(request), basis: { kind: "live-failed", reason: safeMessage(error) } },
           writesDefinition,
@@ -53,12 +53,12 @@ function requestOf(subject: LiveSubject, sides: BothSides): DiffRequest {
   };
 }
 
-/** The definition names another cluster: a sync creates everything there and leaves alone what runs where it was. */
+/** Whether the definition names another cluster: a sync creates everything there and leaves the old objects running. */
 export function movesCluster({ head, base }: LiveSubject): boolean {
   return destinationOf(head.spec).cluster !== destinationOf(base.spec).cluster;
 }
 
-/** "Unchanged" only when nothing speaks against it: it lets an application be left out of locks and syncs. */
+/** "Unchanged" needs proof, since an unchanged application is neither locked nor synced. */
 function verdictOf(diff: Evaluated["diff"], writesDefinition: boolean): Evaluated {
   const unsure = diff.hiddenSecrets || (diff.basis.kind === "live" && diff.basis.alreadyThere.length > 0);
   const verdict = diff.resources.length > 0 ? "changed" : unsure ? "unknown" : "unchanged";

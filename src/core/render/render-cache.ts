@@ -5,11 +5,11 @@ import type { Clock } from "../ports/clock.js";
 import type { RenderCache } from "../ports/render-cache.js";
 
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Argo CD's version, its settings and the cluster's API versions are in no key: what they change is seen after an hour. */
+/** Keys lack Argo CD's version, its settings and the cluster's API versions: their changes show after an hour. */
 const MAX_AGE_MS = 60 * 60_000;
 
 interface Entry {
-  /** JSON: a third of the size of the objects, and nobody can change it. */
+  /** JSON takes a third of the objects' memory and cannot be modified. */
   readonly text: string;
   readonly renderedAt: Revision;
   readonly keptAt: number;

@@ -13,13 +13,13 @@ import type { OpenedTree } from "../ports/snapshot.js";
 
 /** What one side of an application is rendered from. */
 export interface RenderInputs {
-  /** Equal texts: the same content of everything that it reads of the change request's repository. */
+  /** Equal for equal content of everything that the side reads of the change request's repository. */
   readonly fingerprint: string;
-  /** Nothing but this content, and what never changes, decides what is rendered. */
+  /** The render depends on this content and on immutable things only. */
   readonly pinned: boolean;
 }
 
-/** Looks at the tree of the side's commit; nothing is rendered. */
+/** Reads the tree of the side's commit and renders nothing. */
 export async function renderInputs(
   side: "head" | "base",
   subject: LiveSubject,
@@ -34,26 +34,26 @@ export async function renderInputs(
   return { fingerprint, pinned: readsOnlyPinned(spec, positions, inputs) };
 }
 
-/** Proves without a render that both sides are the same: one definition that reads the same content at both commits. */
+/** Whether both sides have the same definition and read the same content, which proves them equal without a render. */
 export function readsTheSame(
   { head, base, ownRecord, foreignRecords }: LiveSubject,
   inputs: { readonly head: RenderInputs; readonly base: RenderInputs },
 ): boolean {
-  // Where a change request is deployed and not merged, the target branch does not tell what runs: that is looked at.
+  // While a change request is deployed and not merged, the target branch does not describe what runs.
   if (ownRecord !== undefined || foreignRecords.length > 0) return false;
   return specEqual(head.spec, base.spec) && inputs.head.fingerprint === inputs.base.fingerprint;
 }
 
-/** They decide what a checkout of the whole repository holds: line ends, filters, where submodules come from. */
+/** They decide what a checkout contains: line ends, filters, origins of submodules. */
 const CHECKOUT_FILES = ["**/.gitattributes", "**/.gitmodules", "**/.lfsconfig"];
 
-/** What people say in the repository file that the application reads counts beside what its definition says. */
+/** Paths that the repository file maps to the application count besides those of its definition. */
 function otherPatterns({ name }: LiveSubject, { applications }: Settings): readonly string[] {
   const mapped = applications.filter((entry) => matchesName(entry.name, name)).flatMap(({ paths }) => paths);
   return [...CHECKOUT_FILES, ...mapped];
 }
 
-/** Of the files that match; many applications have the same patterns. */
+/** Digest of the files that match. Many applications share a pattern. */
 function contentDigest(pattern: string, tree: OpenedTree): string {
   return tree.digest(`pattern ${pattern}`, () => digestOf(tree.entriesIn(fixedPart(pattern)), pattern));
 }

@@ -12,7 +12,7 @@ import type { RenderRequest } from "../ports/deployer.js";
 import type { RenderedManifests } from "../ports/render-cache.js";
 import { readsTheSame, renderInputs, type RenderInputs } from "./render-inputs.js";
 
-/** Both sides of an application. `same`: nothing was rendered, because nothing that it is rendered from differs. */
+/** Both sides of an application. `same`: nothing was rendered, because the inputs are equal. */
 export type RenderedSides =
   | { readonly kind: "same" }
   | { readonly kind: "rendered"; readonly head: RenderedManifests; readonly base: RenderedManifests }
@@ -21,58 +21,56 @@ export type RenderedSides =
 /** One application to render. */
 export interface RenderOrder {
   readonly subject: LiveSubject;
-  /** Its lock is ours: no other change request writes its definition while Argo CD renders it. */
+  /** This change request holds its lock, so no other writes the definition while Argo CD renders it. */
   readonly locked: boolean;
 }
 
 /** Renders both sides of the applications of one plan. */
 export interface RenderLine {
   /**
-   * Sends the render of the head on its way; the applications are looked at one after the other.
-   * @throws the signal's reason when it is aborted before that.
+   * Starts the render of the head. Applications are prepared one after the other.
+   * @throws the signal's reason if it is aborted before.
    */
   begin(order: RenderOrder): Promise<void>;
   /**
-   * Begins the base sides of all that were begun. The promises in the answer never reject; after an abort they are worth
-   * nothing.
+   * Starts the base sides of all started applications. The promises never reject; after an abort their values mean nothing.
    */
   finish(): ReadonlyMap<LiveSubject, Promise<RenderedSides>>;
 }
 
 /**
- * All heads are asked for before the first base: Argo CD's repo-server lets renders of one revision run side by side and
- * makes those of another wait. What an earlier plan rendered from the same content stands for the base side, unless a
- * person asked for this plan.
+ * Requests all heads before the first base: Argo CD's repo-server runs renders of one revision in parallel and makes those
+ * of another wait. Automatic plans reuse what an earlier plan rendered from the same content for the base side.
  */
 export function createRenderLine(context: CommandContext): RenderLine {
-  const begun: { readonly subject: LiveSubject; readonly sides: Begun }[] = [];
+  const started: { readonly subject: LiveSubject; readonly sides: Started }[] = [];
   let last: Promise<void> = Promise.resolve();
 
-  async function beginNext(order: RenderOrder): Promise<void> {
+  async function startNext(order: RenderOrder): Promise<void> {
     context.signal.throwIfAborted();
     const prepared = await prepare(order, await context.deployer.renderingSettings(), context);
-    const sides: Begun =
-      prepared.kind === "ready" ? { ...prepared, kind: "begun", head: run(prepared.head, context) } : prepared;
-    begun.push({ subject: order.subject, sides });
-    // The first renders go out while hundreds of other applications are still looked at.
-    if (begun.length % 10 === 1) await setImmediate();
+    const sides: Started =
+      prepared.kind === "ready" ? { ...prepared, kind: "started", head: run(prepared.head, context) } : prepared;
+    started.push({ subject: order.subject, sides });
+    // Lets the first renders go out while hundreds of other applications are still being prepared.
+    if (started.length % 10 === 1) await setImmediate();
     context.signal.throwIfAborted();
   }
 
   return {
     begin(order) {
-      const mine = last.then(() => beginNext(order));
+      const mine = last.then(() => startNext(order));
       last = mine.catch(() => undefined);
       return mine;
     },
-    finish: () => new Map(begun.map(({ subject, sides }) => [subject, finish(sides, context)])),
+    finish: () => new Map(started.map(({ subject, sides }) => [subject, finish(sides, context)])),
   };
 }
 
 interface Task {
   readonly request: RenderRequest;
   readonly subject: LiveSubject;
-  /** Of the cache; undefined when more than the request and the content of its inputs decides what is rendered. */
+  /** Key in the cache; undefined when something besides the request and the content of its inputs decides the render. */
   readonly key: string | undefined;
   readonly keep: boolean;
 }
@@ -80,10 +78,10 @@ interface Task {
 type Settled = Extract<RenderedSides, { readonly kind: "same" | "failed" }>;
 type Prepared = Settled | { readonly kind: "ready"; readonly head: Task; readonly base: Task };
 type Outcome = { readonly kind: "done"; readonly rendered: RenderedManifests } | Extract<Settled, { kind: "failed" }>;
-type Begun = Settled | { readonly kind: "begun"; readonly head: Promise<Outcome>; readonly base: Task };
+type Started = Settled | { readonly kind: "started"; readonly head: Promise<Outcome>; readonly base: Task };
 
-async function finish(sides: Begun, context: CommandContext): Promise<RenderedSides> {
-  if (sides.kind !== "begun") return sides;
+async function finish(sides: Started, context: CommandContext): Promise<RenderedSides> {
+  if (sides.kind !== "started") return sides;
   const [head, base] = await Promise.all([sides.head, run(sides.base, context)]);
   if (head.kind === "failed") return head;
   return base.kind === "failed" ? base : { kind: "rendered", head: head.rendered, base: base.rendered };
@@ -96,7 +94,7 @@ async function prepare(order: RenderOrder, settings: string, context: CommandCon
       head: await renderInputs("head", subject, context),
       base: await renderInputs("base", subject, context),
     };
-    // What the cluster has may differ from both.
+    // The cluster may differ from both sides.
     if (context.diffMode === "branch" && readsTheSame(subject, inputs)) return { kind: "same" };
     const head = await taskOf("head", order, { inputs: inputs.head, settings }, context);
     const base = await taskOf("base", order, { inputs: inputs.base, settings }, context);
@@ -107,7 +105,7 @@ async function prepare(order: RenderOrder, settings: string, context: CommandCon
   }
 }
 
-/** What to ask for, or why Argo CD would render something else. */
+/** What to request, or why Argo CD would render something else. */
 async function taskOf(
   side: "head" | "base",
   { subject, locked }: RenderOrder,
@@ -139,7 +137,7 @@ function isRepeatable({ ownRecord, foreignRecords }: LiveSubject, { pinned }: Re
   return pinned && ownRecord === undefined && foreignRecords.length === 0;
 }
 
-/** Everything that the manifests are made of, whichever side and commit asks for them. */
+/** Digest of everything that the manifests depend on, independent of side and commit. */
 function keyOf(request: RenderRequest, { fingerprint }: RenderInputs, settings: string): string {
   const { application, mode, pins, helmPositions: helm } = request;
   const { name, resourceName, namespace, project, spec } = application;
@@ -148,7 +146,7 @@ function keyOf(request: RenderRequest, { fingerprint }: RenderInputs, settings: 
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-/** Never rejects. The head is what will be deployed: it is always rendered at its own commit. */
+/** Never rejects. The head will be deployed, so it is always rendered at its own commit. */
 async function run({ request, subject, key, keep }: Task, context: CommandContext): Promise<Outcome> {
   const { change, deployer, signal, clock, log, renders, automatic } = context;
   const { side, mode } = request;
@@ -158,9 +156,9 @@ async function run({ request, subject, key, keep }: Task, context: CommandContex
     return { kind: "done", rendered: kept };
   }
   try {
-    const begin = clock.now().getTime();
+    const start = clock.now().getTime();
     const manifests = await deployer.renderManifests(request, signal);
-    log.debug({ application: subject.name, side, mode, ms: clock.now().getTime() - begin }, "rendered");
+    log.debug({ application: subject.name, side, mode, ms: clock.now().getTime() - start }, "rendered");
     const rendered = { manifests, renderedAt: side === "head" ? change.headRevision : change.baseRevision };
     if (key !== undefined && keep && (await isUndeployed(subject, context))) renders.keep(key, rendered);
     return { kind: "done", rendered };
@@ -169,7 +167,7 @@ async function run({ request, subject, key, keep }: Task, context: CommandContex
   }
 }
 
-/** Once more: a sync that ended before the lock was ours may have written another definition than the one that was read. */
+/** Checks again: a sync that ended before we got the lock may have written another definition than the one that was read. */
 async function isUndeployed({ name }: LiveSubject, { deployments }: CommandContext): Promise<boolean> {
   return (await deployments.ofApplication(name)).length === 0;
 }
@@ -184,7 +182,7 @@ function projectOf(spec: ApplicationSpec): string {
   return typeof project === "string" && project !== "" ? project : "default";
 }
 
-/** Argo CD finds such a file by the application's name, so that a temporary Application would be rendered without it. */
+/** Argo CD finds such a file by the application's name, so a temporary Application would be rendered without it. */
 function overridesLost(files: readonly string[]): string {
   return (
     `the definition changes, and ${files.join(", ")} overrides parameters by the application's name: ` +

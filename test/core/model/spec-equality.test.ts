@@ -1,6 +1,8 @@
 import { expect, test } from "@jest/globals";
+import fc from "fast-check";
 import type { ApplicationSpec } from "../../../src/core/model/application.js";
-import { specEqual } from "../../../src/core/model/spec-equality.js";
+import type { Json } from "../../../src/core/model/json.js";
+import { specEqual, specText } from "../../../src/core/model/spec-equality.js";
 
 const spec = { project: "default", source: { repoURL: "u", path: "p" }, destination: { namespace: "n" } };
 
@@ -22,4 +24,25 @@ test.each<[string, ApplicationSpec, ApplicationSpec, boolean]>([
 ])("%s", (_name, left, right, equal) => {
   expect(specEqual(left, right)).toBe(equal);
   expect(specEqual(right, left)).toBe(equal);
+});
+
+test("specs are equal exactly if their texts are", () => {
+  const key = fc.constantFrom("project", "automated", "syncPolicy", "source", "__proto__", "constructor");
+  const { block } = fc.letrec<{ block: Record<string, Json>; value: Json }>((tie) => ({
+    block: fc.dictionary(key, tie("value"), { maxKeys: 3 }),
+    value: fc.oneof(
+      { maxDepth: 4 },
+      fc.constantFrom(null, "", "default", 0, false),
+      fc.array(tie("value"), { maxLength: 2 }),
+      tie("block"),
+    ),
+  }));
+  fc.assert(
+    fc.property(block, block, (left, right) => {
+      expect(specEqual(left, right)).toBe(specText(left) === specText(right));
+      const same = structuredClone({ ...left, syncOptions: {}, source: left.source ?? {} });
+      expect(specEqual(left, same)).toBe(specText(left) === specText(same));
+    }),
+    { numRuns: 2000 },
+  );
 });

@@ -1,7 +1,7 @@
 import type { Application } from "../../model/application.js";
 import { isJsonObject, type Json } from "../../model/json.js";
 
-/** What Argo CD puts in for `$NAME` and `${NAME}` in the paths of value files, as far as it is known before rendering. */
+/** Values of `$NAME` and `${NAME}` in paths of value files, as far as they are known before rendering. */
 export type BuildEnvironment = ReadonlyMap<string, string>;
 
 /** `<name>`, or `<namespace>_<name>` outside Argo CD's own namespace: `ARGOCD_APP_NAME`. */
@@ -10,7 +10,7 @@ export function instanceNameOf(application: Pick<Application, "name">): string {
 }
 
 /**
- * The variables that only the definition decides; those of the revision and the target revision are not among them.
+ * The variables that depend on the definition only, and not on a revision.
  * https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/
  */
 export function buildEnvironment(
@@ -26,7 +26,7 @@ export function buildEnvironment(
   ]);
 }
 
-/** Undefined when the text names a variable that is not known. */
+/** Undefined if the text names an unknown variable. */
 export function substitute(text: string, environment: BuildEnvironment): string | undefined {
   const unknown: string[] = [];
   const substituted = text.replace(/\$(?:\{([^}]*)\}|(\w+)|.?)/gs, (whole, braced?: string, plain?: string) => {

@@ -14,8 +14,8 @@ const chartSchema = z.object({
 });
 
 /**
- * The directories of `file://` dependencies of every chart in a directory (subcharts and what links lead to included),
- * and of those charts in turn. Names, aliases and conditions do not matter: what may be read counts.
+ * Adds the directories of `file://` dependencies of every chart in a directory, recursively, with subcharts and targets of
+ * links. Names, aliases and conditions are ignored: everything that may be read counts.
  */
 export async function addChartDependencies(
   directory: string,
@@ -49,7 +49,7 @@ export async function addChartDependencies(
   }
 }
 
-/** Under a linked directory's own name and under that of its target, since `..` may mean either. */
+/** Both the link's path and its target's, since `..` may be relative to either. */
 function chartFilesIn(directory: string, tree: RepositoryTree): readonly string[] {
   const real = tree.follow(directory).path;
   const files = tree.entriesIn(directory).filter(({ path }) => /(?:^|\/)(?:Chart|requirements)\.yaml$/.test(path));
@@ -58,7 +58,7 @@ function chartFilesIn(directory: string, tree: RepositoryTree): readonly string[
 
 interface Dependencies {
   readonly local: readonly string[];
-  /** Some come from a chart repository by a version that does not stand for one package. */
+  /** Some come from a chart repository without an exact version. */
   readonly remote: boolean;
 }
 

@@ -1,17 +1,17 @@
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { parentOf } from "../tree/repository-path.js";
 
-/** A tree that notes what it is asked. */
+/** A tree that records which paths are asked for. */
 export interface ConsultedTree {
   readonly tree: RepositoryTree;
   /**
-   * Paths that decide every answer so far: two trees that have the same entries at, above and below each of them give
-   * the same answers to the same questions. Nothing in it is below another.
+   * The paths that decided every answer so far: trees with the same entries at, above and below each of them give the same
+   * answers. No path is below another.
    */
   consulted(): readonly string[];
 }
 
-/** Notes the paths of all questions to this tree, and where symbolic links led them. */
+/** Records the paths of all questions to this tree, and where symbolic links led. */
 export function noteConsulted(tree: RepositoryTree): ConsultedTree {
   const noted = new Set<string>();
   return {
@@ -42,7 +42,7 @@ export function noteConsulted(tree: RepositoryTree): ConsultedTree {
   }
 }
 
-/** The same reach with fewer paths. */
+/** Drops paths that are below others. */
 function outermost(paths: ReadonlySet<string>): readonly string[] {
   if (paths.has("")) return [""];
   return [...paths].filter((path) => {

@@ -5,27 +5,27 @@ import { hasGlob, matchesGlob } from "../tree/path-glob.js";
 import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
 import { touchedPaths } from "./input-set.js";
 
-/** Argo CD looks at a commit only if a changed file matches an entry of this annotation. */
+/** Argo CD ignores a commit unless a changed file matches an entry of this annotation. */
 export const GENERATE_PATHS_ANNOTATION = "argocd.argoproj.io/manifest-generate-paths";
 
-/** Inputs that an annotation leaves out. */
+/** Changed inputs that the annotation does not cover. */
 export interface Uncovered {
   readonly files: readonly string[];
   /** What to add to the annotation, `;` between several entries. */
   readonly missingEntry: string;
 }
 
-/** An entry of the annotation as Argo CD holds it against a changed file. */
+/** An entry of the annotation as Argo CD compares it with a changed file. */
 export interface GeneratePath {
   /** Clean path from the repository's root: everything below it matches. */
   readonly directory: string;
-  /** For Go's `filepath.Match`, from the root and with a `/` in front; it matches itself as well. */
+  /** For Go's `filepath.Match`, from the root with a leading `/`. It also matches itself literally. */
   readonly pattern: string;
 }
 
 /**
- * The entries for a source with this path; undefined without the annotation. `/x` starts at the root, all else at the
- * source's path, which is the root for a source that is only a reference. What climbs above the root stops there.
+ * The entries for a source with this path; undefined without the annotation. `/x` is relative to the root, any other entry
+ * to the source's path, which is the root for a `ref` source. Paths that climb above the root stop there.
  * https://argo-cd.readthedocs.io/en/stable/operator-manual/high_availability/#manifest-paths-annotation and
  * `GetSourceRefreshPaths` of Argo CD v3.5.
  */
@@ -46,7 +46,7 @@ export function generatePathEntries(
   });
 }
 
-/** Adds all entries of the annotation to what a source reads: here it never narrows anything. */
+/** Adds all entries of the annotation to the inputs of a source. It never removes any. */
 export function addGeneratePaths(
   entries: readonly GeneratePath[],
   into: { addPath(path: string): void; addPattern(pattern: string): void },
@@ -58,10 +58,10 @@ export function addGeneratePaths(
 }
 
 /**
- * The changed inputs that Argo CD would not notice: it takes the manifests of an older commit for those of the new one
- * and reports a success that applied nothing (seen on Argo CD v2.13 and v3.5). One changed file that matches makes it
- * render everything, so the answer is undefined then. Each source is judged by itself, with what it reads through `$ref`
- * and with what changed since the commit that Argo CD compared it at.
+ * The changed inputs that Argo CD would not notice: it reuses the manifests of an older commit and reports a success that
+ * applied nothing (seen on Argo CD v2.13 and v3.5). Undefined if any changed file matches, since Argo CD then renders
+ * everything. Each source is checked separately, with what it reads through `$ref` and with what changed since the commit
+ * that Argo CD compared last.
  */
 export function uncoveredByGeneratePaths(
   application: Pick<Application, "annotations">,
@@ -87,7 +87,7 @@ function covers({ directory, pattern }: GeneratePath, path: string): boolean {
 
 const MAX_ENTRIES = 5;
 
-/** The directories of the files, or what they have in common when these are many. */
+/** The directories of the files, or their common parent if there are many. */
 function missingEntry(files: readonly string[]): string {
   const directories = [...new Set(files.map((file) => parentOf(file) || file))];
   const outermost = directories.filter((one) => !directories.some((other) => other !== one && isWithin(one, other)));

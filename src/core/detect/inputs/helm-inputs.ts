@@ -5,18 +5,18 @@ import { substitute, type BuildEnvironment } from "./build-environment.js";
 import type { InputCollector } from "./input-set.js";
 import { fixedPart } from "./input-set.js";
 
-/** Whose value files are read, and which sources of the application are in this repository. */
+/** The source whose files are read, and which sources of the application are in this repository. */
 export interface HelmReader {
   readonly source: Source;
   readonly sources: readonly Source[];
-  /** Positions whose files count. */
+  /** Positions of the sources in this repository. */
   readonly positions: readonly number[];
   readonly environment: BuildEnvironment;
 }
 
 /**
- * Value files and file parameters. `$ref/…` is read from the root of the source of that name, `/…` from the root of the
- * own repository, all else from the source's path; they may be globs. Files that do not exist yet count as well.
+ * Adds value files and file parameters. `$ref/…` is relative to the root of the source with that name, `/…` to the root of
+ * the own repository, any other path to the source's path. Paths may be globs. Files that do not exist yet count too.
  */
 export function addHelmFiles(reader: HelmReader, options: Source["helm"], into: InputCollector): void {
   for (const written of [...(options?.valueFiles ?? []), ...(options?.fileParameters ?? [])]) {
@@ -39,7 +39,7 @@ export function addHelmFiles(reader: HelmReader, options: Source["helm"], into: 
 
 type Place = { readonly kind: "here"; readonly path: string } | { readonly kind: "elsewhere" | "url" | "unknown" };
 
-/** A reference is looked for before variables are put in, as in Argo CD. */
+/** As in Argo CD, a reference is resolved before variables are. */
 function placeOf(written: string, { source, sources, positions, environment }: HelmReader): Place {
   const [, ref, rest] = /^\$([^/]+)(?:\/(.*))?$/s.exec(written) ?? [];
   const target = ref === undefined ? undefined : sources.find((other) => other.ref === ref);

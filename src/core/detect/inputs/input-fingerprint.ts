@@ -7,9 +7,9 @@ import { parentOf } from "../tree/repository-path.js";
 import { fixedPart } from "./input-set.js";
 
 /**
- * One text for the content of everything that an application reads of the change request's repository at a commit:
- * `tree` is that commit's tree and `inputs` were found in it. Two commits with equal fingerprints give an application
- * with the same definition the same files to read; what it reads elsewhere is no part of it (`readsOnlyPinned` tells).
+ * Digest of everything that an application reads of the change request's repository at a commit: `tree` is the commit's
+ * tree and `inputs` were found in it. With equal fingerprints and equal definitions an application reads the same files at
+ * two commits. Reads from elsewhere are not included (see `readsOnlyPinned`).
  */
 export function inputFingerprint(inputs: InputSet, tree: OpenedTree): string {
   const hash = createHash("sha256");
@@ -40,7 +40,7 @@ function patternDigest(pattern: string, tree: RepositoryTree): string {
   ]);
 }
 
-/** A submodule or a link stands in for everything below its path, and for what is at it. */
+/** A submodule or a link replaces everything at and below its path. */
 function entriesAbove(path: string, tree: RepositoryTree): readonly TreeEntry[] {
   const above: TreeEntry[] = [];
   for (let one = path; one !== ""; one = parentOf(one)) {

@@ -3,7 +3,7 @@ import type { InputPart, InputSet } from "../../model/input-set.js";
 import { matchesGlob } from "../tree/path-glob.js";
 import { isWithin } from "../tree/repository-path.js";
 
-/** Collects a part; the first reason to give up wins. */
+/** Collects a part. The first reason of `addWhole` counts. */
 export interface InputCollector {
   addPath(path: string): void;
   addPattern(pattern: string): void;
@@ -39,7 +39,7 @@ export function touchedPaths(inputs: InputSet, changed: ChangedPaths): readonly 
   return changed.paths.filter((path) => touched.some((part) => isTouchedBy(part, path)));
 }
 
-/** The same for one path, without an index. */
+/** `touchesPart` for a single path, without an index. */
 function isTouchedBy(part: InputPart, path: string): boolean {
   return (
     part.whole !== undefined ||
@@ -66,7 +66,7 @@ function isBelowChange(pattern: string, path: string): boolean {
   return directory !== "" && isWithin(directory, path);
 }
 
-/** The directory that everything a pattern matches is in. */
+/** The directory that contains every match of a pattern. */
 export function fixedPart(pattern: string): string {
   const parts = pattern.split("/");
   const first = parts.findIndex((part) => /[*?[{\\]/.test(part));

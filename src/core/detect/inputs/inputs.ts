@@ -11,13 +11,12 @@ import { addChartDependencies } from "./chart-dependencies.js";
 import { noteConsulted } from "./consulted-paths.js";
 import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
 import { addHelmFiles, type HelmReader } from "./helm-inputs.js";
-import { collectInputs, type InputCollector } from "./input-set.js";
+import { collectInputs, fixedPart, type InputCollector } from "./input-set.js";
 import { addJsonnetInputs } from "./jsonnet-inputs.js";
 import { addKustomizeInputs, hasKustomization } from "./kustomize-inputs.js";
 import { namesUrl } from "./kustomize-remotes.js";
-import { addLinkedInputs, addSubmoduleInputs } from "./linked-inputs.js";
 
-/** Files of parameters that Argo CD lays over a source with this path, for all applications and for this one. */
+/** Parameter files that Argo CD applies to a source with this path, for all applications and for this one. */
 export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {
   return [
     cleanPath(sourcePath, ".argocd-source.yaml"),
@@ -27,8 +26,8 @@ export function overrideFilesOf(application: Pick<Application, "name">, sourcePa
 
 /**
  * What the sources at these positions (all of the snapshot's repository) read at a commit, and what other sources read
- * from them through `$ref/…`. Wide on purpose: what cannot be told is the whole repository, with the reason, because an
- * application that is missed is worse than one that is rendered in vain.
+ * from them through `$ref/…`. Anything unknown counts as the whole repository, with the reason: missing an application is
+ * worse than rendering one needlessly.
  */
 export async function inputsOf(
   application: Application,
@@ -47,7 +46,7 @@ export interface Difference {
   readonly changed: ChangedPaths;
 }
 
-/** What `inputsOf` finds at either of two commits: looked for at the second only if what differs can decide it. */
+/** What `inputsOf` finds at either of two commits. Reads the second only if the difference can change the answer. */
 export async function inputsAtEither(
   application: Application,
   positions: readonly number[],
@@ -138,7 +137,7 @@ function readInputs(application: Application, positions: readonly number[], tree
   }
 }
 
-/** Argo CD can find out by itself that a plugin renders a source; only the live object tells. */
+/** Argo CD can discover a plugin by itself; only the live object shows that. */
 function discoveredAsPlugin(application: Application, position: number): boolean {
   return sourceTypesOf(application)[position - 1] === "Plugin";
 }
@@ -148,3 +147,35 @@ function sourceTypesOf(application: Application): readonly unknown[] {
 }
 
 const PLUGIN = "a plugin renders it and may read any file";
+
+/**
+ * Adds the targets of symbolic links that are inputs or on the way to one, recursively. A link that cannot be read makes
+ * the whole repository an input. Call it after everything else was added.
+ */
+function addLinkedInputs(tree: RepositoryTree, into: InputCollector): void {
+  const waiting = [...into.part.paths, ...into.part.patterns.map(fixedPart)];
+  const seen = new Set(waiting);
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { path, links, unreadable } = tree.follow(next);
+    if (unreadable !== undefined) into.addWhole(`the symbolic link ${unreadable} cannot be read`);
+    for (const link of links) into.addPath(link);
+    if (path !== undefined && links.length > 0) into.addPath(path);
+    const more = [...(path === undefined ? [] : [path]), ...tree.linksIn(next)];
+    for (const one of more.filter((candidate) => !seen.has(candidate))) {
+      seen.add(one);
+      waiting.push(one);
+    }
+  }
+}
+
+/**
+ * A submodule is pinned by its commit, but `.gitmodules` decides its origin, and what its files read is unknown. Call it
+ * after everything else was added.
+ */
+function addSubmoduleInputs(tree: RepositoryTree, into: InputCollector): void {
+  const { paths, patterns } = into.part;
+  const read = [...paths, ...patterns.map(fixedPart)].some((path) => tree.touchesSubmodule(path));
+  if (!read) return;
+  into.addPath(".gitmodules");
+  into.addRemote();
+}

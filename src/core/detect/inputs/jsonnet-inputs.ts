@@ -2,15 +2,14 @@ import type { JsonnetOptions } from "../../model/application-spec.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
 import type { InputCollector } from "./input-set.js";
-import { jsonnetImports } from "./jsonnet-imports.js";
 
 const MAX_DEPTH = 20;
 const MAX_FILES = 2000;
 
 /**
- * What the Jsonnet files in a directory import, and these files in turn: each import counts relative to the importing
- * file, to the directory and to every library root, whether it exists there or not. The library roots, clean paths from
- * the repository's root, count with all that is in them. Arguments that are Jsonnet texts are read like files.
+ * Adds what the Jsonnet files in a directory import, recursively: each import relative to the importing file, the directory
+ * and every library root, whether it exists there or not. Library roots are clean paths from the repository's root and
+ * count as a whole. Arguments that are Jsonnet code are read like files.
  */
 export async function addJsonnetInputs(
   directory: string,
@@ -24,7 +23,7 @@ export async function addJsonnetInputs(
   const problem = await followImports();
   if (problem !== undefined) into.addWhole(problem);
 
-  /** Why the imports cannot be told. */
+  /** Returns why the imports are unknown, or undefined. */
   async function followImports(): Promise<string | undefined> {
     const named = snippets.map((snippet) => importedBy(snippet, []));
     if (named.includes(undefined)) return "an import in its Jsonnet arguments cannot be read";
@@ -48,13 +47,13 @@ export async function addJsonnetInputs(
     return undefined;
   }
 
-  /** Adds all that a text imports and returns the Jsonnet files among it; undefined when one cannot be told. */
+  /** Adds everything that a text imports and returns the Jsonnet files; undefined if an import is unknown. */
   function importedBy(text: string, ownPlaces: readonly string[]): readonly string[] | undefined {
     const imports = jsonnetImports(text);
     const found: string[] = [];
     for (const { path, code } of imports) {
       if (path === undefined) return undefined;
-      // An absolute path is none of the repository.
+      // An absolute path is outside the repository.
       if (path.startsWith("/")) continue;
       for (const root of new Set([...ownPlaces, directory, ...libraries])) {
         const place = cleanPath(root, path);
@@ -68,4 +67,42 @@ export async function addJsonnetInputs(
 
 function isCode(path: string): boolean {
   return /\.(?:jsonnet|libsonnet)$/.test(path);
+}
+
+/** An import as a Jsonnet file names it. */
+export interface JsonnetImport {
+  /** Undefined if unknown: a comment comes before the literal, or it has escapes other than of quotes and slashes. */
+  readonly path: string | undefined;
+  /** Imported as Jsonnet, not as text or bytes. */
+  readonly code: boolean;
+}
+
+/** No file's path is longer. The limit also bounds the cost of hostile texts. */
+const ESCAPED = String.raw`"((?:[^"\\]|\\[\s\S]){0,4096})"|'((?:[^'\\]|\\[\s\S]){0,4096})'`;
+const VERBATIM = String.raw`@"((?:[^"]|""){0,4096})"(?!")|@'((?:[^']|''){0,4096})'(?!')`;
+const COMMENT = String.raw`#|/[/*]`;
+const IMPORT = String.raw`(?<![\w$])import(str|bin)?(?!\w)\s*(?:${ESCAPED}|${VERBATIM}|${COMMENT})`;
+
+/**
+ * Every `import`, `importstr` and `importbin` of a Jsonnet text. Those in comments and strings count too: that finds too
+ * much and never too little, since Jsonnet allows only a literal after these words
+ * (https://jsonnet.org/ref/spec.html).
+ */
+export function jsonnetImports(text: string): readonly JsonnetImport[] {
+  const imports: JsonnetImport[] = [];
+  const pattern = new RegExp(IMPORT, "g");
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    const [, kind, double, single, verbatimDouble, verbatimSingle] = match;
+    const escaped = double ?? single;
+    const verbatim = verbatimDouble?.replaceAll('""', '"') ?? verbatimSingle?.replaceAll("''", "'");
+    imports.push({ path: escaped === undefined ? verbatim : unescaped(escaped), code: kind === undefined });
+    // The text of one in a comment may hold another.
+    pattern.lastIndex = match.index + "import".length;
+  }
+  return imports;
+}
+
+function unescaped(text: string): string | undefined {
+  if (/\\[^"'\\/]/.test(text.replaceAll("\\\\", ""))) return undefined;
+  return text.replace(/\\(["'\\/])/g, "$1");
 }

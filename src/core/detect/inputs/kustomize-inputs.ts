@@ -18,10 +18,10 @@ export function hasKustomization(directory: string, tree: RepositoryTree): boole
 }
 
 /**
- * Everything that the kustomizations in these directories read, through whatever field: each text in one that names a
- * path counts, be it a resource, base, component, generator, patch, replacement, `key=path` or chart. Directories are
- * followed. A text that does not climb out of its kustomization's directory is covered by that directory. As Kustomize
- * does, paths are taken from where a linked directory really is.
+ * Adds everything that the kustomizations in these directories read, in whatever field: every string that names a path
+ * counts, be it a resource, base, component, generator, patch, replacement, `key=path` or chart. Directories are followed.
+ * A path inside the kustomization's directory is covered by that directory. As in Kustomize, paths are relative to the
+ * target of a linked directory.
  */
 export async function addKustomizeInputs(
   directories: readonly string[],
@@ -73,11 +73,11 @@ export async function addKustomizeInputs(
 
 interface Reads {
   readonly paths: readonly string[];
-  /** Something is fetched from elsewhere besides. */
+  /** It also fetches something from elsewhere. */
   readonly remote: boolean;
 }
 
-/** Undefined when the file, or a plugin's configuration that it names, cannot be read. */
+/** Undefined if the file, or a plugin configuration that it names, cannot be read. */
 async function readsOf(file: string, directory: string, tree: RepositoryTree): Promise<Reads | undefined> {
   const kustomization = await tree.readYaml(file);
   if (kustomization === undefined) return undefined;
@@ -101,7 +101,7 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   return { paths, remote };
 }
 
-/** Their entries are configurations of plugins, as files or inline, and can name files in turn. */
+/** Their entries are plugin configurations, as files or inline, which can name further files. */
 const PLUGIN_FIELDS = ["generators", "transformers", "validators"] as const;
 
 function inline(text: string): readonly Json[] | undefined {

@@ -5,15 +5,15 @@ import { isExactVersion } from "./pinned-reads.js";
 
 /** Their entries are files, directories, or repositories to clone. */
 const GRAPH_FIELDS = ["resources", "bases", "components", "generators", "transformers", "validators"] as const;
-/** Members whose texts are values and name nothing to read. */
+/** Members whose strings are values, not paths. */
 const VALUES = new Set([
   ...["annotations", "commonAnnotations", "commonLabels", "images", "labels", "literals", "metadata", "patch"],
   "valuesInline",
 ]);
 
 /**
- * Whether a kustomization fetches something that no commit of this repository decides: a file or a repository by URL, a
- * chart without an exact version, or an entry that is not in the tree (then it is a repository's short form, or broken).
+ * Whether a kustomization fetches something that no commit of this repository determines: a file or a repository by URL, a
+ * chart without an exact version, or an entry that is not in the tree (a repository's short form, or broken).
  */
 export function fetchesRemotes(kustomization: JsonObject, directory: string, tree: RepositoryTree): boolean {
   const charts = [kustomization.helmCharts, kustomization.helmChartInflationGenerator].flatMap(objectsIn);
@@ -45,7 +45,7 @@ function objectsIn(value: Json | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
-/** Texts of one line; longer ones are written out in place. */
+/** Strings of one line; longer ones are inline content. */
 function textsIn(value: Json | undefined): readonly string[] {
   if (typeof value === "string") return value === "" || value.includes("\n") ? [] : [value];
   if (Array.isArray(value)) return (value as readonly Json[]).flatMap(textsIn);

@@ -3,7 +3,7 @@ import type { ApplicationSpec } from "../../model/application.js";
 import type { ChangeRequest } from "../../model/change-request.js";
 import { isOwnRepository } from "../tree/repository-url.js";
 
-/** The facts of a change request that decide which sources it moves. */
+/** What decides which sources a change request moves. */
 export type Branches = Pick<ChangeRequest, "repositoryUrls" | "baseBranch" | "defaultBranch" | "repository">;
 
 /**
@@ -12,13 +12,16 @@ export type Branches = Pick<ChangeRequest, "repositoryUrls" | "baseBranch" | "de
  * their own revision. An application with a source hydrator has none: Argo CD syncs only what it has hydrated.
  */
 export function movingPositions(spec: ApplicationSpec, change: Branches): readonly number[] {
-  if (isHydrated(spec)) return [];
-  return ownSources(spec, change)
-    .filter((source) => followsBase(source.targetRevision, change))
-    .map(({ position }) => position);
+  return movingAmong(ownSources(spec, change), spec, change);
 }
 
-/** The Git sources of the change request's repository, whatever revision they follow. */
+/** The same, given the application's `ownSources`. */
+export function movingAmong(own: readonly Source[], spec: ApplicationSpec, change: Branches): readonly number[] {
+  if (isHydrated(spec)) return [];
+  return own.filter((source) => followsBase(source.targetRevision, change)).map(({ position }) => position);
+}
+
+/** The Git sources of the change request's repository, at any revision. */
 export function ownSources(spec: ApplicationSpec, change: Branches): readonly Source[] {
   return sourcesOf(spec).filter((source) => isGitSource(source) && isOwnRepository(change, source.repoURL));
 }
@@ -33,7 +36,7 @@ export function followsBase(targetRevision: string, { baseBranch, defaultBranch 
   return targetRevision === baseBranch || targetRevision === `refs/heads/${baseBranch}`;
 }
 
-/** Why a change request cannot move (all of) an application's sources, for people; undefined when it moves all its own. */
+/** Why a change request does not move all of an application's own sources; undefined if it does. */
 export function notMovingReason(spec: ApplicationSpec, change: Branches): string | undefined {
   if (isHydrated(spec)) {
     return "it uses Argo CD's source hydrator, which deploys only what it has hydrated itself: it takes effect at the merge";

@@ -3,9 +3,9 @@ import type { ApplicationSpec } from "../../model/application.js";
 import type { InputSet } from "../../model/input-set.js";
 
 /**
- * Whether an application is rendered from nothing but the change request's commit and from what never changes: every
+ * Whether an application is rendered only from the change request's commit and from things that never change: every
  * source is at one of `positions` (those that get the commit), a chart with an exact version, or another repository at a
- * full commit id. A version range, a branch, a URL, a remote Kustomize base and what cannot be told make it false.
+ * full commit id. A version range, a branch, a URL, a remote Kustomize base and anything unknown make it false.
  */
 export function readsOnlyPinned(spec: ApplicationSpec, positions: readonly number[], inputs: InputSet): boolean {
   if (positions.length === 0 || isHydrated(spec)) return false;
@@ -13,7 +13,7 @@ export function readsOnlyPinned(spec: ApplicationSpec, positions: readonly numbe
   return sourcesOf(spec).every((source) => positions.includes(source.position) || isPinned(source));
 }
 
-/** A version of a chart that stands for one package only: no range, no `v1`, no `latest`. */
+/** Whether a chart's version names exactly one package: no range, no `v1`, no `latest`. */
 export function isExactVersion(version: string): boolean {
   return /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/.test(version);
 }

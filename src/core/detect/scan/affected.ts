@@ -29,12 +29,12 @@ export interface DetectionRequest {
   readonly scanner: ManifestScanner;
 }
 
-/** What a change request does to applications, before anything is rendered. */
+/** What a change request affects, before anything is rendered. */
 export interface Detection {
   /** Sorted by name. */
   readonly applications: readonly AffectedApplication[];
   readonly applicationSets: readonly ChangedApplicationSet[];
-  /** Sentences for people: what could not be read. */
+  /** Sentences about what could not be read. */
   readonly notes: readonly string[];
   /** Applications whose inputs change in sources that do not follow the base branch. */
   readonly notFollowing: readonly NotDeployed[];
@@ -42,7 +42,7 @@ export interface Detection {
 
 export interface AffectedApplication {
   readonly name: ApplicationName;
-  /** `existing`: its resource is the same (or elsewhere), what it reads changes. */
+  /** `existing`: its resource is unchanged or elsewhere, and its inputs change. */
   readonly kind: "new" | "deleted" | "modified" | "existing";
   /** File of the Application resource at the head (at the merge base for `deleted`); only if the resource changes. */
   readonly sourceFile?: string;
@@ -51,23 +51,22 @@ export interface AffectedApplication {
   /** The resource at the head. */
   readonly head?: Application;
   readonly live?: Application;
-  /** The resource's spec differs: not only labels and annotations. */
+  /** More than labels and annotations of the resource differ. */
   readonly specChanged: boolean;
-  /** The resource changes and what it says at the head cannot be told: it could not be evaluated, for this reason. */
+  /** Why the changed resource cannot be evaluated at the head. */
   readonly problem?: string;
-  /** Sentences for people. */
+  /** Sentences for users. */
   readonly reasons: readonly string[];
 }
 
 /**
- * Which applications a change request affects. Candidates are chosen widely, since rendering decides: an application is
- * missed only if no source of it, as its resource at the head or at the merge base or the live object has it, reads a
- * changed file.
+ * Which applications a change request affects. Too many is fine, since rendering decides. An application is missed only if
+ * none of its sources reads a changed file, neither in the live object nor in its resource at the head or the merge base.
  */
 export async function detect(request: DetectionRequest): Promise<Detection> {
   const { change, settings, snapshot, liveSets, nameOf, scanner } = request;
   const changedPaths = await snapshot.changedPaths(change.mergeBase, change.headRevision);
-  // One after the other, since most of the head's files are then known from the merge base.
+  // In sequence, since most of the head's files are then known from the merge base.
   const scan = { snapshot, crPaths: settings.crPaths, nameOf };
   const base = await scanner.scan({ ...scan, revision: change.mergeBase });
   const head = await scanner.scan({ ...scan, revision: change.headRevision });
@@ -79,7 +78,7 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   const changed = new ChangedPaths(changedPaths);
   for (const [index, name] of names.entries()) {
     looked.push(await lookAt({ name, resource: resources.get(name), live: live.get(name) }, changed, request));
-    // Thousands of applications take seconds, in which webhooks are to be answered.
+    // Thousands of applications take seconds, and webhooks must be answered meanwhile.
     if (index % 20 === 0) await setImmediate();
   }
   return {
@@ -136,9 +135,9 @@ const RESOURCE_REASONS = {
   modified: (file: string) => `its Application resource in ${file} changes`,
 } as const;
 
-/** The live object first: it is the one that is deployed. */
+/** The live object comes first: it is the deployed one. */
 function distinct(applications: readonly Application[]): readonly Application[] {
-  // A resource that is in one file at both commits is read once, which tells most of them apart without their texts.
+  // A file that is the same at both commits is parsed once, so equal resources are usually the same object.
   const different = applications.filter((one, index) => {
     const before = applications[index - 1];
     return one.spec !== before?.spec || one.annotations !== before.annotations;
@@ -176,7 +175,7 @@ function duplicateNotes(head: ManifestScan, changedPaths: readonly string[]): re
   });
 }
 
-/** An exact name in the repository file that nothing is called by is most likely a typing mistake. */
+/** An exact name in the repository file that matches no application is most likely a typo. */
 function unknownNameNotes(
   names: readonly string[],
   changedPaths: readonly string[],

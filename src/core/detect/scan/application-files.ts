@@ -9,7 +9,7 @@ import { cleanPath } from "../tree/repository-path.js";
 
 /**
  * 1-based positions of the sources that Helm renders: charts, those with a `helm` block, and directories of the change
- * request's repository with a `Chart.yaml` at this commit. For directories of other repositories the live object tells.
+ * request's repository with a `Chart.yaml` at this commit. For other repositories the live object shows it.
  */
 export async function helmPositions(
   application: Application,
@@ -46,8 +46,8 @@ function sourceTypeOf(application: Application, position: number): unknown {
 }
 
 /**
- * Files `.argocd-source-<application>.yaml` in the application's own sources at this commit. Argo CD lays them over the
- * source by the application's name, so a temporary Application is rendered without them.
+ * Files `.argocd-source-<application>.yaml` in the application's own sources at this commit. Argo CD applies them by the
+ * application's name, so a temporary Application is rendered without them.
  */
 export async function overrideFiles(
   application: Application,

@@ -11,11 +11,11 @@ import { readsChanges } from "./generator-inputs.js";
 export interface ChangedApplicationSet {
   /** `<name>`, or `<namespace>/<name>` outside of Argo CD's own namespace. */
   readonly name: string;
-  /** Undefined where its resource is in no file that was searched: then it is as Argo CD runs it. */
+  /** Undefined if no searched file holds its resource: then the set is the one that Argo CD runs. */
   readonly sourceFile: string | undefined;
   readonly base?: ApplicationSet;
   readonly head?: ApplicationSet;
-  /** Other files that define a set of this name differently: which of them Argo CD runs cannot be told. */
+  /** Other files that define a set of this name differently: it is unknown which of them Argo CD runs. */
   readonly alsoIn: readonly string[];
   /** Why its resource cannot be read on one side, though it may be there. */
   readonly problem: string | undefined;
@@ -50,7 +50,7 @@ export async function changedApplicationSets(request: SetRequest): Promise<reado
   const elsewhere = request.liveSets.filter(reads).flatMap((set) => {
     const name = nameOf(set.namespace, set.name);
     const namesakes = here.filter((one) => one.name === name);
-    // A file of the same name stands for it only if it reads the same: anybody can add one.
+    // A file with a set of this name replaces the live one only if it reads the same: anyone can add such a file.
     if (namesakes.some(({ base }) => base !== undefined && reads(base))) return [];
     const alsoIn = namesakes.map(({ sourceFile }) => sourceFile);
     return [{ name, sourceFile: undefined, base: set, head: set, alsoIn, problem: undefined }];
@@ -79,7 +79,7 @@ interface Pair {
   readonly alsoIn: readonly string[];
 }
 
-/** One pair where each side has one text, in whatever files; otherwise the sets of one name are compared file by file. */
+/** One pair if each side has one definition, in whatever files. Otherwise sets of one name are compared by file. */
 function paired(before: readonly FoundApplicationSet[], after: readonly FoundApplicationSet[]): readonly Pair[] {
   const contents = (found: readonly FoundApplicationSet[]) => new Set(found.map(({ content }) => content)).size;
   if (contents(before) <= 1 && contents(after) <= 1) return [{ base: before[0], head: after[0], alsoIn: [] }];
@@ -91,7 +91,7 @@ function paired(before: readonly FoundApplicationSet[], after: readonly FoundApp
   }));
 }
 
-/** A set that is missing on a side on which its file cannot be read may be there all the same. */
+/** A set is not missing on a side if its file cannot be read there. */
 function lost(
   base: FoundApplicationSet | undefined,
   head: FoundApplicationSet | undefined,
@@ -107,7 +107,7 @@ function lost(
   return why === undefined ? undefined : `its resource in ${file ?? ""} cannot be read at the ${side ?? ""}: ${why}`;
 }
 
-/** Names of the applications that a set generates on one side only, or with another spec on the other side. */
+/** Names of applications that a set generates on one side only or with different specs. */
 export interface GeneratedChange {
   readonly added: readonly ApplicationName[];
   readonly removed: readonly ApplicationName[];

@@ -7,7 +7,7 @@ import { matchesGlob } from "../tree/path-glob.js";
 import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
 import { gitGenerators, mayMove } from "./git-generators.js";
 
-/** Whether a git generator of the set reads a changed file, or lists directories of which one comes or goes. */
+/** Whether a git generator of the set reads a changed file, or lists directories of which one is added or removed. */
 export function readsChanges(
   set: ApplicationSet,
   change: ChangeRequest,
@@ -33,14 +33,14 @@ function filesChange(git: JsonObject, changedPaths: readonly string[]): boolean 
   );
 }
 
-/** In Git's own patterns a `*` crosses slashes: whatever is under the fixed part and ends alike may match. */
+/** In Git's own patterns `*` crosses slashes: everything below the fixed part with the same ending may match. */
 function matchesLoosely(pattern: string, path: string): boolean {
   if (!/[*?[]/.test(pattern)) return false;
   const ending = /[^*?[\]]*$/.exec(pattern)?.[0] ?? "";
   return isWithin(path, fixedPart(pattern)) && path.endsWith(ending);
 }
 
-/** Only directories that come or go matter, not what changes inside of them. */
+/** Only added and removed directories matter, not changes inside them. */
 function directoriesChange(
   git: JsonObject,
   changedPaths: readonly string[],

@@ -6,9 +6,9 @@ import { followsBase, type Branches } from "../inputs/moving-sources.js";
 import { isOwnRepository } from "../tree/repository-url.js";
 
 /**
- * A copy whose git generators of the change request's repository read it at this commit, where they follow its base
- * branch; those in matrix and merge generators too. The template keeps its target revision, so that both sides of a
- * preview differ only by what the change request changes.
+ * A copy of the set with its git generators pinned to this commit where they follow the base branch of the change
+ * request's repository, also inside matrix and merge generators. The template keeps its target revision, so that both
+ * sides of a preview differ only by the change request.
  */
 export function pinGitGenerators(set: ApplicationSet, change: Branches, revision: Revision): ApplicationSet {
   const resource = mapGitGenerators(set.resource, (git) => (moves(git, change) ? { ...git, revision } : git));
@@ -24,7 +24,7 @@ function isOwn({ repoURL }: JsonObject, change: Branches): boolean {
   return typeof repoURL === "string" && isOwnRepository(change, repoURL);
 }
 
-/** Argo CD knows matrix and merge generators in the list and in one another, two levels in all. */
+/** Argo CD allows two levels of matrix and merge generators. */
 const NESTING = 3;
 
 function mapGitGenerators(resource: JsonObject, replace: (git: JsonObject) => JsonObject): JsonObject {
@@ -51,7 +51,7 @@ function mapGitGenerators(resource: JsonObject, replace: (git: JsonObject) => Js
   }
 }
 
-/** The options of every git generator of a set, those in matrix and merge generators too. */
+/** The options of every git generator of a set, also inside matrix and merge generators. */
 export function gitGenerators(set: ApplicationSet): readonly JsonObject[] {
   const found: JsonObject[] = [];
   mapGitGenerators(set.resource, (git) => {
@@ -61,7 +61,7 @@ export function gitGenerators(set: ApplicationSet): readonly JsonObject[] {
   return found;
 }
 
-/** Whether a git generator may read what the change request changes: a template may turn out to mean its base branch. */
+/** Whether a git generator may read what the change request changes. A template may resolve to the base branch. */
 export function mayMove(git: JsonObject, change: Branches): boolean {
   return moves(git, change) || (isTemplated(git) && (isTemplate(git.repoURL) || isOwn(git, change)));
 }
@@ -75,7 +75,7 @@ function isTemplate(text: Json | undefined): boolean {
   return typeof text === "string" && text.includes("{{");
 }
 
-/** Whether a generator, or a source of the template, reads the change request's repository at whatever revision. */
+/** Whether a generator or a source of the template reads the change request's repository, at any revision. */
 export function readsRepository(set: ApplicationSet, change: Branches): boolean {
   if (gitGenerators(set).some((git) => isOwn(git, change))) return true;
   const spec = set.resource.spec;

@@ -5,7 +5,7 @@ import type { InputSet } from "../../model/input-set.js";
 import type { Snapshot } from "../../ports/snapshot.js";
 import { touchedPaths, touches } from "../inputs/input-set.js";
 import { inputsAtEither } from "../inputs/inputs.js";
-import { movingPositions, ownSources } from "../inputs/moving-sources.js";
+import { movingAmong, ownSources } from "../inputs/moving-sources.js";
 
 export interface InputReasons {
   /** Why sources that follow the base branch are affected; empty when they are not. */
@@ -20,7 +20,7 @@ interface Surroundings {
   readonly changed: ChangedPaths;
 }
 
-/** Holds the changed files against what any of these definitions of one application reads, in both trees. */
+/** Compares the changed files with what any of these definitions of one application reads, in both trees. */
 export async function findInputReasons(
   definitions: readonly Application[],
   around: Surroundings,
@@ -29,8 +29,9 @@ export async function findInputReasons(
   const moving: string[] = [];
   let others = false;
   for (const definition of definitions) {
-    const own = [...new Set(ownSources(definition.spec, change).map(({ position }) => position))];
-    const moved = movingPositions(definition.spec, change);
+    const sources = ownSources(definition.spec, change);
+    const own = [...new Set(sources.map(({ position }) => position))];
+    const moved = movingAmong(sources, definition.spec, change);
     const inputs = await inputsInBothTrees(definition, moved, around);
     if (touches(inputs, changed)) moving.push(reasonOf(inputs, changed));
     const fixed = own.filter((position) => !moved.includes(position));

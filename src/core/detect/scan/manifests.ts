@@ -14,13 +14,13 @@ import { mayHoldResource, readResources, type FileResources, type Resource } fro
 
 /** Paths per read, which bounds the texts held at a time. */
 const BATCH = 1000;
-/** Characters that one scan parses anew: a minute's work for a machine; later scans go on from what is remembered. */
+/** Characters that one scan parses, about a minute of work. Later scans continue from what is remembered. */
 const MAX_PARSED = 32 * 1024 * 1024;
-/** Total of what is remembered, in characters of the files that hold resources; any other file counts as `EMPTY_WEIGHT`. */
+/** Limit of what is remembered, in characters of files with resources. Any other file counts as `EMPTY_WEIGHT`. */
 const CACHE_LIMIT = 64 * 1024 * 1024;
 const EMPTY_WEIGHT = 100;
 
-/** A file that holds resources, or may. */
+/** A file that holds resources or may hold some. */
 interface ReadFile {
   readonly path: string;
   readonly found: FileResources;
@@ -32,7 +32,7 @@ interface ScannedTree {
   readonly files: readonly ReadFile[];
 }
 
-/** A scanner that remembers what each file's content says, across commits and repositories. */
+/** A scanner that remembers what it found in each blob, across commits and repositories. */
 export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner {
   const remembered = new LRUCache<string, FileResources>({ maxSize: cacheLimit });
   /** By the list itself: a snapshot returns the same one for a commit that it knows, the base of most pushes. */

@@ -3,15 +3,15 @@ import type { ApplicationName } from "../../model/brand.js";
 import { jsonEqual } from "../../model/json.js";
 import type { FoundApplication, ManifestScan } from "../../ports/manifest-scanner.js";
 
-/** What became of one application's resource between the merge base and the head. */
+/** How one application's resource changed between the merge base and the head. */
 export interface ResourceChange {
   readonly name: ApplicationName;
   readonly kind: "new" | "deleted" | "modified" | "unchanged";
-  /** The resource at the merge base; undefined when there is none or it cannot be told. */
+  /** The resource at the merge base; undefined if there is none or files disagree. */
   readonly base: Application | undefined;
   /** The same at the head. */
   readonly head: Application | undefined;
-  /** Everything found under this name, which is more than one where files disagree. */
+  /** Everything found under this name: several if files disagree. */
   readonly found: readonly Application[];
   /** The file at the head, or at the merge base when there is none at the head. */
   readonly sourceFile: string;
@@ -21,7 +21,7 @@ export interface ResourceChange {
   readonly problem: string | undefined;
 }
 
-/** Compares by application name: a resource that moves to another file or is formatted anew is unchanged. */
+/** Compares by application name: a resource that is moved to another file or reformatted is unchanged. */
 export function compareResources(base: ManifestScan, head: ManifestScan): readonly ResourceChange[] {
   const [before, after] = [byName(base), byName(head)];
   return [...new Set([...before.keys(), ...after.keys()])].sort().map((name) => {
@@ -59,7 +59,7 @@ function kindOf(base: Side, head: Side): ResourceChange["kind"] {
   return contentsOf(base.found).join("\n") === contentsOf(head.found).join("\n") ? "unchanged" : "modified";
 }
 
-/** A file in which the other side has the resource and which cannot be read (whole) on this side: it may be in there. */
+/** A file that holds the resource on the other side and cannot be (fully) read on this one: it may still be in there. */
 function lostIn(side: Side, other: Side): string | undefined {
   return other.found.map(({ file }) => file).find((file) => side.scan.unreadable.has(file));
 }

@@ -14,7 +14,7 @@ export interface Resource {
   readonly whole: JsonObject;
   /** The whole resource without its status, one text for equal content. */
   readonly content: string;
-  /** Why it says too little to be deployed. */
+  /** Why it is too incomplete to be deployed. */
   readonly problem: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export function readResources(text: string | undefined): FileResources {
   };
 }
 
-/** Cheap; a text with escapes can spell anything. */
+/** A cheap check. A text with escapes can spell anything. */
 export function mayHoldResource(text: string): boolean {
   return (text.includes("argoproj.io/") && text.includes("Application")) || /\\[xuU][0-9A-Fa-f]/.test(text);
 }
@@ -76,7 +76,7 @@ const metadataSchema = z.object({
   annotations: stringRecord,
 });
 
-/** Undefined for another kind of object, a text for one of ours that cannot be read. */
+/** Undefined for other kinds, a reason for a resource that cannot be read. */
 function readResource(value: Json): Resource | string | undefined {
   const kind = kindSchema.safeParse(value);
   if (!kind.success || !isJsonObject(value)) return undefined;

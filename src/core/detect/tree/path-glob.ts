@@ -1,7 +1,7 @@
 /**
  * Matches a repository path against a pattern of `*`, `?` and `[...]`, each within one path component, in time
  * proportional to the product of the two lengths. With `doubleStar` a component `**` stands for any number of
- * components and `[!...]` negates like `[^...]` (as in Argo CD's globs for Helm value files); without it the rules are
+ * components and `[!...]` negates like `[^...]` (as in Argo CD's globs for Helm value files). Without it the rules are
  * those of Go's `filepath.Match`.
  */
 export function matchesGlob(pattern: string, path: string, { doubleStar }: { doubleStar: boolean }): boolean {
@@ -24,7 +24,7 @@ export function matchesGlob(pattern: string, path: string, { doubleStar }: { dou
   return reached.at(-1) === true;
 }
 
-/** Whether a path contains a character that a glob gives a meaning to. */
+/** Whether a path contains a special character of globs. */
 export function hasGlob(path: string): boolean {
   return /[*?[\\]/.test(path);
 }
@@ -85,7 +85,7 @@ function negates(character: string | undefined, bang: boolean): boolean {
   return character === "^" || (bang && character === "!");
 }
 
-/** Undefined where Go finds no end: there a class has at least one member, and `]` is one only behind a backslash. */
+/** Undefined where Go finds no end: in Go a class has at least one member, and `]` as a member needs a backslash. */
 function classEnd(characters: readonly string[], start: number, bang: boolean): number | undefined {
   const first = start + (negates(characters[start + 1], bang) ? 2 : 1);
   if (!bang && characters[first] === "]") return undefined;
@@ -96,7 +96,7 @@ function classEnd(characters: readonly string[], start: number, bang: boolean): 
   return undefined;
 }
 
-/** Undefined where Go finds a `-` that stands for itself without a backslash. */
+/** Undefined where Go finds a literal `-` without a backslash. */
 function readClass(content: readonly string[], bang: boolean): Unit | undefined {
   const negated = negates(content[0], bang);
   const members = negated ? content.slice(1) : [...content];

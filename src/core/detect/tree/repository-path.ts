@@ -1,6 +1,6 @@
 /**
- * A path made relative to the repository's root: `.` and `..` resolved, slashes collapsed, no slash at either end, and
- * the root itself as an empty text. What climbs above the root stops there, as Argo CD's own paths do.
+ * A path relative to the repository's root: `.` and `..` resolved, slashes collapsed, no slash at either end. The root is
+ * empty. As in Argo CD, `..` above the root stays at the root.
  */
 export function cleanPath(...parts: readonly string[]): string {
   const joined = parts.join("/");
@@ -13,10 +13,10 @@ export function cleanPath(...parts: readonly string[]): string {
   return cleaned.join("/");
 }
 
-/** An empty component, `.` or `..`; few paths have one, and a plan cleans tens of thousands. */
+/** An empty component, `.` or `..`. Few paths have one, and a plan cleans tens of thousands. */
 const UNCLEAN = /(?:^|\/)\.{0,2}(?:\/|$)/;
 
-/** Whether a path is the directory or below it, on whole components; the empty directory is the whole repository. */
+/** Whether a path is the directory or below it. The empty directory is the whole repository. */
 export function isWithin(path: string, directory: string): boolean {
   return directory === "" || path === directory || path.startsWith(`${directory}/`);
 }

@@ -8,17 +8,17 @@ import { firstAtOrAfter } from "./sorted-entries.js";
 import { followLinks } from "./symlinks.js";
 import { readYamlDocuments } from "./yaml-documents.js";
 
-/** Files that are read ahead in one go, since a partial clone fetches what it lacks once per read. */
+/** Files that are read ahead together, since a partial clone fetches missing blobs once per read. */
 const READ_AHEAD =
   /(?:^|\/)(?:kustomization\.ya?ml|Kustomization|Chart\.yaml|requirements\.yaml|\.argocd-source[^/]*\.yaml)$/;
 const MAX_READ_AHEAD = 5000;
 
 type Documents = Promise<readonly Json[] | undefined>;
 
-/** What each file says, by blob, across snapshots and repositories: most files are the same at the next push. */
+/** Parsed files by blob, across snapshots and repositories: most are the same at the next push. */
 export type ParsedFiles = LRUCache<string, readonly Json[] | "unreadable">;
 
-/** What the trees of one snapshot share, by blob: many applications read the same files. */
+/** Files by blob, shared by the trees of a snapshot: many applications read the same ones. */
 export interface ReadFiles {
   readonly parsed: ParsedFiles;
   readonly documents: Map<string, Documents>;

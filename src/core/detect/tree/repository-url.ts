@@ -1,72 +1,65 @@
 import type { ChangeRequest } from "../../model/change-request.js";
 
-/** Ports that say nothing about which repository is meant. */
+/** Default ports, which do not distinguish repositories. */
 const USUAL_PORTS = new Set(["", "22", "80", "443", "7999"]);
 const SCHEMES = new Set(["http:", "https:", "ssh:", "git:", "git+ssh:"]);
 /** `user@host:path`, git's short form of an SSH URL. */
 const SCP_FORM = /^[^/@:\s]+@(\[[^\]]+\]|[^/@:\s]+):(.+)$/;
 
-/** No host has longer URLs; what is longer is no repository. */
+/** Longer texts are not repositories. */
 const MAX_LENGTH = 2048;
 
 interface RepositoryAddress {
   readonly host: string;
-  /** The repository's path; two where a first number can be a port as well as a group. */
+  /** The repository's path. Two if a leading number may be a port or a group. */
   readonly paths: readonly string[];
-  /** A web port that is not usual; empty otherwise. */
+  /** A web port other than the defaults, or empty. */
   readonly port: string;
 }
 
 /**
- * One text for the many ways to write a repository's URL: `host/path` without scheme, user, port and `.git`, in lower
- * case. Undefined for what is no Git URL (charts in an OCI registry, local paths).
+ * The canonical form of a repository's URL: `host/path` without scheme, user, port and `.git`, in lower case. Undefined for
+ * anything but a Git URL (charts in an OCI registry, local paths).
  */
 export function canonicalRepository(url: string): string | undefined {
-  const address = readAddress(url);
+  const address = parseAddress(url);
   const path = address?.paths[0];
   return address === undefined || path === undefined ? undefined : `${address.host}/${path}`;
 }
 
 /**
- * Whether two URLs mean the same repository. SSH and HTTPS forms are equal, as in Argo CD's own matching of webhooks;
+ * Whether two URLs name the same repository. SSH and HTTPS forms are equal, as in Argo CD's own matching of webhooks;
  * different web ports of one host are different servers.
  */
 export function sameRepository(left: string, right: string): boolean {
-  const [one, other] = [readAddress(left), readAddress(right)];
+  return sameAddress(parseAddress(left), parseAddress(right));
+}
+
+function sameAddress(one: RepositoryAddress | undefined, other: RepositoryAddress | undefined): boolean {
   if (one === undefined || one.host !== other?.host) return false;
   if (one.port !== "" && other.port !== "" && one.port !== other.port) return false;
   return one.paths.some((path) => other.paths.includes(path));
 }
 
-/** Whether a source's URL is one of those under which the change request's repository is known. */
-export function isOwnRepository(change: Pick<ChangeRequest, "repositoryUrls">, url: string): boolean {
-  return change.repositoryUrls.some((own) => sameRepository(own, url));
+/** Whether a source's URL names the change request's repository. */
+export function isOwnRepository({ repositoryUrls }: Pick<ChangeRequest, "repositoryUrls">, url: string): boolean {
+  // Most sources have one of these very URLs, and a plan asks for those of thousands of applications.
+  if (repositoryUrls.includes(url)) return true;
+  const address = parseAddress(url);
+  return address !== undefined && repositoryUrls.some((own) => sameAddress(parseAddress(own), address));
 }
 
-/** The URL without user name and password, for messages. A user name in git's short SSH form is no secret and stays. */
+/** The URL without user name and password, for messages. The user name of git's short SSH form is not secret and stays. */
 export function redactUserInfo(url: string): string {
   const start = url.indexOf("://") + "://".length;
   if (start < "://".length) return url;
   const end = url.slice(start).search(/[/?#]/);
   const authority = end === -1 ? url.slice(start) : url.slice(start, start + end);
-  // A password with an unescaped slash ends the host's part early: what is left of it there has no valid port.
+  // A password with an unescaped slash ends the authority early: the rest of it is no valid port.
   const cutShort = /:.*\D/.test(authority) && !/^\[[^\]]*\](?::\d*)?$/.test(authority);
   const from = (cutShort ? url : authority).lastIndexOf("@");
   if (from === -1) return url;
   return url.slice(0, start) + (cutShort ? url.slice(from + 1) : url.slice(start + from + 1));
-}
-
-/** Thousands of applications name the same few repositories. */
-const addresses = new Map<string, RepositoryAddress | undefined>();
-const MAX_ADDRESSES = 1000;
-
-function readAddress(url: string): RepositoryAddress | undefined {
-  if (url.length > MAX_LENGTH) return parseAddress(url);
-  if (addresses.has(url)) return addresses.get(url);
-  if (addresses.size >= MAX_ADDRESSES) addresses.clear();
-  const read = parseAddress(url);
-  addresses.set(url, read);
-  return read;
 }
 
 function parseAddress(url: string): RepositoryAddress | undefined {
@@ -74,7 +67,7 @@ function parseAddress(url: string): RepositoryAddress | undefined {
   if (trimmed.length > MAX_LENGTH) return undefined;
   if (!trimmed.includes("://")) return readScpForm(trimmed);
   if (!URL.canParse(trimmed)) {
-    // `ssh://git@host:org/repo` is no URL, its path stands where a port should.
+    // `ssh://git@host:org/repo` is not a URL: it has a path in place of the port.
     return /^(?:git\+)?ssh:\/\//i.test(trimmed) ? readScpForm(afterScheme(trimmed)) : undefined;
   }
   const parsed = new URL(trimmed);

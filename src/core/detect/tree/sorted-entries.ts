@@ -1,6 +1,6 @@
 import type { TreeEntry } from "../../ports/repositories.js";
 
-/** Index of the first entry whose path is this one or sorts after it; their number when there is none. */
+/** Index of the first entry at or after this path in sorted order; the number of entries if there is none. */
 export function firstAtOrAfter(entries: readonly TreeEntry[], path: string): number {
   let [low, high] = [0, entries.length];
   while (low < high) {

@@ -1,12 +1,12 @@
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { Followed } from "../../ports/snapshot.js";
 
-/** What Linux follows before it gives up. */
+/** Linux's own limit. */
 const MAX_LINKS = 40;
 
 /**
- * Follows a clean path. Absolute targets and those that climb above the root lead to nothing of the repository: Argo CD
- * refuses to render them (`CheckOutOfBoundsSymlinks`). A path need not exist, and may lead into a submodule.
+ * Follows a clean path. Absolute targets and those above the root lead out of the repository: Argo CD refuses to render them
+ * (`CheckOutOfBoundsSymlinks`). A path need not exist, and may lead into a submodule.
  */
 export function followLinks(
   path: string,

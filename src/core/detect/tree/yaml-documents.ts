@@ -3,14 +3,14 @@ import { composeYaml, YAML_LIMITS, YamlRefused } from "../../../config/bounded-y
 import { yamlValue } from "../../../config/yaml-values.js";
 import type { Json } from "../../model/json.js";
 
-/** What a text of YAML documents says. A broken document spoils only itself. */
+/** The documents of a YAML text. A broken document does not affect the others. */
 export interface YamlDocuments {
   readonly values: readonly Json[];
   /** Why documents, or the rest of the text, could not be read. Quotes nothing of the text. */
   readonly problems: readonly string[];
 }
 
-/** Documents of a file that are looked into; the rest of the file is not read. */
+/** The rest of a file with more documents is not read. */
 export const MAX_DOCUMENTS = YAML_LIMITS.documents;
 
 /**
@@ -20,7 +20,7 @@ export const MAX_DOCUMENTS = YAML_LIMITS.documents;
 export function readYamlDocuments(text: string, wanted: (document: string) => boolean = () => true): YamlDocuments {
   const values: Json[] = [];
   const problems: string[] = [];
-  // A line that begins with `---` starts a document wherever it stands (YAML 1.2, section 9.1.2).
+  // A line that begins with `---` always starts a document (YAML 1.2, section 9.1.2).
   const texts = text.split(/^---(?=\s|$)/m).filter((part) => part.trim() !== "" && wanted(part));
   for (const part of texts.slice(0, MAX_DOCUMENTS)) {
     try {
