@@ -8,7 +8,7 @@ import { markerLine, readMarker } from "./marker.js";
 /** The outcome of earlier syncs, which was not recorded when they ended. */
 export function settledText(settled: readonly Settled[]): string {
   const lines = settled.map(({ application, outcome }) => `- ${code(application)}: ${ENDS[outcome]}`);
-  return `The end of an earlier sync was looked up in Argo CD:\n${lines.join("\n")}`;
+  return `Argo CD reports how an earlier sync ended:\n${lines.join("\n")}`;
 }
 
 const ENDS = {
@@ -27,7 +27,7 @@ export async function endProgress(
     const marker = readMarker(body);
     const ended = settled.filter(({ runId }) => marker?.kind === "progress" && runId === marker.runId);
     if (marker === undefined || ended.length === 0) continue;
-    const text = `## ${SERVICE} Sync (cut off)\n\nThis command was interrupted before it could report its result.\n\n${settledText(ended)}`;
+    const text = `## ${SERVICE} Sync (interrupted)\n\nThis command was interrupted before it could report its result.\n\n${settledText(ended)}`;
     await host.editComment(change, id, `${markerLine({ ...marker, kind: "result" })}\n${text}`);
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../core/ports/clock.js";
 
-/** How many comments, reactions and statuses a host takes from one account. */
+/** How many comments, reactions and statuses a host accepts from one account. */
 export interface ContentLimits {
   readonly perMinute: number;
   readonly perHour: number;
@@ -9,7 +9,7 @@ export interface ContentLimits {
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Lets writes of content through one after the other, and not faster than the host takes them. */
+/** Spaces writes of content so that they stay below the host's limits. */
 export interface ContentPace {
   /** Resolves when the next write may be sent; rejects with the signal's reason when aborted. */
   turn(signal?: AbortSignal): Promise<void>;
@@ -17,9 +17,9 @@ export interface ContentPace {
   hold(ms: number): void;
 }
 
-/** Counts what this process sends; a second replica has its own count, and what that adds the host answers with 429. */
+/** Counts this process only: if several replicas exceed a limit together, the host answers 429. */
 export function createContentPace({ perMinute, perHour }: ContentLimits, clock: Clock): ContentPace {
-  /** Times of the newest writes, oldest first; no more than the limit of an hour. */
+  /** Times of the newest writes, oldest first; at most `perHour`. */
   const sent: number[] = [];
   let heldUntil = 0;
   let last: Promise<void> = Promise.resolve();
@@ -37,7 +37,7 @@ export function createContentPace({ perMinute, perHour }: ContentLimits, clock: 
 
   async function pass(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
-    // A pause that was asked for meanwhile counts as well.
+    // `hold` may have been called during the sleep.
     for (let pause = pauseAt(clock.now().getTime()); pause > 0; pause = pauseAt(clock.now().getTime())) {
       await clock.sleep(pause, signal);
     }

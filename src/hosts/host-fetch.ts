@@ -6,7 +6,6 @@ import type { FailureWords } from "./host-refusal.js";
 import { proveJson } from "./json-answer.js";
 import { isRateLimited, pauseAskedFor } from "./rate-limit.js";
 
-/** What a client library hands to `fetch`. */
 export interface HostRequest {
   readonly method?: string;
   readonly headers?: Record<string, string>;
@@ -18,17 +17,14 @@ export type HostFetch = (address: string | URL, request?: HostRequest) => Promis
 
 export interface HostFetchOptions {
   readonly words: FailureWords;
-  /** The only origin that is ever asked, and so the only one that sees the credentials. */
+  /** The only origin that receives requests, and so the credentials. */
   readonly origin: string;
   readonly clock: Clock;
   /** Deadline of one try, in milliseconds of real time. */
   readonly requestTimeoutMs: number;
-  /**
-   * Whether the request changes nothing, so that asking twice is as good as asking once. Everything else is sent again
-   * only after an answer that says that nothing was done: the rate limit.
-   */
+  /** Whether the request changes nothing. Writes are repeated only after the rate limit, when nothing was done. */
   readonly isRead: RequestTest;
-  /** Comments, reactions and statuses, of which a host takes so many at a time. */
+  /** Comments, reactions and statuses, which hosts limit separately. */
   readonly content: ContentLimits & { readonly includes: RequestTest };
   /** GitHub answers 301 within its own origin for a renamed repository; reads follow that. */
   readonly followsOwnRedirects: boolean;
@@ -43,9 +39,9 @@ const MAX_REDIRECTS = 3;
 const MAX_RETRY_AFTER_MS = 60_000;
 
 /**
- * A `fetch` for the client library of a code host. Its answers are read to the end, limited in size and, when
- * successful, proven to be JSON. Statuses from 400 on are returned, for the library to make its error of.
- * @returns A function that throws `HostFailure` (unreachable, or an answer that is none), or the signal's reason.
+ * A `fetch` for a code host's client library. It reads answers completely, limits their size and checks that successful
+ * ones are JSON. It returns statuses of 400 and above, which the library turns into errors.
+ * @returns A function that throws `HostFailure` (unreachable, or an unusable answer), or the signal's reason.
  */
 export function createHostFetch(options: HostFetchOptions): HostFetch {
   const { clock, content } = options;
@@ -70,7 +66,7 @@ export function createHostFetch(options: HostFetchOptions): HostFetch {
   };
 }
 
-/** A connection that failed and may work the next time. */
+/** A failed connection, worth another try. */
 interface Broken {
   readonly failure: HostFailure;
 }
@@ -83,7 +79,7 @@ interface Attempt {
 }
 
 function pauseBeforeRetry(outcome: Response | Broken, { attempt, reads, now }: Attempt): number | undefined {
-  // Spread, so that those who failed together do not come back together.
+  // Random, so that requests that failed together do not return together.
   const backOff = Math.round(500 * 2 ** (attempt - 1) * (1 + Math.random() / 2));
   if (!(outcome instanceof Response)) return reads ? backOff : undefined;
   const { status, headers } = outcome;
@@ -134,7 +130,7 @@ async function tryOnce(
   }
 }
 
-/** @throws {HostFailure} for what another try would not better. */
+/** @throws {HostFailure} if another try would not help. */
 function unanswered(
   { words, origin, requestTimeoutMs }: HostFetchOptions,
   { method, url, maybeDone, error }: { method: string; url: URL; maybeDone: boolean; error: unknown },
@@ -156,7 +152,6 @@ function unanswered(
   return { failure };
 }
 
-/** Nothing was sent: there was no connection to send it over. */
 function neverConnected(error: unknown): boolean {
   for (let inner = error; inner instanceof Error; inner = inner.cause) {
     if ("code" in inner && ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"].includes(String(inner.code))) return true;
@@ -164,7 +159,7 @@ function neverConnected(error: unknown): boolean {
   return false;
 }
 
-/** Link headers and configuration mistakes must not carry the credentials elsewhere. */
+/** Link headers and configuration mistakes must not send the credentials elsewhere. */
 function refuseForeignOrigin(options: HostFetchOptions, url: URL): void {
   if (url.origin === options.origin) return;
   throw new HostFailure(

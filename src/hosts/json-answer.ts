@@ -5,15 +5,15 @@ import type { Answer } from "../http/fetch-text.js";
 import type { FailureWords } from "./host-refusal.js";
 
 /**
- * Proves a successful answer to be JSON. Client libraries hand out half a JSON or a login page as a string; here that is an error.
- * @param maybeDone Whether the request was to change something, which an unreadable answer leaves open.
- * @throws {HostFailure} when a successful answer that has a body is not JSON.
+ * Client libraries return incomplete JSON or a login page as a string; here that is an error.
+ * @param maybeDone Whether the request was a write, which may have taken effect.
+ * @throws {HostFailure} if a successful answer that has a body is not JSON.
  */
 export function proveJson({ status, headers, text }: Answer, words: FailureWords, maybeDone: boolean): void {
   if (status < 200 || status > 299 || status === 204 || status === 205) return;
   const type = headers.get("content-type") ?? "";
   if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(type)) {
-    const kind = /html/i.test(type) ? "a web page" : "something else than JSON";
+    const kind = /html/i.test(type) ? "a web page" : "something other than JSON";
     throw new HostFailure(
       "failed",
       `${words.title} answered with ${kind}: check that ${words.addressKey} is the address of its API, not behind a login.`,
@@ -21,7 +21,7 @@ export function proveJson({ status, headers, text }: Answer, words: FailureWords
     );
   }
   if (parseJson(text) === undefined) {
-    throw new HostFailure("failed", `${words.title} answered with JSON that is cut off or broken. Try again later.`, {
+    throw new HostFailure("failed", `${words.title} answered with incomplete or invalid JSON. Try again later.`, {
       maybeDone,
     });
   }
@@ -38,10 +38,10 @@ export function refusalMessage(text: string): string | undefined {
 }
 
 /**
- * Makes a domain value of an answer.
- * @param asked What the host was asked for, as it follows "when asked to".
- * @param maybeDone Whether it is the answer to a request that changed something.
- * @throws {HostFailure} when the answer has another shape than the host documents.
+ * Reads an answer with a schema.
+ * @param asked Completes "when asked to".
+ * @param maybeDone Whether the request was a write, which may have taken effect.
+ * @throws {HostFailure} if the answer does not have the documented shape.
  */
 export function decodeAnswer<Schema extends z.ZodType>(
   schema: Schema,
@@ -56,9 +56,8 @@ export function decodeAnswer<Schema extends z.ZodType>(
     .slice(0, 3)
     .map((issue) => issue.path.join(".") || "the whole")
     .join(", ");
-  throw new HostFailure(
-    "failed",
-    `${words.title} gave an answer that could not be understood when asked to ${asked} (${where}).`,
-    { cause: result.error, maybeDone },
-  );
+  throw new HostFailure("failed", `${words.title} gave an unexpected answer when asked to ${asked} (${where}).`, {
+    cause: result.error,
+    maybeDone,
+  });
 }

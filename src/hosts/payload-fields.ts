@@ -26,16 +26,12 @@ export const revisionField = z
   .regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
   .transform(revision);
 
-/** A login or user name. */
 export const loginField = z.string().min(1).max(255);
 
-/** Text of people, cut to what a comment on GitHub can hold: no command is longer. */
+/** A comment, cut to GitHub's limit: no command is longer. */
 export const commentField = z.string().transform((text) => text.slice(0, 65_536));
 
-/**
- * One id per delivery, the same when it is delivered again: the host's own, or else a digest of the body.
- * Only letters, digits and hyphens, since it becomes part of keys.
- */
+/** The host's id of a delivery, which a redelivery repeats, or else a digest of the body. Safe inside keys. */
 export function deliveryId(host: HostId, header: IncomingHttpHeaders[string], body: Buffer): string {
   const given = typeof header === "string" && /^[A-Za-z0-9-]{8,100}$/.test(header) ? header : undefined;
   return `${host}-${given ?? createHash("sha256").update(body).digest("hex")}`;

@@ -1,9 +1,8 @@
 import type { Clock } from "../core/ports/clock.js";
 
-/** Pauses between reads of something that the host computes in the background, in milliseconds. */
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000];
 
-/** Reads until `settled` holds, six times within about 16 seconds at most, and returns what was read last. */
+/** Reads what a host computes in the background until `settled` holds, at most 6 times in 16 s. Returns the last value. */
 export async function readUntil<T>(
   read: () => Promise<T>,
   settled: (value: T) => boolean,

@@ -3,21 +3,20 @@ import type { ChangeRequest } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { MergeIntent } from "../core/model/result.js";
 
-/** A branch as the host knows it now. */
 export interface SourceBranch {
   readonly revision: Revision;
   readonly protected: boolean;
 }
 
-/** How an adapter looks at and deletes one branch; a branch that is gone is no error. */
+/** How an adapter reads and deletes a branch; an absent branch is no error. */
 export interface BranchAccess {
   find(branch: string): Promise<SourceBranch | undefined>;
   remove(branch: string): Promise<void>;
 }
 
 /**
- * Deletes the source branch of a merged change request where that takes nothing away from anybody.
- * @returns Why the branch is still there, one sentence for people; undefined when it is gone or was to stay.
+ * Deletes the source branch of a merged change request, unless it is protected, shared or has newer commits.
+ * @returns Why the branch was kept, as a sentence; undefined if it is deleted or `intent` keeps it.
  */
 export async function deleteSourceBranch(
   change: ChangeRequest,

@@ -4,13 +4,12 @@ import type { HostEvent } from "../core/model/event.js";
 import { isJsonObject, type JsonObject, parseJson } from "../core/model/json.js";
 import type { Log } from "../core/ports/log.js";
 
-/** The event that a delivery means to us, or why it means none. */
+/** The event of a delivery, or why the delivery is ignored. */
 export type Translation = HostEvent | { readonly ignored: string };
 
 /** Puts an event into the queue. Resolves to false if its delivery was accepted before. */
 export type Push = (event: HostEvent) => Promise<boolean>;
 
-/** What became of an authentic delivery. */
 export type Receipt = { readonly kind: "accepted" } | { readonly kind: "ignored"; readonly reason: string };
 
 /** One code host's side of its webhook route. */
@@ -18,11 +17,10 @@ export interface WebhookSource {
   readonly path: string;
   /** Whether the sender knows the secret. Must compare in constant time and never throw. */
   isAuthentic(headers: IncomingHttpHeaders, body: Buffer): boolean;
-  /** Only translates and queues, since the sender waits for the answer. Rejects if the event could not be queued. */
+  /** Only translates and queues, because the sender waits. Rejects if the event could not be queued. */
   receive(headers: IncomingHttpHeaders, body: Buffer, payload: JsonObject): Promise<Receipt>;
 }
 
-/** Where a code host sends its webhooks, and what answers them. */
 export interface WebhookRoute {
   readonly path: string;
   readonly post: RequestHandler;
@@ -71,8 +69,8 @@ async function answer(source: WebhookSource, log: Log, request: Request): Promis
     log.warn({ path: source.path, remote: request.ip }, SECRET_MISMATCH);
     return refuse(401, SECRET_MISMATCH);
   }
-  const payload = parseObject(body);
-  if (payload === undefined) {
+  const payload = parseJson(body.toString("utf8"));
+  if (!isJsonObject(payload)) {
     return refuse(400, "the webhook's body is not a JSON object; set its content type to application/json");
   }
   try {
@@ -121,9 +119,4 @@ function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
       if (!request.readableEnded) reject(new Error("the request ended early"));
     });
   });
-}
-
-function parseObject(body: Buffer): JsonObject | undefined {
-  const value = parseJson(body.toString("utf8"));
-  return isJsonObject(value) ? value : undefined;
 }

@@ -1,4 +1,4 @@
-import { repost } from "../comments/repost.js";
+import { repost } from "../comments/post-once.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import { PORT_EFFECTS, type Effect, type RunPorts } from "../core/ports/effects.js";
 import type { RunTicket } from "../core/ports/event-queue.js";

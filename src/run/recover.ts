@@ -1,4 +1,4 @@
-import { hasAnswered } from "../comments/repost.js";
+import { hasAnswered } from "../comments/post-once.js";
 import type { Settings } from "../config/settings.js";
 import { isDeploying } from "../core/commands/commands.js";
 import { resumeDeployment, resumeSynced } from "../core/commands/resume.js";

@@ -9,15 +9,13 @@ import { UNAVAILABLE_LOCKS } from "../store/unavailable-lock-store.js";
 
 export interface QueueParts {
   readonly dependencies: Dependencies;
-  /** Where the events wait; undefined: in this process. */
+  /** The Redis that holds the queue; without it the queue is in memory. */
   readonly connection: Stores["connection"];
-  /** Around the run of one event. */
+  /** Wraps the run of each event. */
   readonly observe: (event: HostEvent, run: () => Promise<RunEnd>) => Promise<RunEnd>;
-  /** Other times than the usual ones. */
   readonly timing?: Partial<QueueTiming> | undefined;
 }
 
-/** The queue of the service: in Redis when there is one, else in this process's memory. */
 export async function createQueue({ dependencies, connection, observe, timing }: QueueParts): Promise<EventQueue> {
   const { clock, log, config } = dependencies;
   const common = {
@@ -28,7 +26,7 @@ export async function createQueue({ dependencies, connection, observe, timing }:
     log,
   };
   if (connection === undefined) return createInProcessQueue(common);
-  // BullMQ takes as long to load as half of all the rest.
+  // BullMQ is slow to load.
   const { createDurableQueue } = await import("../queue/durable.js");
   const unavailable: Dependencies = { ...dependencies, locks: UNAVAILABLE_LOCKS };
   return createDurableQueue({
@@ -37,8 +35,8 @@ export async function createQueue({ dependencies, connection, observe, timing }:
     ...(timing && { timing }),
     refuse: (event, ticket) =>
       observe(event, async () => {
-        // A person waits for an answer; the others are made up for by the reconciler. While the store is away nobody can
-        // tell whether the delivery came before: what it was answered then stands.
+        // Answers commands and pushes; the reconciler makes up for other events. The store cannot say whether this is a
+        // redelivery, so it counts as one, and an earlier answer stands.
         const again = { ...ticket, again: true };
         if (event.kind === "commented" || event.kind === "updated") await supervise(event, unavailable, again);
         return "refused";

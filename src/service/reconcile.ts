@@ -9,7 +9,7 @@ import type { LockStore } from "../core/ports/lock-store.js";
 import type { Log } from "../core/ports/log.js";
 import type { HostId } from "../names.js";
 
-const LOOKED_UP_FOR_MS = 24 * 60 * 60 * 1000;
+const RECENT_MS = 24 * 60 * 60 * 1000;
 
 export interface ReconcileParts {
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
@@ -21,9 +21,8 @@ export interface ReconcileParts {
 }
 
 /**
- * Cleans up after lost webhooks: a change request that holds a lock, or that was merged and has a record "deployed, not
- * merged", and is closed in truth, gets the event that did not arrive. One with a sync whose end nobody wrote down is
- * looked at again. Both run through the queue like any other event.
+ * Makes up for lost webhooks. A closed change request that still holds a lock, or a merged one with a record "deployed, not
+ * merged", gets the missing "closed" event. One with a sync whose outcome was not recorded is revisited.
  */
 export async function reconcile(parts: ReconcileParts): Promise<void> {
   const [locks, records] = await Promise.all([parts.locks.list(), parts.deployments.list()]);
@@ -52,12 +51,12 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
         await parts.queue.push({ kind: "reviewed", ...origin });
       }
     } catch (error) {
-      parts.log.warn({ change: key, err: error }, "could not look at a change request that holds locks");
+      parts.log.warn({ change: key, err: error }, "could not reconcile a change request");
     }
   }
 }
 
-/** What Argo CD could not tell for a day it has forgotten. */
+/** After a day, Argo CD no longer knows how a sync ended. */
 function isRecent({ timestamp }: Deployment, clock: Clock): boolean {
-  return clock.now().getTime() - Date.parse(timestamp) < LOOKED_UP_FOR_MS;
+  return clock.now().getTime() - Date.parse(timestamp) < RECENT_MS;
 }

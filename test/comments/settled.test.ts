@@ -4,7 +4,7 @@ import { renderProgress } from "../../src/comments/progress-comment.js";
 import { endProgress } from "../../src/comments/settled.js";
 import { API, CommandWorld, config, WEB } from "../core/commands/command-world.js";
 
-test("the progress comment of a run that was cut off says how it ended; those of other runs stay as they are", async () => {
+test("the progress comment of an interrupted run says how it ended; those of other runs stay as they are", async () => {
   const world = new CommandWorld();
   const number = world.open(config("web", "2"));
   const change = world.host.facts(number);
@@ -16,7 +16,7 @@ test("the progress comment of a run that was cut off says how it ended; those of
     { application: API, runId: "cut", outcome: "failed" },
   ]);
   const [ended, other] = world.host.commentsOf(number);
-  expect(ended).toMatch(/^<!-- svc:result [^\n]*run=cut -->\n## svc Sync \(cut off\)\n/);
+  expect(ended).toMatch(/^<!-- svc:result [^\n]*run=cut -->\n## svc Sync \(interrupted\)\n/);
   expect(ended).toContain("- `web`: ✅ it succeeded, and its lock was released");
   expect(ended).toContain("- `api`: ❌ it failed, and its lock is kept");
   expect(ended).not.toContain("running");

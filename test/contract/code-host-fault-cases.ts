@@ -88,7 +88,7 @@ export const FAULT_CASES: Readonly<Record<string, FaultCase>> = {
     reason: "failed",
     unknown: true,
     reads: 1,
-    message: () => /cut off or broken. Try again later/,
+    message: () => /incomplete or invalid JSON. Try again later/,
   },
   "a redirect to another origin": {
     fault: (to) => ({ kind: "redirect", to }),

@@ -115,10 +115,10 @@ describe.each(hosts)("%s", (title, addressKey, createHost) => {
 
   test.each<[string, string, string, RegExp]>([
     ["a login page", "text/html; charset=utf-8", "<html>Sign in</html>", /answered with a web page: check that/],
-    ["plain text", "text/plain", "ok", /something else than JSON/],
-    ["half a JSON", "application/json", '{"id": 1, "slug": "s', /cut off or broken/],
-    ["another shape", "application/json", "[]", /could not be understood/],
-    ["nothing", "application/json", "", /cut off or broken/],
+    ["plain text", "text/plain", "ok", /something other than JSON/],
+    ["half a JSON", "application/json", '{"id": 1, "slug": "s', /incomplete or invalid JSON/],
+    ["another shape", "application/json", "[]", /gave an unexpected answer/],
+    ["nothing", "application/json", "", /incomplete or invalid JSON/],
   ])("that answers with %s", async (_, type, body, text) => {
     const { url } = await serve((_request, response) => response.setHeader("content-type", type).end(body));
     await expect(createHost(url).self()).rejects.toMatchObject(failure("failed", text));

@@ -51,7 +51,7 @@ const HOST_ANSWERS: readonly (readonly [string, () => Fault, (title: string) => 
   ["415", () => status(415), (title) => `${title} refused to `],
   ["500", () => status(500), (title) => `${title} failed (500)`],
   ["HTML", () => html, (title) => `${title} answered with a web page`],
-  ["half a JSON", () => ({ kind: "half-json" }), (title) => `${title} answered with JSON that is cut off or broken`],
+  ["half a JSON", () => ({ kind: "half-json" }), (title) => `${title} answered with incomplete or invalid JSON`],
   ["a redirect to another origin", redirect, (title) => `${title} answered with a redirect to ${elsewhere.url}`],
   ["a dropped connection", () => ({ kind: "drop" }), (title) => `${title} could not be reached`],
   ["404", () => status(404), () => "has no write access"],

@@ -28,7 +28,7 @@ describe.each(HOSTS)("a sync whose end was not written down on %s", (host) => {
     const one = await bot.open(changeOf(["web"]));
     await cutOff(bot, one);
     await bot.comment(one, "svc plan");
-    expect(bot.lastComment(one)).toContain("The end of an earlier sync was looked up in Argo CD:");
+    expect(bot.lastComment(one)).toContain("Argo CD reports how an earlier sync ended:");
     expect(bot.lastComment(one)).toContain("- `web`: ✅ it succeeded, and its lock was released");
     expect(await records(bot, one)).toEqual(["web: succeeded"]);
     expect(bot.changes()).toEqual(["sync web"]);

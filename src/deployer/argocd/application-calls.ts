@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from "../../core/model/json.js";
 import { TEMPORARY_NAME_PREFIX } from "../../names.js";
-import { wholeApplication, type WholeApplication } from "./application-schema.js";
+import { applicationList, wholeApplication, type WholeApplication } from "./application-schema.js";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
-import type { Client, Query } from "./client.js";
+import type { Call, Client, Query } from "./client.js";
 
 /** Identifies one Application. Without the project, Argo CD answers the same for an absent and a forbidden one. */
 export interface Target {
@@ -13,14 +13,19 @@ export interface Target {
 
 const ROOT = ["api", "v1", "applications"] as const;
 
+type ReadOptions = Pick<Call, "query" | "timeoutMs" | "signal">;
+
+function read(client: Client, segments: readonly string[], options: ReadOptions): Promise<unknown> {
+  return client.call({ method: "GET", path: [...ROOT, ...segments], permission: "applications, get", ...options });
+}
+
+/** The items of the list of applications, each unread. @param what Completes "Argo CD's answer about". */
+export async function getItems(client: Client, what: string, options: ReadOptions): Promise<readonly unknown[]> {
+  return parseAnswer(applicationList, await read(client, [], options), what).items ?? [];
+}
+
 export async function getApplication(client: Client, target: Target, signal?: AbortSignal): Promise<WholeApplication> {
-  const answer = await client.call({
-    method: "GET",
-    path: [...ROOT, target.resourceName],
-    query: identity(target),
-    permission: "applications, get",
-    signal,
-  });
+  const answer = await read(client, [target.resourceName], { query: identity(target), signal });
   return parseAnswer(wholeApplication, answer, `the application ${target.resourceName}`);
 }
 
@@ -28,41 +33,18 @@ export function getManifests(
   client: Client,
   target: Target,
   query: Pick<Query, "revision" | "revisions" | "sourcePositions" | "noCache">,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
+  limits: Omit<ReadOptions, "query">,
 ): Promise<unknown> {
-  const path = [...ROOT, target.resourceName, "manifests"];
-  const permission = "applications, get";
-  return client.call({ method: "GET", path, query: { ...identity(target), ...query }, permission, timeoutMs, signal });
+  return read(client, [target.resourceName, "manifests"], { query: { ...identity(target), ...query }, ...limits });
 }
 
 /** Asks for a refresh, which Argo CD notes in an annotation; resolves when the controller has compared the application. */
-export async function refreshApplication(
-  client: Client,
-  target: Target,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const query = { ...identity(target), refresh: "normal" } as const;
-  const path = [...ROOT, target.resourceName];
-  await client.call({ method: "GET", path, query, permission: "applications, get", timeoutMs, signal });
+export async function refreshApplication(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
+  await read(client, [target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits });
 }
 
-export function getManagedResources(
-  client: Client,
-  target: Target,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Promise<unknown> {
-  const path = [...ROOT, target.resourceName, "managed-resources"];
-  return client.call({
-    method: "GET",
-    path,
-    query: identity(target),
-    permission: "applications, get",
-    timeoutMs,
-    signal,
-  });
+export function getManagedResources(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
+  return read(client, [target.resourceName, "managed-resources"], { query: identity(target), ...limits });
 }
 
 /** Skips validation, which would render a second time, at a revision that may not have the new paths yet. */

@@ -3,10 +3,11 @@ import type { Application, ApplicationSet, SetId } from "../../core/model/applic
 import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject } from "../../core/model/json.js";
 import type { Log } from "../../core/ports/log.js";
+import { getItems } from "./application-calls.js";
 import { nameOfResource, ownNamespace } from "./application-names.js";
-import { applicationItem, applicationList, generatedList, json } from "./application-schema.js";
+import { applicationItem, generatedList, json } from "./application-schema.js";
 import { ArgoCdFailure, isAbsent, parseAnswer } from "./argocd-failure.js";
-import type { Client } from "./client.js";
+import type { Call, Client } from "./client.js";
 import { isTemporary } from "./remove-temporary.js";
 import type { ServerSettings } from "./server-settings.js";
 import { toApplication } from "./to-application.js";
@@ -70,14 +71,12 @@ export async function applicationsOfSet(
   client: Client,
   settings: ServerSettings,
   set: SetId,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal | undefined },
+  options: Pick<Call, "timeoutMs" | "signal">,
 ): Promise<readonly ApplicationName[]> {
   const { controllerNamespace } = settings;
-  const path = ["api", "v1", "applications"];
-  const answer = await client.call({ method: "GET", path, permission: "applications, get", ...options });
-  const { items } = parseAnswer(applicationList, answer, "the list of applications");
+  const items = await getItems(client, "the list of applications", options);
   const namespace = ownNamespace(set.namespace, controllerNamespace);
-  return (items ?? [])
+  return items
     .flatMap((item) => {
       const parsed = applicationItem.safeParse(item);
       if (!parsed.success || isTemporary(parsed.data)) return [];
@@ -96,7 +95,7 @@ export async function expandApplicationSet(
   client: Client,
   settings: ServerSettings,
   set: ApplicationSet,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal | undefined },
+  options: Pick<Call, "timeoutMs" | "signal">,
 ): Promise<readonly Application[]> {
   const answer = await generate(client, set, options);
   const { applications } = parseAnswer(generatedList, answer, `the ApplicationSet ${set.name}`);
@@ -106,11 +105,7 @@ export async function expandApplicationSet(
   });
 }
 
-async function generate(
-  client: Client,
-  set: ApplicationSet,
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal | undefined },
-): Promise<unknown> {
+async function generate(client: Client, set: ApplicationSet, options: Pick<Call, "timeoutMs" | "signal">) {
   const metadata = isJsonObject(set.resource.metadata) ? set.resource.metadata : { name: set.name };
   try {
     return await client.call({

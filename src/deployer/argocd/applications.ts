@@ -2,10 +2,10 @@ import type { Application, LiveApplication } from "../../core/model/application.
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
-import { getApplication } from "./application-calls.js";
+import { getApplication, getItems } from "./application-calls.js";
 import { parseName } from "./application-names.js";
-import { applicationItem, applicationList, type WholeApplication } from "./application-schema.js";
-import { isAbsent, parseAnswer } from "./argocd-failure.js";
+import { applicationItem, type WholeApplication } from "./application-schema.js";
+import { isAbsent } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 import { keep } from "./kept.js";
 import { isTemporary } from "./remove-temporary.js";
@@ -44,11 +44,8 @@ export function createApplications({ client, clock, log, serverSettings }: Parts
 
   async function read(): Promise<readonly Application[]> {
     const settings = await serverSettings();
-    const path = ["api", "v1", "applications"];
-    const query = { fields: LIST_FIELDS };
-    const answer = await client.call({ method: "GET", path, query, permission: "applications, get" });
-    const { items } = parseAnswer(applicationList, answer, "the list of applications");
-    const list = (items ?? []).flatMap((item) => {
+    const items = await getItems(client, "the list of applications", { query: { fields: LIST_FIELDS } });
+    const list = items.flatMap((item) => {
       const parsed = applicationItem.safeParse(item);
       if (!parsed.success) log.warn({ problem: parsed.error.message }, "skipped an unreadable application");
       return parsed.success && !isTemporary(parsed.data) ? [toApplication(parsed.data, settings)] : [];

@@ -18,10 +18,8 @@ export function connectionProblem(error: unknown): ArgoCdFailure {
   const code = systemCode(error);
   const early = BEFORE_SENDING.get(code);
   if (early !== undefined) {
-    return new ArgoCdFailure("unreachable", `failed to connect to Argo CD: ${early}`, {
-      transient: true,
-      cause: error,
-    });
+    const message = `failed to connect to Argo CD: ${early}`;
+    return new ArgoCdFailure("unreachable", message, { transient: true, cause: error });
   }
   if (CERTIFICATE.test(code)) {
     return new ArgoCdFailure(
@@ -31,15 +29,8 @@ export function connectionProblem(error: unknown): ArgoCdFailure {
       { cause: error },
     );
   }
-  return new ArgoCdFailure(
-    "unreachable",
-    "failed to connect to Argo CD: the connection broke before the answer was complete",
-    {
-      transient: true,
-      maybeDone: true,
-      cause: error,
-    },
-  );
+  const message = "failed to connect to Argo CD: the connection broke before the answer was complete";
+  return new ArgoCdFailure("unreachable", message, { transient: true, maybeDone: true, cause: error });
 }
 
 /** The code of the innermost error that has one: `fetch` wraps the socket's error as its cause. */
@@ -59,7 +50,7 @@ function systemCode(error: unknown): string {
  * @param apiPath The path below the configured URL, from which the right base URL follows.
  */
 export function redirectProblem(from: URL, location: string | null, apiPath: string): ArgoCdFailure {
-  const target = readTarget(from, location);
+  const target = location !== null && URL.canParse(location, from.href) ? new URL(location, from) : undefined;
   if (target === undefined) {
     return new ArgoCdFailure(
       "failed",
@@ -74,13 +65,4 @@ export function redirectProblem(from: URL, location: string | null, apiPath: str
     "failed",
     `Argo CD at ${from.origin} redirects to ${target.origin}${path}, which is not followed because of the token: ${cure}`,
   );
-}
-
-function readTarget(from: URL, location: string | null): URL | undefined {
-  if (location === null) return undefined;
-  try {
-    return new URL(location, from);
-  } catch {
-    return undefined;
-  }
 }

@@ -47,7 +47,7 @@ export function createLiveResources(config: ArgoCdConfig, parts: { client: Clien
 
   async function refresh(application: LiveApplication, signal: AbortSignal | undefined): Promise<string | undefined> {
     try {
-      await refreshApplication(client, application, REFRESH_MS, signal);
+      await refreshApplication(client, application, { timeoutMs: REFRESH_MS, signal });
       return undefined;
     } catch (error) {
       if (!(error instanceof ArgoCdFailure)) throw error;
@@ -60,7 +60,7 @@ export function createLiveResources(config: ArgoCdConfig, parts: { client: Clien
     semaphore.run(async () => {
       const stale = await refresh(application, signal);
       // If Argo CD has lost its cache, this call makes it compare as well.
-      const answer = await getManagedResources(client, application, REFRESH_MS, signal);
+      const answer = await getManagedResources(client, application, { timeoutMs: REFRESH_MS, signal });
       const { items } = parseAnswer(answerSchema, answer, `the live resources of ${application.name}`);
       return { resources: (items ?? []).map(toResource), stale };
     }, signal);

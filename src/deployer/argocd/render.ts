@@ -40,7 +40,7 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
     const { application, fresh } = request;
     const settings = await parts.serverSettings();
     const query = { ...atPins(request), ...(fresh ? { noCache: true } : {}) };
-    const answer = await getManifests(client, application, query, config.renderTimeoutMs, signal);
+    const answer = await getManifests(client, application, query, { timeoutMs: config.renderTimeoutMs, signal });
     return { answer, rendered: application, settings };
   }
 
@@ -49,15 +49,13 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
     const settings = await parts.serverSettings();
     checkPins(request);
     signal?.throwIfAborted();
-    const target = {
-      resourceName: temporaryName(request),
-      namespace: application.namespace,
-      project: application.project,
-    };
+    const { namespace, project } = application;
+    const target = { resourceName: temporaryName(request), namespace, project };
+    const query = fresh ? { noCache: true } : {};
     await create(request, target);
     try {
       const answer = await whenItAppears(
-        () => getManifests(client, target, fresh ? { noCache: true } : {}, config.renderTimeoutMs, signal),
+        () => getManifests(client, target, query, { timeoutMs: config.renderTimeoutMs, signal }),
         signal,
       );
       return { answer, rendered: target, settings };

@@ -1,9 +1,9 @@
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { ANNOTATION_EXPIRES, LABEL_TEMPORARY } from "../../names.js";
-import { applicationItem, applicationList, type ApplicationItem } from "./application-schema.js";
+import { getItems } from "./application-calls.js";
+import { applicationItem, type ApplicationItem } from "./application-schema.js";
 import { LIST_FIELDS } from "./applications.js";
-import { parseAnswer } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 import { isTemporary, removeTemporary } from "./remove-temporary.js";
 import type { ServerSettings } from "./server-settings.js";
@@ -24,12 +24,9 @@ interface Parts {
 export async function sweep(parts: Parts, now: Date): Promise<number> {
   const { client, clock, log, settings } = parts;
   const query = { selector: `${LABEL_TEMPORARY}=true`, fields: LIST_FIELDS };
-  const path = ["api", "v1", "applications"];
-  const answer = await client.call({ method: "GET", path, query, permission: "applications, get" });
-  const { items } = parseAnswer(applicationList, answer, "temporary Applications");
   const isLeftOver = (item: ApplicationItem) => isTemporary(item) && isExpired(item, now);
   let deleted = 0;
-  for (const item of items ?? []) {
+  for (const item of await getItems(client, "temporary Applications", { query })) {
     const parsed = applicationItem.safeParse(item);
     if (!parsed.success || !isLeftOver(parsed.data)) continue;
     const target = toApplication(parsed.data, settings);

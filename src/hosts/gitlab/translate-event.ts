@@ -110,7 +110,7 @@ function translateNote(delivery: string, payload: unknown): Translation {
   }
   if (!isNew(note)) return { ignored: "only new comments are commands" };
   if (note.author_id && note.author_id !== user.id) {
-    return { ignored: "somebody else than the author sent the comment" };
+    return { ignored: "the sender is not the comment's author" };
   }
   return {
     ...eventOrigin(delivery, project.path_with_namespace, merge_request.iid),

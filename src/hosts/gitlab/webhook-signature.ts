@@ -1,16 +1,13 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** How far the sender's clock and ours may be apart, and how long a delivery may be on its way, in milliseconds. */
+/** The largest difference between a delivery's timestamp and our clock. */
 const MAX_AGE_MS = 5 * 60_000;
-/** The Standard Webhooks scheme asks for 24 bytes at least; GitLab makes 32. */
+/** Required by Standard Webhooks; GitLab generates 32. */
 const MIN_KEY_BYTES = 24;
 const TOKEN = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 
-/**
- * The key in a signing token: `whsec_` and the key as base64.
- * @throws {RangeError} when it is none, or a key that could be guessed.
- */
+/** Reads a signing token: `whsec_` and the key in base64. @throws {RangeError} if it is malformed or too short. */
 export function signingKey(token: string): Buffer {
   const key = Buffer.from(TOKEN.exec(token)?.[1] ?? "", "base64");
   if (key.length < MIN_KEY_BYTES) throw new RangeError("hostb.signing_token is not a whsec_ token of 24 bytes or more");
@@ -18,8 +15,8 @@ export function signingKey(token: string): Buffer {
 }
 
 /**
- * The `webhook-id` of a delivery that was signed with this key within five minutes of `now`; undefined for any other.
- * Several signatures, as while a token is changed, are good if one is. The signature covers id, time and bytes.
+ * The `webhook-id` of a delivery signed with this key within five minutes of `now`; undefined for any other. One valid
+ * signature of several is enough (a token may be changing). The signature covers id, time and bytes.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
 export function signedDelivery(headers: IncomingHttpHeaders, body: Buffer, key: Buffer, now: Date): string | undefined {

@@ -33,8 +33,8 @@ export function gitlabWebhook({ secret, signingToken, clock, push, log }: GitLab
           ? carriesToken(headers, secret)
           : signedDelivery(headers, body, key, clock.now()) !== undefined,
       receive(headers, body, payload) {
-        // A delivery that GitLab repeats keeps its id; versions before 17.4 send none. Of a signed delivery only the
-        // signed id counts: otherwise whoever saw the delivery could send it again under another id.
+        // A redelivery keeps its id; GitLab before 17.4 sends none. For a signed delivery only the signed id counts, or
+        // an eavesdropper could replay it under another id.
         const delivery = deliveryId("hostb", headers[key === undefined ? "idempotency-key" : "webhook-id"], body);
         return queueEvent(translateGitLabEvent(delivery, payload), push);
       },

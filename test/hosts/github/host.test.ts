@@ -59,7 +59,7 @@ describe("facts of a pull request", () => {
     const { host, api } = githubUnderTest();
     api.get(PULL).reply(200, pull({ head: { ref: "x", sha: "not a commit", repo: null } }));
     await expect(host.getChangeRequest(ref)).rejects.toThrow(
-      "GitHub gave an answer that could not be understood when asked to read the pull request acme/deploy#7 (head.sha).",
+      "GitHub gave an unexpected answer when asked to read the pull request acme/deploy#7 (head.sha).",
     );
   });
 
