@@ -19,14 +19,8 @@ const PASSED_ON = [
   "GIT_SSL_CAINFO",
 ] as const;
 
-/**
- * Replaces `${NAME}` in values by environment variables. This happens after parsing, so a variable may contain any YAML.
- * `$${` stands for `${`. Problems name the key and the variable, never a value.
- */
-export function expandEnvironment(
-  tree: MapTree,
-  env: Environment,
-): { tree: MapTree; problems: readonly ConfigProblem[] } {
+/** Replaces `${NAME}` in parsed values by environment variables; `$${` stands for `${`. Problems never contain a value. */
+export function expandEnvironment(tree: MapTree, env: Environment) {
   const problems: ConfigProblem[] = [];
   return { tree: expandMap(tree, [], env, problems), problems };
 }

@@ -43,19 +43,13 @@ export function patternProblem(pattern: string): string | undefined {
   return bracesProblem(pattern) ?? partsProblem(pattern);
 }
 
-/**
- * Whether a file's path, relative to the root of its repository, matches. `<dir>/**` matches `<dir>` and everything below
- * it; dot files are ordinary files. A text that is not a pattern matches nothing.
- */
+/** Whether a path, relative to the repository's root, matches; dot files are ordinary. Invalid patterns match nothing. */
 export function matchesPath(pattern: string, path: string): boolean {
   const parts = path.split("/");
   return compile(pattern).some((alternative) => matchesParts(alternative, parts));
 }
 
-/**
- * Whether a name (an application `web` or `team-a/web`, a repository `acme/deploy`) matches, exactly or by pattern. `*`
- * stays within one part between slashes, but the pattern `*` alone matches every name.
- */
+/** Whether the name of an application (`web`, `team-a/web`) or repository matches; the pattern `*` matches every name. */
 export function matchesName(pattern: string, name: string): boolean {
   return pattern === name || pattern === "*" || matchesPath(pattern, name);
 }

@@ -2,10 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { REPOSITORY_FILE } from "../names.js";
 import type { RepositoryConfig, RepositoryConfigResult } from "./repository.js";
 
-/**
- * What a change request changes in the repository's file, as sentences for its plan. Rules take effect after the merge,
- * because they are read from the base branch; additions to `applications` and `cr_paths` take effect at once.
- */
+/** Sentences for a plan about changes of the repository's file. See `resolveSettings` for what takes effect when. */
 export function policyNotes(base: RepositoryConfigResult, head: RepositoryConfigResult): readonly string[] {
   if (head.kind === "invalid") return [];
   if (base.kind === "invalid") {

@@ -4,10 +4,7 @@ import type { serverSchema } from "./server-schema.js";
 
 export { ROLES } from "./auth-section.js";
 
-/**
- * The server's file after validation, with every default filled in. Durations are in milliseconds, addresses have no slash
- * at the end, keys and certificates are PEM text.
- */
+/** The server's file after validation, with all defaults. Durations are in milliseconds, keys and certificates PEM text. */
 export type ServerConfig = CamelKeys<z.infer<ReturnType<typeof serverSchema>>>;
 
 export type ServerSection = ServerConfig["server"];

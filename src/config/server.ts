@@ -19,10 +19,7 @@ export type ServerConfigResult =
   | { readonly kind: "valid"; readonly config: ServerConfig; readonly warnings: readonly string[] }
   | { readonly kind: "invalid"; readonly problems: readonly ConfigProblem[] };
 
-/**
- * Merges all files, later ones over earlier ones key by key, and reports every mistake at once.
- * @param readFile Reads the files that keys name (private key, certificates), relative to the working folder.
- */
+/** Merges files, later ones over earlier ones key by key. `readFile` reads the files that keys name, such as certificates. */
 export function loadServerConfig(
   files: readonly ConfigFile[],
   env: Environment,

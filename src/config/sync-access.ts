@@ -17,10 +17,7 @@ export interface AccessRule {
 /** The part of a `sync_requirements` entry that says who may give commands. */
 export type AccessEntry = Omit<RepositoryConfig["syncRequirements"][number], "requireApproval" | "requireUpToDate">;
 
-/**
- * The rule for a command on an application: of the entries that restrict this command, the one with the exact name, else the
- * first matching pattern. Undefined if there is none or its lists are empty: then everyone who may give commands may.
- */
+/** The rule of the entry with this exact name, else of the first matching pattern; undefined if nothing restricts the command. */
 export function accessRuleOf(
   application: string,
   command: AccessCommand,

@@ -17,11 +17,7 @@ interface Question {
   readonly signal: AbortSignal;
 }
 
-/**
- * The commits that `to` has and `from` lacks. The answer is marked incomplete if fetching history fails, because of a
- * limit or an unavailable host.
- * @throws {GitFailure} if one of the two commits cannot be fetched.
- */
+/** The commits that `to` has and `from` lacks; incomplete if history cannot be fetched. @throws {GitFailure} without a commit. */
 export async function commitsBetween(question: Question): Promise<CommitRange> {
   const { folder, source, from, to, signal } = question;
   if (from === to) return { commits: [], complete: true };
@@ -54,10 +50,7 @@ async function knownRange({ folder, from, to, signal }: Question): Promise<Commi
   };
 }
 
-/**
- * The newest time at which the history of `from` ends because it was not fetched. Older commits may be part of it. What
- * a commit at such an end changed is unknown too.
- */
+/** The newest time at which the history of `from` was cut. Older commits may be part of it. */
 function newestCut(oldest: readonly Pick<LoggedCommit, "id" | "time">[], cut: ReadonlySet<string>): number {
   return Math.max(-Infinity, ...oldest.filter(({ id }) => cut.has(id)).map(({ time }) => time));
 }

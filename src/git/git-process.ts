@@ -20,11 +20,7 @@ export const STDERR_LIMIT = 8 * 1024;
 /** Time between SIGTERM and SIGKILL, in milliseconds, for git to remove its lock files. */
 const KILL_AFTER_MS = 2000;
 
-/**
- * Runs git without a shell, in a process group of its own, so that its helpers end with it.
- * @throws {GitFailure}
- * @throws the signal's reason if it is aborted.
- */
+/** Runs git in its own process group, so that its helpers end with it. @throws {GitFailure} @throws the signal's reason. */
 export async function runGitProcess(command: GitCommand): Promise<Buffer> {
   command.signal.throwIfAborted();
   const child = spawn("git", [...command.args], {

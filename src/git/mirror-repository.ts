@@ -37,10 +37,7 @@ const NO_CONTENTS = "--filter=blob:none";
 /** If there are commits already, only new objects come. Including small files then saves a second fetch. */
 const SMALL_CONTENTS = "--filter=blob:limit=65536";
 
-/**
- * One bare repository on disk, without a remote, hooks or credentials in it. Commits are fetched without history and
- * file contents, which are fetched on demand. Not safe for concurrent use.
- */
+/** A bare repository on disk without remotes, hooks and credentials. History and contents come on demand. One call at a time. */
 export class MirrorRepository {
   /** Increases whenever the folder is removed. */
   generation = 0;

@@ -35,11 +35,7 @@ export class ObjectReader {
     private readonly idleMs: number,
   ) {}
 
-  /**
-   * Returns ids and sizes, or contents too, of objects by id or ref, in the order of the names; undefined for missing ones.
-   * @throws {GitFailure}
-   * @throws the signal's reason if it is aborted.
-   */
+  /** Objects in the order of the names (ids or refs), undefined for missing ones. @throws {GitFailure} or the signal's reason. */
   async ask(
     question: "info" | "contents",
     names: readonly string[],

@@ -190,10 +190,7 @@ function tooMany(): GitFailure {
 /** Stands for bytes that are not UTF-8, so two different names can become the same path. */
 const UNREADABLE = "\uFFFD";
 
-/**
- * Derives the sorted entries of a commit from those of another one, reusing the entries that are equal. Returns undefined
- * if a changed path may stand for several.
- */
+/** Derives a commit's sorted entries from those of another. Undefined if a changed path may stand for several. */
 function changedList(entries: readonly TreeEntry[], changes: TreeChanges): readonly TreeEntry[] | undefined {
   const paths = [...changes.keys()].sort();
   if (paths.some((path) => path.includes(UNREADABLE))) return undefined;

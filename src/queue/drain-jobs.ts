@@ -29,10 +29,7 @@ export interface DrainJobsParts {
   readonly log: Log;
 }
 
-/**
- * BullMQ's part of the queue: it decides, across all replicas, which change request is next. A job carries no event, so
- * losing one or running it twice does no harm.
- */
+/** BullMQ decides, across all replicas, which change request is next. Jobs carry no event, so they may be lost or repeated. */
 export class DrainJobs {
   readonly #redis: RedisClient;
   readonly #queue: Queue<DrainJob, void>;

@@ -15,10 +15,7 @@ export class Lane {
     return this.#running !== undefined;
   }
 
-  /**
-   * Appends an event and returns the waiting events that it supersedes, which are removed. Every run reads fresh facts,
-   * so an update or a close supersedes all waiting updates. Comments are never superseded.
-   */
+  /** Appends an event. An update or a close removes waiting updates, which are returned: every run reads fresh facts. */
   add(event: HostEvent): readonly HostEvent[] {
     const superseding = event.kind === "updated" || event.kind === "closed";
     const superseded: readonly HostEvent[] = superseding

@@ -4,11 +4,7 @@ import { QUEUE_KEY_PREFIX } from "../names.js";
 /** Slightly less than the interval, so that the replica that had the last turn is not too early for the next. */
 const SHARE_OF_INTERVAL = 0.9;
 
-/**
- * Whether it is this replica's turn to do work that only one replica has to do, once per interval (ms). Always true
- * without a connection, since there is only one replica then.
- * @throws {StoreUnavailable}
- */
+/** Whether this replica should do the work that one replica does per interval (ms); always, without Redis. @throws {StoreUnavailable} */
 export async function takesTurn(
   connection: StoreConnection | undefined,
   work: string,

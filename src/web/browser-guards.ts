@@ -36,10 +36,7 @@ function hostOf(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
 }
 
-/**
- * Headers against framing, sniffing and injected scripts: pages load from this origin only, and nothing is inline.
- * No HSTS: behind an ingress the service speaks plain http, and the ingress that ends TLS sets it.
- */
+/** Headers against framing, sniffing and injected scripts. The ingress that ends TLS sets HSTS. */
 export function securityHeaders(): RequestHandler {
   return helmet({
     contentSecurityPolicy: {

@@ -69,11 +69,9 @@ export class StatusProbe {
     const answer = this.#open.get(check) ?? check.ask().finally(() => this.#open.delete(check));
     this.#open.set(check, answer);
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        reject(new TooLate(`no answer within ${timeoutMs / 1000} seconds`));
-      }, timeoutMs);
-      const done = () => clearTimeout(timer);
-      answer.finally(done).then(resolve, reject);
+      const late = new TooLate(`no answer within ${timeoutMs / 1000} seconds`);
+      const timer = setTimeout(() => reject(late), timeoutMs);
+      answer.finally(() => clearTimeout(timer)).then(resolve, reject);
     });
   }
 }

@@ -1,3 +1,4 @@
+import type { Account, Role } from "../../core/model/account.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
@@ -14,12 +15,12 @@ import {
 import type { Clock } from "../../core/ports/clock.js";
 import type { DeploymentStore } from "../../core/ports/deployment-store.js";
 import type { PlanStore } from "../../core/ports/plan-store.js";
-import { byApplication } from "../order.js";
+import type { UserStore } from "../../core/ports/user-store.js";
+import { byApplication, byUsername } from "../order.js";
 import type { Stores } from "../stores.js";
 import { MemoryLiveFeed } from "./live-feed.js";
 import { MemoryLockStore } from "./lock-store.js";
 import { MemorySessionStore } from "./session-store.js";
-import { MemoryUserStore } from "./user-store.js";
 
 const MAX_WINDOWS = 10_000;
 
@@ -139,5 +140,41 @@ class MemoryAttemptCounter implements AttemptCounter {
     }
     window.count += 1;
     return Promise.resolve({ count: window.count, resetsInMs: window.endsAt - now });
+  }
+}
+
+/** Users who have logged in since this process started. */
+class MemoryUserStore implements UserStore {
+  readonly #profiles = new Map<string, Account>();
+  readonly #given = new Map<string, Role>();
+
+  constructor(private readonly sessions: MemorySessionStore) {}
+
+  signIn(account: Account): Promise<Account> {
+    this.#profiles.set(account.id, account);
+    return Promise.resolve(this.#withRole(account));
+  }
+
+  find(id: string): Promise<Account | undefined> {
+    return Promise.resolve(this.#find(id));
+  }
+
+  list(): Promise<readonly Account[]> {
+    const found = [...this.sessions.accountIds()].map((id) => this.#find(id));
+    return Promise.resolve(found.filter((account) => account !== undefined).sort(byUsername));
+  }
+
+  setRole(id: string, role: Role): Promise<Account | undefined> {
+    if (this.#profiles.has(id)) this.#given.set(id, role);
+    return this.find(id);
+  }
+
+  #find(id: string): Account | undefined {
+    const profile = this.#profiles.get(id);
+    return profile === undefined ? undefined : this.#withRole(profile);
+  }
+
+  #withRole(profile: Account): Account {
+    return { ...profile, role: this.#given.get(profile.id) ?? profile.role };
   }
 }

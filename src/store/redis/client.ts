@@ -9,10 +9,7 @@ const CONNECT_TIMEOUT_MS = 1000;
 /** https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
 const SLOTS = 16_384;
 
-/**
- * A client that fails fast while Redis is unavailable and reconnects by itself. It never resends an interrupted command:
- * a lock could then be acquired after its caller gave up.
- */
+/** Fails fast and reconnects by itself. Never resends a command: a lock could be acquired after its caller gave up. */
 export function createFastClient(config: RedisConfig): RedisClient {
   const options: RedisOptions = {
     ...accessOf(config),
@@ -54,11 +51,7 @@ export function createPatientClient(config: RedisConfig): RedisClient {
   return createClient(config, { ...accessOf(config), maxRetriesPerRequest: null }, {});
 }
 
-/**
- * Every server that owns keys.
- * @throws {Error} if the owner of some keys is not connected: ioredis forgets a lost node, and the keys of the others
- * would look complete.
- */
+/** Every server that owns keys. Throws if one is missing: ioredis forgets a lost node, and the other keys would look complete. */
 export function primariesOf(redis: RedisClient): readonly Redis[] {
   if (!(redis instanceof Cluster)) return [redis];
   const nodes = new Map(redis.nodes("master").map((node) => [`${node.options.host}:${node.options.port}`, node]));

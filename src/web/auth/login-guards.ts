@@ -35,10 +35,7 @@ export function limitLogins(attempts: AttemptCounter): RequestHandler {
 /** Why a browser would not get the session cookie; undefined if it would. */
 export type PlainHttpCheck = (request: Request) => string | undefined;
 
-/**
- * With `cookie_secure` on, a request over plain http gets no cookie, so a login would silently lead back to the login.
- * Returns the cure for each cause, and logs each cure once per process.
- */
+/** With `cookie_secure`, a login over plain http would loop without a word. Returns the cure, and logs it once per process. */
 export function checkPlainHttp(
   { cookieSecure }: Pick<AuthSection, "cookieSecure">,
   { trustProxy }: Pick<ServerSection, "trustProxy">,

@@ -50,11 +50,8 @@ export class WebSessions {
   async open(request: Request, account: Account): Promise<void> {
     await settled((done) => request.session.regenerate(done));
     const { sessionTtl } = this.settings;
-    Object.assign(request.session, {
-      accountId: account.id,
-      lifetimeMs: sessionTtl,
-      expiresAt: this.clock.now().getTime() + sessionTtl,
-    });
+    const expiresAt = this.clock.now().getTime() + sessionTtl;
+    Object.assign(request.session, { accountId: account.id, lifetimeMs: sessionTtl, expiresAt });
     request.session.cookie.maxAge = sessionTtl + COOKIE_REST_MS;
     await settled((done) => request.session.save(done));
   }
