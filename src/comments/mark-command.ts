@@ -8,13 +8,13 @@ export interface CommandMarks {
   end(reaction: "done" | "failed" | undefined): Promise<void>;
 }
 
-/** Reacts with "seen" at once, in the background. A reaction that fails does not fail the command. */
+/** Reacts with "seen" in the background. A failed reaction does not fail the command. */
 export function markCommand(host: CodeHost, change: ChangeRequestRef, commentId: string, log: Log): CommandMarks {
   const set = async (reaction: Reaction): Promise<void> => {
     try {
       await host.react(change, commentId, reaction);
     } catch (error) {
-      log.warn({ err: error, reaction }, "a command could not be marked");
+      log.warn({ err: error, reaction }, "could not react to a command");
     }
   };
   const seen = set("seen");

@@ -46,7 +46,7 @@ export function createProgressComment(parts: ProgressParts): ProgressComment {
       if (id === undefined) id = await postOnce(host, change, body);
       else await host.editComment(change, id, body);
     } catch (error) {
-      log.warn({ err: error }, "progress could not be shown");
+      log.warn({ err: error }, "could not show progress");
       // It may have been posted all the same. Without its id, another try could add a second one.
       over = id === undefined;
     }

@@ -104,7 +104,7 @@ function isOfRun({ body }: OwnComment, runId: string, parts: readonly string[]):
   return own?.runId === runId && own.head === readMarker(parts[0] ?? "")?.head && (own.part ?? 1) <= parts.length;
 }
 
-/** @returns False if the plan could not be marked, which must not hold back the new one. */
+/** @returns False if the plan could not be marked; the new one is posted anyway. */
 async function markOutdated(
   host: CodeHost,
   change: ChangeRequestRef,
@@ -117,7 +117,7 @@ async function markOutdated(
     await host.editComment(change, id, marked);
     return true;
   } catch (error) {
-    log.warn({ err: error, comment: id }, "an outdated plan could not be marked");
+    log.warn({ err: error, comment: id }, "could not mark an outdated plan");
     return false;
   }
 }
@@ -126,7 +126,7 @@ async function foldAway(host: CodeHost, change: ChangeRequestRef, { id }: OwnCom
   try {
     await host.minimise(change, id);
   } catch (error) {
-    log.warn({ err: error, comment: id }, "an outdated plan could not be folded away");
+    log.warn({ err: error, comment: id }, "could not hide an outdated plan");
   }
 }
 
