@@ -92,7 +92,9 @@ export class LaneStore {
 
   /** Records that the replica that pushed an event knows that it was accepted. */
   async confirm({ delivery }: HostEvent): Promise<void> {
-    await this.connection.run((redis) => redis.set(confirmedKey(delivery), "1", "PX", CONFIRMED_KEPT_MS));
+    await this.connection.run((redis) =>
+      redis.set(confirmedKey(delivery), JSON.stringify({ v: 1 }), "PX", CONFIRMED_KEPT_MS),
+    );
   }
 
   async isConfirmed({ delivery }: HostEvent): Promise<boolean> {

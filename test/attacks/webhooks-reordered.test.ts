@@ -28,7 +28,7 @@ describe.each(HOSTS)("webhooks that arrive late and in another order on %s", (ho
     await bot.forge.push(REPOSITORY, one, changeOf(["web"], "3"));
     await bot.forge.idle();
     await relay.release([1, 0]);
-    expect(bot.lastComment(one)).toContain("written before the plan of the present head commit");
+    expect(bot.lastComment(one)).toContain("written before the plan of the current head commit");
     expect(bot.changes()).toEqual([]);
   });
 

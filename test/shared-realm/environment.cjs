@@ -1,7 +1,7 @@
 const { TestEnvironment } = require("jest-environment-node");
 
-/** jest-circus keeps its handlers on the global object; those of the file before would handle every event twice. */
-const CIRCUS_HANDLERS = Symbol.for("EVENT_HANDLERS");
+/** What jest-circus keeps on the global object: its handlers, and the timeout that a file set with jest.setTimeout. */
+const CIRCUS_STATE = [Symbol.for("EVENT_HANDLERS"), Symbol.for("TEST_TIMEOUT_SYMBOL")];
 
 let realm;
 
@@ -12,7 +12,7 @@ class SharedRealm extends TestEnvironment {
     const { context: vmContext, global, _globalProxy, moduleMocker, fakeTimers, fakeTimersModern } = this;
     realm ??= { context: vmContext, global, _globalProxy, moduleMocker, fakeTimers, fakeTimersModern };
     Object.assign(this, realm);
-    this.global[CIRCUS_HANDLERS] = undefined;
+    for (const symbol of CIRCUS_STATE) this.global[symbol] = undefined;
   }
 
   /** Modules of this file serve the next one, and may load more modules then. */
