@@ -1,6 +1,6 @@
 import type { Revision } from "../core/model/brand.js";
-import type { CommitRange, CommitSummary } from "../core/model/commit-range.js";
 import type { CloneSource } from "../core/ports/code-host.js";
+import type { CommitRange, CommitSummary } from "../core/ports/repositories.js";
 import { GitFailure } from "./git-failure.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { LoggedCommit } from "./parse-log.js";

@@ -1,5 +1,5 @@
 import { revision } from "../core/model/brand.js";
-import type { CommitSummary } from "../core/model/commit-range.js";
+import type { CommitSummary } from "../core/ports/repositories.js";
 import { GitFailure } from "./git-failure.js";
 
 /** Format for `git log`: an empty field, id, seconds, message, then paths; each ends with a zero byte. */

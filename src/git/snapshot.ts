@@ -1,9 +1,8 @@
 import { extname } from "node:path";
 import type { LRUCache } from "lru-cache";
 import type { Revision } from "../core/model/brand.js";
-import type { CommitRange } from "../core/model/commit-range.js";
 import type { CloneSource } from "../core/ports/code-host.js";
-import type { RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
+import type { CommitRange, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { BlobReader, type TextCache } from "./blob-reader.js";
 import { commitsBetween } from "./commit-range.js";
 import type { MirrorRepository } from "./mirror-repository.js";

@@ -1,4 +1,4 @@
-import type { User } from "../core/model/user.js";
+import type { User } from "../core/model/change-request.js";
 
 /** Calls `find` once for all callers; after a failure, the next caller tries again. */
 export function keepAccount(find: () => Promise<User>): () => Promise<User> {

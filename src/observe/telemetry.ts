@@ -21,8 +21,7 @@ import {
 import { startMetricsServer, type MetricsServer } from "./metrics/metrics-server.js";
 import type { MetricSources } from "./metrics/metrics.js";
 import { RunMeasure } from "./metrics/run-measure.js";
-import { traceCalls } from "./tracing/trace-calls.js";
-import { tracePush, traceRun, traceWebhooks } from "./tracing/trace-events.js";
+import { traceCalls, tracePush, traceRun, traceWebhooks } from "./tracing/traces.js";
 import { wrapPort, type EveryCall, type MethodCalls } from "./wrap-port.js";
 
 /** Traces and measures the ports; with both switched off it returns them as they are. */

@@ -1,6 +1,5 @@
 import { StoreUnavailable } from "../core/model/errors.js";
-import type { RunEnd, StopReason } from "../core/ports/event-queue.js";
-import { Stopped } from "../core/ports/stop.js";
+import { type RunEnd, Stopped, type StopReason } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
 import { RedisJournal } from "./journal.js";
 import type { Ended, LaneStore, Taken } from "./lane-store.js";

@@ -1,7 +1,6 @@
 import { changeRequestKey } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
-import type { EventQueue, QueueBacklog, RunEnd } from "../core/ports/event-queue.js";
-import { Stopped } from "../core/ports/stop.js";
+import { type EventQueue, type QueueBacklog, type RunEnd, Stopped } from "../core/ports/event-queue.js";
 import { MemoryJournal } from "./journal.js";
 import { Lane } from "./lane.js";
 import { fieldsOf, IDS_KEPT_MS, idsOf, type QueueOptions } from "./queue-options.js";

@@ -1,6 +1,5 @@
 import type { HostEvent } from "../core/model/event.js";
-import type { StopReason } from "../core/ports/event-queue.js";
-import { Stopped } from "../core/ports/stop.js";
+import { Stopped, type StopReason } from "../core/ports/event-queue.js";
 
 /** The events of one change request: at most one runs, the others wait in order. */
 export class Lane {

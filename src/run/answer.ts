@@ -2,18 +2,16 @@ import { publish, publishPlan } from "../comments/publish.js";
 import { renderMergeRefusal, renderResult } from "../comments/render.js";
 import { settledText } from "../comments/settled.js";
 import { auditFactsOf, auditFactsOfMerge } from "../core/commands/audit-facts.js";
-import { changePagePath } from "../core/model/change-page.js";
-import type { ChangeRequest } from "../core/model/change-request.js";
+import { changePagePath, type ChangeRequest } from "../core/model/change-request.js";
 import { safeMessage, StoreUnavailable } from "../core/model/errors.js";
 import type { CommandResult, Refusal, SyncedResult } from "../core/model/result.js";
 import type { MergeOutcome } from "../core/ports/code-host.js";
 import type { Answerable } from "./asked.js";
 import { auditRun } from "./audit.js";
-import { setDetectedStatus } from "./detected-status.js";
 import { silent, type Finished, type Outcome, type Silent } from "./outcome.js";
 import { isAlreadyAnswered } from "./recover.js";
 import type { Run } from "./run.js";
-import { refreshPlanStatus, setCommitStatus, setPlanStatus } from "./status.js";
+import { refreshPlanStatus, setCommitStatus, setDetectedStatus, setPlanStatus } from "./status.js";
 
 /** Records what became of a command and answers it, unless there is a reason to stay silent. */
 export async function answer(

@@ -1,5 +1,5 @@
+import type { User } from "../core/model/change-request.js";
 import type { Command } from "../core/model/command.js";
-import type { User } from "../core/model/user.js";
 import type { Silent } from "./outcome.js";
 
 /** What an event asks for. */

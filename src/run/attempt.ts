@@ -2,15 +2,14 @@ import { markCommand, type CommandMarks } from "../comments/mark-command.js";
 import { createProgressComment, type ProgressComment } from "../comments/progress-comment.js";
 import { COMMANDS, isDeploying } from "../core/commands/commands.js";
 import type { ApplicationName } from "../core/model/brand.js";
-import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
+import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../core/model/change-request.js";
 import type { Phase } from "../core/model/progress.js";
 import type { CommandResult } from "../core/model/result.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
-import type { LiveFeed } from "../core/ports/live-feed.js";
+import type { LiveFeed, LiveRun } from "../core/ports/live-feed.js";
 import type { Log } from "../core/ports/log.js";
 import type { Answerable } from "./asked.js";
-import { publishProgress, type ProgressPublisher } from "./publish-progress.js";
 
 export interface AttemptParts {
   readonly runId: string;
@@ -84,4 +83,48 @@ export class Attempt {
       this.#page = publishProgress({ runId: parts.runId, change, command: command.name, startedAt }, parts.live);
     }
   }
+}
+
+export interface PublishedRun {
+  readonly runId: string;
+  readonly command: LiveRun["command"];
+  readonly change: ChangeRequestRef;
+  readonly startedAt: Date;
+}
+
+/** Publishes the progress of one run. */
+export interface ProgressPublisher {
+  report(application: ApplicationName, phase: Phase): void;
+  /** Calling it again does nothing. */
+  end(): void;
+}
+
+/** Publishes to the change request's page that a run started, how far it is and that it ended. */
+export function publishProgress(
+  { runId, command, change, startedAt }: PublishedRun,
+  feed: LiveFeed,
+): ProgressPublisher {
+  const ref = changeRequestRef(change);
+  const phases = new Map<ApplicationName, Phase>();
+  let ended = false;
+  const publish = () =>
+    feed.publish(ref, {
+      runId,
+      command,
+      startedAt: startedAt.toISOString(),
+      applications: [...phases].map(([application, phase]) => ({ application, phase })),
+      ended,
+    });
+  publish();
+  return {
+    report(application, phase) {
+      phases.set(application, phase);
+      publish();
+    },
+    end() {
+      if (ended) return;
+      ended = true;
+      publish();
+    },
+  };
 }

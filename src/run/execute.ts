@@ -2,7 +2,7 @@ import { runCommand } from "../core/commands/commands.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { OwnComment } from "../core/ports/code-host.js";
 import { releaseIfClosed } from "./close-change-request.js";
-import { commandContext } from "./command-context.js";
+import { commandContext } from "./context.js";
 import { refused, silent, type Finished, type Silent } from "./outcome.js";
 import type { Permitted } from "./permit.js";
 import type { Run } from "./run.js";

@@ -2,13 +2,12 @@ import { isDeploying } from "../core/commands/commands.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HeadMoved, LeaseLost, safeMessage, StoreUnavailable } from "../core/model/errors.js";
 import type { Refusal } from "../core/model/result.js";
-import type { StopReason } from "../core/ports/event-queue.js";
-import { Stopped } from "../core/ports/stop.js";
+import { Stopped, type StopReason } from "../core/ports/event-queue.js";
 import { SERVICE } from "../names.js";
 import type { Answerable } from "./asked.js";
+import { openChange, plansAutomatically } from "./context.js";
 import { isAlreadyAnswered } from "./recover.js";
 import type { Run } from "./run.js";
-import { openChange, plansAutomatically } from "./settings.js";
 
 /** How to answer a run that broke or was stopped; undefined if there is nothing to say. */
 export async function explainFailure(

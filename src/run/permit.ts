@@ -7,10 +7,10 @@ import type { ChangeRequest } from "../core/model/change-request.js";
 import { needsWriteAccess } from "../core/policy/access.js";
 import type { Snapshot } from "../core/ports/snapshot.js";
 import type { Answerable, Autoplan, GivenCommand } from "./asked.js";
+import { openChange, plansAutomatically } from "./context.js";
 import { refused, silent, type Finished, type Silent } from "./outcome.js";
 import { settleEarlier } from "./revisit.js";
 import type { Run } from "./run.js";
-import { openChange, plansAutomatically } from "./settings.js";
 
 /** A command that may run, with the settings that hold for it. */
 export interface Permitted {

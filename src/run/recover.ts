@@ -5,10 +5,9 @@ import { resumeDeployment, resumeSynced } from "../core/commands/resume.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import type { Refusal } from "../core/model/result.js";
 import type { Answerable } from "./asked.js";
-import { commandContext } from "./command-context.js";
+import { commandContext, openChange } from "./context.js";
 import { silent, type Finished, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
-import { openChange } from "./settings.js";
 
 /** An earlier attempt of the run may have deployed, so reporting a failure could be wrong. */
 export class NotRecovered extends Error {

@@ -1,14 +1,16 @@
 import { findCurrentPlan } from "../comments/publish.js";
 import type { Settings } from "../config/settings.js";
 import type { ApplicationName } from "../core/model/brand.js";
-import { sameChangeRequest, type ChangeRequest, type ChangeRequestRef } from "../core/model/change-request.js";
+import { type ChangeRequest, type ChangeRequestRef, sameChangeRequest } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
-import { commitStatusOf, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
+import { needsApproval } from "../core/policy/checks.js";
+import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
 import type { CodeHost } from "../core/ports/code-host.js";
+import { survey } from "../core/survey/survey.js";
 import type { Answerable } from "./asked.js";
+import { commandContext, openChange, plansAutomatically } from "./context.js";
 import type { Run } from "./run.js";
-import { openChange, plansAutomatically } from "./settings.js";
 
 const MAX_CORRECTIONS = 3;
 
@@ -16,7 +18,7 @@ const MAX_CORRECTIONS = 3;
 const forbiddenOn = new WeakSet<CodeHost>();
 
 /** Whether the commit status is switched on for the host of this run. */
-export function hasCommitStatus({ host, config }: Run): boolean {
+function hasCommitStatus({ host, config }: Run): boolean {
   return config[host.id]?.commitStatus === true;
 }
 
@@ -123,4 +125,40 @@ async function logFailure({ host: { id }, hosts, log }: Run, work: () => Promise
     if (forbidden && host !== undefined) forbiddenOn.add(host);
     log.warn({ err: error }, "could not set the commit status");
   }
+}
+
+/**
+ * Sets the commit status of a head that is not planned automatically: from an earlier plan of it, or else from what is
+ * known without a render, so that a required status turns green where there is nothing to deploy.
+ */
+export async function setDetectedStatus(change: ChangeRequest, run: Run): Promise<void> {
+  if (!hasCommitStatus(run) || change.state !== "open") return;
+  try {
+    const { settings, problems, snapshot } = await openChange(change, run);
+    if (problems.length > 0) {
+      await setCommitStatus(change, { kind: "plan-failed", reason: "the repository's file cannot be used" }, run);
+    } else if (!(await setPlanStatus(change, { settings }, run))) {
+      const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
+      const { subjects, notDeployed, detection } = await survey(context, { withLiveSets: true });
+      const found = [...subjects.map(({ name }) => name), ...detection.applicationSets.map(({ name }) => name)];
+      const atMerge = notDeployed.map(({ application }) => application);
+      // A file that could not be read may hide an application, and only a plan asks for an approval.
+      const certain = detection.notes.length === 0 && !needsApproval(settings, atMerge);
+      const nothing = found.length === 0 && certain;
+      const detected: Detected = nothing ? { kind: "nothing", atMerge } : awaiting(found, change, run);
+      await setCommitStatus(change, { kind: "detected", detected }, run);
+    }
+  } catch (error) {
+    run.signal.throwIfAborted();
+    run.log.warn({ err: error }, "could not determine what a head affects for its commit status");
+    await setCommitStatus(change, { kind: "detected", detected: { kind: "unknown" } }, run);
+  }
+}
+
+const AUTOMATIC = { by: undefined };
+const NOBODY = { id: "", login: "ghost", bot: false };
+
+function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): Detected {
+  if (fork && !config.defaults.allowForks) return { kind: "barred" };
+  return applications.length === 0 ? { kind: "unknown" } : { kind: "affected", applications };
 }

@@ -3,10 +3,9 @@ import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../co
 import type { Deployment } from "../core/model/deployment.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
-import type { DeploymentStore } from "../core/ports/deployment-store.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
-import type { LockStore } from "../core/ports/lock-store.js";
 import type { Log } from "../core/ports/log.js";
+import type { DeploymentStore, LockStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
 
 const RECENT_MS = 24 * 60 * 60 * 1000;

@@ -1,11 +1,7 @@
 import type { Store as SessionStore } from "express-session";
-import type { AttemptCounter } from "../core/ports/attempt-counter.js";
 import type { AuditLog } from "../core/ports/audit.js";
-import type { DeploymentStore } from "../core/ports/deployment-store.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
-import type { LockStore } from "../core/ports/lock-store.js";
-import type { PlanStore } from "../core/ports/plan-store.js";
-import type { UserStore } from "../core/ports/user-store.js";
+import type { AttemptCounter, DeploymentStore, LockStore, PlanStore, UserStore } from "../core/ports/stores.js";
 import type { StoreConnection } from "../http/redis.js";
 
 /** Whether the store is usable now; `problem` is safe to show to users. */

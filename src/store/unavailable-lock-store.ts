@@ -1,5 +1,5 @@
 import { StoreUnavailable } from "../core/model/errors.js";
-import type { LockStore } from "../core/ports/lock-store.js";
+import type { LockStore } from "../core/ports/stores.js";
 import { STORE_TITLE } from "../names.js";
 
 const reject = (): Promise<never> =>

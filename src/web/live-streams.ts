@@ -1,7 +1,6 @@
 import type { RequestHandler, Response } from "express";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { LiveApplicationPhase, LiveRun } from "../core/model/live-run.js";
-import type { LiveFeed } from "../core/ports/live-feed.js";
+import type { LiveApplicationPhase, LiveFeed, LiveRun } from "../core/ports/live-feed.js";
 import { readChangeAddress } from "./change-address.js";
 import { viewerOf } from "./viewer.js";
 

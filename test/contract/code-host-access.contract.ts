@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { gitEnvironment } from "../../sandbox/git/run-git.js";
-import type { User } from "../../src/core/model/user.js";
+import type { User } from "../../src/core/model/change-request.js";
 import type { CloneSource } from "../../src/core/ports/code-host.js";
 import type { CodeHostUnderTest } from "./code-host-under-test.js";
 

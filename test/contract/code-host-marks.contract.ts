@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from "@jest/globals";
-import type { ChangeRequest } from "../../src/core/model/change-request.js";
-import type { User } from "../../src/core/model/user.js";
+import type { ChangeRequest, User } from "../../src/core/model/change-request.js";
 import type { CommitStatus } from "../../src/core/ports/code-host.js";
 import type { CodeHostUnderTest } from "./code-host-under-test.js";
 

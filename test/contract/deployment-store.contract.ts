@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
-import type { DeploymentStore } from "../../src/core/ports/deployment-store.js";
+import type { DeploymentStore } from "../../src/core/ports/stores.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const one: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 1 };

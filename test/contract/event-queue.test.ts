@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
-import type { EventQueue } from "../../src/core/ports/event-queue.js";
-import { Stopped } from "../../src/core/ports/stop.js";
+import { type EventQueue, Stopped } from "../../src/core/ports/event-queue.js";
 import { createDurableQueue } from "../../src/queue/durable.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import type { QueueOptions } from "../../src/queue/queue-options.js";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName, repositoryName } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
-import type { LiveRun } from "../../src/core/model/live-run.js";
-import type { LiveFeed } from "../../src/core/ports/live-feed.js";
+import type { LiveFeed, LiveRun } from "../../src/core/ports/live-feed.js";
 
 const CHANGE: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 };
 const OTHER: ChangeRequestRef = { ...CHANGE, host: "hostb" };

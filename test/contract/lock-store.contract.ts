@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { applicationName, repositoryName, revision, type ApplicationName } from "../../src/core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { LockRequest } from "../../src/core/model/lock.js";
-import type { LockStore } from "../../src/core/ports/lock-store.js";
+import type { LockStore } from "../../src/core/ports/stores.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const web = applicationName("web");

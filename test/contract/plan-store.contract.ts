@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/g
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { Plan } from "../../src/core/model/plan.js";
-import type { PlanStore } from "../../src/core/ports/plan-store.js";
+import type { PlanStore } from "../../src/core/ports/stores.js";
 import { sampleSet } from "../comments/samples.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 

@@ -2,8 +2,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Cookie, type SessionData, type Store } from "express-session";
 import type { Account } from "../../src/core/model/account.js";
-import type { AttemptCounter } from "../../src/core/ports/attempt-counter.js";
-import type { UserStore } from "../../src/core/ports/user-store.js";
+import type { AttemptCounter, UserStore } from "../../src/core/ports/stores.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const ana: Account = {

@@ -8,7 +8,7 @@ import express from "express";
 import { listenOnLoopback } from "../../sandbox/loopback.js";
 import { revision, type Revision } from "../../src/core/model/brand.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/model/errors.js";
-import { Stopped } from "../../src/core/ports/stop.js";
+import { Stopped } from "../../src/core/ports/event-queue.js";
 import { createGitMirror } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost, TOKEN } from "./git-host.js";

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { GitStore } from "../../sandbox/git/git-store.js";
-import { Stopped } from "../../src/core/ports/stop.js";
+import { Stopped } from "../../src/core/ports/event-queue.js";
 import { GitFailure } from "../../src/git/git-failure.js";
 import { ObjectReader, type QuestionLimits } from "../../src/git/object-reader.js";
 import { ObjectStream } from "../../src/git/object-stream.js";

@@ -11,11 +11,11 @@ import type {
 import { applicationName, type ApplicationName, type Revision } from "../../src/core/model/brand.js";
 import { DeployerFailure } from "../../src/core/model/errors.js";
 import { isJsonObject } from "../../src/core/model/json.js";
-import type { LiveState } from "../../src/core/model/live-state.js";
 import type { SyncOutcome } from "../../src/core/model/result.js";
 import type {
   Deployer,
   FollowRequest,
+  LiveState,
   Naming,
   RenderRequest,
   SyncLookup,

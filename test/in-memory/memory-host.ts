@@ -1,8 +1,12 @@
-import type { Approval } from "../../src/core/model/approval.js";
 import type { RepositoryName, Revision } from "../../src/core/model/brand.js";
-import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../src/core/model/change-request.js";
+import type {
+  Approval,
+  ChangeRequest,
+  ChangeRequestRef,
+  Mergeability,
+  User,
+} from "../../src/core/model/change-request.js";
 import { HostFailure } from "../../src/core/model/errors.js";
-import type { User } from "../../src/core/model/user.js";
 import type {
   CloneSource,
   CodeHost,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { Redis } from "ioredis";
-import type { LockStore } from "../../src/core/ports/lock-store.js";
+import type { LockStore } from "../../src/core/ports/stores.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../src/store/stores.js";
 import type { Delay } from "../in-memory/delay.js";

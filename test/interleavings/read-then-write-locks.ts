@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { changeRequestRef, sameChangeRequest } from "../../src/core/model/change-request.js";
 import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../src/core/model/lock.js";
-import type { LockStore } from "../../src/core/ports/lock-store.js";
+import type { LockStore } from "../../src/core/ports/stores.js";
 import { LOCK_KEY_PREFIX } from "../../src/names.js";
 import type { Delay } from "../in-memory/delay.js";
 

@@ -1,6 +1,6 @@
 import { changeRequestKey } from "../../src/core/model/change-request.js";
 import type { Deployer } from "../../src/core/ports/deployer.js";
-import type { LockStore } from "../../src/core/ports/lock-store.js";
+import type { LockStore } from "../../src/core/ports/stores.js";
 import type { Happened } from "./lock-history.js";
 
 /** What happened at the ports of all cores, in one common time. */

@@ -5,8 +5,8 @@ import { changeRequestKey, type ChangeRequestRef } from "../../src/core/model/ch
 import { StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
-import type { LockStore } from "../../src/core/ports/lock-store.js";
 import type { ManifestScanner } from "../../src/core/ports/manifest-scanner.js";
+import type { LockStore } from "../../src/core/ports/stores.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";

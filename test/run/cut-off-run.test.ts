@@ -3,8 +3,7 @@ import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js"
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
-import type { RunEnd, RunTicket } from "../../src/core/ports/event-queue.js";
-import { Stopped } from "../../src/core/ports/stop.js";
+import { type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/journal.js";

@@ -1,7 +1,6 @@
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { CommandResult } from "../model/result.js";
-import type { DeploymentStore } from "../ports/deployment-store.js";
-import type { LockStore } from "../ports/lock-store.js";
+import type { DeploymentStore, LockStore } from "../ports/stores.js";
 
 /**
  * Releases the locks of a closed change request. A merge also removes its records "deployed, not merged"; a close without

@@ -1,9 +1,8 @@
 import { deployHead } from "../deploy/deploy-head.js";
 import { deployAll } from "../deploy/deploy.js";
-import { retryWhileUnavailable } from "../deploy/retry-while-unavailable.js";
-import type { Approval } from "../model/approval.js";
+import { retryWhileUnavailable } from "../deploy/settle.js";
 import type { ApplicationName } from "../model/brand.js";
-import { changeRequestKey, type ChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
+import { type Approval, type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Lock } from "../model/lock.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";

@@ -3,9 +3,9 @@ import { sameChangeRequest, type ChangeRequestRef } from "../model/change-reques
 import type { Deployment } from "../model/deployment.js";
 import { StoreUnavailable } from "../model/errors.js";
 import { endOf } from "../model/progress.js";
+import type { Clock } from "../ports/clock.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { DeployContext, DeployOutcome } from "./deploy.js";
-import { retryWhileUnavailable } from "./retry-while-unavailable.js";
 
 /** Argo CD refused before anything was written: the record returns to what it was before. */
 interface Untouched {
@@ -74,4 +74,23 @@ async function writeOutcome(
   if (outcome.kind !== "untouched") return deployments.save({ ...record, outcome: endOf(outcome) });
   if (outcome.earlier !== undefined) return deployments.save(outcome.earlier);
   return deployments.remove(record.application, record.change);
+}
+
+const PAUSES_MS = [500, 1000, 2000, 4000, 8000, 15_000];
+
+/**
+ * Repeats a write to the store for about half a minute while the store is unavailable. The write must be idempotent:
+ * one that failed may have happened.
+ * @throws {StoreUnavailable} if the store stays unavailable.
+ */
+export async function retryWhileUnavailable(clock: Clock, write: () => Promise<unknown>): Promise<void> {
+  for (const pause of [...PAUSES_MS, undefined]) {
+    try {
+      await write();
+      return;
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || pause === undefined) throw error;
+      await clock.sleep(pause);
+    }
+  }
 }

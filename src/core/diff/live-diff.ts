@@ -1,7 +1,7 @@
 import type { ApplicationSpec } from "../model/application.js";
 import { isJsonObject, sortedKeys, type JsonObject } from "../model/json.js";
-import type { LiveResource, LiveState } from "../model/live-state.js";
 import type { ManifestDiff } from "../model/plan.js";
+import type { LiveResource, LiveState } from "../ports/deployer.js";
 import { isHook } from "./hook.js";
 import { equalAt, ignoredPointers, readIgnoreRules, withoutPointer, type IgnoreRules } from "./ignore-differences.js";
 import { normaliseLive, withEqualMasks } from "./live-object.js";

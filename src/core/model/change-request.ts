@@ -1,6 +1,14 @@
 import { CHANGE_REQUEST_SIGILS, type HostId } from "../../names.js";
 import type { RepositoryName, Revision } from "./brand.js";
-import type { User } from "./user.js";
+
+/** A person or program on a code host. */
+export interface User {
+  /** The host's numeric id as text; unlike a login it never changes. */
+  readonly id: string;
+  readonly login: string;
+  /** The host marks it as a bot, an app or a token's account. */
+  readonly bot: boolean;
+}
 
 /** Identifies one pull request or merge request. */
 export interface ChangeRequestRef {
@@ -54,4 +62,21 @@ export function sameChangeRequest(left: ChangeRequestRef, right: ChangeRequestRe
 /** Only the identifying members, for stored records. */
 export function changeRequestRef(change: ChangeRequestRef): ChangeRequestRef {
   return { host: change.host, repository: change.repository, number: change.number };
+}
+
+/** Path of a change request's page below the service's base URL. Subgroups are part of the owner, encoded. */
+export function changePagePath({ host, repository, number }: ChangeRequestRef): string {
+  const cut = repository.lastIndexOf("/");
+  const [owner, name] = [repository.slice(0, cut), repository.slice(cut + 1)];
+  return `/changes/${host}/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/${number}`;
+}
+
+/** Who approved the current head commit, by the host's rules and ours. */
+export interface Approval {
+  /** Someone other than the author approved the head commit, the host's rules are met, and nobody requests changes. */
+  readonly approved: boolean;
+  /** Logins of the people whose approval counts. */
+  readonly approvers: readonly string[];
+  /** A sentence for people; undefined if approved. */
+  readonly missing: string | undefined;
 }

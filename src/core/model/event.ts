@@ -1,5 +1,4 @@
-import type { ChangeRequestRef } from "./change-request.js";
-import type { User } from "./user.js";
+import type { ChangeRequestRef, User } from "./change-request.js";
 
 /** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
 export type HostEvent = EventOrigin & (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged);

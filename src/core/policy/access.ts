@@ -1,10 +1,9 @@
 import type { Settings } from "../../config/settings.js";
 import type { AccessCommand, AccessRule } from "../../config/sync-access.js";
 import type { ApplicationName } from "../model/brand.js";
-import type { ChangeRequest } from "../model/change-request.js";
+import type { ChangeRequest, User } from "../model/change-request.js";
 import { HostFailure } from "../model/errors.js";
 import type { BarredApplication, Refusal } from "../model/result.js";
-import type { User } from "../model/user.js";
 import type { CodeHost } from "../ports/code-host.js";
 
 /** Who gives a command, and under which rules. */

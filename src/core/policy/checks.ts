@@ -1,11 +1,9 @@
 import type { Settings } from "../../config/settings.js";
-import type { Approval } from "../model/approval.js";
 import type { ApplicationName } from "../model/brand.js";
-import type { ChangeRequest, Mergeability } from "../model/change-request.js";
+import type { Approval, ChangeRequest, Mergeability, User } from "../model/change-request.js";
 import type { Lock } from "../model/lock.js";
 import type { NotDeployed, Plan } from "../model/plan.js";
 import type { BarredApplication, Refusal } from "../model/result.js";
-import type { User } from "../model/user.js";
 import { accessRefusal } from "./access.js";
 
 /** Facts for the checks of a sync, all read for this run. */

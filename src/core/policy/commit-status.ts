@@ -1,7 +1,6 @@
 import type { Settings } from "../../config/settings.js";
-import type { Approval } from "../model/approval.js";
 import type { ApplicationName } from "../model/brand.js";
-import type { ChangeRequest } from "../model/change-request.js";
+import type { Approval, ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import type { HostWords } from "../model/host-words.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";

@@ -1,8 +1,6 @@
 import type { HostId } from "../../names.js";
-import type { Approval } from "../model/approval.js";
-import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../model/change-request.js";
+import type { Approval, ChangeRequest, ChangeRequestRef, Mergeability, User } from "../model/change-request.js";
 import type { MergeIntent } from "../model/result.js";
-import type { User } from "../model/user.js";
 
 /** Where change requests live. Methods throw `HostFailure` when the host fails or refuses. */
 export interface CodeHost {

@@ -1,19 +1,16 @@
 import type { Settings } from "../../config/settings.js";
-import type { ChangeRequest } from "../model/change-request.js";
+import type { ChangeRequest, User } from "../model/change-request.js";
 import type { AllHostWords } from "../model/host-words.js";
 import type { ReportProgress } from "../model/progress.js";
 import type { StartedApplication } from "../model/run-notes.js";
-import type { User } from "../model/user.js";
 import type { Clock } from "./clock.js";
 import type { CodeHost } from "./code-host.js";
 import type { Deployer } from "./deployer.js";
-import type { DeploymentStore } from "./deployment-store.js";
-import type { LockStore } from "./lock-store.js";
 import type { Log } from "./log.js";
 import type { ManifestScanner } from "./manifest-scanner.js";
-import type { PlanStore } from "./plan-store.js";
 import type { RenderCache } from "./render-cache.js";
 import type { Snapshot } from "./snapshot.js";
+import type { DeploymentStore, LockStore, PlanStore } from "./stores.js";
 
 /** What a command reads and acts on. */
 export interface CommandContext extends CommandPorts {

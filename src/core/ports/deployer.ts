@@ -9,7 +9,6 @@ import type {
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
-import type { LiveState } from "../model/live-state.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { SyncOutcome } from "../model/result.js";
 
@@ -85,4 +84,25 @@ export interface Deployer {
   findOutcome(lookup: SyncLookup): Promise<SyncOutcome | undefined>;
   /** Deletes expired temporary Applications and returns how many. */
   sweep(now: Date): Promise<number>;
+}
+
+/** The objects of an application in the cluster. */
+export interface LiveState {
+  readonly resources: readonly LiveResource[];
+  /** A sentence for people on why the state may be outdated; undefined if Argo CD just compared it. */
+  readonly stale: string | undefined;
+}
+
+/** One object that Argo CD manages for an application. */
+export interface LiveResource {
+  readonly group: string;
+  readonly kind: string;
+  /** Empty for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly name: string;
+  /** As Argo CD compares it, without ignored fields. Undefined if it is not in the cluster. */
+  readonly live: Manifest | undefined;
+  /** Its last-applied annotation; undefined without one, as after a server-side apply. */
+  readonly lastApplied: Manifest | undefined;
+  readonly hook: boolean;
 }

@@ -1,11 +1,9 @@
 import type { AuditLog } from "./audit.js";
 import type { CodeHost } from "./code-host.js";
 import type { Deployer } from "./deployer.js";
-import type { DeploymentStore } from "./deployment-store.js";
 import type { LiveFeed } from "./live-feed.js";
-import type { LockStore } from "./lock-store.js";
-import type { PlanStore } from "./plan-store.js";
 import type { Repositories } from "./repositories.js";
+import type { DeploymentStore, LockStore, PlanStore } from "./stores.js";
 
 /** What a method does outside this process; the fence of a run blocks some of it. */
 export type Effect =

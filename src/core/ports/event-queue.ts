@@ -49,3 +49,11 @@ export interface QueueBacklog {
   /** How long the oldest waiting event has waited, in milliseconds; 0 if none waits. */
   readonly oldestMs: number;
 }
+
+/** The reason of an aborted run's signal. */
+export class Stopped extends Error {
+  override readonly name = "Stopped";
+  constructor(readonly reason: StopReason) {
+    super(`stopped: ${reason}`);
+  }
+}

@@ -1,5 +1,26 @@
+import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
-import type { LiveRun } from "../model/live-run.js";
+import type { CommandName } from "../model/command.js";
+import type { Phase } from "../model/progress.js";
+
+/** The complete progress of one command, so that late subscribers miss nothing. */
+export interface LiveRun {
+  /** The run's id, as in the audit trail. */
+  readonly runId: string;
+  readonly command: CommandName;
+  /** When it started. ISO 8601. */
+  readonly startedAt: string;
+  /** In the order of their first report; empty for a plan. */
+  readonly applications: readonly LiveApplicationPhase[];
+  /** The last report of a run: its result is stored. */
+  readonly ended: boolean;
+}
+
+/** Progress of one application. */
+export interface LiveApplicationPhase {
+  readonly application: ApplicationName;
+  readonly phase: Phase;
+}
 
 /** Carries the progress of running commands to open pages. */
 export interface LiveFeed {

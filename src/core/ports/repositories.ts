@@ -1,6 +1,5 @@
 import type { Revision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import type { CommitRange } from "../model/commit-range.js";
 import type { CloneSource } from "./code-host.js";
 
 /** Reads repositories without a checkout. Methods throw `RepositoryFailure`. */
@@ -30,4 +29,21 @@ export interface TreeEntry {
   readonly executable: boolean;
   /** The Git object id of the content. */
   readonly blob: string;
+}
+
+/** Commits between two others. */
+export interface CommitRange {
+  /** Newest first, at most 200; each is certainly in the range. */
+  readonly commits: readonly CommitSummary[];
+  /** False if there are more commits, or if part of the history could not be fetched. */
+  readonly complete: boolean;
+}
+
+/** A commit in its author's words: untrusted. */
+export interface CommitSummary {
+  readonly id: Revision;
+  /** First line of the message, at most 100 characters, without control characters. */
+  readonly subject: string;
+  /** Paths that differ from the first parent, sorted. */
+  readonly paths: readonly string[];
 }

@@ -1,8 +1,8 @@
 import { touchedPaths } from "../detect/inputs/input-set.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import type { CommitRange, CommitSummary } from "../model/commit-range.js";
 import { RepositoryFailure } from "../model/errors.js";
 import type { InputSet } from "../model/input-set.js";
+import type { CommitRange, CommitSummary } from "../ports/repositories.js";
 import type { Snapshot } from "../ports/snapshot.js";
 
 const MAX_FILES = 3;

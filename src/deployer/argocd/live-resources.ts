@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { LiveApplication, Manifest } from "../../core/model/application.js";
 import { isJsonObject } from "../../core/model/json.js";
-import type { LiveResource, LiveState } from "../../core/model/live-state.js";
+import type { LiveResource, LiveState } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { getManagedResources, refreshApplication } from "./application-calls.js";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { Approval } from "../../core/model/approval.js";
-import type { ChangeRequest } from "../../core/model/change-request.js";
+import type { Approval, ChangeRequest } from "../../core/model/change-request.js";
 import { idField, loginField } from "../payload-fields.js";
 import { describeAwaited } from "./awaited-reviews.js";
 import type { GitHubClient } from "./client.js";

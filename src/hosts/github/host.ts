@@ -1,7 +1,6 @@
 import type { Probot } from "probot";
 import { z } from "zod";
-import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
-import type { User } from "../../core/model/user.js";
+import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type { CodeHost, CommitStatus } from "../../core/ports/code-host.js";
 import { STATUS_NAME } from "../../names.js";
 import type { HostParts } from "../host-module.js";

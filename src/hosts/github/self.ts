@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { User } from "../../core/model/user.js";
+import type { User } from "../../core/model/change-request.js";
 import { SERVICE } from "../../names.js";
 import { refusalOf } from "../host-refusal.js";
 import { decodeAnswer, refusalMessage } from "../json-answer.js";

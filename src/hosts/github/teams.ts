@@ -1,7 +1,6 @@
 import { z } from "zod";
-import type { ChangeRequestRef } from "../../core/model/change-request.js";
+import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
-import type { User } from "../../core/model/user.js";
 import { HostRefusal } from "../host-refusal.js";
 import type { GitHubClient } from "./client.js";
 

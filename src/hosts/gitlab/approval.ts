@@ -1,7 +1,6 @@
 import { MergeRequestApprovals, MergeRequests } from "@gitbeaker/rest";
 import { z } from "zod";
-import type { Approval } from "../../core/model/approval.js";
-import type { ChangeRequest } from "../../core/model/change-request.js";
+import type { Approval, ChangeRequest } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { ifFound } from "../host-refusal.js";
 import { idField, loginField } from "../payload-fields.js";

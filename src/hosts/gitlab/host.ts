@@ -1,6 +1,6 @@
 import { Users } from "@gitbeaker/rest";
 import { z } from "zod";
-import type { User } from "../../core/model/user.js";
+import type { User } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";

@@ -1,7 +1,6 @@
 import { GroupMembers, ProjectMembers } from "@gitbeaker/rest";
 import { z } from "zod";
-import type { ChangeRequestRef } from "../../core/model/change-request.js";
-import type { User } from "../../core/model/user.js";
+import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import { ifFound } from "../host-refusal.js";
 import { idField } from "../payload-fields.js";
 import type { GitLabCall, GitLabClient } from "./client.js";

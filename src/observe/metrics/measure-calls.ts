@@ -2,8 +2,8 @@ import { DeployerFailure, StoredValueUnreadable, StoreUnavailable } from "../../
 import type { AuditLog } from "../../core/ports/audit.js";
 import type { Deployer } from "../../core/ports/deployer.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
-import type { PlanStore } from "../../core/ports/plan-store.js";
 import type { Repositories } from "../../core/ports/repositories.js";
+import type { PlanStore } from "../../core/ports/stores.js";
 import { reportEnd, type EveryCall, type MethodCalls } from "../wrap-port.js";
 import type { Metrics } from "./metrics.js";
 import type { RunMeasure } from "./run-measure.js";

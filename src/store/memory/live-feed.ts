@@ -1,6 +1,5 @@
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
-import type { LiveRun } from "../../core/model/live-run.js";
-import type { LiveFeed } from "../../core/ports/live-feed.js";
+import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 
 type Listener = (run: LiveRun) => void;
 

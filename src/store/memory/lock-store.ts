@@ -2,7 +2,7 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestRef, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../core/model/lock.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { LockStore } from "../../core/ports/lock-store.js";
+import type { LockStore } from "../../core/ports/stores.js";
 import { byApplication } from "../order.js";
 
 interface Entry {

@@ -3,7 +3,6 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import { PLAN_LIFETIME_MS, type Plan } from "../../core/model/plan.js";
-import type { AttemptCounter } from "../../core/ports/attempt-counter.js";
 import {
   AUDIT_CAPACITY,
   matchesAudit,
@@ -13,9 +12,7 @@ import {
   type AuditRecord,
 } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { DeploymentStore } from "../../core/ports/deployment-store.js";
-import type { PlanStore } from "../../core/ports/plan-store.js";
-import type { UserStore } from "../../core/ports/user-store.js";
+import type { AttemptCounter, DeploymentStore, PlanStore, UserStore } from "../../core/ports/stores.js";
 import { byApplication, byUsername } from "../order.js";
 import type { Stores } from "../stores.js";
 import { MemoryLiveFeed } from "./live-feed.js";

@@ -4,7 +4,7 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import { isJsonObject } from "../../core/model/json.js";
-import type { DeploymentStore } from "../../core/ports/deployment-store.js";
+import type { DeploymentStore } from "../../core/ports/stores.js";
 import { DEPLOYMENT_KEY_PREFIX } from "../../names.js";
 import { byApplication } from "../order.js";
 import type { RedisConnection } from "./connection.js";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../core/model/lock.js";
-import type { LockStore } from "../../core/ports/lock-store.js";
+import type { LockStore } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
 import { LOCK_KEY_PREFIX } from "../../names.js";
 import { byApplication } from "../order.js";

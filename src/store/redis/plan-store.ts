@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
-import type { PlanStore } from "../../core/ports/plan-store.js";
+import type { PlanStore } from "../../core/ports/stores.js";
 import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
 import { orUndefined, readStored, stored } from "./stored-value.js";

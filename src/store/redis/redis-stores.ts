@@ -1,8 +1,8 @@
 import { RedisStore } from "connect-redis";
 import type { Store as SessionStore } from "express-session";
 import { z } from "zod";
-import type { AttemptCounter } from "../../core/ports/attempt-counter.js";
 import type { Log } from "../../core/ports/log.js";
+import type { AttemptCounter } from "../../core/ports/stores.js";
 import { LOGIN_ATTEMPT_KEY_PREFIX, SESSION_KEY_PREFIX } from "../../names.js";
 import "../session-data.js";
 import type { Stores } from "../stores.js";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ROLES, type Account, type Role } from "../../core/model/account.js";
 import { parseJson } from "../../core/model/json.js";
-import type { UserStore } from "../../core/ports/user-store.js";
+import type { UserStore } from "../../core/ports/stores.js";
 import { HOST_IDS, SESSION_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
 import { byUsername } from "../order.js";
 import type { RedisConnection } from "./connection.js";

@@ -1,6 +1,5 @@
 import type { Account } from "../../core/model/account.js";
-import { changePagePath } from "../../core/model/change-page.js";
-import type { ChangeRequestRef } from "../../core/model/change-request.js";
+import { changePagePath, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock } from "../../core/model/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";

@@ -4,8 +4,8 @@ import type { Lock } from "../../core/model/lock.js";
 import { recordAudit, type AuditLog } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
-import type { LockStore } from "../../core/ports/lock-store.js";
 import type { Log } from "../../core/ports/log.js";
+import type { LockStore } from "../../core/ports/stores.js";
 
 export interface ForceUnlockParts {
   readonly locks: LockStore;

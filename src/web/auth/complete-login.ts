@@ -1,7 +1,7 @@
 import type { Request } from "express";
 import type { Account } from "../../core/model/account.js";
 import type { Log } from "../../core/ports/log.js";
-import type { UserStore } from "../../core/ports/user-store.js";
+import type { UserStore } from "../../core/ports/stores.js";
 import type { WebSessions } from "./session.js";
 
 export interface CompletionParts {

@@ -2,7 +2,7 @@ import { type RequestHandler, Router } from "express";
 import type { ServerConfig } from "../../config/server-config.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
-import type { UserStore } from "../../core/ports/user-store.js";
+import type { UserStore } from "../../core/ports/stores.js";
 import type { Stores } from "../../store/stores.js";
 import { setViewer, type Viewer } from "../viewer.js";
 import { meaningOf } from "./assign-role.js";

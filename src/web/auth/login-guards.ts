@@ -1,8 +1,8 @@
 import type { Request, RequestHandler } from "express";
 import { rateLimit } from "express-rate-limit";
 import type { AuthSection, ServerSection } from "../../config/server-config.js";
-import type { AttemptCounter } from "../../core/ports/attempt-counter.js";
 import type { Log } from "../../core/ports/log.js";
+import type { AttemptCounter } from "../../core/ports/stores.js";
 import { answerRefusal } from "./refusal.js";
 
 /** Login requests per address and window: starts, callbacks and passwords. A login at a provider counts twice. */

@@ -1,8 +1,7 @@
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { ServerConfig } from "../../config/server-config.js";
-import type { AttemptCounter } from "../../core/ports/attempt-counter.js";
 import type { Log } from "../../core/ports/log.js";
-import type { UserStore } from "../../core/ports/user-store.js";
+import type { AttemptCounter, UserStore } from "../../core/ports/stores.js";
 import { SERVICE } from "../../names.js";
 import { userBody } from "../api/bodies.js";
 import { isForm } from "../prefers-json.js";

@@ -1,5 +1,9 @@
-import { changePagePath } from "../../core/model/change-page.js";
-import { changeRequestName, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
+import {
+  changePagePath,
+  changeRequestName,
+  type ChangeRequestRef,
+  sameChangeRequest,
+} from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";

@@ -1,5 +1,4 @@
-import { changePagePath } from "../../core/model/change-page.js";
-import { changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
+import { changePagePath, changeRequestName, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { AuditEntry } from "../../core/ports/audit.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";
 import type { HostPageOf } from "../change-address.js";

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { DeployerFailure } from "../../../src/core/model/errors.js";
-import type { LockStore } from "../../../src/core/ports/lock-store.js";
-import { Stopped } from "../../../src/core/ports/stop.js";
+import { Stopped } from "../../../src/core/ports/event-queue.js";
+import type { LockStore } from "../../../src/core/ports/stores.js";
 import { API, CommandWorld, config, definition, PLAN, planned, refused, spec, SYNC, WEB } from "./command-world.js";
 
 test("a plan locks what it affects and stores the head commit in the lock", async () => {

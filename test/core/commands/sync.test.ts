@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { DeployerFailure, StoreUnavailable } from "../../../src/core/model/errors.js";
-import type { DeploymentStore } from "../../../src/core/ports/deployment-store.js";
+import type { DeploymentStore } from "../../../src/core/ports/stores.js";
 import { API, CommandWorld, config, definition, PLAN, refused, spec, SYNC, synced, WEB } from "./command-world.js";
 
 const FAILED = { kind: "failed", message: "sync failed", resources: [] } as const;

@@ -4,7 +4,7 @@ import { diffLive } from "../../../src/core/diff/live-diff.js";
 import { identify } from "../../../src/core/diff/manifest-key.js";
 import type { ApplicationSpec, Manifest } from "../../../src/core/model/application.js";
 import { isJsonObject, type Json } from "../../../src/core/model/json.js";
-import type { LiveResource } from "../../../src/core/model/live-state.js";
+import type { LiveResource } from "../../../src/core/ports/deployer.js";
 import { BASE, diff, HEAD, object } from "./resource.js";
 
 /** The cluster's object of a manifest, with what Kubernetes adds. */

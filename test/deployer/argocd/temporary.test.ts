@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import nock from "nock";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { Stopped } from "../../../src/core/ports/stop.js";
+import { Stopped } from "../../../src/core/ports/event-queue.js";
 import { temporaryName } from "../../../src/deployer/argocd/temporary-application.js";
 import { fixture } from "./fixture.js";
 import { argocd, settings, withNock } from "./nock-lifecycle.js";

@@ -3,10 +3,9 @@ import type { RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
 import { afterEach, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { Stopped } from "../../../src/core/ports/stop.js";
+import { Stopped } from "../../../src/core/ports/event-queue.js";
 import type { ArgoCdConfig } from "../../../src/deployer/argocd/client.js";
-import { localServer } from "../../local-server.js";
-import type { LocalServer } from "../../local-server.js";
+import { localServer, type LocalServer } from "../../local-server.js";
 import { failureOf, live, TOKEN, underTest } from "./under-test.js";
 
 const PEM = readFileSync(new URL("../../fixtures/argocd-adapter/self-signed.pem", import.meta.url), "utf8");

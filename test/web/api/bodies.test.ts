@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { StoreUnavailable } from "../../../src/core/model/errors.js";
-import type { LockStore } from "../../../src/core/ports/lock-store.js";
+import type { LockStore } from "../../../src/core/ports/stores.js";
 import { fillStores, HEAD, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
 import type { Visitor } from "../visitor.js";

@@ -3,9 +3,10 @@ import type { ServerConfig } from "../config/server-config.js";
 import { resolveSettings } from "../config/settings.js";
 import { openSnapshot } from "../core/detect/inputs/snapshot.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import type { Reloaded } from "../core/ports/context.js";
+import type { CommandContext, Reloaded } from "../core/ports/context.js";
 import type { RepositorySnapshot } from "../core/ports/repositories.js";
 import { REPOSITORY_FILE } from "../names.js";
+import type { Autoplan, GivenCommand } from "./asked.js";
 import type { Run } from "./run.js";
 
 /** Drafts and forks are planned on command only. */
@@ -49,4 +50,27 @@ async function readFile(
   if (entry === undefined) return undefined;
   // A link, a binary or an oversized file is invalid: reading it as empty would silently lift its rules.
   return (await snapshot.read(revision, [REPOSITORY_FILE])).get(REPOSITORY_FILE) ?? "- not a readable file";
+}
+
+/** What a command of this run may read and act on. */
+export function commandContext(
+  { by }: Pick<GivenCommand | Autoplan, "by">,
+  change: ChangeRequest,
+  { settings, snapshot }: Pick<Reloaded, "settings" | "snapshot">,
+  run: Run,
+): CommandContext {
+  return {
+    ...run,
+    change,
+    settings,
+    snapshot,
+    reload: (fresh) => openChange(fresh, run),
+    user: by ?? change.author ?? { id: "", login: "ghost", bot: false },
+    automatic: by === undefined,
+    progress: run.attempt.report,
+    noteStarted: async (started) => {
+      await run.ticket.confirm();
+      await run.ticket.journal.write({ started });
+    },
+  };
 }

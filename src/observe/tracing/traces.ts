@@ -1,9 +1,42 @@
-import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
+import {
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Span,
+  type Tracer,
+} from "@opentelemetry/api";
 import { Router } from "express";
+import { DeployerFailure, HostFailure } from "../../core/model/errors.js";
 import type { HostEvent } from "../../core/model/event.js";
 import type { EventQueue, RunEnd } from "../../core/ports/event-queue.js";
 import { SERVICE, WEBHOOK_PATHS } from "../../names.js";
-import { markFailed } from "./trace-calls.js";
+import { reportEnd, type EveryCall } from "../wrap-port.js";
+
+/** A span per call inside of a trace: `<system>.<method>`. No attribute holds an argument or a text of an answer. */
+export function traceCalls(system: string, tracer: Tracer): EveryCall {
+  return (method, call) => {
+    // Probes, sweeps and pages have no trace: each call would be one of its own.
+    if (trace.getActiveSpan() === undefined) return call();
+    const span = tracer.startSpan(`${system}.${method}`, { kind: SpanKind.CLIENT });
+    return context.with(trace.setSpan(context.active(), span), () =>
+      reportEnd(call, (end) => {
+        if (end.kind === "threw") markFailed(span, end.error);
+        span.end();
+      }),
+    );
+  };
+}
+
+/** Names the kind of failure, never its message: that may quote a person or an outside system. */
+function markFailed(span: Span, error: unknown): void {
+  span.setStatus({ code: SpanStatusCode.ERROR });
+  const kind = error instanceof Error ? error.name : "unknown";
+  const reason = error instanceof DeployerFailure || error instanceof HostFailure ? `.${error.reason}` : "";
+  span.setAttribute("error.type", `${kind}${reason}`);
+}
 
 /** Starts a trace for each webhook. Mount it before the webhook routes. */
 export function traceWebhooks(tracer: Tracer): Router {

@@ -1,0 +1,51 @@
+import type { Account, Role } from "../model/account.js";
+import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequestRef } from "../model/change-request.js";
+import type { Deployment } from "../model/deployment.js";
+import type { Lock, LockAttempt, LockRequest } from "../model/lock.js";
+import type { Plan } from "../model/plan.js";
+
+/** One lock per application. Methods throw `StoreUnavailable`. */
+export interface LockStore {
+  /** Atomic: takes a free lock, refreshes our own, or returns the holder's. */
+  acquire(request: LockRequest, now: Date): Promise<LockAttempt>;
+  /** Atomic: removes the lock if `by` holds it. True if it removed one. */
+  release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean>;
+  find(application: ApplicationName): Promise<Lock | undefined>;
+  /** The locks of `holder`, or all of them, sorted by application. */
+  list(holder?: ChangeRequestRef): Promise<readonly Lock[]>;
+  ping(): Promise<void>;
+}
+
+/** The last plan of each change request, for 30 days. */
+export interface PlanStore {
+  save(plan: Plan): Promise<void>;
+  find(change: ChangeRequestRef): Promise<Plan | undefined>;
+}
+
+/** Records "deployed, not merged": one per application and change request. */
+export interface DeploymentStore {
+  save(deployment: Deployment): Promise<void>;
+  remove(application: ApplicationName, change: ChangeRequestRef): Promise<void>;
+  ofApplication(application: ApplicationName): Promise<readonly Deployment[]>;
+  ofChange(change: ChangeRequestRef): Promise<readonly Deployment[]>;
+  list(): Promise<readonly Deployment[]>;
+}
+
+/** Users of the pages. Methods throw `StoreUnavailable`. */
+export interface UserStore {
+  /** Records a login. Returns the account with its effective role: the one an admin set, otherwise that of this login. */
+  signIn(account: Account): Promise<Account>;
+  /** The account with its current role. Undefined if nobody with this id has logged in. */
+  find(id: string): Promise<Account | undefined>;
+  /** Accounts with a session, sorted by username. */
+  list(): Promise<readonly Account[]>;
+  /** Sets a role that outlasts later logins. Undefined if there is no such account. */
+  setRole(id: string, role: Role, by: Account): Promise<Account | undefined>;
+}
+
+/** Counts login attempts per address, across replicas. Methods throw `StoreUnavailable`. */
+export interface AttemptCounter {
+  /** Adds one and returns the count of the window, which opens with the first. */
+  add(key: string, windowMs: number): Promise<{ readonly count: number; readonly resetsInMs: number }>;
+}
