@@ -14,15 +14,15 @@ test("the effects compile as they are", () => {
 });
 
 test.each([
-  ["code-host", "CodeHost"],
-  ["repositories", "Repositories"],
-  ["deployer", "Deployer"],
-  ["lock-store", "LockStore"],
-  ["plan-store", "PlanStore"],
-  ["deployment-store", "DeploymentStore"],
-  ["audit", "AuditLog"],
-  ["live-feed", "LiveFeed"],
-])("a new method of %s does not compile until its effect is classed", (file, port) => {
+  ["CodeHost", "code-host"],
+  ["Repositories", "repositories"],
+  ["Deployer", "deployer"],
+  ["LockStore", "stores"],
+  ["PlanStore", "stores"],
+  ["DeploymentStore", "stores"],
+  ["AuditLog", "audit"],
+  ["LiveFeed", "live-feed"],
+])("a new method of %s does not compile until its effect is classed", (port, file) => {
   expect(typeErrors([EFFECTS], [newMethod(file, port, "archive(name: string): Promise<void>")])).toEqual([
     expect.stringContaining("Property 'archive' is missing"),
   ]);
