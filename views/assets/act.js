@@ -24,7 +24,10 @@ async function act(button) {
       say(filled(done), "good");
     } else {
       const { error } = await answer.json();
-      say(answer.status === 401 ? `${error}. Reload the page to sign in again.` : `Nothing was changed: ${error}`, "bad");
+      say(
+        answer.status === 401 ? `${error}. Reload the page to sign in again.` : `Nothing was changed: ${error}`,
+        "bad",
+      );
     }
   } catch {
     say("The service did not answer. Reload the page to see the current state.", "bad");
