@@ -102,14 +102,19 @@ describe.each(HOSTS)("logs on %s", (host) => {
     for (const line of handled) {
       expect(line).toMatchObject({
         change: `${host}/acme/deploy/${one}`,
-        run: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        runId: expect.stringMatching(/^[0-9a-f-]{36}$/),
         event: expect.any(String),
         outcome: expect.any(String),
         ms: expect.any(Number),
       });
       expect(deliveries).toContain(line.delivery);
     }
-    const ours = { application: "web", delivery: expect.any(String), run: expect.any(String), ms: expect.any(Number) };
+    const ours = {
+      application: "web",
+      delivery: expect.any(String),
+      runId: expect.any(String),
+      ms: expect.any(Number),
+    };
     expect(log.of("sync ended").map(({ outcome }) => outcome)).toEqual(["succeeded", "failed", "rejected"]);
     for (const line of [...log.of("sync ended"), ...log.of("rollback ended")]) expect(line).toMatchObject(ours);
     expect(log.of("rollback ended")).toHaveLength(1);
