@@ -33,7 +33,8 @@ export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOption
       isAuthentic: (headers, body) => isSignedWith(key, headers["x-hub-signature-256"], body),
       async receive(headers, body, payload) {
         const id = deliveryId("hosta", headers["x-github-delivery"], body);
-        const event = { id, name: eventName(headers), payload };
+        // Nobody calls GitHub in here: for an installation Probot would make a client for each event.
+        const event = { id, name: eventName(headers), payload: { ...payload, installation: undefined } };
         return isProbotEvent(event) ? receive(event) : { kind: "ignored", reason: "events of this kind are not used" };
       },
     },
