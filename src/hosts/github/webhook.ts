@@ -33,7 +33,7 @@ export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOption
       isAuthentic: (headers, body) => isSignedWith(key, headers["x-hub-signature-256"], body),
       async receive(headers, body, payload) {
         const id = deliveryId("hosta", headers["x-github-delivery"], body);
-        // Nobody calls GitHub in here: for an installation Probot would make a client for each event.
+        // No handler calls GitHub. With an installation, Probot would set up its authentication for every event.
         const event = { id, name: eventName(headers), payload: { ...payload, installation: undefined } };
         return isProbotEvent(event) ? receive(event) : { kind: "ignored", reason: "events of this kind are not used" };
       },
@@ -55,9 +55,9 @@ function receiveThrough(probot: Probot, push: Push, log: Log): (event: ProbotEve
     new Promise((resolve) => {
       report
         .run(resolve, () => probot.receive(event))
-        // Probot makes a client for the event's installation, and throws if its id is malformed.
+        // Handlers never throw, so Probot itself failed. Delivering the event again would not help.
         .catch((error: unknown) => log.warn({ err: error, delivery: event.id }, "Probot could not read an event"))
-        // The first answer counts: the handler has reported before.
+        // Has no effect if the handler reported: a promise settles once.
         .finally(() => resolve({ kind: "ignored", reason: "the event is unreadable" }));
     });
 }
