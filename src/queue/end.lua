@@ -10,7 +10,8 @@ KEYS[5]   the run's journal
 KEYS[6..] the event's ids, one key each
 ARGV[1]   key of the change request
 ARGV[2]   fence of the run
-ARGV[3]   "done", "failed", "again" (the event stays and runs once more), or "left" (it stays and did not run)
+ARGV[3]   "done", "failed", "again" (the event stays and runs once more), "retry" (so does it, and its failure counts),
+          or "left" (it stays and did not run)
 ARGV[4]   record of the event
 ARGV[5]   new value of the event's ids
 ARGV[6]   how long the state of a change request without events is kept, in ms
@@ -29,6 +30,7 @@ elseif fence ~= ARGV[2] or redis.call("HGET", KEYS[2], "running") ~= ARGV[2] the
 end
 redis.call("DEL", KEYS[4])
 redis.call("HDEL", KEYS[2], "running", "stop")
+if ARGV[3] == "retry" then redis.call("HINCRBY", KEYS[2], "failures", 1) end
 if ARGV[3] == "left" then redis.call("HINCRBY", KEYS[2], "starts", -1) end
 if (ARGV[3] == "done" or ARGV[3] == "failed") and redis.call("LINDEX", KEYS[1], 0) == ARGV[4] then
   redis.call("LPOP", KEYS[1])

@@ -2,7 +2,7 @@ import { StoreUnavailable } from "../core/model/errors.js";
 import { type RunEnd, Stopped, type StopReason } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
 import { RedisJournal } from "./journal.js";
-import type { Ended, LaneStore, Taken } from "./lane-store.js";
+import type { Ended, Ending, LaneStore, Taken } from "./lane-store.js";
 import { Lease } from "./lease.js";
 import { fieldsOf, type QueueOptions, type QueueTiming } from "./queue-options.js";
 
@@ -12,8 +12,10 @@ export interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {
   readonly timing: QueueTiming;
 }
 
-/** An event that was started this often seems to end the process that runs it. */
-const MAX_STARTS = 10;
+/** An event that ended this many processes is answered, and not run again. */
+const MAX_KILLS = 10;
+/** Answering it seems to end them as well. */
+const MAX_KILLS_ANSWERED = 12;
 /** An event that waited longer may have been refused by a replica that could not learn that Redis had accepted it. */
 const SURELY_ACCEPTED_MS = 2_000;
 const CONFIRMED_LOOK_MS = 100;
@@ -90,17 +92,17 @@ export class EventRun {
   }
 
   async #run(): Promise<RunEnd> {
-    const { event, starts, again, ageMs } = this.taken;
+    const { event, starts, kills, again, ageMs } = this.taken;
     const log = this.parts.log.child(fieldsOf(event));
-    if (starts > MAX_STARTS) {
-      log.error({ starts }, "event given up: it was started too often");
-      return "failed";
-    }
+    const givenUp = kills >= MAX_KILLS;
+    if (givenUp) log.error({ kills }, "event given up: the processes that ran it ended");
+    if (kills >= MAX_KILLS_ANSWERED) return "failed";
     try {
       const doubtful = !this.start.confirmed && event.kind === "commented" && starts === 1 && (await this.#isRefused());
       return await this.parts.run(event, {
         signal: this.#abort.signal,
         again: again || starts > 1 || doubtful || ageMs > SURELY_ACCEPTED_MS,
+        givenUp,
         confirm: () => this.#lease.confirm(),
         journal: new RedisJournal(this.parts.connection, event.delivery),
       });
@@ -132,10 +134,10 @@ export class EventRun {
   async #end(end: RunEnd): Promise<Followed | undefined> {
     const { lanes, timing } = this.parts;
     const handedBack = isHandedBack(this.#abort.signal);
-    const retryAfter = end === "failed" ? timing.retryAfterMs[this.taken.starts - 1] : undefined;
-    const again = handedBack ? end !== "done" : retryAfter !== undefined;
-    const how = again ? "again" : end === "failed" ? "failed" : "done";
-    const delayMs = handedBack ? 0 : (retryAfter ?? 0);
+    const { kills, failures } = this.taken;
+    const retryAfter = kills < MAX_KILLS_ANSWERED ? timing.retryAfterMs[failures] : undefined;
+    const how = handedBack && end !== "done" ? "again" : endingOf(end, retryAfter !== undefined);
+    const delayMs = how === "retry" ? (retryAfter ?? 0) : 0;
     for (;;) {
       if (this.#abandoned) return undefined;
       try {
@@ -150,4 +152,9 @@ export class EventRun {
 
 function isHandedBack({ reason }: AbortSignal): boolean {
   return reason instanceof Stopped && reason.reason === "handed-back";
+}
+
+function endingOf(end: RunEnd, mayRetry: boolean): Ending {
+  if (end !== "failed") return "done";
+  return mayRetry ? "retry" : "failed";
 }

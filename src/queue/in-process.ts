@@ -115,7 +115,7 @@ class InProcessQueue implements EventQueue {
     const confirm = () => Promise.resolve();
     let end: RunEnd = "failed";
     try {
-      end = await this.#options.run(event, { signal, again, confirm, journal });
+      end = await this.#options.run(event, { signal, again, givenUp: false, confirm, journal });
     } catch (error) {
       const log = this.#options.log.child(fieldsOf(event));
       if (error instanceof Stopped) log.info({ reason: error.reason }, "run stopped");

@@ -40,6 +40,10 @@ export interface Taken extends EventRecord {
   readonly fence: string;
   /** How often the event was started, including this time. */
   readonly starts: number;
+  /** How many of those runs ended without a word: their process was killed, or lost its lease. */
+  readonly kills: number;
+  /** How many of those runs failed. Runs that were handed back are neither. */
+  readonly failures: number;
   /** Time since the event was accepted, in milliseconds. */
   readonly ageMs: number;
 }
@@ -51,6 +55,8 @@ export type Attempt =
   | { readonly kind: "unreadable"; readonly text: string; readonly fence: string };
 
 export type Renewed = { readonly kind: "lost" } | { readonly kind: "kept"; readonly stop: string };
+/** What becomes of an event after its run: `again` and `retry` run it once more, and only `retry` counts as a failure. */
+export type Ending = "done" | "failed" | "again" | "retry";
 export type Ended = { readonly kind: "lost" | "empty" } | { readonly kind: "more"; readonly generation: string };
 
 /** A change request that has events and whose lease is free. */
@@ -104,7 +110,7 @@ export class LaneStore {
   /** Takes the lease of a change request and starts its next event. */
   async take(change: string, leaseMs: number): Promise<Attempt> {
     const { events, state, lease } = laneKeys(change);
-    const [outcome, now, fence = "", starts, text = ""] = await this.#call(
+    const [outcome, now, fence = "", text = "", ...counts] = await this.#call(
       TAKE,
       [events, state, LANES_KEY, lease],
       [change, leaseMs, STATE_KEPT_MS],
@@ -113,8 +119,8 @@ export class LaneStore {
     if (outcome === "held" || outcome === "empty") return { kind: outcome };
     const record = readEventRecord(text);
     if (record === undefined) return { kind: "unreadable", text, fence };
-    const ageMs = Number(now) - record.at;
-    return { kind: "taken", ...record, change, text, fence, starts: Number(starts), ageMs };
+    const [starts = 1, kills = 0, failures = 0] = counts.map(Number);
+    return { kind: "taken", ...record, change, text, fence, starts, kills, failures, ageMs: Number(now) - record.at };
   }
 
   async renew(change: string, fence: string, leaseMs: number): Promise<Renewed> {
@@ -124,10 +130,10 @@ export class LaneStore {
   }
 
   /** Safe to repeat; "lost" may then mean that the first call was executed. */
-  async end(taken: Taken, how: "done" | "failed" | "again"): Promise<Ended> {
+  async end(taken: Taken, how: Ending): Promise<Ended> {
     const { change, event, fence, text } = taken;
     const keys = [journalKey(event.delivery), ...idsOf(event).map(idKey)];
-    return this.#end(change, keys, [fence, how, text, idValue(how === "again" ? "accepted" : how)]);
+    return this.#end(change, keys, [fence, how, text, idValue(how === "again" || how === "retry" ? "accepted" : how)]);
   }
 
   /** Releases the lease and leaves the event, which another version wrote, where it is. */

@@ -3,7 +3,8 @@ Accepts an event: appends it to its change request's list and removes the waitin
 Repeating the call is safe: it answers "known".
 
 KEYS[1]   list: the change request's events, the running one first
-KEYS[2]   hash: the change request's state (fence, generation, scheduled, running, starts, stop)
+KEYS[2]   hash: the change request's state (fence, generation, scheduled, running, stop, and of its first event: starts,
+          kills, failures)
 KEYS[3]   sorted set: change requests with events, scored by the time they got work
 KEYS[4..] the event's ids, one key each
 ARGV[1]   record of the event; `"again":false` comes before anything else that could contain that text

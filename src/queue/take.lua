@@ -9,14 +9,15 @@ ARGV[1]  key of the change request
 ARGV[2]  how long the lease lasts unless it is renewed, in ms
 ARGV[3]  how long the state of a change request without events is kept, in ms
 
-Returns { outcome, now, fence, starts, record }
-  "taken"  the event is started for the nth time; the fence is higher than that of any run before
+Returns { outcome, now, fence, record, starts, kills, failures }
+  "taken"  the event is started for the nth time (starts), after so many runs that ended without a word (kills) and so
+           many that failed (failures); the fence is higher than that of any run before
   "held"   another run has the lease
   "empty"  there are no events
 ]]
 local time = redis.call("TIME")
 local now = tostring(time[1] * 1000 + math.floor(time[2] / 1000))
-if redis.call("EXISTS", KEYS[4]) == 1 then return { "held", now, "", "", "" } end
+if redis.call("EXISTS", KEYS[4]) == 1 then return { "held", now } end
 
 local function kind_of(text)
   local readable, value = pcall(cjson.decode, text)
@@ -37,15 +38,23 @@ if first == 2 then
   redis.call("HDEL", KEYS[2], "starts")
 end
 local head = entries[first]
+local killed = redis.call("HEXISTS", KEYS[2], "running") == 1
 redis.call("HDEL", KEYS[2], "running", "stop")
 if not head then
   redis.call("HDEL", KEYS[2], "scheduled", "starts")
   redis.call("ZREM", KEYS[3], ARGV[1])
   redis.call("PEXPIRE", KEYS[2], ARGV[3])
-  return { "empty", now, "", "", "" }
+  return { "empty", now }
 end
 local fence = tostring(redis.call("HINCRBY", KEYS[2], "fence", 1))
 redis.call("SET", KEYS[4], fence, "PX", ARGV[2])
 redis.call("HSET", KEYS[2], "running", fence)
-local starts = tostring(redis.call("HINCRBY", KEYS[2], "starts", 1))
-return { "taken", now, fence, starts, head }
+local starts = redis.call("HINCRBY", KEYS[2], "starts", 1)
+if starts == 1 then
+  redis.call("HDEL", KEYS[2], "kills", "failures")
+elseif killed then
+  redis.call("HINCRBY", KEYS[2], "kills", 1)
+end
+local kills = redis.call("HGET", KEYS[2], "kills") or "0"
+local failures = redis.call("HGET", KEYS[2], "failures") or "0"
+return { "taken", now, fence, head, tostring(starts), kills, failures }

@@ -7,7 +7,7 @@ import type { OwnComment } from "../core/ports/code-host.js";
 export type Outcome =
   | { readonly kind: "answered"; readonly result: CommandResult }
   | Silent
-  /** It heeded its signal, or broke after an earlier attempt had answered. */
+  /** It heeded its signal, broke after an earlier attempt had answered, or was given up with nothing to answer. */
   | { readonly kind: "stopped" }
   /** No answer could be given; `result` is what was deployed before. */
   | { readonly kind: "failed"; readonly error: unknown; readonly result?: CommandResult };

@@ -10,6 +10,7 @@ import { Attempt } from "./attempt.js";
 import { auditRun } from "./audit.js";
 import { explainFailure } from "./explain-failure.js";
 import { fence } from "./fence.js";
+import { giveUp } from "./give-up.js";
 import { handleEvent } from "./handle-event.js";
 import { didAsAsked, outcomeText, refused, type Outcome } from "./outcome.js";
 import { NotRecovered } from "./recover.js";
@@ -42,7 +43,7 @@ function isAllowed({ change }: HostEvent, { defaults }: ServerConfig): boolean {
 async function attempt(event: HostEvent, run: Run): Promise<Outcome> {
   let outcome: Outcome;
   try {
-    outcome = await handleEvent(event, run);
+    outcome = run.ticket.givenUp ? await giveUp(event, run) : await handleEvent(event, run);
   } catch (error) {
     outcome = await answerFailure(error, event, run).catch((broken: unknown) => ({ kind: "failed", error: broken }));
   }

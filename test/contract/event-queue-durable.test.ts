@@ -8,8 +8,9 @@ import { Redis } from "ioredis";
 import { changeRequestKey } from "../../src/core/model/change-request.js";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
-import { type EventQueue, type RunEnd, Stopped } from "../../src/core/ports/event-queue.js";
+import { type EventQueue, type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { createDurableQueue, type DurableQueueOptions } from "../../src/queue/durable.js";
+import { LaneStore, type Taken } from "../../src/queue/lane-store.js";
 import { takesTurn } from "../../src/queue/turn.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
 import { ManualClock } from "../manual-clock.js";
@@ -25,6 +26,7 @@ const TIMING = { leaseMs: 1_000, heartbeatMs: 50, lookEveryMs: 100, retryAfterMs
 
 let server: RedisServer;
 let raw: Redis;
+const connections: RedisConnection[] = [];
 const started: (readonly [EventQueue, RedisConnection, ManualClock])[] = [];
 
 beforeAll(async () => {
@@ -36,6 +38,7 @@ beforeAll(async () => {
 afterEach(async () => {
   server.thaw();
   for (const replica of started.splice(0)) await endReplica(...replica);
+  for (const connection of connections.splice(0)) await connection.close();
   await raw.flushall();
 });
 
@@ -295,6 +298,89 @@ test("a failed run is retried, and stays failed after the last pause", async () 
   expect(await queue.push(event)).toBe(true);
   await queue.idle();
   expect(again.slice(3)).toEqual([true, true, true]);
+});
+
+/** Accepts an event and starts it this often, each time in a process that ends without a word. */
+async function kill(event: HostEvent, times: number): Promise<void> {
+  const lanes = lanesOf();
+  await lanes.push(event, 10_000);
+  for (let kills = 0; kills < times; kills += 1) {
+    await take(lanes, event, 1);
+    while ((await raw.keys("svc:{queue}:lease:*")).length > 0) await settled();
+  }
+}
+
+function lanesOf(): LaneStore {
+  const connection = new RedisConnection({ address: server.address, db: 0, tls: false }, recordingLog());
+  connections.push(connection);
+  return new LaneStore(connection);
+}
+
+async function take(lanes: LaneStore, event: HostEvent, leaseMs: number): Promise<Taken> {
+  const taken = await lanes.take(changeRequestKey(event.change), leaseMs);
+  if (taken.kind !== "taken") throw new Error(taken.kind);
+  return taken;
+}
+
+test("a run whose processes were killed still has all its retries", async () => {
+  const event = commented(1);
+  await kill(event, 5);
+  const ends: boolean[] = [];
+  const run = async (_event: HostEvent, ticket: RunTicket): Promise<RunEnd> => {
+    ends.push(ticket.again);
+    return "failed";
+  };
+  const { queue } = startReplica(run, { timing: { retryAfterMs: [1, 1] } });
+  await queue.idle();
+  expect(ends).toEqual([true, true, true]);
+});
+
+test("neither retries nor hand-backs count as kills", async () => {
+  const event = commented(1);
+  await kill(event, 9);
+  const lanes = lanesOf();
+  for (let handed = 0; handed < 12; handed += 1) await lanes.end(await take(lanes, event, 60_000), "again");
+  const tickets: RunTicket[] = [];
+  const run = async (_event: HostEvent, ticket: RunTicket): Promise<RunEnd> => {
+    tickets.push(ticket);
+    return "failed";
+  };
+  const { queue, lines } = startReplica(run, { timing: { retryAfterMs: Array.from({ length: 12 }, () => 1) } });
+  await queue.idle();
+  expect(tickets).toHaveLength(13);
+  expect(tickets.filter(({ givenUp }) => givenUp)).toEqual([]);
+  expect(lines).toEqual([]);
+});
+
+test("an event that was killed ten times is only answered, and the next one starts with a clean slate", async () => {
+  const event = commented(1);
+  await kill(event, 10);
+  const runs = new Runs();
+  const { queue, lines } = startReplica(runs.run);
+  await queue.push(commented(1));
+  await runs.end(0);
+  await runs.end(1);
+  await queue.idle();
+  expect(runs.tickets.map(({ givenUp, again }) => ({ givenUp, again }))).toEqual([
+    { givenUp: true, again: true },
+    { givenUp: false, again: false },
+  ]);
+  expect(lines.map(({ text, fields }) => ({ text, kills: fields.kills }))).toEqual([
+    { text: "event given up: the processes that ran it ended", kills: 10 },
+  ]);
+});
+
+test("an event whose answer is killed as well is dropped, and accepted if it is delivered again", async () => {
+  const event = commented(1);
+  await kill(event, 12);
+  const runs = new Runs();
+  const { queue } = startReplica(runs.run, { timing: { retryAfterMs: [1, 1] } });
+  await queue.idle();
+  expect(runs.started).toEqual([]);
+  expect(await queue.push(event)).toBe(true);
+  await runs.end(0);
+  await queue.idle();
+  expect(runs.tickets.map(({ givenUp }) => givenUp)).toEqual([false]);
 });
 
 test("every key of the queue begins with the service's name and lies in one slot", async () => {

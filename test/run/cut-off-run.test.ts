@@ -88,7 +88,13 @@ interface Resumption {
 }
 
 function ticketOf(journal = new MemoryJournal()): RunTicket {
-  return { signal: new AbortController().signal, again: false, confirm: () => Promise.resolve(), journal };
+  return {
+    signal: new AbortController().signal,
+    again: false,
+    givenUp: false,
+    confirm: () => Promise.resolve(),
+    journal,
+  };
 }
 
 interface Cut {
@@ -516,4 +522,66 @@ test("a plan that was posted is the answer: that the run could not be repeated i
     },
   );
   expect(titles(world.host.commentsOf(number))).toEqual(["Plan"]);
+});
+
+const given = (journal = new MemoryJournal()) => ({ ...ticketOf(journal), again: true, givenUp: true });
+
+test.each(["svc plan", "svc sync"])(
+  "`%s` that ended its processes too often is answered once, and nothing of it is run",
+  async (body) => {
+    const world = new CutWorld();
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    world.repositories.open = () => Promise.reject(new Error("this would end the process again"));
+    const event = world.comment(number, body);
+    for (const ticket of [given(), given()]) await world.handle(event, ticket);
+    const said = world.host.commentsOf(number).slice(1);
+    expect(said).toHaveLength(1);
+    expect(said[0]).toContain("svc ended unexpectedly each time it ran this. It is not started again.");
+    expect(said[0]).not.toContain("deployed");
+    expect(world.host.reactionsOf(number).at(-1)?.reaction).toBe("failed");
+    expect(world.deployer.syncs).toEqual([]);
+  },
+);
+
+test("an automatic plan that ended its processes too often fails its commit status", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  const { hostb, ...others } = testConfig();
+  const withStatus = { ...others, ...(hostb && { hostb: { ...hostb, commitStatus: true } }) };
+  const event = { kind: "updated", reason: "pushed", delivery: "pushed", change: world.host.ref(number) } as const;
+  expect(await supervise(event, world.dependencies({ config: withStatus }), given())).toBe("done");
+  expect(world.host.commentsOf(number)[0]).toContain("It is not started again.");
+  expect(world.host.statusesOf(number).at(-1)).toMatchObject({ state: "failure" });
+});
+
+test("a sync that ended its processes after it had started to deploy names what it may have deployed", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const journal = new MemoryJournal();
+  await journal.write({ started: [{ application: WEB, lastOperation: undefined }] });
+  await world.handle(world.comment(number, "svc sync"), given(journal));
+  expect(world.host.commentsOf(number)[1]).toContain(
+    "It may have deployed web: look at the last operation in Argo CD.",
+  );
+  expect(world.deployer.syncs).toEqual([]);
+});
+
+test("a result that was recorded before its answer ended the processes is the answer", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  const journal = new MemoryJournal();
+  await journal.write({ result: { kind: "unlocked", released: [WEB], notHeld: [] } });
+  await world.handle(world.comment(number, "svc unlock"), given(journal));
+  expect(titles(world.host.commentsOf(number))).toEqual(["Unlock"]);
+});
+
+test("a close that ended its processes too often says nothing, and the reconciler takes care of its locks", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  const event = { kind: "closed", merged: false, delivery: "closed", change: world.host.ref(number) } as const;
+  expect(await supervise(event, world.dependencies(), given())).toBe("stopped");
+  expect(world.host.commentsOf(number)).toHaveLength(1);
 });

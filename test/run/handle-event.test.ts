@@ -40,6 +40,7 @@ function comment(world: CommandWorld, number: number, body: string): HostEvent {
 const never = (): RunTicket => ({
   signal: new AbortController().signal,
   again: false,
+  givenUp: false,
   confirm: () => Promise.resolve(),
   journal: new MemoryJournal(),
 });

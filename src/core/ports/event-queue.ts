@@ -13,6 +13,8 @@ export interface RunTicket {
   readonly signal: AbortSignal;
   /** An earlier attempt may have started and crashed: find out first what it did. */
   readonly again: boolean;
+  /** Earlier attempts ended the processes that ran them: say so, and run nothing. */
+  readonly givenUp: boolean;
   /**
    * Call it before each write that others can see.
    * @throws {LeaseLost} if another replica has taken over this change request.
