@@ -1,5 +1,6 @@
 import { createPrivateKey, randomUUID } from "node:crypto";
 import type { OctokitOptions } from "@octokit/core/types";
+import { createProbotAuth } from "octokit-auth-probot";
 import type { Logger } from "pino";
 import { Probot, ProbotOctokit } from "probot";
 import { z } from "zod";
@@ -66,7 +67,21 @@ const QuietOctokit = ProbotOctokit.defaults((options: OctokitOptions) => ({
   ...options,
   throttle: { enabled: false },
   retry: { enabled: false },
+  authStrategy: appAuth,
 }));
+
+/** Probot makes a client for each event, which costs more than to translate the event. No handler of ours uses it. */
+const EVENT_CLIENT = new ProbotOctokit({ throttle: { enabled: false } });
+
+/** Probot's own authentication, except that all events share one client without access. */
+function appAuth(options: Parameters<typeof createProbotAuth>[0]): ReturnType<typeof createProbotAuth> {
+  const auth = createProbotAuth(options);
+  return Object.assign(
+    (request: Parameters<typeof auth>[0]) =>
+      request.type === "event-octokit" ? Promise.resolve(EVENT_CLIENT) : auth(request),
+    { hook: auth.hook },
+  );
+}
 
 export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   const { log } = options;

@@ -33,8 +33,7 @@ export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOption
       isAuthentic: (headers, body) => isSignedWith(key, headers["x-hub-signature-256"], body),
       async receive(headers, body, payload) {
         const id = deliveryId("hosta", headers["x-github-delivery"], body);
-        // No handler calls GitHub. With an installation, Probot would set up its authentication for every event.
-        const event = { id, name: eventName(headers), payload: { ...payload, installation: undefined } };
+        const event = { id, name: eventName(headers), payload };
         return isProbotEvent(event) ? receive(event) : { kind: "ignored", reason: "events of this kind are not used" };
       },
     },
