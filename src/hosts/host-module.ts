@@ -4,7 +4,7 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
-import type { Push, WebhookRoute } from "./webhook-route.js";
+import type { WebhookIntake, WebhookRoute } from "./webhook-route.js";
 
 /** One code host that svc knows. Importing a module does not load the host's client library. */
 export interface HostModule extends HostWords {
@@ -34,5 +34,5 @@ export interface HostParts {
 export interface ConnectedHost {
   readonly host: CodeHost;
   /** The route that receives the host's webhooks. */
-  readonly webhook: (push: Push) => WebhookRoute;
+  readonly webhook: (intake: WebhookIntake) => WebhookRoute;
 }

@@ -1,8 +1,12 @@
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import type { Request, RequestHandler } from "express";
 import type { HostEvent } from "../core/model/event.js";
 import { isJsonObject, type JsonObject, parseJson } from "../core/model/json.js";
 import type { Log } from "../core/ports/log.js";
+import { WEBHOOK_PATHS, type HostId } from "../names.js";
+import type { BodyBudget } from "./body-budget.js";
+import { MAX_BODY_BYTES, receiveBody, type BodyCheck } from "./receive-body.js";
+import { sendAnswer, type Receipt, type Refused, type WebhookAnswer, type WebhookRefusal } from "./webhook-answer.js";
 
 /** The event of a delivery, or why the delivery is ignored. */
 export type Translation = HostEvent | { readonly ignored: string };
@@ -10,13 +14,19 @@ export type Translation = HostEvent | { readonly ignored: string };
 /** Puts an event into the queue. Resolves to false if its delivery was accepted before. */
 export type Push = (event: HostEvent) => Promise<boolean>;
 
-export type Receipt = { readonly kind: "accepted" } | { readonly kind: "ignored"; readonly reason: string };
+/** What the service hands to each webhook route. */
+export interface WebhookIntake {
+  readonly push: Push;
+  /** Shared by all routes. */
+  readonly bodies: BodyBudget;
+  readonly countRefusal: (host: HostId, reason: WebhookRefusal) => void;
+}
 
 /** One code host's side of its webhook route. */
 export interface WebhookSource {
-  readonly path: string;
-  /** Whether the sender knows the secret. Must compare in constant time and never throw. */
-  isAuthentic(headers: IncomingHttpHeaders, body: Buffer): boolean;
+  readonly host: HostId;
+  /** Looks at the headers before the body is read. Undefined: no body can be authentic with them. */
+  inspect(headers: IncomingHttpHeaders): BodyCheck | undefined;
   /** Only translates and queues, because the sender waits. Rejects if the event could not be queued. */
   receive(headers: IncomingHttpHeaders, body: Buffer, payload: JsonObject): Promise<Receipt>;
 }
@@ -33,90 +43,90 @@ export async function queueEvent(event: Translation, push: Push): Promise<Receip
 }
 
 /**
- * Checks, in this order: size (413), content encoding (415), secret (401), JSON object (400). After that the answer is
- * always 200, since hosts switch off webhooks that fail, or 503 if the queue is closed. Does not answer through
- * Express, which would compute an `ETag` for every answer.
+ * Checks, in this order: announced size (413), content encoding (415), what the headers show of the secret (401), room
+ * for the body (503); while it arrives its size (413), its speed (408) and room again; the secret (401) and JSON (400).
+ * After that the answer is always 200, since hosts switch off webhooks that fail, or 503 if the queue is closed.
  */
-export function webhookRoute(source: WebhookSource, log: Log): WebhookRoute {
+export function webhookRoute(source: WebhookSource, { bodies, countRefusal }: WebhookIntake, log: Log): WebhookRoute {
+  const path = WEBHOOK_PATHS[source.host];
+  const report = reporter(path, log);
   return {
-    path: source.path,
+    path,
     async post(request, response) {
-      const { status, body } = await answer(source, log, request);
-      const text = Buffer.from(JSON.stringify(body));
-      response.writeHead(status, { "content-type": "application/json; charset=utf-8", "content-length": text.length });
-      response.end(text);
+      const answer = await answerDelivery(source, bodies, request);
+      if (answer.kind === "refused") countRefusal(source.host, answer.reason);
+      report(answer, request.ip);
+      sendAnswer(answer, request, response);
     },
   };
 }
 
-interface Answer {
-  readonly status: number;
-  readonly body: { readonly error: string } | { readonly status: "accepted" | "ignored"; readonly reason?: string };
-}
-
-async function answer(source: WebhookSource, log: Log, request: Request): Promise<Answer> {
-  if (Number(request.headers["content-length"] ?? 0) > MAX_BYTES) return refuse(413, TOO_LARGE);
+async function answerDelivery(source: WebhookSource, bodies: BodyBudget, request: Request): Promise<WebhookAnswer> {
+  const announced = Number(request.headers["content-length"] ?? 0);
+  if (announced > MAX_BODY_BYTES) return refused("too_large");
   const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
-  if (encoding !== "identity") return refuse(415, "the webhook's body must not be compressed or otherwise encoded");
-  let body: Buffer | undefined;
+  if (encoding !== "identity") return refused("encoded");
+  const check = source.inspect(request.headers);
+  if (check === undefined) return refused("secret");
+  const share = bodies.open(request.ip, announced);
+  if (share === undefined) return refused("no_room");
   try {
-    body = await readBody(request);
-  } catch {
-    return refuse(400, "the webhook's body ended early");
+    const received = await receiveBody(request, { check, share, limits: bodies.limits });
+    if (received.kind === "refused") return received;
+    if (!check.passes()) return refused("secret");
+    return await receive(source, request.headers, Buffer.concat(received.pieces));
+  } finally {
+    share.release();
   }
-  if (body === undefined) return refuse(413, TOO_LARGE);
-  if (!source.isAuthentic(request.headers, body)) {
-    log.warn({ path: source.path, remote: request.ip }, SECRET_MISMATCH);
-    return refuse(401, SECRET_MISMATCH);
-  }
+}
+
+async function receive(source: WebhookSource, headers: IncomingHttpHeaders, body: Buffer): Promise<WebhookAnswer> {
   const payload = parseJson(body.toString("utf8"));
-  if (!isJsonObject(payload)) {
-    return refuse(400, "the webhook's body is not a JSON object; set its content type to application/json");
-  }
+  if (!isJsonObject(payload)) return refused("not_json");
   try {
-    const receipt = await source.receive(request.headers, body, payload);
-    if (receipt.kind === "accepted") return { status: 200, body: { status: "accepted" } };
-    log.debug({ path: source.path, reason: receipt.reason }, "webhook ignored");
-    return { status: 200, body: { status: "ignored", reason: receipt.reason } };
+    return await source.receive(headers, body, payload);
   } catch (error) {
-    log.error({ path: source.path, err: error }, "webhook event could not be queued");
-    return refuse(503, "the event could not be queued; deliver it again later");
+    return { kind: "refused", reason: "not_queued", cause: error };
   }
 }
 
-const SECRET_MISMATCH = "webhook secret mismatch";
-const TOO_LARGE = "the webhook's body is larger than 25 MB";
-
-/** Both hosts send at most 25 MB. */
-const MAX_BYTES = 25 * 1024 * 1024;
-
-function refuse(status: number, error: string): Answer {
-  return { status, body: { error } };
+function refused(reason: WebhookRefusal): Refused {
+  return { kind: "refused", reason };
 }
 
-/**
- * Reads the raw bytes of a request. Stops as soon as there are too many, whatever the headers promised, and resolves to
- * undefined; Express's own reader would read an oversized body to the end first. Rejects if the request ends early.
- */
-function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    const take = (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= MAX_BYTES) {
-        chunks.push(chunk);
+/** Warnings per minute and route: strangers must not be able to fill the log. The metrics count everything. */
+const MOST_WARNINGS = 60;
+
+function reporter(path: string, log: Log): (answer: WebhookAnswer, remote: string | undefined) => void {
+  let minute = 0;
+  let warnings = 0;
+  const mayWarn = () => {
+    const now = Math.floor(performance.now() / 60_000);
+    warnings = now === minute ? warnings + 1 : 1;
+    minute = now;
+    return warnings <= MOST_WARNINGS;
+  };
+  return (answer, remote) => {
+    if (answer.kind === "ignored") log.debug({ path, reason: answer.reason }, "webhook ignored");
+    if (answer.kind !== "refused") return;
+    switch (answer.reason) {
+      case "secret":
+        if (mayWarn()) log.warn({ path, remote }, "webhook secret mismatch");
         return;
-      }
-      request.off("data", take).pause();
-      resolve(undefined);
-    };
-    request.on("data", take);
-    request.once("end", () => resolve(Buffer.concat(chunks, size)));
-    request.on("error", reject);
-    request.once("close", () => {
-      // Not created after a complete request: the stack trace of an error is costly.
-      if (!request.readableEnded) reject(new Error("the request ended early"));
-    });
-  });
+      case "no_room":
+        if (mayWarn()) log.warn({ path, remote }, "webhook refused: other bodies leave no room for it");
+        return;
+      case "too_slow":
+        if (mayWarn()) log.warn({ path, remote }, "webhook refused: its body came too slowly");
+        return;
+      case "not_queued":
+        log.error({ path, err: answer.cause }, "webhook event could not be queued");
+        return;
+      case "too_large":
+      case "encoded":
+      case "cut":
+      case "not_json":
+        return;
+    }
+  };
 }

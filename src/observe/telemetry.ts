@@ -7,6 +7,7 @@ import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { Repositories } from "../core/ports/repositories.js";
+import type { WebhookIntake } from "../hosts/webhook-route.js";
 import type { Stores } from "../store/stores.js";
 import { countHostRequests, type ObservedHost } from "./metrics/host-requests.js";
 import {
@@ -31,6 +32,7 @@ export interface Telemetry {
   repositories(repositories: Repositories): Repositories;
   host<T extends CodeHost>(host: T): T;
   push(push: EventQueue["push"]): EventQueue["push"];
+  readonly countRefusal: WebhookIntake["countRefusal"];
   /** Stands around the run of one event. */
   run(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd>;
   /** Mount it before the webhook routes. */
@@ -86,6 +88,7 @@ export async function createTelemetry({ config, hosts, tracer, log }: TelemetryP
       const tracedPush = tracer ? tracePush(push, tracer) : push;
       return metrics ? measurePush(tracedPush, metrics) : tracedPush;
     },
+    countRefusal: (host, reason) => metrics?.webhooksRefused.inc({ host, reason }),
     run(event, run) {
       const measuredRun = measure ? () => measure.measure(event, run) : run;
       return tracer ? traceRun(event, measuredRun, tracer) : measuredRun();

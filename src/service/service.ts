@@ -9,6 +9,7 @@ import { createDetectionCaches } from "../core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { Clock } from "../core/ports/clock.js";
 import { createRenderCache } from "../core/render/render-cache.js";
+import { BodyBudget } from "../hosts/body-budget.js";
 import { HOSTS } from "../hosts/registry.js";
 import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
@@ -82,6 +83,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     observe: (event, run) => telemetry.run(event, run),
     timing: overrides.queueTiming,
   });
+  const bodies = new BodyBudget();
   const push = telemetry.push((event) => queue.push(event));
   const backlog = () => queue.backlog();
   const ping = () => stores.ping();
@@ -103,7 +105,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const auth = createAuth({ config, stores, clock, log });
   const app = createWebServer({
     tracing: telemetry.tracing,
-    webhooks: adapters.webhooks.map((webhook) => webhook(push)),
+    webhooks: adapters.webhooks.map((webhook) => webhook({ push, bodies, countRefusal: telemetry.countRefusal })),
     identify: auth.identify,
     auth: auth.routes,
     api: site.api,
@@ -113,7 +115,11 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     trustProxy: config.server.trustProxy,
     log,
   });
-  await telemetry.listen({ locks: async () => (await locks.list()).length, queue: backlog });
+  await telemetry.listen({
+    locks: async () => (await locks.list()).length,
+    queue: backlog,
+    webhookBytes: () => bodies.heldBytes,
+  });
   const server = await listen(app, config.server);
 
   const chores = createChores({ hosts: adapters.hosts, locks, deployments, queue, deployer, connection, clock, log });

@@ -9,6 +9,7 @@ import { listenOnLoopback } from "../../sandbox/loopback.js";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN } from "../../sandbox/world.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { CodeHost } from "../../src/core/ports/code-host.js";
+import { BodyBudget } from "../../src/hosts/body-budget.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { githubWebhook } from "../../src/hosts/github/webhook.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
@@ -67,9 +68,10 @@ export async function startWebhooks(configured: readonly HostId[] = HOSTS): Prom
     { clock, log: keptLogger(appKeys().privateKey, GITLAB_TOKEN, SECRET) },
   );
   const gitlab = createGitLabHost({ url: hostb.url, token: GITLAB_TOKEN, aliases: [] }, { clock, log });
+  const intake = { push, bodies: new BodyBudget(), countRefusal: () => undefined };
   const routes = {
-    hosta: () => githubWebhook({ secret: SECRET, probot: github.probot, push, log }),
-    hostb: () => gitlabWebhook({ secret: SECRET, signingToken: undefined, clock, push, log }),
+    hosta: () => githubWebhook({ ...intake, secret: SECRET, probot: github.probot, log }),
+    hostb: () => gitlabWebhook({ ...intake, secret: SECRET, signingToken: undefined, clock, log }),
   };
   let ping = (): Promise<void> => Promise.resolve();
   const server = await listenOnLoopback(

@@ -87,7 +87,8 @@ describe.each(HOSTS)("/webhook/%s", (host) => {
   });
 
   describe("the size", () => {
-    const start = (headers: Record<string, string> = {}): ClientRequest => {
+    const start = (length: Record<string, string> = {}): ClientRequest => {
+      const headers = { ...sender.headers(""), ...length };
       const outgoing = httpRequest(`${under.url}${sender.path}`, { method: "POST", headers });
       outgoing.on("error", () => undefined); // the server may hang up before it has everything
       return outgoing;

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import express from "express";
 import type { HostEvent } from "../../src/core/model/event.js";
+import { BodyBudget } from "../../src/hosts/body-budget.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { githubWebhook } from "../../src/hosts/github/webhook.js";
 import { gitlabWebhook } from "../../src/hosts/gitlab/webhook.js";
@@ -36,9 +37,10 @@ beforeAll(async () => {
     return answerPush();
   };
   const app = express();
+  const intake = { push, bodies: new BodyBudget(), countRefusal: () => undefined };
   const routes = [
-    githubWebhook({ secret: GITHUB_SECRET, probot: probot(), push, log: recordingLog() }),
-    gitlabWebhook({ secret: GITLAB_SECRET, push, ...unsigned }),
+    githubWebhook({ ...intake, secret: GITHUB_SECRET, probot: probot(), log: recordingLog() }),
+    gitlabWebhook({ ...intake, secret: GITLAB_SECRET, ...unsigned }),
   ];
   for (const { path, post } of routes) app.post(path, post);
   server = createServer(app).listen(0, "127.0.0.1");
@@ -137,9 +139,9 @@ test("a known signature over a published example", async () => {
 });
 
 test("an empty secret is refused at once", () => {
-  const push = () => Promise.resolve(true);
-  expect(() => gitlabWebhook({ secret: "", push, ...unsigned })).toThrow(RangeError);
-  expect(() => githubWebhook({ secret: "", probot: probot(), push, log: recordingLog() })).toThrow(RangeError);
+  const intake = { push: () => Promise.resolve(true), bodies: new BodyBudget(), countRefusal: () => undefined };
+  expect(() => gitlabWebhook({ ...intake, secret: "", ...unsigned })).toThrow(RangeError);
+  expect(() => githubWebhook({ ...intake, secret: "", probot: probot(), log: recordingLog() })).toThrow(RangeError);
 });
 
 test("GitLab's kind is read from the body, whatever the header says", async () => {

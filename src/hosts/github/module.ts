@@ -24,7 +24,7 @@ export const github: HostModule = {
           import("./webhook.js"),
         ]);
         const { probot, ...host } = createGitHubHost(hosta, { clock, log });
-        return { host, webhook: (push) => githubWebhook({ secret, probot, push, log }) };
+        return { host, webhook: (intake) => githubWebhook({ ...intake, secret, probot, log }) };
       },
     };
   },

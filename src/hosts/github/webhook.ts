@@ -3,16 +3,16 @@ import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "no
 import type { IncomingHttpHeaders } from "node:http";
 import type { Probot } from "probot";
 import type { Log } from "../../core/ports/log.js";
-import { WEBHOOK_PATHS } from "../../names.js";
 import { deliveryId } from "../payload-fields.js";
-import { queueEvent, webhookRoute, type Push, type Receipt, type WebhookRoute } from "../webhook-route.js";
+import type { BodyCheck } from "../receive-body.js";
+import type { Receipt } from "../webhook-answer.js";
+import { queueEvent, webhookRoute, type Push, type WebhookIntake, type WebhookRoute } from "../webhook-route.js";
 import { SUBSCRIBED_EVENTS, isSubscribed, translateGitHubEvent } from "./translate-event.js";
 
-export interface GitHubWebhookOptions {
+export interface GitHubWebhookOptions extends WebhookIntake {
   /** The secret of the App's webhook. */
   readonly secret: string;
   readonly probot: Probot;
-  readonly push: Push;
   readonly log: Log;
 }
 
@@ -23,20 +23,21 @@ type ProbotEvent = Parameters<Probot["receive"]>[0];
  * middleware is not used: it has no size limit, answers 400 to a wrong signature, and 500 if a handler fails.
  * @throws {RangeError} if the secret is empty: anybody could sign then.
  */
-export function githubWebhook({ secret, probot, push, log }: GitHubWebhookOptions): WebhookRoute {
+export function githubWebhook({ secret, probot, log, ...intake }: GitHubWebhookOptions): WebhookRoute {
   if (secret === "") throw new RangeError("hosta.webhook_secret is empty");
   const key = createSecretKey(secret, "utf8");
-  const receive = receiveThrough(probot, push, log);
+  const receive = receiveThrough(probot, intake.push, log);
   return webhookRoute(
     {
-      path: WEBHOOK_PATHS.hosta,
-      isAuthentic: (headers, body) => isSignedWith(key, headers["x-hub-signature-256"], body),
+      host: "hosta",
+      inspect: (headers) => signatureCheck(key, headers["x-hub-signature-256"]),
       async receive(headers, body, payload) {
         const id = deliveryId("hosta", headers["x-github-delivery"], body);
         const event = { id, name: eventName(headers), payload };
         return isProbotEvent(event) ? receive(event) : { kind: "ignored", reason: "events of this kind are not used" };
       },
     },
+    intake,
     log.child({ host: "hosta" }),
   );
 }
@@ -72,8 +73,12 @@ function isProbotEvent(event: { id: string; name: string; payload: unknown }): e
 }
 
 /** https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries */
-function isSignedWith(key: KeyObject, header: IncomingHttpHeaders[string], body: Buffer): boolean {
+function signatureCheck(key: KeyObject, header: IncomingHttpHeaders[string]): BodyCheck | undefined {
   const given = typeof header === "string" ? /^sha256=([0-9a-f]{64})$/.exec(header)?.[1] : undefined;
-  if (given === undefined) return false;
-  return timingSafeEqual(createHmac("sha256", key).update(body).digest(), Buffer.from(given, "hex"));
+  if (given === undefined) return undefined;
+  const hmac = createHmac("sha256", key);
+  return {
+    update: (piece) => hmac.update(piece),
+    passes: () => timingSafeEqual(hmac.digest(), Buffer.from(given, "hex")),
+  };
 }

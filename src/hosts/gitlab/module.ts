@@ -18,7 +18,7 @@ export const gitlab: HostModule = {
           import("./webhook.js"),
         ]);
         const host = createGitLabHost(hostb, { clock, log });
-        return { host, webhook: (push) => gitlabWebhook({ secret, signingToken, clock, push, log }) };
+        return { host, webhook: (intake) => gitlabWebhook({ ...intake, secret, signingToken, clock, log }) };
       },
     };
   },

@@ -14,6 +14,7 @@ export interface Metrics {
   readonly hostRequests: Counter<"host" | "outcome">;
   readonly rateLimitRemaining: Gauge<"host" | "resource">;
   readonly storeErrors: Counter<"store" | "kind">;
+  readonly webhooksRefused: Counter<"host" | "reason">;
   /** Adds the gauges that are read at each scrape. Call it once. */
   collectFrom(sources: MetricSources): void;
 }
@@ -22,6 +23,7 @@ export interface Metrics {
 export interface MetricSources {
   readonly locks: () => Promise<number>;
   readonly queue: () => Promise<QueueBacklog>;
+  readonly webhookBytes: () => number;
 }
 
 /** In seconds. The longest command is a sync that runs into `deployer.sync_timeout`. */
@@ -85,6 +87,12 @@ export function createMetrics(): Metrics {
       labelNames: ["store", "kind"],
       registers,
     }),
+    webhooksRefused: new Counter({
+      name: name("webhooks_refused_total"),
+      help: "Refused webhooks.",
+      labelNames: ["host", "reason"],
+      registers,
+    }),
     collectFrom(sources) {
       const gauge = (rest: string, help: string, ask: () => Promise<number>) =>
         collectedGauge(registry, { name: name(rest), help }, ask);
@@ -99,6 +107,7 @@ export function createMetrics(): Metrics {
         "How long the oldest waiting event has waited; 0 if none waits.",
         async () => (await sources.queue()).oldestMs / 1000,
       );
+      gauge("webhook_body_bytes", "Bytes of webhooks that are being received.", async () => sources.webhookBytes());
     },
   };
 }

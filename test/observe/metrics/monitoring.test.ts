@@ -39,6 +39,7 @@ beforeAll(async () => {
   away = false;
   bot.argocd.faults.add({ path: /\/manifests/, fault: { kind: "status", status: 403 } });
   await bot.comment(one, "svc plan");
+  await fetch(`${bot.service.url}/webhook/hosta`, { method: "POST", body: "{}" });
   exported = await scrape(port);
   await bot.end();
 });
