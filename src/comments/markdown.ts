@@ -88,8 +88,13 @@ export function withoutDeceivers(text: string): string {
   return text.replace(/\r\n?/g, "\n").replace(CONTROLS, (character) => (/[\n\t]/.test(character) ? character : ""));
 }
 
+/** The line above and below a text in a fence: longer than every run of backticks in it. */
+export function delimiterOf(text: string): string {
+  return "`".repeat(Math.max(3, longestRun(text) + 1));
+}
+
 function fenced(content: string, language: string): string {
-  const delimiter = "`".repeat(Math.max(3, longestRun(content) + 1));
+  const delimiter = delimiterOf(content);
   return `${delimiter}${language}\n${content}\n${delimiter}`;
 }
 

@@ -1,5 +1,5 @@
 import type { ResourceChange } from "../core/model/plan.js";
-import { details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
+import { delimiterOf, details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
 
 export interface DiffRoom {
   /** Characters of one comment. */
@@ -16,15 +16,17 @@ export function diffBlocks(resources: readonly ResourceChange[], { limit, budget
   const count = resources.length;
   const shown: string[] = [];
   const left: string[] = [];
+  const room = limit - blockOf("", { count, index: count, of: count }).length;
   for (const resource of resources) {
-    const text = resourceText(resource, limit - blockOf("", { count, index: count, of: count }).length);
-    if (text.length > budget.left) left.push(resource.title);
+    // Of thousands of long diffs, those that do not fit must not be prepared first.
+    const text = Math.min(resource.diff.length, room) > budget.left ? undefined : resourceText(resource, room);
+    if (text === undefined || text.length > budget.left) left.push(resource.title);
     else {
       budget.left -= text.length;
       shown.push(text);
     }
   }
-  const groups = grouped(shown, (text) => blockOf(text, { count, index: count, of: count }).length <= limit);
+  const groups = grouped(shown, room);
   const blocks = groups.map((group, index) => blockOf(group, { count, index: index + 1, of: groups.length }));
   if (left.length === 0) return blocks;
   const names = shortened(left.join("\n"), Math.min(limit / 2, 8000));
@@ -71,16 +73,24 @@ const ROOM_FOR_CUT = 60;
 /** A longer line is data, not something that people read in a diff. */
 const MAX_LINE = 2000;
 
-/** Joins texts as long as they fit; each fits alone. */
-function grouped(texts: readonly string[], fits: (text: string) => boolean): readonly string[] {
-  const groups: string[] = [];
-  let current: string | undefined;
+/** Joins texts as long as they fit into `room` together with their fence; each fits alone. */
+function grouped(texts: readonly string[], room: number): readonly string[] {
+  const groups: string[][] = [];
+  const shortest = 2 * delimiterOf("").length;
+  let length = 0;
+  let fences = shortest;
   for (const text of texts) {
-    const joined = current === undefined ? text : `${current}\n\n${text}`;
-    if (current !== undefined && !fits(joined)) {
-      groups.push(current);
-      current = text;
-    } else current = joined;
+    // Added up, since measuring the joined text anew for each of thousands of texts takes seconds.
+    const own = 2 * delimiterOf(text).length;
+    const joined = { length: length + "\n\n".length + text.length, fences: Math.max(fences, own) };
+    const group = groups.at(-1);
+    if (group !== undefined && joined.length + joined.fences - shortest <= room) {
+      group.push(text);
+      ({ length, fences } = joined);
+    } else {
+      groups.push([text]);
+      [length, fences] = [text.length, own];
+    }
   }
-  return current === undefined ? groups : [...groups, current];
+  return groups.map((group) => group.join("\n\n"));
 }

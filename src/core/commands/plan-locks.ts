@@ -1,5 +1,6 @@
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
+import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, PlanLock } from "../model/plan.js";
 import type { Subject } from "../model/subject.js";
@@ -54,28 +55,26 @@ export async function settleLocks(
   taken: Map<ApplicationName, LockAttempt>,
   { locks, change, user, clock }: CommandContext,
 ): Promise<readonly ApplicationPlan[]> {
-  return Promise.all(
-    applications.map(async (one): Promise<ApplicationPlan> => {
-      if (one.lock.kind !== "ours" || one.kind === "unevaluated" || one.kind === "unplanned") return one;
-      if (one.kind === "evaluated" && one.verdict === "unchanged" && one.atMerge !== undefined) {
-        await locks.release(one.application, change);
-        return { ...one, lock: { kind: "not-needed" } };
-      }
-      const attempt = await locks.acquire(
-        {
-          application: one.application,
-          holder: changeRequestRef(change),
-          user: user.login,
-          planRevision: change.headRevision,
-          sourceFile: one.sourceFile,
-        },
-        clock.now(),
-      );
-      // The lock was released meanwhile, for example by a close on another replica, and this plan took it again.
-      if (attempt.kind === "acquired" && attempt.fresh) taken.set(one.application, attempt);
-      return attempt.kind === "held" ? { ...one, lock: { kind: "held", by: attempt.lock } } : one;
-    }),
-  );
+  return allInTurns(applications, async (one): Promise<ApplicationPlan> => {
+    if (one.lock.kind !== "ours" || one.kind === "unevaluated" || one.kind === "unplanned") return one;
+    if (one.kind === "evaluated" && one.verdict === "unchanged" && one.atMerge !== undefined) {
+      await locks.release(one.application, change);
+      return { ...one, lock: { kind: "not-needed" } };
+    }
+    const attempt = await locks.acquire(
+      {
+        application: one.application,
+        holder: changeRequestRef(change),
+        user: user.login,
+        planRevision: change.headRevision,
+        sourceFile: one.sourceFile,
+      },
+      clock.now(),
+    );
+    // The lock was released meanwhile, for example by a close on another replica, and this plan took it again.
+    if (attempt.kind === "acquired" && attempt.fresh) taken.set(one.application, attempt);
+    return attempt.kind === "held" ? { ...one, lock: { kind: "held", by: attempt.lock } } : one;
+  });
 }
 
 /** Releases the locks of applications that the change request no longer affects. */
@@ -85,6 +84,6 @@ export async function releaseOthers(
 ): Promise<readonly ApplicationName[]> {
   const held = await locks.list(change);
   const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
-  await Promise.all(others.map((name) => locks.release(name, change)));
+  await allInTurns(others, (name) => locks.release(name, change));
   return others;
 }

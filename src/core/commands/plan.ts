@@ -4,6 +4,7 @@ import { changeRequestName, changeRequestRef } from "../model/change-request.js"
 import type { Command } from "../model/command.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { destinationOf } from "../model/destination.js";
+import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Evaluated, Plan, Unevaluated } from "../model/plan.js";
 import type { CommandResult } from "../model/result.js";
@@ -42,14 +43,16 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     if (unknown.length > 0) {
       return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown } };
     }
-    const selected = found.subjects.filter(({ name }) => everything || command.applications.includes(name));
+    const asked = new Set<string>(command.applications);
+    const selected = found.subjects.filter(({ name }) => everything || asked.has(name));
     const refusal = context.automatic ? undefined : await checkLists("plan", namesOf(selected), context);
     if (refusal !== undefined) return { kind: "refused", refusal };
-    for (const subject of selected) start.start(subject);
+    await allInTurns(selected, async (subject) => start.start(subject));
     const applications = await evaluate(selected, { locks, rendered: await start.rendered(), context });
     context.signal.throwIfAborted();
     const settled = await settleLocks(applications, locks, context);
-    const left = found.subjects.filter((subject) => !selected.includes(subject)).map(unplanned);
+    const chosen = new Set(selected);
+    const left = found.subjects.filter((subject) => !chosen.has(subject)).map(unplanned);
     const result: Plan = {
       change: changeRequestRef(change),
       head: change.headRevision,
@@ -90,32 +93,30 @@ async function evaluate(
   subjects: readonly Subject[],
   { locks, rendered, context }: Evaluation,
 ): Promise<readonly ApplicationPlan[]> {
-  return Promise.all(
-    subjects.map(async (subject) => {
-      const lock = lockOf(locks.get(subject.name));
-      const common = {
-        application: subject.name,
-        lock,
-        sourceFile: subject.sourceFile,
-        warnings: [],
-        atMerge: undefined,
-      };
-      switch (subject.kind) {
-        case "new":
-        case "deleted":
-          return { ...common, kind: subject.kind };
-        case "unreadable":
-          return { ...common, kind: "unevaluated" as const, reason: subject.problem };
-        case "live":
-          return {
-            ...common,
-            warnings: await warningsOf(subject, context),
-            atMerge: subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined),
-            ...(await evaluated(subject, await rendered.get(subject), context)),
-          };
-      }
-    }),
-  );
+  return allInTurns(subjects, async (subject) => {
+    const lock = lockOf(locks.get(subject.name));
+    const common = {
+      application: subject.name,
+      lock,
+      sourceFile: subject.sourceFile,
+      warnings: [],
+      atMerge: undefined,
+    };
+    switch (subject.kind) {
+      case "new":
+      case "deleted":
+        return { ...common, kind: subject.kind };
+      case "unreadable":
+        return { ...common, kind: "unevaluated" as const, reason: subject.problem };
+      case "live":
+        return {
+          ...common,
+          warnings: await warningsOf(subject, context),
+          atMerge: subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined),
+          ...(await evaluated(subject, await rendered.get(subject), context)),
+        };
+    }
+  });
 }
 
 const AUTO_SYNCED = "auto-sync is enabled: Argo CD deploys it by itself at the merge";
@@ -186,5 +187,6 @@ async function keepEarlier(
   if (left.length === 0) return [];
   const earlier = await plans.find(change);
   if (earlier?.head !== change.headRevision) return left;
-  return left.map((one) => earlier.applications.find(({ application }) => application === one.application) ?? one);
+  const known = new Map(earlier.applications.map((one) => [one.application, one]));
+  return left.map((one) => known.get(one.application) ?? one);
 }

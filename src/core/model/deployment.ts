@@ -27,3 +27,14 @@ export interface Deployment {
 export function isDeployedAt({ revision, outcome }: Deployment, commit: Revision): boolean {
   return revision === commit && outcome === "succeeded";
 }
+
+/** The records of each application, in their order. */
+export function byApplication(records: readonly Deployment[]): ReadonlyMap<ApplicationName, readonly Deployment[]> {
+  const found = new Map<ApplicationName, Deployment[]>();
+  for (const record of records) {
+    const others = found.get(record.application);
+    if (others === undefined) found.set(record.application, [record]);
+    else others.push(record);
+  }
+  return found;
+}

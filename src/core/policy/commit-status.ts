@@ -3,7 +3,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import type { HostWords } from "../model/host-words.js";
-import type { ApplicationPlan, Plan } from "../model/plan.js";
+import type { Plan } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
 
@@ -83,15 +83,17 @@ function ofPlan(facts: PlannedFacts): StatusText {
   const { plan, records, change, settings, notStarted } = facts;
   if (plan.head !== change.headRevision) return ofDetected({ kind: "unknown" });
   const awaiting = mergeDecision(plan, [], records, change, settings).map(({ application }) => application);
-  const own = (outcome: Deployment["outcome"]) =>
-    awaiting.filter((name) =>
-      records.some(
-        (one) => one.application === name && one.revision === change.headRevision && one.outcome === outcome,
-      ),
-    );
-  const failed = [...new Set([...own("failed"), ...notStarted.filter((name) => awaiting.includes(name))])];
+  const own = (outcome: Deployment["outcome"]) => {
+    const ended = records.filter((one) => one.revision === change.headRevision && one.outcome === outcome);
+    const names = new Set(ended.map(({ application }) => application));
+    return awaiting.filter((name) => names.has(name));
+  };
+  const waiting = new Set(awaiting);
+  const failed = [...new Set([...own("failed"), ...notStarted.filter((name) => waiting.has(name))])];
   if (failed.length > 0) return { state: "failure", description: `sync failed: ${names(failed)}` };
-  const unevaluated = awaiting.filter((name) => kindOf(plan, name) === "unevaluated");
+  const unevaluated = plan.applications
+    .filter(({ kind, application }) => kind === "unevaluated" && waiting.has(application))
+    .map(({ application }) => application);
   if (unevaluated.length > 0) return { state: "failure", description: `could not be evaluated: ${names(unevaluated)}` };
   const unclear = [...own("started"), ...own("unknown")];
   if (unclear.length > 0) {
@@ -104,14 +106,10 @@ function ofPlan(facts: PlannedFacts): StatusText {
     };
   }
   if (isUnapproved(facts)) return { state: "pending", description: "needs an approval before the merge" };
-  const synced = plan.applications
-    .map(({ application }) => application)
-    .filter((name) => records.some((one) => one.application === name && isDeployedAt(one, change.headRevision)));
+  const deployed = records.filter((one) => isDeployedAt(one, change.headRevision));
+  const running = new Set(deployed.map(({ application }) => application));
+  const synced = plan.applications.map(({ application }) => application).filter((name) => running.has(name));
   return { state: "success", description: synced.length === 0 ? "nothing to deploy" : `synced: ${names(synced)}` };
-}
-
-function kindOf(plan: Plan, name: ApplicationName): ApplicationPlan["kind"] | undefined {
-  return plan.applications.find(({ application }) => application === name)?.kind;
 }
 
 /** A sync is refused unless each application is locked. */
@@ -133,11 +131,12 @@ function isUnapproved({ plan, settings, approval }: PlannedFacts): boolean {
 
 /** Who deployed one of these applications from elsewhere. */
 function taken(awaiting: readonly ApplicationName[], { foreign, plan }: PlannedFacts): string {
+  const waiting = new Set(awaiting);
   const running = foreign
-    .filter(({ application, outcome }) => outcome === "succeeded" && awaiting.includes(application))
+    .filter(({ application, outcome }) => outcome === "succeeded" && waiting.has(application))
     .map(({ application, change }) => `${application} now runs PR #${change.number}`);
   const held = plan.applications.flatMap(({ application, lock }) =>
-    lock.kind === "held" && awaiting.includes(application)
+    lock.kind === "held" && waiting.has(application)
       ? [`${application} is locked by PR #${lock.by.holder.number}`]
       : [],
   );

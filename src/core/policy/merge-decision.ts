@@ -1,7 +1,7 @@
 import type { Settings } from "../../config/settings.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import { isDeployedAt, type Deployment } from "../model/deployment.js";
+import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";
 import { needsApproval } from "./checks.js";
 
@@ -20,20 +20,20 @@ export function mergeDecision(
   if (plan?.head !== change.headRevision) {
     return involved.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
   }
+  const recordsOf = byApplication(records);
   return plan.applications.flatMap((one) => {
-    const reason = hindrance(one, records, change, settings);
+    const reason = hindrance(one, recordsOf.get(one.application) ?? [], change, settings);
     return reason === undefined ? [] : [{ application: one.application, reason }];
   });
 }
 
 function hindrance(
   planned: ApplicationPlan,
-  records: readonly Deployment[],
+  own: readonly Deployment[],
   change: ChangeRequest,
   settings: Settings,
 ): string | undefined {
   if (planned.kind === "new" || planned.kind === "deleted" || planned.atMerge !== undefined) return undefined;
-  const own = records.filter((record) => record.application === planned.application);
   if (own.some((record) => isDeployedAt(record, change.headRevision))) return undefined;
   if (planned.lock.kind === "held") return "it is locked by another PR";
   switch (planned.kind) {

@@ -4,8 +4,9 @@ import { isAutoSynced, isHydrated } from "../model/application-spec.js";
 import type { Application, ApplicationSet, ApplicationSpec, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
-import { isDeployedAt, type Deployment } from "../model/deployment.js";
+import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
+import { allInTurns } from "../model/in-turns.js";
 import type { NotDeployed } from "../model/plan.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
@@ -58,13 +59,12 @@ export async function survey(
   const detection = { ...detected, notes: [...detected.notes, ...sets.notes] };
   const affected = withDeployed(detection.applications, records, context);
   const baseTip = await baseTipApplications(affected, records, nameOf, context);
-  const looked = await Promise.all(
-    affected.map(async (one) => {
-      const subject = await lookAt(one, { everyApplication, records, baseTip, context });
-      if (!("reason" in subject)) onSubject?.(subject, detection);
-      return subject;
-    }),
-  );
+  const around = { everyApplication, recordsOf: byApplication(records), baseTip, context };
+  const looked = await allInTurns(affected, async (one) => {
+    const subject = await lookAt(one, around);
+    if (!("reason" in subject)) onSubject?.(subject, detection);
+    return subject;
+  });
   signal.throwIfAborted();
   return {
     detection,
@@ -115,7 +115,7 @@ async function baseTipApplications(
 
 interface Surroundings {
   readonly everyApplication: readonly Application[];
-  readonly records: readonly Deployment[];
+  readonly recordsOf: ReadonlyMap<ApplicationName, readonly Deployment[]>;
   readonly baseTip: ReadonlyMap<ApplicationName, Application>;
   readonly context: CommandContext;
 }
@@ -162,7 +162,7 @@ const UNKNOWN_APPLICATION =
 function liveSubject(affected: AffectedApplication, claim: DrivingClaim, around: Surroundings): LiveSubject | LeftOut {
   const { live } = claim;
   const { change } = around.context;
-  const records = around.records.filter((record) => record.application === live.name);
+  const records = around.recordsOf.get(live.name) ?? [];
   const specs = chooseSpecs(affected, live, records, around.baseTip.get(live.name));
   const head = { spec: specs.head, positions: movingPositions(specs.head, change) };
   const writesSpec = !specEqual(specs.head, live.spec);
