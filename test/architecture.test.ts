@@ -21,7 +21,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["core/policy"],
   ["core/commands"],
   ["comments"],
-  ["queue", "git", "deployer", "store", "hosts"],
+  ["queue", "git", "deployer", "store", "hosts", "workers"],
   ["observe"],
   ["run"],
   ["web"],

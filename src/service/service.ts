@@ -8,6 +8,7 @@ import type { ServerConfig } from "../config/server-config.js";
 import { createDetectionCaches } from "../core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { Clock } from "../core/ports/clock.js";
+import type { Compute } from "../core/ports/compute.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import { BodyBudget } from "../hosts/body-budget.js";
 import { HOSTS } from "../hosts/registry.js";
@@ -20,6 +21,7 @@ import type { Stores } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";
 import { createWebServer } from "../web/server.js";
 import { createSite } from "../web/site.js";
+import { createWorkerPool } from "../workers/worker-pool.js";
 import { createAdapters } from "./adapters.js";
 import { createChores } from "./chores.js";
 import { createQueue } from "./create-queue.js";
@@ -34,6 +36,8 @@ export interface Overrides {
   readonly tracer?: Tracer;
   /** Shorter waits of the queue in Redis. */
   readonly queueTiming?: Partial<QueueTiming>;
+  /** Worker threads that outlive this service. */
+  readonly compute?: Compute;
 }
 
 /** The running service. */
@@ -57,6 +61,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const adapters = await createAdapters({ config, telemetry, stores: overrides.stores, clock, log });
   const { stores, repositories, deployer } = adapters;
   const { locks, plans, deployments, audit, live, connection } = stores;
+  const workers = createWorkerPool();
   const dependencies: Dependencies = {
     config,
     hosts: adapters.hosts,
@@ -70,6 +75,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     audit,
     scanner: createManifestScanner(),
     renders: createRenderCache(clock),
+    compute: overrides.compute ?? workers,
     live,
     clock,
     log,
@@ -139,7 +145,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
       await queue.close(config.server.shutdownGrace);
       server.closeAllConnections();
       await Promise.all([closed, started]);
-      await Promise.all([adapters.close(), telemetry.close()]);
+      await Promise.all([adapters.close(), telemetry.close(), workers.close()]);
     },
   };
 }

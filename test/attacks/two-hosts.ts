@@ -12,6 +12,7 @@ import { configFor, loggerFor } from "../scenarios/bot-options.js";
 import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
 import { applicationResource, repositoryOf } from "../scenarios/resources.js";
 import { registerAuthorizations } from "../secrets-in-logs/secrets-of.js";
+import { sharedPool } from "../workers/shared-pool.js";
 
 /** The webhook secret of each host; they differ, as they should. */
 export const SECRETS: Readonly<Record<HostId, string>> = { hosta: "secret-of-hosta", hostb: "secret-of-hostb" };
@@ -71,7 +72,7 @@ async function furnish(world: SandboxWorld, owner: HostId): Promise<TwoHosts> {
     host: owner,
     config: { hosta: { webhook_secret: SECRETS.hosta }, hostb: { webhook_secret: SECRETS.hostb } },
   };
-  const service = await startService(configFor(world, options), loggerFor(options), { clock, stores });
+  const service = await startService(configFor(world, options), loggerFor(options), { clock, stores, compute: sharedPool() });
   for (const host of HOSTS) forges[host].connect({ url: `${service.url}/webhook/${host}`, secret: SECRETS[host] });
   const idle = () => settle(service, Object.values(forges));
   running.add(async () => {

@@ -17,6 +17,7 @@ import { systemClock } from "../../src/service/system-clock.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import type { Stores } from "../../src/store/stores.js";
 import { randomDelay, seededRandom, type Delay } from "../in-memory/delay.js";
+import { inlineCompute } from "../in-memory/inline-compute.js";
 import { MemoryDeployer } from "../in-memory/memory-deployer.js";
 import { MemoryHost } from "../in-memory/memory-host.js";
 import { MemoryRepositories, type FileChanges } from "../in-memory/memory-repositories.js";
@@ -109,6 +110,7 @@ class World {
       scanner,
       detection: createDetectionCaches(),
       renders: createRenderCache(systemClock),
+      compute: inlineCompute,
       clock: systemClock,
       log: this.#log,
       live: new MemoryLiveFeed(),

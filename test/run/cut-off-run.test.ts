@@ -11,6 +11,7 @@ import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { ANA, API, CommandWorld, config, definition, WEB } from "../core/commands/command-world.js";
+import { inlineCompute } from "../in-memory/inline-compute.js";
 import { testConfig } from "../in-memory/test-config.js";
 
 const BOTH = { ...config("web", "2"), ...config("api", "2") };
@@ -31,6 +32,7 @@ class CutWorld extends CommandWorld {
       scanner: createManifestScanner(),
       detection: createDetectionCaches(),
       renders: createRenderCache(this.clock),
+      compute: inlineCompute,
       live: new MemoryLiveFeed(),
       clock: this.clock,
       log: this.log,

@@ -11,6 +11,7 @@ import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { ANA, CommandWorld, config } from "../core/commands/command-world.js";
+import { inlineCompute } from "../in-memory/inline-compute.js";
 import { testConfig } from "../in-memory/test-config.js";
 
 function dependenciesOf(world: CommandWorld): Dependencies {
@@ -23,6 +24,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     scanner: createManifestScanner(),
     detection: createDetectionCaches(),
     renders: createRenderCache(world.clock),
+    compute: inlineCompute,
     clock: world.clock,
     log: world.log,
     live: new MemoryLiveFeed(),

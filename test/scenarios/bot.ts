@@ -10,6 +10,7 @@ import type { Stores } from "../../src/store/stores.js";
 import { recordExchanges } from "../contract-replay/recording.js";
 import { JumpClock } from "../jump-clock.js";
 import { registerAuthorizations, registerSecretObjects } from "../secrets-in-logs/secrets-of.js";
+import { sharedPool } from "../workers/shared-pool.js";
 import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
 import { applicationResource, asYaml, configMap, repositoryOf, type ApplicationOptions } from "./resources.js";
 
@@ -59,7 +60,7 @@ async function furnish(world: SandboxWorld, options: BotOptions): Promise<Bot> {
   await options.prepare?.(world, forge);
   const clock = new JumpClock();
   const stores = options.stores?.(clock) ?? createMemoryStores(clock);
-  const overrides = { clock, stores, ...(options.tracer && { tracer: options.tracer }) };
+  const overrides = { clock, stores, compute: sharedPool(), ...(options.tracer && { tracer: options.tracer }) };
   const service = await startService(configFor(world, options), loggerFor(options), overrides);
   forge.connect({ url: `${service.url}/webhook/${host}`, secret: SECRET });
   const bot = new Bot({ host, world, forge, service, clock, stores, options });

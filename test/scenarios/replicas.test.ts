@@ -3,6 +3,7 @@ import { startService } from "../../src/service/service.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
+import { sharedPool } from "../workers/shared-pool.js";
 import { configFor, loggerFor, type BotOptions } from "./bot-options.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
@@ -52,6 +53,7 @@ describe.each(HOSTS)("two replicas on %s", (host) => {
     const other = await startService(configFor(bot.world, options), loggerFor(options), {
       clock: bot.clock,
       stores: storesOf(),
+      compute: sharedPool(),
     });
     const webBegun = syncAsked(bot, "web");
     await bot.forge.comment(REPOSITORY, one, "ana", "svc sync");

@@ -5,6 +5,7 @@ import type { ReportProgress } from "../model/progress.js";
 import type { StartedApplication } from "../model/run-notes.js";
 import type { Clock } from "./clock.js";
 import type { CodeHost } from "./code-host.js";
+import type { Compute } from "./compute.js";
 import type { Deployer } from "./deployer.js";
 import type { Log } from "./log.js";
 import type { ManifestScanner } from "./manifest-scanner.js";
@@ -50,6 +51,7 @@ export interface CommandPorts {
   readonly deployments: DeploymentStore;
   readonly scanner: ManifestScanner;
   readonly renders: RenderCache;
+  readonly compute: Compute;
   readonly clock: Clock;
   readonly log: Log;
   /** How each code host names things, for texts that people read. */

@@ -11,6 +11,7 @@ import { createRenderCache } from "../../../src/core/render/render-cache.js";
 import { HOSTS } from "../../../src/hosts/registry.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { noDelay } from "../../in-memory/delay.js";
+import { inlineCompute } from "../../in-memory/inline-compute.js";
 import { MemoryDeployer } from "../../in-memory/memory-deployer.js";
 import { MemoryHost } from "../../in-memory/memory-host.js";
 import { MemoryRepositories, withChanges, type FileChanges } from "../../in-memory/memory-repositories.js";
@@ -84,6 +85,7 @@ export class CommandWorld {
       deployer: this.deployer,
       scanner: createManifestScanner(),
       renders: this.renders,
+      compute: inlineCompute,
       clock: this.clock,
       log: this.log,
       hostWords: HOSTS,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { sourcesOf } from "../../model/application-spec.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
+import type { Task } from "../../ports/compute.js";
 import { readYamlDocuments } from "../tree/yaml-documents.js";
 
 /** An Application or ApplicationSet resource as a file has it. */
@@ -37,6 +38,12 @@ export function readResources(text: string | undefined): FileResources {
     problem: problems[0] ?? (typeof broken === "string" ? broken : undefined),
   };
 }
+
+/** Reads the texts of several files. */
+export const readResourcesTask: Task<readonly string[], readonly FileResources[]> = {
+  name: "read-resources",
+  run: (texts) => texts.map(readResources),
+};
 
 /** A cheap check. A text with escapes can spell anything. */
 export function mayHoldResource(text: string): boolean {

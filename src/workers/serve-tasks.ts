@@ -1,0 +1,43 @@
+import { setPriority } from "node:os";
+import { parentPort } from "node:worker_threads";
+import type { Task, TaskName } from "../core/ports/compute.js";
+
+/** All tasks that a worker knows. */
+export type Tasks = Readonly<Record<TaskName, Task<never, unknown>>>;
+
+/** What a worker is asked to do; it answers with one `WorkerMessage`. */
+export interface Asked {
+  readonly name: TaskName;
+  readonly input: unknown;
+}
+
+export type WorkerMessage =
+  /** Its modules are loaded. */
+  | { readonly kind: "ready" }
+  | { readonly kind: "done"; readonly output: unknown }
+  | { readonly kind: "failed"; readonly error: unknown };
+
+/** Runs in the worker: does one task after the other. */
+export function serveTasks(tasks: Tasks): void {
+  const port = parentPort;
+  if (port === null) throw new Error("tasks are served in a worker thread");
+  lowerPriority();
+  const answer = (message: WorkerMessage) => {
+    port.postMessage(message);
+  };
+  port.on("message", ({ name, input }: Asked) => {
+    void (async () => {
+      try {
+        answer({ kind: "done", output: await tasks[name].run(input as never) });
+      } catch (error) {
+        answer({ kind: "failed", error: error instanceof Error ? error : new Error(String(error)) });
+      }
+    })();
+  });
+  answer({ kind: "ready" });
+}
+
+/** Requests and leases come first. Only Linux gives a thread a priority of its own: see NOTES in setpriority(2). */
+function lowerPriority(): void {
+  if (process.platform === "linux") setPriority(0, 10);
+}

@@ -1,0 +1,153 @@
+import { availableParallelism } from "node:os";
+import type { Compute, Computed, ComputeLimits, Task, TaskName } from "../core/ports/compute.js";
+import { FairQueue } from "./fair-queue.js";
+import type { Asked } from "./serve-tasks.js";
+import { type TaskEnd, WorkerThread } from "./worker-thread.js";
+
+export interface WorkerPoolOptions {
+  /** The module that the threads run; it calls `serveTasks`. */
+  readonly entry: URL;
+  readonly threads: number;
+  /** Of the heap of each thread. */
+  readonly memoryMb: number;
+  /** How long a thread waits for more work before it ends. */
+  readonly idleMs: number;
+  /** Is told how each task ended. */
+  readonly onEnd: (task: TaskName, how: TaskEnd["kind"] | "aborted", ms: number) => void;
+}
+
+/** Threads for tasks over foreign content. They start when there is work, and are replaced when a task ended one. */
+export interface WorkerPool extends Compute {
+  /** Tasks that wait for a thread. */
+  readonly waiting: number;
+  /** Ends all threads; tasks that run or wait are rejected. */
+  close(): Promise<void>;
+}
+
+/** At least two, so that one owner never holds them all; half of the machine is left to everything else. */
+export function defaultThreads(): number {
+  return Math.max(2, Math.min(4, availableParallelism() - 1));
+}
+
+const DEFAULTS: WorkerPoolOptions = {
+  entry: new URL(import.meta.url.endsWith(".ts") ? "entry.ts" : "entry.js", import.meta.url),
+  threads: defaultThreads(),
+  memoryMb: 256,
+  idleMs: 60_000,
+  onEnd: () => undefined,
+};
+
+interface Job {
+  readonly owner: string;
+  readonly asked: Asked;
+  readonly deadlineMs: number;
+  readonly settle: (end: TaskEnd) => void;
+}
+
+export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): WorkerPool {
+  const options = { ...DEFAULTS, ...given };
+  const queue = new FairQueue<Job>(Math.max(1, options.threads - 1));
+  const idle = new Map<WorkerThread, NodeJS.Timeout>();
+  const busy = new Map<Job, WorkerThread>();
+  /** Threads whose end is under way. */
+  const ending = new Set<Promise<void>>();
+  let closed = false;
+
+  return {
+    run,
+    get waiting() {
+      return queue.size;
+    },
+    async close() {
+      closed = true;
+      for (const job of queue.drain()) job.settle(CLOSED);
+      for (const [thread, timer] of idle) {
+        clearTimeout(timer);
+        end(thread);
+      }
+      idle.clear();
+      for (const thread of busy.values()) end(thread);
+      await Promise.all(ending);
+    },
+  };
+
+  async function run<I, O>(task: Task<I, O>, input: I, limits: ComputeLimits): Promise<Computed<O>> {
+    const { owner, deadlineMs, signal } = limits;
+    signal.throwIfAborted();
+    if (closed) throw CLOSED.error;
+    const startedAt = performance.now();
+    const onEnd = (how: Parameters<typeof options.onEnd>[1]) =>
+      options.onEnd(task.name, how, performance.now() - startedAt);
+    const ended = await new Promise<TaskEnd>((resolve, reject) => {
+      const job: Job = { owner, asked: { name: task.name, input }, deadlineMs, settle };
+      signal.addEventListener("abort", abort, { once: true });
+      queue.push(owner, job);
+      assign();
+
+      function settle(end: TaskEnd): void {
+        signal.removeEventListener("abort", abort);
+        resolve(end);
+      }
+
+      function abort(): void {
+        onEnd("aborted");
+        reject(signal.reason as Error);
+        queue.remove(owner, job);
+        const thread = busy.get(job);
+        if (thread !== undefined) end(thread);
+      }
+    });
+    onEnd(ended.kind);
+    if (ended.kind === "failed") throw ended.error;
+    // The table has the same task under this name.
+    return ended as Computed<O>;
+  }
+
+  function assign(): void {
+    while (!closed && busy.size < options.threads) {
+      const next = queue.take();
+      if (next === undefined) return;
+      void work(next.item);
+    }
+  }
+
+  async function work(job: Job): Promise<void> {
+    const thread = takeIdle() ?? new WorkerThread(options.entry, options.memoryMb);
+    busy.set(job, thread);
+    const ended = await thread.run(job.asked, job.deadlineMs);
+    busy.delete(job);
+    queue.done(job.owner);
+    if (thread.ended) end(thread);
+    else keep(thread);
+    job.settle(ended);
+    assign();
+  }
+
+  function takeIdle(): WorkerThread | undefined {
+    for (const [thread, timer] of idle) {
+      clearTimeout(timer);
+      idle.delete(thread);
+      if (!thread.ended) return thread;
+    }
+    return undefined;
+  }
+
+  function keep(thread: WorkerThread): void {
+    if (closed) {
+      end(thread);
+      return;
+    }
+    const timer = setTimeout(() => {
+      idle.delete(thread);
+      end(thread);
+    }, options.idleMs);
+    idle.set(thread, timer.unref());
+  }
+
+  function end(thread: WorkerThread): void {
+    const ended = thread.terminate().finally(() => ending.delete(ended));
+    ending.add(ended);
+  }
+}
+
+const CLOSED = { kind: "failed", error: new Error("the worker threads were ended") } as const;

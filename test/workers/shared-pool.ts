@@ -1,0 +1,9 @@
+import { createWorkerPool, type WorkerPool } from "../../src/workers/worker-pool.js";
+
+const KEY = Symbol.for("svc.test.worker-pool");
+
+/** One pool for all services under test of this process, since threads take long to start from sources. */
+export function sharedPool(): WorkerPool {
+  const realm = globalThis as { [KEY]?: WorkerPool };
+  return (realm[KEY] ??= createWorkerPool());
+}

@@ -1,0 +1,35 @@
+import type { Task } from "../../src/core/ports/compute.js";
+
+/** What a task of the tests does. */
+export type Strange =
+  | { readonly do: "echo"; readonly value: unknown }
+  /** Never returns, and never lets another message in. */
+  | { readonly do: "spin" }
+  /** Takes memory in pieces, as parsers do, until there is none left. */
+  | { readonly do: "grow" }
+  | { readonly do: "throw" }
+  | { readonly do: "exit" }
+  /** The worker's thread id: who worked. */
+  | { readonly do: "who" };
+
+/** Stands in the table of a pool's worker under the name of a real task. */
+export const strangeTask: Task<Strange, unknown> = { name: "read-resources", run };
+
+async function run(input: Strange): Promise<unknown> {
+  switch (input.do) {
+    case "echo":
+      return input.value;
+    case "spin":
+      for (;;);
+    case "grow": {
+      const kept: unknown[] = [];
+      for (;;) kept.push("a,b,c,d".repeat(10_000).split(","));
+    }
+    case "throw":
+      throw new TypeError("a bug in a task");
+    case "exit":
+      return process.exit(3);
+    case "who":
+      return (await import("node:worker_threads")).threadId;
+  }
+}

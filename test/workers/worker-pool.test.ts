@@ -1,0 +1,161 @@
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { readResources, readResourcesTask } from "../../src/core/detect/scan/resources.js";
+import type { Computed, ComputeLimits } from "../../src/core/ports/compute.js";
+import { createWorkerPool, defaultThreads, type WorkerPool } from "../../src/workers/worker-pool.js";
+import { strangeTask, type Strange } from "./strange-tasks.js";
+
+const ENTRY = new URL("strange-entry.ts", import.meta.url);
+/** Longer than any test. */
+const LONG = 600_000;
+const SHORT = 200;
+
+let open: WorkerPool | undefined;
+
+afterEach(async () => {
+  await open?.close();
+  open = undefined;
+});
+
+function poolOf(threads: number, onEnd: (end: string) => void = () => undefined): WorkerPool {
+  open = createWorkerPool({ entry: ENTRY, threads, memoryMb: 64, onEnd: (task, how) => onEnd(`${task} ${how}`) });
+  return open;
+}
+
+function limits(given: Partial<ComputeLimits> = {}): ComputeLimits {
+  return { owner: "a", deadlineMs: LONG, signal: new AbortController().signal, ...given };
+}
+
+function ask(pool: WorkerPool, input: Strange, given: Partial<ComputeLimits> = {}): Promise<Computed<unknown>> {
+  return pool.run(strangeTask, input, limits(given));
+}
+
+test("the real entry runs the real tasks", async () => {
+  open = createWorkerPool({ threads: 1 });
+  const text = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\n";
+  const answer = await open.run(readResourcesTask, [text, "a: b"], limits());
+  expect(answer).toEqual({ kind: "done", output: [readResources(text), readResources("a: b")] });
+});
+
+describe("limits", () => {
+  test("a task that never returns is ended at its deadline, and the loop answers meanwhile", async () => {
+    const pool = poolOf(1);
+    await ask(pool, { do: "echo", value: "started" });
+    let turns = 0;
+    const timer = setInterval(() => (turns += 1), 5);
+    expect(await ask(pool, { do: "spin" }, { deadlineMs: SHORT })).toEqual({ kind: "exceeded", limit: "time" });
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(5);
+    expect(await ask(pool, { do: "echo", value: 1 })).toEqual({ kind: "done", output: 1 });
+  });
+
+  test("a task that takes all memory is ended, and the process lives", async () => {
+    const pool = poolOf(1);
+    expect(await ask(pool, { do: "grow" })).toEqual({ kind: "exceeded", limit: "memory" });
+    expect(await ask(pool, { do: "echo", value: 1 })).toEqual({ kind: "done", output: 1 });
+  });
+
+  test("a task that waits behind one that is ended is not harmed, and its deadline begins when it runs", async () => {
+    const pool = poolOf(1);
+    const killer = ask(pool, { do: "spin" }, { deadlineMs: 3 * SHORT });
+    const waiting = ask(pool, { do: "echo", value: 1 }, { deadlineMs: SHORT });
+    expect(pool.waiting).toBe(1);
+    expect(await killer).toEqual({ kind: "exceeded", limit: "time" });
+    expect(await waiting).toEqual({ kind: "done", output: 1 });
+  });
+});
+
+describe("fairness", () => {
+  test("one owner never holds all threads: another's task runs while the first one's tasks spin", async () => {
+    const pool = poolOf(2);
+    const stop = new AbortController();
+    const spins = [1, 2, 3].map(() => ask(pool, { do: "spin" }, { signal: stop.signal }));
+    const settled = Promise.allSettled(spins);
+    expect(await ask(pool, { do: "echo", value: 1 }, { owner: "b" })).toEqual({ kind: "done", output: 1 });
+    stop.abort(new Error("enough"));
+    expect((await settled).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+  });
+
+  test("owners take turns, however many tasks one of them has", async () => {
+    const pool = poolOf(1);
+    const order: string[] = [];
+    const note = (owner: string) => ask(pool, { do: "who" }, { owner }).then(() => order.push(owner));
+    await Promise.all([...["a", "a", "a", "a"].map(note), ...["b", "c"].map(note)]);
+    expect(order).toEqual(["a", "a", "b", "c", "a", "a"]);
+  });
+});
+
+describe("aborting and closing", () => {
+  test("an aborted task rejects with the signal's reason, whether it runs or waits", async () => {
+    const pool = poolOf(1);
+    const stop = new AbortController();
+    const running = ask(pool, { do: "spin" }, { signal: stop.signal });
+    const waiting = ask(pool, { do: "spin" }, { signal: stop.signal });
+    const both = Promise.allSettled([running, waiting]);
+    await Promise.resolve();
+    stop.abort(new Error("a push"));
+    expect(await both).toEqual([
+      { status: "rejected", reason: new Error("a push") },
+      { status: "rejected", reason: new Error("a push") },
+    ]);
+    await expect(ask(pool, { do: "spin" }, { signal: stop.signal })).rejects.toThrow("a push");
+    expect(pool.waiting).toBe(0);
+    expect(await ask(pool, { do: "echo", value: 1 })).toEqual({ kind: "done", output: 1 });
+  });
+
+  test("closing ends what runs and what waits, and nothing starts afterwards", async () => {
+    const pool = poolOf(1);
+    const both = Promise.allSettled([ask(pool, { do: "spin" }), ask(pool, { do: "spin" })]);
+    await pool.close();
+    expect((await both).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await expect(ask(pool, { do: "echo", value: 1 })).rejects.toThrow("the worker threads were ended");
+  });
+});
+
+describe("threads", () => {
+  test("a bug in a task rejects, and the thread goes on", async () => {
+    const pool = poolOf(1);
+    const before = await ask(pool, { do: "who" });
+    await expect(ask(pool, { do: "throw" })).rejects.toThrow("a bug in a task");
+    expect(await ask(pool, { do: "who" })).toEqual(before);
+  });
+
+  test("a thread that ends by itself rejects its task and is replaced", async () => {
+    const pool = poolOf(1);
+    await expect(ask(pool, { do: "exit" })).rejects.toThrow("a worker thread ended with exit code 3");
+    expect(await ask(pool, { do: "echo", value: 1 })).toEqual({ kind: "done", output: 1 });
+  });
+
+  test("an entry that cannot be loaded rejects the task instead of hanging", async () => {
+    open = createWorkerPool({ entry: new URL("missing-entry.ts", import.meta.url), threads: 1 });
+    await expect(ask(open, { do: "echo", value: 1 })).rejects.toThrow("missing-entry");
+  });
+
+  test("an idle thread ends, and the next task gets another", async () => {
+    open = createWorkerPool({ entry: ENTRY, threads: 1, idleMs: 1 });
+    const first = await ask(open, { do: "who" });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await ask(open, { do: "who" })).not.toEqual(first);
+  });
+
+  test("there are at least two, so that no owner gets all of them", () => {
+    expect(defaultThreads()).toBeGreaterThanOrEqual(2);
+  });
+
+  test("each end is reported", async () => {
+    const ends: string[] = [];
+    const pool = poolOf(1, (end) => ends.push(end));
+    await ask(pool, { do: "echo", value: 1 });
+    await ask(pool, { do: "spin" }, { deadlineMs: SHORT });
+    await ask(pool, { do: "throw" }).catch(() => undefined);
+    const stop = new AbortController();
+    const stopped = ask(pool, { do: "spin" }, { signal: stop.signal }).catch(() => undefined);
+    stop.abort();
+    await stopped;
+    expect(ends).toEqual([
+      "read-resources done",
+      "read-resources exceeded",
+      "read-resources failed",
+      "read-resources aborted",
+    ]);
+  });
+});
