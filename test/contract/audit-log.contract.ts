@@ -133,7 +133,7 @@ export function auditLogContract(name: string, start: () => Promise<StoresUnderT
 
     test("it does not expire", async () => {
       await audit.record(synced);
-      await under.expireAll();
+      await under.expire();
       expect(await runs({ limit: 1 })).toEqual(["run-1"]);
     });
   });

@@ -76,7 +76,7 @@ export function deploymentStoreContract(name: string, start: () => Promise<Store
 
     test("a record outlives everything that expires", async () => {
       await deployments.save(deployed);
-      await under.expireAll();
+      await under.expire();
       expect(await deployments.list()).toEqual([deployed]);
     });
   });

@@ -106,7 +106,7 @@ export function lockStoreContract(name: string, start: () => Promise<StoresUnder
 
     test("an expired lock is gone from every answer and can be taken by another", async () => {
       await locks.acquire(request(one, { planRevision: first }), now);
-      await under.expireAll();
+      await under.expire();
       expect(await locks.find(web)).toBeUndefined();
       expect(await locks.list()).toEqual([]);
       expect(await locks.release(web, one)).toBe(false);
@@ -187,7 +187,7 @@ async function followModel(under: StoresUnderTest, steps: readonly Step[]): Prom
   const model = new Map<ApplicationName, { holder: ChangeRequestRef; timestamp: string; rest: Partial<LockRequest> }>();
   for (const [index, step] of steps.entries()) {
     if (step.kind === "expire") {
-      await under.expireAll();
+      await under.expire();
       model.clear();
     } else if (step.kind === "release") {
       const held = model.get(step.application);

@@ -113,7 +113,7 @@ export function planStoreContract(name: string, start: () => Promise<StoresUnder
 
     test("a plan whose lifetime has passed is gone", async () => {
       await plans.save(plan);
-      await under.expireAll();
+      await under.expire();
       expect(await plans.find(change)).toBeUndefined();
     });
 

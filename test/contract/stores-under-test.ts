@@ -10,8 +10,8 @@ import { RedisServer } from "../redis-server.js";
 /** An implementation of the store, with what a contract suite needs beside the ports. */
 export interface StoresUnderTest {
   readonly stores: Stores;
-  /** As if the lifetime of everything that expires had passed. */
-  expireAll(): Promise<void>;
+  /** As if this time (ms) had passed, or the lifetime of everything that expires. */
+  expire(afterMs?: number): Promise<void>;
   /** Removes everything. */
   clear(): Promise<void>;
   stop(): Promise<void>;
@@ -29,7 +29,7 @@ async function startMemory(): Promise<StoresUnderTest> {
     get stores() {
       return stores;
     },
-    expireAll: async () => clock.advance(5 * LOCK_LIFETIME_MS),
+    expire: async (afterMs = 5 * LOCK_LIFETIME_MS) => clock.advance(afterMs),
     clear: async () => {
       stores = createMemoryStores(clock);
     },
@@ -43,9 +43,7 @@ async function startRedis(): Promise<StoresUnderTest> {
   const stores = createRedisStores({ address: server.address, db: 0, tls: false }, { log: recordingLog() });
   return {
     stores,
-    expireAll: async () => {
-      for (const key of await raw.keys("*")) if ((await raw.pttl(key)) > 0) await raw.pexpireat(key, 1);
-    },
+    expire: (afterMs) => expireKeys(raw, afterMs),
     clear: async () => {
       await raw.flushall();
     },
@@ -55,4 +53,12 @@ async function startRedis(): Promise<StoresUnderTest> {
       await server.stop();
     },
   };
+}
+
+/** Shortens what is left of the life of every key that has an end. */
+export async function expireKeys(raw: Redis, byMs = Infinity): Promise<void> {
+  for (const key of await raw.keys("*")) {
+    const left = await raw.pttl(key);
+    if (left > 0) await raw.pexpire(key, Math.max(0, left - byMs));
+  }
 }

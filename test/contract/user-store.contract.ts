@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Cookie, type SessionData, type Store } from "express-session";
-import type { Account } from "../../src/core/model/account.js";
+import { USER_KEPT_MS, type Account } from "../../src/core/model/account.js";
 import type { AttemptCounter, UserStore } from "../../src/core/ports/stores.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
@@ -20,6 +20,9 @@ const olga: Account = {
   role: "admin",
 };
 
+const SESSION_MS = 24 * 60 * 60 * 1000;
+const MINUTE_MS = 60_000;
+
 /** What every `UserStore` must do, together with the sessions and the counter that belong to it. */
 export function userStoreContract(name: string, start: () => Promise<StoresUnderTest>): void {
   describe(`user store: ${name}`, () => {
@@ -37,45 +40,51 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
     });
 
     test("a person who logged in is found as they are", async () => {
-      expect(await users.signIn(ana)).toEqual(ana);
-      expect(await users.signIn(olga)).toEqual(olga);
+      expect(await users.signIn(ana, SESSION_MS)).toEqual(ana);
+      expect(await users.signIn(olga, SESSION_MS)).toEqual(olga);
       expect(await users.find(ana.id)).toEqual(ana);
       expect(await users.find(olga.id)).toEqual(olga);
       expect(await users.find("hosta:1")).toBeUndefined();
     });
 
     test("a later login brings the name, the address and the role up to date", async () => {
-      await users.signIn(ana);
+      await users.signIn(ana, SESSION_MS);
       const later: Account = { ...ana, username: "ana-maria", email: undefined, role: "admin" };
-      expect(await users.signIn(later)).toEqual(later);
+      expect(await users.signIn(later, SESSION_MS)).toEqual(later);
       expect(await users.find(ana.id)).toEqual(later);
     });
 
     test("a role that an admin set counts at once and at every later login, until an admin sets another", async () => {
-      await users.signIn(ana);
+      await users.signIn(ana, SESSION_MS);
       expect(await users.setRole(ana.id, "admin", olga)).toEqual({ ...ana, role: "admin" });
       expect(await users.find(ana.id)).toEqual({ ...ana, role: "admin" });
-      expect(await users.signIn({ ...ana, username: "ana2" })).toEqual({ ...ana, username: "ana2", role: "admin" });
+      expect(await users.signIn({ ...ana, username: "ana2" }, SESSION_MS)).toEqual({
+        ...ana,
+        username: "ana2",
+        role: "admin",
+      });
       expect(await users.setRole(ana.id, "user", olga)).toEqual({ ...ana, username: "ana2", role: "user" });
-      expect(await users.signIn({ ...ana, role: "admin" })).toEqual(ana);
+      expect(await users.signIn({ ...ana, role: "admin" }, SESSION_MS)).toEqual(ana);
     });
 
     test("nobody gets a role who never logged in", async () => {
       expect(await users.setRole("hosta:1", "admin", olga)).toBeUndefined();
       expect(await users.find("hosta:1")).toBeUndefined();
-      expect(await users.signIn({ ...ana, id: "hosta:1" })).toMatchObject({ role: "user" });
+      expect(await users.signIn({ ...ana, id: "hosta:1" }, SESSION_MS)).toMatchObject({ role: "user" });
     });
 
     test("logins and changes of roles at the same time lose nothing", async () => {
-      await users.signIn(ana);
-      const logins = Array.from({ length: 10 }, (_, index) => users.signIn({ ...ana, username: `ana${index}` }));
+      await users.signIn(ana, SESSION_MS);
+      const logins = Array.from({ length: 10 }, (_, index) =>
+        users.signIn({ ...ana, username: `ana${index}` }, SESSION_MS),
+      );
       await Promise.all([...logins, users.setRole(ana.id, "admin", olga)]);
       expect(await users.find(ana.id)).toMatchObject({ username: expect.stringMatching(/^ana\d$/), role: "admin" });
     });
 
     test("those with a live session are listed, each once, by name", async () => {
-      await users.signIn(olga);
-      await users.signIn(ana);
+      await users.signIn(olga, SESSION_MS);
+      await users.signIn(ana, SESSION_MS);
       expect(await users.list()).toEqual([]);
       await put(sessions, "one", { accountId: olga.id });
       await put(sessions, "two", { accountId: ana.id });
@@ -86,9 +95,56 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
       await removeSession(sessions, "one");
       await removeSession(sessions, "two");
       expect(await users.list()).toEqual([ana]);
-      await under.expireAll();
+      await under.expire(SESSION_MS);
       expect(await users.list()).toEqual([]);
       expect(await users.find(ana.id)).toEqual(ana);
+    });
+
+    test("a person is forgotten 90 days after the last session, and not before", async () => {
+      await users.signIn(ana, SESSION_MS);
+      await users.signIn(olga, 2 * SESSION_MS);
+      await under.expire(USER_KEPT_MS);
+      // A later login with a shorter session takes nothing from what an earlier one still has.
+      await users.signIn(olga, 0);
+      await under.expire(SESSION_MS - MINUTE_MS);
+      expect(await users.find(ana.id)).toEqual(ana);
+      await under.expire(2 * MINUTE_MS);
+      expect(await users.find(ana.id)).toBeUndefined();
+      expect(await users.setRole(ana.id, "admin", olga)).toBeUndefined();
+      expect(await users.find(olga.id)).toEqual(olga);
+      await under.expire(USER_KEPT_MS);
+      expect(await users.find(olga.id)).toBeUndefined();
+    });
+
+    test("a later session does not shorten what an earlier, longer one keeps", async () => {
+      await users.signIn(ana, 300 * SESSION_MS);
+      await users.signIn(ana, SESSION_MS);
+      await under.expire(389 * SESSION_MS);
+      expect(await users.find(ana.id)).toEqual(ana);
+      await under.expire(2 * SESSION_MS);
+      expect(await users.find(ana.id)).toBeUndefined();
+    });
+
+    test("the role admin, if only an admin gave it, is forgotten with the person", async () => {
+      await users.signIn(ana, SESSION_MS);
+      await users.setRole(ana.id, "admin", olga);
+      await under.expire(SESSION_MS + USER_KEPT_MS + MINUTE_MS);
+      expect(await users.signIn(ana, SESSION_MS)).toEqual(ana);
+    });
+
+    test("the role user that an admin set is never forgotten: the rules would give back the other one", async () => {
+      await users.signIn({ ...ana, role: "admin" }, SESSION_MS);
+      await users.setRole(ana.id, "user", olga);
+      await under.expire(10 * USER_KEPT_MS);
+      expect(await users.find(ana.id)).toEqual(ana);
+      expect(await users.signIn({ ...ana, role: "admin" }, SESSION_MS)).toEqual(ana);
+      await under.expire(10 * USER_KEPT_MS);
+      expect(await users.find(ana.id)).toEqual(ana);
+      await users.setRole(ana.id, "admin", olga);
+      await under.expire(USER_KEPT_MS - MINUTE_MS);
+      expect(await users.find(ana.id)).toMatchObject({ role: "admin" });
+      await under.expire(2 * MINUTE_MS);
+      expect(await users.find(ana.id)).toBeUndefined();
     });
 
     test("a session comes back as it was written, until it ends or is removed", async () => {
@@ -108,7 +164,7 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
       await removeSession(sessions, "one");
       expect(await read(sessions, "one")).toBeFalsy();
       await put(sessions, "two", {});
-      await under.expireAll();
+      await under.expire();
       expect(await read(sessions, "two")).toBeFalsy();
     });
 
@@ -118,7 +174,7 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
       expect(second.resetsInMs).toBeGreaterThan(50_000);
       expect(second.resetsInMs).toBeLessThanOrEqual(60_000);
       expect((await attempts.add("2001:db8::/56", 60_000)).count).toBe(1);
-      await under.expireAll();
+      await under.expire();
       expect((await attempts.add("192.0.2.1", 60_000)).count).toBe(1);
     });
   });

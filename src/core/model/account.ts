@@ -3,6 +3,9 @@ import type { HostId } from "../../names.js";
 
 export { ROLES, type Role } from "../../config/server-config.js";
 
+/** How long a person is remembered after the last session. */
+export const USER_KEPT_MS = 90 * 24 * 60 * 60 * 1000;
+
 /** Where a person logged in. */
 export type LoginProvider = HostId | "oidc" | "basic";
 

@@ -34,13 +34,19 @@ export interface DeploymentStore {
 
 /** Users of the pages. Methods throw `StoreUnavailable`. */
 export interface UserStore {
-  /** Records a login. Returns the account with its effective role: the one an admin set, otherwise that of this login. */
-  signIn(account: Account): Promise<Account>;
-  /** The account with its current role. Undefined if nobody with this id has logged in. */
+  /**
+   * Records a login that opens a session of this length, and keeps it for `USER_KEPT_MS` after the session's end. Returns
+   * the account with its effective role: the one an admin set, otherwise that of this login.
+   */
+  signIn(account: Account, sessionMs: number): Promise<Account>;
+  /** The account with its current role. Undefined if nobody with this id has logged in, or too long ago. */
   find(id: string): Promise<Account | undefined>;
   /** Accounts with a session, sorted by username. */
   list(): Promise<readonly Account[]>;
-  /** Sets a role that outlasts later logins. Undefined if there is no such account. */
+  /**
+   * Sets a role that outlasts later logins. Undefined if there is no such account. The role `user` is kept for good:
+   * the rules might give this person more.
+   */
   setRole(id: string, role: Role, by: Account): Promise<Account | undefined>;
 }
 

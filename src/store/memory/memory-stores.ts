@@ -1,4 +1,4 @@
-import type { Account, Role } from "../../core/model/account.js";
+import { USER_KEPT_MS, type Account, type Role } from "../../core/model/account.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
@@ -30,7 +30,7 @@ export function createMemoryStores(clock: Clock): Stores {
     plans: new MemoryPlanStore(clock),
     deployments: new MemoryDeploymentStore(),
     audit: new MemoryAuditLog(),
-    users: new MemoryUserStore(sessions),
+    users: new MemoryUserStore(sessions, clock),
     sessions,
     attempts: new MemoryAttemptCounter(clock),
     live: new MemoryLiveFeed(),
@@ -140,38 +140,58 @@ class MemoryAttemptCounter implements AttemptCounter {
   }
 }
 
+interface KnownUser {
+  readonly profile: Account;
+  /** The role that an admin set. */
+  readonly given: Role | undefined;
+  /** Milliseconds since 1970. */
+  readonly keptUntil: number;
+}
+
 /** Users who have logged in since this process started. */
 class MemoryUserStore implements UserStore {
-  readonly #profiles = new Map<string, Account>();
-  readonly #given = new Map<string, Role>();
+  readonly #users = new Map<string, KnownUser>();
 
-  constructor(private readonly sessions: MemorySessionStore) {}
+  constructor(
+    private readonly sessions: MemorySessionStore,
+    private readonly clock: Clock,
+  ) {}
 
-  signIn(account: Account): Promise<Account> {
-    this.#profiles.set(account.id, account);
-    return Promise.resolve(this.#withRole(account));
+  signIn(account: Account, sessionMs: number): Promise<Account> {
+    for (const id of this.#users.keys()) if (this.#known(id) === undefined) this.#users.delete(id);
+    const known = this.#known(account.id);
+    const { given, keptUntil = 0 } = known ?? {};
+    return Promise.resolve(this.#keep({ profile: account, given, keptUntil }, sessionMs));
   }
 
   find(id: string): Promise<Account | undefined> {
-    return Promise.resolve(this.#find(id));
+    const known = this.#known(id);
+    return Promise.resolve(known && accountOf(known));
   }
 
-  list(): Promise<readonly Account[]> {
-    const found = [...this.sessions.accountIds()].map((id) => this.#find(id));
-    return Promise.resolve(found.filter((account) => account !== undefined).sort(byUsername));
+  async list(): Promise<readonly Account[]> {
+    const found = await Promise.all([...this.sessions.accountIds()].map((id) => this.find(id)));
+    return found.filter((account) => account !== undefined).sort(byUsername);
   }
 
   setRole(id: string, role: Role): Promise<Account | undefined> {
-    if (this.#profiles.has(id)) this.#given.set(id, role);
-    return this.find(id);
+    const known = this.#known(id);
+    return Promise.resolve(known && this.#keep({ ...known, given: role }, 0));
   }
 
-  #find(id: string): Account | undefined {
-    const profile = this.#profiles.get(id);
-    return profile === undefined ? undefined : this.#withRole(profile);
+  #known(id: string): KnownUser | undefined {
+    const known = this.#users.get(id);
+    const kept = known?.given === "user" || (known?.keptUntil ?? 0) > this.clock.now().getTime();
+    return kept ? known : undefined;
   }
 
-  #withRole(profile: Account): Account {
-    return { ...profile, role: this.#given.get(profile.id) ?? profile.role };
+  #keep(user: KnownUser, sessionMs: number): Account {
+    const keptUntil = Math.max(user.keptUntil, this.clock.now().getTime() + sessionMs + USER_KEPT_MS);
+    this.#users.set(user.profile.id, { ...user, keptUntil });
+    return accountOf(user);
   }
+}
+
+function accountOf({ profile, given }: KnownUser): Account {
+  return { ...profile, role: given ?? profile.role };
 }

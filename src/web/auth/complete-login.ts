@@ -16,7 +16,7 @@ export async function completeLogin(
   proven: Account,
   { sessions, users, log }: CompletionParts,
 ): Promise<Account> {
-  const account = await users.signIn(proven);
+  const account = await users.signIn(proven, sessions.lifetimeMs);
   await sessions.open(request, account);
   const { id, username, role, provider } = account;
   log.info({ account: id, username, role, provider, remote: request.ip }, "logged in");

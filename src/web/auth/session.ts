@@ -25,6 +25,11 @@ export class WebSessions {
     private readonly clock: Clock,
   ) {}
 
+  /** How long a session lasts, in milliseconds; requests do not prolong it. */
+  get lifetimeMs(): number {
+    return this.settings.sessionTtl;
+  }
+
   /** Reads the session of each request. An outage of the store goes to the error handler. */
   middleware(): RequestHandler {
     return session({

@@ -8,7 +8,7 @@ import type { Stores } from "../../../src/store/stores.js";
 import { deploymentStoreContract } from "../../contract/deployment-store.contract.js";
 import { lockStoreContract } from "../../contract/lock-store.contract.js";
 import { planStoreContract } from "../../contract/plan-store.contract.js";
-import type { StoresUnderTest } from "../../contract/stores-under-test.js";
+import { expireKeys, type StoresUnderTest } from "../../contract/stores-under-test.js";
 import { recordingLog } from "../../recording-log.js";
 import { HOSTS, startBot } from "../../scenarios/bot.js";
 import { changeOf } from "../../scenarios/resources.js";
@@ -37,10 +37,8 @@ async function startUnderTest(): Promise<StoresUnderTest> {
   const { stores } = connect();
   return {
     stores,
-    expireAll: async () => {
-      for (const raw of cluster.raw) {
-        for (const key of await raw.keys("*")) if ((await raw.pttl(key)) > 0) await raw.pexpireat(key, 1);
-      }
+    expire: async (afterMs) => {
+      for (const raw of cluster.raw) await expireKeys(raw, afterMs);
     },
     clear: async () => {
       for (const raw of cluster.raw) await raw.flushall();
@@ -86,7 +84,7 @@ describe("a cluster", () => {
       expect((await stores.attempts.add(key, 60_000)).count).toBe(2);
     }
     const account = { id: "oidc:1", provider: "oidc", username: "ana", email: undefined, role: "user" } as const;
-    await stores.users.signIn(account);
+    await stores.users.signIn(account, 0);
     expect(await stores.users.find(account.id)).toEqual(account);
     expect(await stores.users.list()).toEqual([]);
     await stores.close();

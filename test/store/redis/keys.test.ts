@@ -52,7 +52,7 @@ beforeAll(async () => {
   await bot.service.reconcile();
   await bot.idle();
   const account = { id: "oidc:1", provider: "oidc", username: "ana", email: undefined, role: "user" } as const;
-  await redis.users.signIn(account);
+  await redis.users.signIn(account, 0);
   await redis.attempts.add("10.0.0.1", 60_000);
   await takesTurn(redis.connection, "sweep", 60_000);
   const session = { cookie: { originalMaxAge: null }, expiresAt: Date.now() + DAY_MS, lifetimeMs: DAY_MS };

@@ -346,7 +346,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     const unavailable = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
     const over = ({ users }: Stores): Partial<Stores> => ({
       users: {
-        signIn: (account) => users.signIn(account),
+        signIn: (...given) => users.signIn(...given),
         find: unavailable,
         list: () => users.list(),
         setRole: (...given) => users.setRole(...given),
