@@ -5,7 +5,14 @@ export class GitFailure extends Error {
   override readonly name = "GitFailure";
   constructor(
     readonly kind:
-      "exit" | "timeout" | "too-much-output" | "too-big" | "not-started" | "unknown-commit" | "unexpected-answer",
+      | "exit"
+      | "timeout"
+      | "too-much-output"
+      | "too-big"
+      | "too-deep"
+      | "not-started"
+      | "unknown-commit"
+      | "unexpected-answer",
     readonly stderr: string,
     options?: ErrorOptions,
   ) {
@@ -15,7 +22,7 @@ export class GitFailure extends Error {
 
 /**
  * git exits with 128 for every failure, so only its text tells them apart (git 2.39, LC_ALL=C; http.c and remote-curl.c
- * in https://git.kernel.org/pub/scm/git/git.git). Any other text is first taken for a damaged mirror.
+ * in https://git.kernel.org/pub/scm/git/git.git). After any other text the mirror is examined.
  */
 const remoteProblems: readonly (readonly [RegExp, string])[] = [
   [
@@ -49,6 +56,7 @@ export function remoteProblem(failure: GitFailure): string | undefined {
   }
   if (failure.kind === "too-big") return "it is larger than the configured limit";
   if (failure.kind === "too-much-output") return "its list of files is too long";
+  if (failure.kind === "too-deep") return "it contains a path that is too long";
   if (failure.kind === "not-started") return "git could not be started. Install git 2.39 or newer";
   if (failure.kind === "unknown-commit") return "the host no longer has one of the commits";
   return remoteProblems.find(([pattern]) => pattern.test(failure.stderr))?.[1];

@@ -3,7 +3,8 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Revision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
-import { localEnvironment, REMOTE, remoteEnvironment } from "./environment.js";
+import { localEnvironment, packingEnvironment, REMOTE, remoteEnvironment } from "./environment.js";
+import { damageOf } from "./examine-mirror.js";
 import { GitFailure } from "./git-failure.js";
 import { runGitProcess } from "./git-process.js";
 import { MirrorScale, type MirrorSize } from "./mirror-size.js";
@@ -20,6 +21,7 @@ export interface MirrorLimits {
   readonly idleMs: number;
 }
 
+const HEAD = "ref: refs/heads/main\n";
 const CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
 const SHA256_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n";
 
@@ -44,6 +46,7 @@ export class MirrorRepository {
 
   readonly #objects: ObjectReader;
   readonly #scale: MirrorScale;
+  readonly #soundPacks = new Set<string>();
 
   constructor(
     readonly path: string,
@@ -61,8 +64,8 @@ export class MirrorRepository {
     // What git needs of `git init --bare` (gitrepository-layout(5)). HEAD comes last: it marks a complete repository.
     await mkdir(join(this.path, "objects", "pack"), { recursive: true });
     await mkdir(join(this.path, "refs"), { recursive: true });
-    await writeFile(join(this.path, "config"), example.length === 64 ? SHA256_CONFIG : CONFIG);
-    await writeFile(join(this.path, "HEAD"), "ref: refs/heads/main\n");
+    await writeFile(join(this.path, "config"), configFor([example]));
+    await writeFile(join(this.path, "HEAD"), HEAD);
   }
 
   /** Ends the reader process; the next read starts it again. */
@@ -72,8 +75,37 @@ export class MirrorRepository {
 
   async remove(): Promise<void> {
     this.generation += 1;
+    this.#soundPacks.clear();
     await this.close();
     await rm(this.path, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  /**
+   * Joins all packs into one, since every fetch leaves one or two. Their differences are kept as they are: finding better ones
+   * costs more than the space is worth (`--window` in git-repack(1)).
+   */
+  async joinPacks(signal: AbortSignal): Promise<void> {
+    const args = ["repack", "-a", "-d", "-n", "-q", "--window=0"];
+    const { timeoutMs } = this.limits;
+    const environment = packingEnvironment(this.path);
+    await runGitProcess({ args, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal });
+    // Its answers do not change, but it would keep the files of the old packs open.
+    await this.close();
+  }
+
+  /** What a crash or the disk did to the mirror, as far as these commits need it; undefined if it is sound. */
+  async damage(commits: readonly Revision[], signal: AbortSignal): Promise<string | undefined> {
+    await this.close();
+    return damageOf(
+      {
+        path: this.path,
+        written: { HEAD, config: configFor(commits) },
+        soundPacks: this.#soundPacks,
+        run: (args, input) => this.#local(args, input, signal),
+        sizes: (names) => this.sizes(names, signal),
+      },
+      commits,
+    );
   }
 
   size(): Promise<MirrorSize> {
@@ -156,10 +188,23 @@ export class MirrorRepository {
   async #remote(args: readonly string[], source: CloneSource, input: string, signal: AbortSignal): Promise<void> {
     const { timeoutMs, maxBytes } = this.limits;
     const environment = remoteEnvironment(this.path, source);
+    await this.#removeUnfinishedPacks();
     const mayContinue = async () => (await this.size()).bytes <= maxBytes;
     await runGitProcess({ args, input, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal, mayContinue });
     if (!(await mayContinue())) throw new GitFailure("too-big", "");
   }
+
+  /** A fetch that was stopped leaves what it had received. Whoever pushes again and again could fill the disk with it. */
+  async #removeUnfinishedPacks(): Promise<void> {
+    const folder = join(this.path, "objects", "pack");
+    const names = await readdir(folder).catch(() => []);
+    const unfinished = names.filter((name) => name.startsWith("tmp_"));
+    await Promise.all(unfinished.map((name) => rm(join(folder, name), { force: true })));
+  }
+}
+
+function configFor(commits: readonly Revision[]): string {
+  return commits.some(({ length }) => length === 64) ? SHA256_CONFIG : CONFIG;
 }
 
 /** A name derived by hashing, so that it is safe on every file system. */

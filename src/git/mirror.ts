@@ -9,6 +9,7 @@ import type { Log } from "../core/ports/log.js";
 import type { Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { sourceProblem } from "./environment.js";
+import { FolderLocks } from "./folder-locks.js";
 import { GitFailure, lastWords, remoteProblem, repositoryFailure } from "./git-failure.js";
 import { folderNameOf, MirrorRepository, type MirrorLimits } from "./mirror-repository.js";
 import type { TreeNode } from "./parse-tree.js";
@@ -26,7 +27,7 @@ export interface GitMirrorOptions {
   readonly idleMs?: number;
 }
 
-/** Every fetch leaves a pack. With more than this, cloning again is faster. */
+/** Every fetch leaves a pack or two, and git looks for an object in one after the other. Beyond this they are joined. */
 const MAX_PACKS = 200;
 const TEXT_CACHE_BYTES = 64 * 1024 * 1024;
 const FOLDER_CACHE_BYTES = 64 * 1024 * 1024;
@@ -87,7 +88,7 @@ class GitMirror implements Repositories {
     return folder;
   }
 
-  /** Fetches the change request's commits and does work, alone in the folder. Clones a damaged mirror again, once. */
+  /** Fetches the change request's commits and does work, alone in the folder. What the mirror may be to blame for is tried twice. */
   #work<T>(session: Session, work: () => Promise<T>): Promise<T> {
     const { folder, signal } = session;
     return this.#locks.alone(folder.path, signal, async () => {
@@ -95,21 +96,43 @@ class GitMirror implements Repositories {
         await this.#provide(session);
         return await work();
       } catch (error) {
-        if (!mayBeDamage(error)) throw this.#translated(session, error);
-        this.#options.log.warn(
-          { repository: session.change.repository, problem: lastWords(error, secretsOf(session)) },
-          "mirror damaged or full: cloning it again",
-        );
+        if (!isUnexplained(error)) throw this.#translated(session, error);
+        await this.#mend(session, error);
       }
       try {
-        await folder.remove();
         await this.#provide(session);
         return await work();
       } catch (error) {
-        if (mayBeDamage(error)) await folder.remove();
+        if (isUnexplained(error) && error.kind === "too-big") await folder.remove();
         throw this.#translated(session, error);
       }
     });
+  }
+
+  /**
+   * Removes a mirror that is full or proven damaged, so that it is cloned again. A sound one stays: cloning is expensive, and
+   * authors must not be able to cause it.
+   */
+  async #mend(session: Session, error: GitFailure): Promise<void> {
+    const { folder, change } = session;
+    const known = { repository: change.repository, problem: lastWords(error, secretsOf(session)) };
+    const damage = error.kind === "too-big" ? "it is too large" : await this.#damageBehind(session, error);
+    if (damage === undefined) {
+      this.#options.log.warn(known, "git failed although the mirror is sound: trying once more");
+      return;
+    }
+    this.#options.log.warn({ ...known, damage }, "mirror damaged or full: cloning it again");
+    await folder.remove();
+  }
+
+  /** What ails the mirror after this failure; undefined if it is sound. @throws the failure, in words, if git cannot find out. */
+  async #damageBehind(session: Session, failure: GitFailure): Promise<string | undefined> {
+    const { folder, change, signal } = session;
+    try {
+      return await folder.damage(commitsOf(change), signal);
+    } catch (error) {
+      throw this.#translated(session, error instanceof GitFailure ? failure : error);
+    }
   }
 
   /** Fetches the commits that are missing. */
@@ -118,15 +141,25 @@ class GitMirror implements Repositories {
     if (session.generation === folder.generation) return;
     await folder.create(change.headRevision);
     if (!(await folder.hasCommits(commitsOf(change), signal))) {
-      const { bytes, packs } = await folder.size();
-      const grown = packs > MAX_PACKS || bytes > this.#limits.maxBytes / 2;
-      if (grown) {
+      if ((await folder.size()).packs > MAX_PACKS) await this.#joinPacks(session);
+      if ((await folder.size()).bytes > this.#limits.maxBytes / 2) {
         await folder.remove();
         await folder.create(change.headRevision);
       }
-      await this.#fetch(session, grown || packs === 0);
+      await this.#fetch(session, (await folder.size()).packs === 0);
     }
     session.generation = folder.generation;
+  }
+
+  /** Many packs are slow, but no reason to fail. */
+  async #joinPacks(session: Session): Promise<void> {
+    try {
+      await session.folder.joinPacks(session.signal);
+    } catch (error) {
+      if (!(error instanceof GitFailure)) throw error;
+      const known = { repository: session.change.repository, problem: lastWords(error, secretsOf(session)) };
+      this.#options.log.warn(known, "could not join the packs of a mirror");
+    }
   }
 
   async #fetch({ folder, change, source, signal }: Session, first: boolean): Promise<void> {
@@ -174,49 +207,12 @@ function commitsOf({ headRevision, baseRevision, mergeBase }: ChangeRequest): re
   return [...new Set([headRevision, baseRevision, mergeBase])];
 }
 
-/** The host is not to blame: the mirror on disk may be damaged, or full. */
-function mayBeDamage(error: unknown): error is GitFailure {
+/** The host is not to blame: the mirror on disk may be full or damaged. */
+function isUnexplained(error: unknown): error is GitFailure {
   return error instanceof GitFailure && (error.kind === "too-big" || remoteProblem(error) === undefined);
 }
 
 function secretsOf({ source }: Session): readonly string[] {
   const header = source.authorization ?? "";
   return [header, header.replace(/^\S+ /, "")];
-}
-
-/** Runs one piece of work at a time per key, in order. */
-class FolderLocks {
-  readonly #last = new Map<string, Promise<void>>();
-
-  /** Waits for its turn. @throws the signal's reason if it is aborted first. */
-  async alone<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key) ?? Promise.resolve();
-    const result = before.then(async () => {
-      signal.throwIfAborted();
-      return work();
-    });
-    const settled = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#last.set(key, settled);
-    void settled.then(() => {
-      if (this.#last.get(key) === settled) this.#last.delete(key);
-    });
-    return orAborted(result, signal);
-  }
-
-  /** Resolves when no work is left. */
-  async idle(): Promise<void> {
-    while (this.#last.size > 0) await Promise.all(this.#last.values());
-  }
-}
-
-function orAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const aborted = () => reject(signal.reason as Error);
-    if (signal.aborted) aborted();
-    signal.addEventListener("abort", aborted, { once: true });
-    result.then(resolve, reject).finally(() => signal.removeEventListener("abort", aborted));
-  });
 }

@@ -180,7 +180,7 @@ function byPath(left: TreeEntry, right: TreeEntry): number {
 }
 
 function tooDeep(): GitFailure {
-  return new GitFailure("unexpected-answer", "the repository contains a path that is too long");
+  return new GitFailure("too-deep", "");
 }
 
 function tooMany(): GitFailure {

@@ -7,6 +7,8 @@ import { revision, type Revision } from "../../src/core/model/brand.js";
 export interface PlannedCommit {
   readonly parents?: readonly string[];
   readonly files?: readonly string[];
+  /** Contents by path, instead of `files`; null removes a file. */
+  readonly contents?: Readonly<Record<string, string | null>>;
   /** The commit contains only its own files. */
   readonly alone?: boolean;
   readonly message?: string;
@@ -21,7 +23,7 @@ export async function writeHistory(
   const names = Object.keys(commits);
   const markOf = (name: string) => `:${names.indexOf(name) + 1}`;
   const lines = Object.entries(commits).flatMap(
-    ([name, { parents = [], files = [name], alone, message, time }], index) => [
+    ([name, { parents = [], files = [name], contents, alone, message, time }], index) => [
       "reset refs/heads/history",
       "commit refs/heads/history",
       `mark ${markOf(name)}`,
@@ -29,7 +31,9 @@ export async function writeHistory(
       data(message ?? name),
       ...parents.map((parent, place) => `${place === 0 ? "from" : "merge"} ${markOf(parent)}`),
       ...(alone === true ? ["deleteall"] : []),
-      ...files.flatMap((file) => [`M 100644 inline ${file}`, data(`${name}\n`)]),
+      ...Object.entries(contents ?? Object.fromEntries(files.map((file) => [file, `${name}\n`]))).flatMap(
+        ([file, content]) => (content === null ? [`D ${file}`] : [`M 100644 inline ${file}`, data(content)]),
+      ),
       "",
     ],
   );
