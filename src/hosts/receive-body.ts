@@ -40,17 +40,20 @@ export function receiveBody(request: IncomingMessage, { check, share, limits }: 
     };
     const take = (piece: Buffer) => {
       size += piece.length;
-      if (size > MAX_BODY_BYTES) finish({ kind: "refused", reason: "too_large" });
-      else if (!share.take(piece.length)) finish({ kind: "refused", reason: "no_room" });
-      else {
+      if (size > MAX_BODY_BYTES) {
+        finish({ kind: "refused", reason: "too_large" });
+      } else if (!share.take(piece.length)) {
+        finish({ kind: "refused", reason: "no_room" });
+      } else {
         check.update(piece);
         pieces.push(piece);
       }
     };
     const judge = () => {
       elapsedMs += periodMs;
-      if (elapsedMs >= deadlineMs || size - sizeBefore < leastPerPeriod)
+      if (elapsedMs >= deadlineMs || size - sizeBefore < leastPerPeriod) {
         finish({ kind: "refused", reason: "too_slow" });
+      }
       sizeBefore = size;
     };
     // Timers run before sockets are read. If the event loop was busy, what arrived meanwhile must count.

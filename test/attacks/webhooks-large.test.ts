@@ -3,9 +3,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { signature } from "../../sandbox/gitlab/hooks/hook-sender.js";
+import { scrape } from "../observe/metrics/scrape.js";
 import { RawConnection } from "../raw-connection.js";
 import { freePort } from "../redis-server.js";
-import { scrape } from "../observe/metrics/scrape.js";
 import { HOSTS, SECRET, startBot, type Bot } from "../scenarios/bot.js";
 
 const MIB = 1024 * 1024;
@@ -77,8 +77,9 @@ describe.each(HOSTS)("large bodies to %s's webhook", (host) => {
 
   test("that look signed take 64 MiB at most; ordinary deliveries are accepted meanwhile; the memory comes back", async () => {
     const port = await freePort();
-    const secrets = host === "hostb" ? { hostb: { signing_token: SIGNING_TOKEN } } : {};
-    const bot = await startBot({ host, config: { server: { metrics_port: port, trust_proxy: true }, ...secrets } });
+    const config: Record<string, Record<string, unknown>> = { server: { metrics_port: port, trust_proxy: true } };
+    if (host === "hostb") config.hostb = { signing_token: SIGNING_TOKEN };
+    const bot = await startBot({ host, config });
     const held = async () => (await scrape(port)).get("svc_webhook_body_bytes")?.samples[0]?.value ?? Number.NaN;
     collectGarbage();
     const before = process.memoryUsage().arrayBuffers;

@@ -107,7 +107,9 @@ export function createMetrics(): Metrics {
         "How long the oldest waiting event has waited; 0 if none waits.",
         async () => (await sources.queue()).oldestMs / 1000,
       );
-      gauge("webhook_body_bytes", "Bytes of webhooks that are being received.", async () => sources.webhookBytes());
+      gauge("webhook_body_bytes", "Bytes of webhooks that are being received.", () =>
+        Promise.resolve(sources.webhookBytes()),
+      );
     },
   };
 }
