@@ -1,9 +1,8 @@
-import { spawn } from "node:child_process";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
 import type { Request, RequestHandler, Response } from "express";
 import type { GitStore } from "./git-store.js";
-import { gitEnvironment, runGit } from "./run-git.js";
+import { runGit, streamGit } from "./run-git.js";
 
 /**
  * Express middleware for reads over git's smart protocol (gitprotocol-http(5)), backed by `git upload-pack`. Passes on
@@ -38,7 +37,7 @@ export function smartHttp(
     const protocol = request.headers["git-protocol"];
     const environment = typeof protocol === "string" ? { GIT_PROTOCOL: protocol } : {};
     if (call === "git-upload-pack") {
-      uploadPack(directory, environment, request, response);
+      uploadPack(directory, environment, request, response).catch(next);
       return;
     }
     advertise(directory, environment).then((body) => {
@@ -66,18 +65,19 @@ async function advertise(directory: string, environment: NodeJS.ProcessEnv): Pro
   return capabilities;
 }
 
-function uploadPack(directory: string, environment: NodeJS.ProcessEnv, request: Request, response: Response): void {
-  const child = spawn("git", ["upload-pack", "--stateless-rpc", directory], {
-    env: gitEnvironment(environment),
-    stdio: ["pipe", "pipe", "ignore"],
-  });
-  child.once("error", () => response.destroy());
+async function uploadPack(
+  directory: string,
+  environment: NodeJS.ProcessEnv,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const git = await streamGit(directory, ["upload-pack", "--stateless-rpc", directory], environment);
   response.once("close", () => {
-    if (!response.writableFinished) child.kill();
+    if (!response.writableFinished) git.destroy();
   });
   const body = request.headers["content-encoding"] === "gzip" ? request.pipe(createGunzip()) : request;
   // git may answer before it has read all its input.
-  pipeline(body, child.stdin, () => undefined);
+  body.on("error", () => git.end()).pipe(git);
   response.set({ ...UNCACHED, "Content-Type": "application/x-git-upload-pack-result" });
-  pipeline(child.stdout, response, () => undefined);
+  pipeline(git, response, () => undefined);
 }

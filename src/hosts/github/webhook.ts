@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Probot } from "probot";
@@ -42,19 +41,23 @@ export function githubWebhook({ secret, probot, log, ...intake }: GitHubWebhookO
   );
 }
 
+/** Where a payload has the function that the handler reports to. */
+const REPORT = Symbol("report");
+
 /**
  * Registers the handler of all events. Probot returns nothing for an event, and attaches the whole event to an error
  * that a handler throws and logs it; so the handler reports to the delivery it runs for and never throws.
  */
 function receiveThrough(probot: Probot, push: Push, log: Log): (event: ProbotEvent) => Promise<Receipt> {
-  const report = new AsyncLocalStorage<(receipt: Promise<Receipt>) => void>();
   probot.on([...SUBSCRIBED_EVENTS], ({ id, name, payload }) => {
-    report.getStore()?.(queueEvent(translateGitHubEvent(name, id, payload), push));
+    const { [REPORT]: report } = payload as { readonly [REPORT]?: (receipt: Promise<Receipt>) => void };
+    report?.(queueEvent(translateGitHubEvent(name, id, payload), push));
   });
   return (event) =>
     new Promise((resolve) => {
-      report
-        .run(resolve, () => probot.receive(event))
+      Object.assign(event.payload, { [REPORT]: resolve });
+      probot
+        .receive(event)
         // Handlers never throw, so Probot itself failed. Delivering the event again would not help.
         .catch((error: unknown) => log.warn({ err: error, delivery: event.id }, "Probot could not read an event"))
         // Has no effect if the handler reported: a promise settles once.
