@@ -14,6 +14,8 @@ export interface DurableQueueOptions extends QueueOptions {
   /** Answers an event that was refused because the store was unavailable when it came. */
   readonly refuse: QueueOptions["run"];
   readonly timing?: Partial<QueueTiming>;
+  /** Called when this replica starts an event whose last run was killed with its replica. */
+  readonly onTakeOver?: () => void;
 }
 
 /** How long `close` waits for runs that it has asked to stop, in milliseconds. */
@@ -192,6 +194,7 @@ class DurableQueue implements EventQueue {
   async #run(taken: Taken, start: RunStart): Promise<void> {
     const { change } = taken;
     const parts = { ...this.#options, lanes: this.#lanes, timing: this.#timing };
+    if (taken.kills > 0) this.#options.onTakeOver?.();
     const run = new EventRun(taken, parts, start);
     this.#runs.set(change, run);
     try {

@@ -1,10 +1,17 @@
 import type { Deployer } from "../core/ports/deployer.js";
+import type { LockStore } from "../core/ports/stores.js";
 import { takesTurn } from "../queue/turn.js";
 import type { Stores } from "../store/stores.js";
-import { reconcile, type ReconcileParts } from "./reconcile.js";
+import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
+import { reconcile, reconcileChange, type ReconcileParts } from "./reconcile.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
 const SWEEP_EVERY_MS = 10 * 60_000;
+/** A killed replica leaves many lanes, which the others take over one by one. One look is enough for all of them. */
+const TAKE_OVER_EVERY_MS = 15_000;
+/** A holder that keeps others waiting is looked at this often at most. */
+const HOLDER_EVERY_MS = 60_000;
+const MAX_HOLDERS = 1000;
 
 export interface ChoreParts extends ReconcileParts {
   readonly deployer: Deployer;
@@ -20,6 +27,10 @@ export interface Chores {
   sweep(): Promise<void>;
   /** Does both, since webhooks may have been lost and Applications left while nothing ran. Logs errors. */
   doAtStart(): Promise<void>;
+  /** Another replica was killed, and this one took over its work: webhooks may have been lost with it. Logs errors. */
+  afterTakeOver(): Promise<void>;
+  /** A change request waits for a lock of this one, which may be closed by now. Logs errors. */
+  lookAtHolder(holder: ChangeRequestRef): Promise<void>;
   /** Does both in intervals. @returns Stops that. */
   doInIntervals(): () => void;
 }
@@ -40,12 +51,29 @@ export function createChores(parts: ChoreParts): Chores {
     }
   }
 
-  async function reconcileInTurn(): Promise<void> {
+  async function tryReconcile(mayRun: () => Promise<boolean>): Promise<void> {
     try {
-      if (await takesTurn(connection, "reconcile", RECONCILE_EVERY_MS)) await reconcile(parts);
+      if (await mayRun()) await reconcile(parts);
     } catch (error) {
       log.warn({ err: error }, "reconciling failed");
     }
+  }
+
+  const reconcileInTurn = () => tryReconcile(() => takesTurn(connection, "reconcile", RECONCILE_EVERY_MS));
+
+  /** When each holder was looked at, in milliseconds since 1970; oldest first. */
+  const lookedAt = new Map<string, number>();
+
+  async function lookAtHolder(holder: ChangeRequestRef): Promise<void> {
+    const [key, now] = [changeRequestKey(holder), clock.now().getTime()];
+    if (now - (lookedAt.get(key) ?? -Infinity) < HOLDER_EVERY_MS) return;
+    lookedAt.delete(key);
+    lookedAt.set(key, now);
+    for (const oldest of lookedAt.keys()) {
+      if (lookedAt.size <= MAX_HOLDERS) break;
+      lookedAt.delete(oldest);
+    }
+    await reconcileChange(holder, { holds: true, unsettled: false }, parts);
   }
 
   return {
@@ -53,8 +81,11 @@ export function createChores(parts: ChoreParts): Chores {
     sweep,
     async doAtStart() {
       await trySweep(() => Promise.resolve(true));
-      await reconcileInTurn();
+      // Whoever had the last turn may have been killed before it was done.
+      await tryReconcile(() => Promise.resolve(true));
     },
+    afterTakeOver: () => tryReconcile(() => takesTurn(connection, "take-over", TAKE_OVER_EVERY_MS)),
+    lookAtHolder,
     doInIntervals() {
       const sweepInTurn = () => trySweep(() => takesTurn(connection, "sweep", SWEEP_EVERY_MS));
       const timers = [
@@ -66,5 +97,20 @@ export function createChores(parts: ChoreParts): Chores {
         for (const timer of timers) clearInterval(timer);
       };
     },
+  };
+}
+
+/** The same locks; `onHeld` hears who holds one that somebody else wanted. */
+export function watchHolders(locks: LockStore, onHeld: (holder: ChangeRequestRef) => void): LockStore {
+  return {
+    async acquire(request, now) {
+      const attempt = await locks.acquire(request, now);
+      if (attempt.kind === "held") onHeld(attempt.lock.holder);
+      return attempt;
+    },
+    release: (application, by) => locks.release(application, by),
+    find: (application) => locks.find(application),
+    list: (holder) => locks.list(holder),
+    ping: () => locks.ping(),
   };
 }

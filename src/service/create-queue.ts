@@ -14,9 +14,12 @@ export interface QueueParts {
   /** Wraps the run of each event. */
   readonly observe: (event: HostEvent, run: () => Promise<RunEnd>) => Promise<RunEnd>;
   readonly timing?: Partial<QueueTiming> | undefined;
+  /** This replica took over work of one that was killed. */
+  readonly onTakeOver: () => void;
 }
 
-export async function createQueue({ dependencies, connection, observe, timing }: QueueParts): Promise<EventQueue> {
+export async function createQueue(parts: QueueParts): Promise<EventQueue> {
+  const { dependencies, connection, observe, timing, onTakeOver } = parts;
   const { clock, log, config } = dependencies;
   const common = {
     concurrency: config.server.concurrency,
@@ -33,6 +36,7 @@ export async function createQueue({ dependencies, connection, observe, timing }:
     ...common,
     connection,
     ...(timing && { timing }),
+    onTakeOver,
     refuse: (event, ticket) =>
       observe(event, async () => {
         // Answers commands and pushes; the reconciler makes up for other events. The store cannot say whether this is a

@@ -36,22 +36,32 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
     changes.set(changeRequestKey(change), change);
   }
   for (const [key, change] of changes) {
-    try {
-      const state = await parts.hosts[change.host]?.state(change);
-      if (state === undefined) continue;
-      const origin = {
-        change: changeRequestRef(change),
-        delivery: `reconcile-${key}-${parts.clock.now().getTime()}`,
-      };
-      if (state === "merged" || (state === "closed" && holders.has(key))) {
-        parts.log.info({ change: key, state }, "cleaning up after a lost webhook");
-        await parts.queue.push({ kind: "closed", merged: state === "merged", ...origin });
-      } else if (unsettled.has(key)) {
-        await parts.queue.push({ kind: "reviewed", ...origin });
-      }
-    } catch (error) {
-      parts.log.warn({ change: key, err: error }, "could not reconcile a change request");
+    await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
+  }
+}
+
+/** Gives a change request the event that it misses. Logs what fails. */
+export async function reconcileChange(
+  change: ChangeRequestRef,
+  { holds, unsettled }: { readonly holds: boolean; readonly unsettled: boolean },
+  parts: ReconcileParts,
+): Promise<void> {
+  const key = changeRequestKey(change);
+  try {
+    const state = await parts.hosts[change.host]?.state(change);
+    if (state === undefined) return;
+    const origin = {
+      change: changeRequestRef(change),
+      delivery: `reconcile-${key}-${parts.clock.now().getTime()}`,
+    };
+    if (state === "merged" || (state === "closed" && holds)) {
+      parts.log.info({ change: key, state }, "cleaning up after a lost webhook");
+      await parts.queue.push({ kind: "closed", merged: state === "merged", ...origin });
+    } else if (unsettled) {
+      await parts.queue.push({ kind: "reviewed", ...origin });
     }
+  } catch (error) {
+    parts.log.warn({ change: key, err: error }, "could not reconcile a change request");
   }
 }
 

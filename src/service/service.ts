@@ -23,7 +23,7 @@ import { createWebServer } from "../web/server.js";
 import { createSite } from "../web/site.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { createAdapters } from "./adapters.js";
-import { createChores } from "./chores.js";
+import { createChores, watchHolders } from "./chores.js";
 import { createQueue } from "./create-queue.js";
 import { checkAtStart } from "./start-checks.js";
 import { systemClock } from "./system-clock.js";
@@ -69,7 +69,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     repositories,
     detection: createDetectionCaches(),
     deployer,
-    locks,
+    locks: watchHolders(locks, (holder) => void chores.lookAtHolder(holder)),
     plans,
     deployments,
     audit,
@@ -88,7 +88,9 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     connection,
     observe: (event, run) => telemetry.run(event, run),
     timing: overrides.queueTiming,
+    onTakeOver: () => void chores.afterTakeOver(),
   });
+  const chores = createChores({ hosts: adapters.hosts, locks, deployments, queue, deployer, connection, clock, log });
   const bodies = new BodyBudget();
   const push = telemetry.push((event) => queue.push(event));
   const backlog = () => queue.backlog();
@@ -128,7 +130,6 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   });
   const server = await listen(app, config.server);
 
-  const chores = createChores({ hosts: adapters.hosts, locks, deployments, queue, deployer, connection, clock, log });
   const stopChores = chores.doInIntervals();
   const started = checkAtStart({ config, hosts, deployer, ping, log }).then(() => chores.doAtStart());
 

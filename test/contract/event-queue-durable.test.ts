@@ -58,7 +58,9 @@ async function endReplica(queue: EventQueue, connection: RedisConnection, clock:
   await connection.close();
 }
 
-interface ReplicaOptions extends Partial<Pick<DurableQueueOptions, "refuse" | "concurrency" | "timing">> {
+interface ReplicaOptions extends Partial<
+  Pick<DurableQueueOptions, "refuse" | "concurrency" | "timing" | "onTakeOver">
+> {
   readonly address?: string;
   /** Wraps the queue's connection. */
   readonly around?: (connection: RedisConnection) => DurableQueueOptions["connection"];
@@ -321,6 +323,20 @@ async function take(lanes: LaneStore, event: HostEvent, leaseMs: number): Promis
   if (taken.kind !== "taken") throw new Error(taken.kind);
   return taken;
 }
+
+test("a replica says when it takes over from a killed one, and not when an event is retried or handed back", async () => {
+  const takeOvers: string[] = [];
+  await kill(commented(1), 1);
+  const run = (event: HostEvent): Promise<RunEnd> => {
+    takeOvers.push(`run ${event.change.number}`);
+    return Promise.resolve(event.change.number === 2 && takeOvers.length < 4 ? "failed" : "done");
+  };
+  const { queue } = startReplica(run, { timing: { retryAfterMs: [1] }, onTakeOver: () => takeOvers.push("take over") });
+  await queue.idle();
+  await queue.push(commented(2));
+  await queue.idle();
+  expect(takeOvers).toEqual(["take over", "run 1", "run 2", "run 2"]);
+});
 
 test("a run whose processes were killed still has all its retries", async () => {
   const event = commented(1);

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { startService } from "../../src/service/service.js";
+import { createRedisStores } from "../../src/store/redis/redis-stores.js";
+import { recordingLog } from "../recording-log.js";
+import { RedisServer } from "../redis-server.js";
+import { sharedPool } from "../workers/shared-pool.js";
+import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+let redis: RedisServer;
+
+beforeAll(async () => {
+  redis = await RedisServer.start();
+});
+
+beforeEach(async () => {
+  await redis.restart();
+});
+
+afterAll(async () => {
+  await redis.stop();
+});
+
+const storesOf = () => createRedisStores({ address: redis.address, db: 0, tls: false }, { log: recordingLog() });
+
+/** Closes a change request while nothing receives webhooks. */
+async function closeUnheard(bot: Bot, number: number): Promise<void> {
+  bot.forge.connect({ url: "http://127.0.0.1:9/", secret: "nobody" });
+  await bot.forge.close(REPOSITORY, number);
+  await bot.forge.idle();
+  bot.forge.connect({ url: `${bot.service.url}/webhook/${bot.host}`, secret: SECRET });
+}
+
+describe.each(HOSTS)("locks of a change request whose close was lost, on %s", (host) => {
+  test("a replica that starts gives them back, however recently another one looked", async () => {
+    const options: BotOptions = { host, stores: storesOf };
+    const bot = await startBot(options);
+    const one = await bot.open(changeOf(["web"]));
+    await closeUnheard(bot, one);
+    expect(await bot.locked(one)).toEqual(["web"]);
+    const other = await startService(configFor(bot.world, options), loggerFor(options), {
+      clock: bot.clock,
+      stores: storesOf(),
+      compute: sharedPool(),
+    });
+    while ((await bot.locked(one)).length > 0) await bot.idle();
+    await other.close();
+  });
+
+  test("whoever finds one held has its holder looked at, and gets it with the next plan", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await closeUnheard(bot, one);
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    expect(bot.lastComment(two)).toContain(`Locked by PR #${one} (ana)`);
+    while ((await bot.locked(one)).length > 0) await bot.idle();
+    await bot.comment(two, "svc plan", "bo");
+    expect(await bot.locked(two)).toEqual(["web"]);
+  });
+
+  test("a holder that is open is asked about once a minute, however many wait for it", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const before = bot.forge.requests.length;
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    await bot.comment(two, "svc plan", "bo");
+    await bot.comment(two, "svc plan", "bo");
+    const path = host === "hosta" ? `/pulls/${one}` : `/merge_requests/${one}`;
+    const asked = bot.forge.requests.slice(before).filter((request) => request.path.endsWith(path));
+    expect(asked).toHaveLength(1);
+    expect(await bot.locked(one)).toEqual(["web"]);
+  });
+});
