@@ -1,6 +1,7 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan } from "../core/model/plan.js";
+import type { Task } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
 import { code, codes, fence, sentence, shortened, warning } from "./markdown.js";
 import { markerLine } from "./marker.js";
@@ -14,12 +15,18 @@ const OVERHEAD = 600;
 const MAX_REASON = 4000;
 
 export interface PlanOptions {
-  readonly words: HostWords;
+  readonly words: Pick<HostWords, "maxComment">;
   /** Whether a sync prunes by default, which decides what the plan says about deletions. */
   readonly pruning: boolean;
   /** Address of the page that shows the whole plan; undefined if there is no login. */
   readonly page?: string | undefined;
 }
+
+/** `renderPlan` away from the thread that answers requests. */
+export const renderPlanTask: Task<{ readonly plan: Plan; readonly options: PlanOptions }, readonly string[]> = {
+  name: "render-plan",
+  run: ({ plan, options }) => renderPlan(plan, options),
+};
 
 /** A plan as comments: one, or as many parts as the host's limit requires. */
 export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] {

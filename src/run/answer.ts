@@ -1,11 +1,14 @@
+import { renderPlanTask } from "../comments/plan.js";
 import { publish, publishPlan } from "../comments/publish.js";
 import { renderMergeRefusal, renderResult } from "../comments/render.js";
 import { settledText } from "../comments/settled.js";
 import { auditFactsOf, auditFactsOfMerge } from "../core/commands/audit-facts.js";
-import { changePagePath, type ChangeRequest } from "../core/model/change-request.js";
+import { changePagePath, changeRequestKey, type ChangeRequest } from "../core/model/change-request.js";
 import { safeMessage, StoreUnavailable } from "../core/model/errors.js";
+import { sizeOfPlan } from "../core/model/plan.js";
 import type { CommandResult, Refusal, SyncedResult } from "../core/model/result.js";
 import type { MergeOutcome } from "../core/ports/code-host.js";
+import { tooMuch } from "../core/ports/compute.js";
 import type { Answerable } from "./asked.js";
 import { auditRun } from "./audit.js";
 import { silent, type Finished, type Outcome, type Silent } from "./outcome.js";
@@ -45,7 +48,7 @@ export async function reply(
 ): Promise<void> {
   const { host, runId, log } = run;
   const into = await run.attempt.settle();
-  const rendered = renderResult(result, change, run.hostWords[change.host], changePageUrl(change, run.config));
+  const rendered = await rendering(result, change, run);
   const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled));
   const post = () => publish(host, change, parts, { runId, into });
   switch (result.kind) {
@@ -120,6 +123,25 @@ async function writeToJournal(result: CommandResult, { ticket, log }: Run): Prom
     if (!(error instanceof StoreUnavailable)) throw error;
     log.warn({ err: error }, "could not record the result before its answer");
   }
+}
+
+/** Milliseconds. */
+const RENDER_DEADLINE_MS = 60_000;
+/** Characters of a plan whose comments take some tens of milliseconds. */
+const SMALL_PLAN = 512 * 1024;
+
+/** The comments that answer a command. Those of a large plan are written in a worker thread. */
+async function rendering(result: CommandResult, change: ChangeRequest, run: Run): Promise<readonly string[]> {
+  const [words, page] = [run.hostWords[change.host], changePageUrl(change, run.config)];
+  if (result.kind !== "planned" || sizeOfPlan(result.plan) < SMALL_PLAN) {
+    return renderResult(result, change, words, page);
+  }
+  const { plan, pruning } = result;
+  const input = { plan, options: { words: { maxComment: words.maxComment }, pruning, page } };
+  const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
+  const computed = await run.compute.run(renderPlanTask, input, limits);
+  if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);
+  return computed.output;
 }
 
 /** The page with the whole plan. Without a login it shows no diff, and without a base URL it has no address. */

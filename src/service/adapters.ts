@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config/server-config.js";
 import type { Clock } from "../core/ports/clock.js";
+import type { Compute } from "../core/ports/compute.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { Repositories } from "../core/ports/repositories.js";
@@ -22,6 +23,7 @@ export interface AdapterParts {
   readonly telemetry: Telemetry;
   /** Used in place of the configured stores. */
   readonly stores: Stores | undefined;
+  readonly compute: Compute;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -39,11 +41,12 @@ export interface Adapters {
 }
 
 /** Creates every adapter. None asks its system for anything yet, so none needs it to be available. */
-export async function createAdapters({ config, telemetry, stores, clock, log }: AdapterParts): Promise<Adapters> {
+export async function createAdapters(parts: AdapterParts): Promise<Adapters> {
+  const { config, telemetry, stores, compute, clock, log } = parts;
   const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
   const dataDir = config.server.dataDir ?? (await mkdtemp(join(tmpdir(), `${SERVICE}-`)));
   const mirror = createGitMirror({ dataDir, log });
-  const argocd = createArgoCd(deployerConfig(config), { clock, log });
+  const argocd = createArgoCd(deployerConfig(config), { clock, log, compute });
   const hosts: Partial<Record<HostId, CodeHost>> = {};
   const webhooks: ConnectedHost["webhook"][] = [];
   for (const id of HOST_IDS) {

@@ -58,10 +58,11 @@ export interface Service {
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
   const clock = overrides.clock ?? systemClock;
   const telemetry = await createTelemetry({ config, hosts: observedHosts(config), tracer: overrides.tracer, log });
-  const adapters = await createAdapters({ config, telemetry, stores: overrides.stores, clock, log });
+  const workers = createWorkerPool();
+  const compute = overrides.compute ?? workers;
+  const adapters = await createAdapters({ config, telemetry, stores: overrides.stores, compute, clock, log });
   const { stores, repositories, deployer } = adapters;
   const { locks, plans, deployments, audit, live, connection } = stores;
-  const workers = createWorkerPool();
   const dependencies: Dependencies = {
     config,
     hosts: adapters.hosts,
@@ -75,7 +76,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     audit,
     scanner: createManifestScanner(),
     renders: createRenderCache(clock),
-    compute: overrides.compute ?? workers,
+    compute,
     live,
     clock,
     log,

@@ -1,5 +1,15 @@
 import { readResourcesTask } from "../core/detect/scan/resources.js";
+import { renderPlanTask } from "../comments/plan.js";
+import { diffTask } from "../core/diff/diff-task.js";
+import { readLiveTask } from "../deployer/argocd/live-resources.js";
+import { readManifestsTask } from "../deployer/argocd/normalise-manifests.js";
 import type { Tasks } from "./serve-tasks.js";
 
 /** Everything that reads what strangers wrote and may take long. */
-export const TASKS: Tasks = { "read-resources": readResourcesTask };
+export const TASKS: Tasks = {
+  "read-resources": readResourcesTask,
+  "read-manifests": readManifestsTask,
+  "read-live": readLiveTask,
+  diff: diffTask,
+  "render-plan": renderPlanTask,
+};

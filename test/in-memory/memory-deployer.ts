@@ -10,7 +10,7 @@ import type {
 } from "../../src/core/model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../src/core/model/brand.js";
 import { DeployerFailure } from "../../src/core/model/errors.js";
-import { isJsonObject } from "../../src/core/model/json.js";
+import { isJsonObject, jsonText, type JsonText } from "../../src/core/model/json.js";
 import type { SyncOutcome } from "../../src/core/model/result.js";
 import type {
   Deployer,
@@ -95,7 +95,7 @@ export class MemoryDeployer implements Deployer {
     return found;
   }
 
-  async renderManifests(request: RenderRequest, signal?: AbortSignal): Promise<readonly Manifest[]> {
+  async renderManifests(request: RenderRequest, signal?: AbortSignal): Promise<JsonText<readonly Manifest[]>> {
     await this.delay();
     signal?.throwIfAborted();
     this.renders.push(request);
@@ -106,7 +106,7 @@ export class MemoryDeployer implements Deployer {
     });
     await this.delay();
     signal?.throwIfAborted();
-    return manifests;
+    return jsonText<readonly Manifest[]>(manifests);
   }
 
   async renderingSettings(): Promise<string> {
@@ -114,8 +114,8 @@ export class MemoryDeployer implements Deployer {
   }
 
   /** Nothing runs in its cluster. */
-  async liveResources(): Promise<LiveState> {
-    return { resources: [], stale: undefined };
+  async liveResources(): Promise<JsonText<LiveState>> {
+    return jsonText<LiveState>({ resources: [], stale: undefined });
   }
 
   /** Its sets generate nothing. */

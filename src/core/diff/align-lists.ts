@@ -1,10 +1,11 @@
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
-import { keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js";
+import { hasListRules, keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { isList, mapMembers, ownMember } from "./members.js";
 
 /** Sorts each list whose order has no effect, so that objects can be compared. */
 export function withoutIdleOrder(identity: ManifestIdentity, object: JsonObject): JsonObject {
+  if (!hasListRules(identity)) return object;
   const walk = (value: Json, path: ValuePath): Json => {
     if (isList(value)) {
       const rule = listRule(identity, path);
@@ -34,6 +35,7 @@ export interface Aligned {
  * Elements that only the base has keep their places.
  */
 export function alignLists(identity: ManifestIdentity, base: JsonObject, head: JsonObject): Aligned {
+  if (!hasListRules(identity)) return { base, moved: [] };
   const moved: ValuePath[] = [];
   const walk = (old: Json, young: Json | undefined, path: ValuePath): Json => {
     if (isJsonObject(old) && isJsonObject(young)) {

@@ -2,14 +2,19 @@ import { structuredPatch } from "diff";
 import { stringify } from "yaml";
 import type { JsonObject } from "../model/json.js";
 
-/** Steps of the algorithm for the hunks of one application: the square of the number of differing lines. */
+/** What is left for the hunks of one application. */
 export interface DiffBudget {
+  /** Of the algorithm: the square of the number of differing lines. */
   steps: number;
+  /** Of the objects that are written as YAML, which takes about a second per million. */
+  characters: number;
+  /** Of the hunks. */
+  text: number;
 }
 
-/** A few seconds at most on a busy machine. */
+/** Some seconds at most on a busy machine. */
 export function newDiffBudget(): DiffBudget {
-  return { steps: 5_000_000 };
+  return { steps: 5_000_000, characters: 8 * 1024 * 1024, text: 2 * 1024 * 1024 };
 }
 
 const CONTEXT_LINES = 3;
@@ -19,8 +24,19 @@ const MAX_DIFFERING_LINES = 1000;
 
 /** Unified hunks of two objects as YAML, without a file header, or a sentence behind `#` if they are too large. */
 export function hunksOf(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): string {
-  const size = Math.max(...[base, head].map((side) => (side === undefined ? 0 : JSON.stringify(side).length)));
+  const sizes = [base, head].map((side) => (side === undefined ? 0 : JSON.stringify(side).length));
+  const size = Math.max(...sizes);
   if (size > MAX_OBJECT) return `# It is too large to be shown (${Math.ceil(size / 1024)} KiB).`;
+  budget.characters -= sizes.reduce((sum, one) => sum + one, 0);
+  const shown = budget.characters < 0 ? undefined : hunksWithin(base, head, budget);
+  if (shown === undefined || shown.length > budget.text) return NO_ROOM;
+  budget.text -= shown.length;
+  return shown;
+}
+
+const NO_ROOM = "# It is not shown: the other changes of this application are too large.";
+
+function hunksWithin(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): string {
   const [before, after] = [toYaml(base), toYaml(head)];
   const text = before === "" || after === "" ? oneSided(before, after) : bothSided(before, after, budget);
   if (text.length <= MAX_HUNKS) return text;

@@ -75,6 +75,13 @@ export function listRule(identity: ManifestIdentity, path: ValuePath): ListRule 
   return keys && { keys, ordered: true };
 }
 
+const KINDS_WITH_RULES = new Set([...POD_AT.keys(), ...[...OTHER_LISTS.keys()].map((key) => key.split(" ")[0])]);
+
+/** Whether there is a rule for any list of such objects. */
+export function hasListRules({ group, kind }: ManifestIdentity): boolean {
+  return KINDS_WITH_RULES.has(`${group}/${kind}`);
+}
+
 /** Whether a difference below this path replaces the running Pods of a workload. */
 export function rollsPods({ group, kind }: ManifestIdentity, path: ValuePath): boolean {
   return group === "apps" && kind !== "ReplicaSet" && POD_AT.has(`apps/${kind}`) && path[1] === "template";

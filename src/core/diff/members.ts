@@ -11,9 +11,9 @@ export function isList(value: Json | undefined): value is readonly Json[] {
 
 /** A copy of an object with each member mapped. */
 export function mapMembers(object: JsonObject, change: (member: Json, name: string) => Json): JsonObject {
-  return Object.fromEntries(
-    Object.entries(object).flatMap(([name, member]) =>
-      member === undefined ? [] : [[name, change(member, name)] as const],
-    ),
-  );
+  const members: (readonly [string, Json])[] = [];
+  for (const [name, member] of Object.entries(object)) {
+    if (member !== undefined) members.push([name, change(member, name)]);
+  }
+  return Object.fromEntries(members);
 }

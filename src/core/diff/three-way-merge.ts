@@ -91,13 +91,15 @@ function mergeByKey(
 
 /** Inserts new keys after their predecessor in the head. */
 function withNew(order: readonly string[], heads: readonly string[]): readonly string[] {
-  const placed = [...order];
-  heads.forEach((key, at) => {
-    if (placed.includes(key)) return;
-    const before = heads[at - 1];
-    placed.splice(before === undefined ? 0 : placed.indexOf(before) + 1, 0, key);
-  });
-  return placed;
+  const placed = new Set(order);
+  const first: string[] = [];
+  const after = new Map<string, string[]>();
+  let run = first;
+  for (const key of heads) {
+    if (placed.has(key)) after.set(key, (run = []));
+    else run.push(key);
+  }
+  return [...first, ...order.flatMap((key) => [key, ...(after.get(key) ?? [])])];
 }
 
 /**

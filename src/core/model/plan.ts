@@ -143,3 +143,10 @@ export interface Plan {
 
 /** How long a stored plan lives, in milliseconds: 30 days. */
 export const PLAN_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** About how many characters a plan has as JSON. */
+export function sizeOfPlan({ applications }: Plan): number {
+  const resources = applications.flatMap((one) => (one.kind === "evaluated" ? one.diff.resources : []));
+  const perItem = 200;
+  return resources.reduce((sum, { diff }) => sum + diff.length + perItem, applications.length * perItem);
+}

@@ -1,5 +1,5 @@
 /** Every task; `src/workers/tasks.ts` has the table. */
-export type TaskName = "read-resources";
+export type TaskName = "read-resources" | "read-manifests" | "read-live" | "diff" | "render-plan";
 
 /** A pure function over content that strangers wrote. Input and output are plain values that can be cloned. */
 export interface Task<I, O> {
@@ -29,3 +29,29 @@ export type Computed<O> =
   | { readonly kind: "done"; readonly output: O }
   /** The task was ended; it would exceed its limits again. */
   | { readonly kind: "exceeded"; readonly limit: "time" | "memory" };
+
+/** A thread would cost more than it saves; the worst content of this size takes some tens of milliseconds. */
+const SMALL = 32 * 1024;
+
+/** Runs a task over so many characters of foreign content: at once if they are few, which most are. */
+export async function computeIfLarge<I, O>(
+  compute: Compute,
+  task: Task<I, O>,
+  input: I,
+  characters: number,
+  limits: ComputeLimits,
+): Promise<Computed<O>> {
+  if (characters > SMALL) return compute.run(task, input, limits);
+  limits.signal.throwIfAborted();
+  return { kind: "done", output: await task.run(input) };
+}
+
+/** The end of a sentence on a task that was ended. */
+export function tooMuch(limit: Extract<Computed<never>, { kind: "exceeded" }>["limit"]): string {
+  switch (limit) {
+    case "time":
+      return "took too long and was stopped";
+    case "memory":
+      return "took too much memory and was stopped";
+  }
+}

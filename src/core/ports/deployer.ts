@@ -9,6 +9,7 @@ import type {
 } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
+import type { JsonText } from "../model/json.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { SyncOutcome } from "../model/result.js";
 
@@ -61,11 +62,11 @@ export interface Deployer {
   /** One application, never cached. Undefined if it does not exist or is not visible. */
   findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
   /** Rendered manifests, without traces of a temporary Application's name or of Argo CD's resource tracking. */
-  renderManifests(request: RenderRequest, signal?: AbortSignal): Promise<readonly Manifest[]>;
+  renderManifests(request: RenderRequest, signal: AbortSignal): Promise<JsonText<readonly Manifest[]>>;
   /** Those settings of Argo CD that affect rendering, as one text to compare. Cached for a few minutes. */
   renderingSettings(): Promise<string>;
   /** The application's objects in the cluster, after a refresh by Argo CD. Values of Secrets are masked. */
-  liveResources(application: LiveApplication, signal?: AbortSignal): Promise<LiveState>;
+  liveResources(application: LiveApplication, signal: AbortSignal): Promise<JsonText<LiveState>>;
   /** The Applications that a set would generate now. The caller pins its git generators of this repository. */
   expandApplicationSet(set: ApplicationSet, signal?: AbortSignal): Promise<readonly Application[]>;
   /** Every ApplicationSet that the token can see, as Argo CD runs it. Cached for a few seconds. */

@@ -1,9 +1,10 @@
 import type { Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
+import type { JsonText } from "../model/json.js";
 
 /** Manifests with the commit that Argo CD rendered them at, whose id may appear in their values. */
 export interface RenderedManifests {
-  readonly manifests: readonly Manifest[];
+  readonly manifests: JsonText<readonly Manifest[]>;
   readonly renderedAt: Revision;
 }
 

@@ -1,12 +1,17 @@
-import { diffLive } from "../diff/live-diff.js";
-import { diffManifests, type DiffRequest } from "../diff/manifest-diff.js";
+import { type DiffInput, diffTask, sizeOf } from "../diff/diff-task.js";
 import { applicationSyncOptions } from "../diff/sync-options.js";
+import type { Manifest } from "../model/application.js";
+import { changeRequestKey } from "../model/change-request.js";
 import { destinationOf } from "../model/destination.js";
 import { safeMessage } from "../model/errors.js";
-import type { Evaluated } from "../model/plan.js";
+import { type JsonText, jsonText } from "../model/json.js";
+import type { Evaluated, Unevaluated } from "../model/plan.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject } from "../model/subject.js";
+import { computeIfLarge, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
+import type { LiveState } from "../ports/deployer.js";
+import type { Log } from "../ports/log.js";
 import type { RenderedSides } from "./render.js";
 
 type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
@@ -18,38 +23,57 @@ type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
 export async function compareRenders(
   subject: LiveSubject,
   sides: BothSides,
-  { deployer, diffMode, signal, log }: CommandContext,
-): Promise<Evaluated> {
-  const request = requestOf(subject, sides);
+  { deployer, diffMode, change, compute, signal, log }: CommandContext,
+): Promise<Evaluated | Unevaluated> {
+  const branch = inputOf(subject, sides);
   const writesDefinition = !specEqual(subject.head.spec, subject.live.spec);
+  const compared = async (input: DiffInput, failed?: string): Promise<Evaluated | Unevaluated> => {
+    const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
+    const computed = await computeIfLarge(compute, diffTask, input, sizeOf(input), limits);
+    if (computed.kind === "exceeded") return stopped(computed.limit, subject, log);
+    const { output } = computed;
+    const diff = failed === undefined ? output : { ...output, basis: { kind: "live-failed" as const, reason: failed } };
+    return verdictOf(diff, writesDefinition);
+  };
   // Argo CD shows live objects of the current cluster only, not of the one that the application moves to.
   switch (movesCluster(subject) ? "branch" : diffMode) {
     case "branch":
-      return verdictOf(diffManifests(request), writesDefinition);
-    case "live":
+      return compared(branch);
+    case "live": {
+      let state: JsonText<LiveState>;
       try {
-        const live = await deployer.liveResources(subject.live, signal);
-        return verdictOf(diffLive({ ...request, live, spec: subject.head.spec }), writesDefinition);
+        state = await deployer.liveResources(subject.live, signal);
       } catch (error) {
         signal.throwIfAborted();
         log.warn({ application: subject.name, err: error }, "could not read the live cluster");
-        return verdictOf(
-          { ...diffManifests(request), basis: { kind: "live-failed", reason: safeMessage(error) } },
-          writesDefinition,
-        );
+        return compared(branch, safeMessage(error));
       }
+      return compared({ ...branch, live: { state, spec: subject.head.spec } });
+    }
   }
 }
 
-function requestOf(subject: LiveSubject, sides: BothSides): DiffRequest {
+/** Milliseconds for one application. What the diff shows is limited, so that usual machines need some seconds at most. */
+const DEADLINE_MS = 60_000;
+
+function stopped(limit: "time" | "memory", { name }: LiveSubject, log: Log): Unevaluated {
+  log.warn({ application: name, limit }, "comparing the renders of an application was stopped");
+  const reason =
+    `comparing the manifests of both sides ${tooMuch(limit)}, since they are very large: ` +
+    "split the application, or change its large objects in pull requests of their own";
+  return { kind: "unevaluated", reason };
+}
+
+function inputOf(subject: LiveSubject, sides: BothSides): DiffInput {
   const { head, base } = subject;
   return {
-    base: movesCluster(subject) ? [] : sides.base.manifests,
+    base: movesCluster(subject) ? jsonText<readonly Manifest[]>([]) : sides.base.manifests,
     head: sides.head.manifests,
     destinationNamespace: destinationOf(head.spec).namespace,
     baseNamespace: destinationOf(base.spec).namespace,
     syncOptions: applicationSyncOptions(head.spec),
     placeholders: { base: sides.base.renderedAt, head: sides.head.renderedAt },
+    live: undefined,
   };
 }
 

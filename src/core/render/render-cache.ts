@@ -1,17 +1,12 @@
 import { LRUCache } from "lru-cache";
-import type { Manifest } from "../model/application.js";
-import type { Revision } from "../model/brand.js";
 import type { Clock } from "../ports/clock.js";
-import type { RenderCache } from "../ports/render-cache.js";
+import type { RenderCache, RenderedManifests } from "../ports/render-cache.js";
 
 const MAX_BYTES = 64 * 1024 * 1024;
 /** Keys lack Argo CD's version, its settings and the cluster's API versions: their changes show after an hour. */
 const MAX_AGE_MS = 60 * 60_000;
 
-interface Entry {
-  /** JSON takes a third of the objects' memory and cannot be modified. */
-  readonly text: string;
-  readonly renderedAt: Revision;
+interface Entry extends RenderedManifests {
   readonly keptAt: number;
 }
 
@@ -26,12 +21,11 @@ export function createRenderCache(clock: Clock, maxBytes = MAX_BYTES): RenderCac
         entries.delete(key);
         return undefined;
       }
-      return { manifests: JSON.parse(entry.text) as readonly Manifest[], renderedAt: entry.renderedAt };
+      return { manifests: entry.manifests, renderedAt: entry.renderedAt };
     },
     keep(key, { manifests, renderedAt }) {
-      const text = JSON.stringify(manifests);
-      const size = 2 * (text.length + key.length) + 200;
-      entries.set(key, { text, renderedAt, keptAt: clock.now().getTime() }, { size });
+      const size = 2 * (manifests.length + key.length) + 200;
+      entries.set(key, { manifests, renderedAt, keptAt: clock.now().getTime() }, { size });
     },
   };
 }

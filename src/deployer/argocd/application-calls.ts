@@ -15,8 +15,12 @@ const ROOT = ["api", "v1", "applications"] as const;
 
 type ReadOptions = Pick<Call, "query" | "timeoutMs" | "signal">;
 
+function reading(segments: readonly string[], options: ReadOptions): Call {
+  return { method: "GET", path: [...ROOT, ...segments], permission: "applications, get", ...options };
+}
+
 function read(client: Client, segments: readonly string[], options: ReadOptions): Promise<unknown> {
-  return client.call({ method: "GET", path: [...ROOT, ...segments], permission: "applications, get", ...options });
+  return client.call(reading(segments, options));
 }
 
 /** The items of the list of applications, each unread. @param what Completes "Argo CD's answer about". */
@@ -29,13 +33,15 @@ export async function getApplication(client: Client, target: Target, signal?: Ab
   return parseAnswer(wholeApplication, answer, `the application ${target.resourceName}`);
 }
 
+/** The answer unread. */
 export function getManifests(
   client: Client,
   target: Target,
   query: Pick<Query, "revision" | "revisions" | "sourcePositions" | "noCache">,
   limits: Omit<ReadOptions, "query">,
-): Promise<unknown> {
-  return read(client, [target.resourceName, "manifests"], { query: { ...identity(target), ...query }, ...limits });
+): Promise<string> {
+  const options = { query: { ...identity(target), ...query }, ...limits };
+  return client.text(reading([target.resourceName, "manifests"], options));
 }
 
 /** Asks for a refresh, which Argo CD notes in an annotation; resolves when the controller has compared the application. */
@@ -43,8 +49,9 @@ export async function refreshApplication(client: Client, target: Target, limits:
   await read(client, [target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits });
 }
 
+/** The answer unread. */
 export function getManagedResources(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
-  return read(client, [target.resourceName, "managed-resources"], { query: identity(target), ...limits });
+  return client.text(reading([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
 }
 
 /** Skips validation, which would render a second time, at a revision that may not have the new paths yet. */

@@ -61,9 +61,12 @@ export interface Call {
   readonly repeatable?: boolean;
 }
 
-/** Argo CD's REST API. `call` resolves with the JSON of the answer or throws an `ArgoCdFailure`. */
+/** Argo CD's REST API. Calls throw an `ArgoCdFailure`. */
 export interface Client {
+  /** Resolves with the JSON of the answer. */
   call(call: Call): Promise<unknown>;
+  /** Resolves with the answer unread, for those that may be too large to be read here; see `readAnswer`. */
+  text(call: Call): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -77,7 +80,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     connect: { rejectUnauthorized: !config.insecure, timeout: config.requestTimeoutMs },
   });
 
-  async function call(asked: Call): Promise<unknown> {
+  async function text(asked: Call): Promise<string> {
     const deadline = performance.now() + (asked.timeoutMs ?? config.requestTimeoutMs);
     const waits = asked.method === "GET" || asked.repeatable === true ? [...RETRY_WAITS_MS] : [];
     for (;;) {
@@ -93,7 +96,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     }
   }
 
-  async function once(asked: Call, timeoutMs: number): Promise<unknown> {
+  async function once(asked: Call, timeoutMs: number): Promise<string> {
     asked.signal?.throwIfAborted();
     const path = `${prefix}/${asked.path.map(encodeSegment).join("/")}`;
     const url = new URL(path + queryText(asked.query ?? {}), base.origin);
@@ -115,7 +118,12 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
         permission,
       });
     }
-    return parseAnswer(text, base);
+    if (isHtml(text)) {
+      const where = `${base.origin}${base.pathname}`;
+      const message = `Argo CD at ${where} answered with an HTML page instead of JSON: check deployer.server_url`;
+      throw new ArgoCdFailure("failed", message, { maybeDone: true });
+    }
+    return text;
   }
 
   /** @throws the signal's reason if the caller aborted. */
@@ -152,7 +160,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     return Object.assign(plain, { dispatcher: agent });
   }
 
-  return { call, close: () => agent.close() };
+  return { text, call: async (asked) => readAnswer(await text(asked)), close: () => agent.close() };
 }
 
 function queryText(query: Query): string {
@@ -172,12 +180,8 @@ function encodeSegment(segment: string): string {
   return encodeURIComponent(segment);
 }
 
-function parseAnswer(body: string, base: URL): unknown {
-  if (isHtml(body)) {
-    const where = `${base.origin}${base.pathname}`;
-    const message = `Argo CD at ${where} answered with an HTML page instead of JSON: check deployer.server_url`;
-    throw new ArgoCdFailure("failed", message, { maybeDone: true });
-  }
+/** @throws {ArgoCdFailure} if it is not JSON. */
+export function readAnswer(body: string): unknown {
   try {
     return JSON.parse(body);
   } catch (error) {

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Application, ApplicationSpec } from "../../core/model/application.js";
 import { specEqual } from "../../core/model/spec-equality.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { Compute } from "../../core/ports/compute.js";
 import type { Deployer } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { getApplication, putSpec } from "./application-calls.js";
@@ -35,15 +36,15 @@ const UPDATE_PAUSE_MS = 1000;
  */
 export function createArgoCd(
   config: ArgoCdConfig,
-  parts: { clock: Clock; log: Log },
+  parts: { clock: Clock; log: Log; compute: Compute },
 ): Deployer & { close(): Promise<void> } {
-  const { clock, log } = parts;
+  const { clock, log, compute } = parts;
   const client = createClient(config, parts);
   const serverSettings = createServerSettings(client, clock);
   const applications = createApplications({ client, clock, log, serverSettings });
   const sets = keep(async () => listApplicationSets(client, await serverSettings(), log), clock);
-  const render = createRender(config, { client, clock, log, serverSettings });
-  const liveResources = createLiveResources(config, { client, log });
+  const render = createRender(config, { client, clock, log, compute, serverSettings });
+  const liveResources = createLiveResources(config, { client, compute, log });
   const sync = createSync(config, { client, clock, log });
 
   return {

@@ -1,11 +1,14 @@
 import { z } from "zod";
 import type { LiveApplication, Manifest } from "../../core/model/application.js";
-import { isJsonObject } from "../../core/model/json.js";
+import type { ApplicationName } from "../../core/model/brand.js";
+import { isJsonObject, isNestedDeeper, type JsonText } from "../../core/model/json.js";
+import type { Compute, Task } from "../../core/ports/compute.js";
 import type { LiveResource, LiveState } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { getManagedResources, refreshApplication } from "./application-calls.js";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
-import type { ArgoCdConfig, Client } from "./client.js";
+import { type ArgoCdConfig, type Client, readAnswer } from "./client.js";
+import { MAX_DEPTH, type Read, reading, readLarge } from "./read-large.js";
 import { createSemaphore } from "./semaphore.js";
 
 /** Time for a refresh: the call answers when the controller has compared the application. */
@@ -34,18 +37,35 @@ const answerSchema = z.object({
 });
 type Item = NonNullable<z.infer<typeof answerSchema>["items"]>[number];
 
-export type LiveResources = (application: LiveApplication, signal?: AbortSignal) => Promise<LiveState>;
+export type LiveResources = (application: LiveApplication, signal: AbortSignal) => Promise<JsonText<LiveState>>;
+
+interface LiveAnswer extends Pick<LiveState, "stale"> {
+  readonly answer: string;
+  readonly application: ApplicationName;
+}
+
+/** Reads Argo CD's answer about the live resources of an application. */
+export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
+  name: "read-live",
+  run: ({ answer, application, stale }) =>
+    reading(() => {
+      const { items } = parseAnswer(answerSchema, readAnswer(answer), `the live resources of ${application}`);
+      return { resources: (items ?? []).map(toResource), stale };
+    }),
+};
 
 /**
  * Reads an application's live state with two calls, for as many applications at a time as renders. Argo CD answers from the
  * controller's last comparison, so the first call asks for a new one. If that fails or takes too long, the last comparison is
  * used and reported as stale.
  */
-export function createLiveResources(config: ArgoCdConfig, parts: { client: Client; log: Log }): LiveResources {
-  const { client, log } = parts;
+export function createLiveResources(
+  config: ArgoCdConfig,
+  { client, compute, log }: { client: Client; compute: Compute; log: Log },
+): LiveResources {
   const semaphore = createSemaphore(config.renderConcurrency);
 
-  async function refresh(application: LiveApplication, signal: AbortSignal | undefined): Promise<string | undefined> {
+  async function refresh(application: LiveApplication, signal: AbortSignal): Promise<string | undefined> {
     try {
       await refreshApplication(client, application, { timeoutMs: REFRESH_MS, signal });
       return undefined;
@@ -56,14 +76,15 @@ export function createLiveResources(config: ArgoCdConfig, parts: { client: Clien
     }
   }
 
-  return (application, signal) =>
-    semaphore.run(async () => {
+  return async (application, signal) => {
+    const input = await semaphore.run(async () => {
       const stale = await refresh(application, signal);
       // If Argo CD has lost its cache, this call makes it compare as well.
       const answer = await getManagedResources(client, application, { timeoutMs: REFRESH_MS, signal });
-      const { items } = parseAnswer(answerSchema, answer, `the live resources of ${application.name}`);
-      return { resources: (items ?? []).map(toResource), stale };
+      return { answer, application: application.name, stale };
     }, signal);
+    return readLarge(compute, readLiveTask, input, { owner: "live resources", signal, what: "the live resources" });
+  };
 }
 
 function toResource(item: Item): LiveResource {
@@ -82,6 +103,9 @@ function readState(state: string): Manifest | undefined {
   if (state === "") return undefined;
   const value = parseJson(state);
   if (value === null) return undefined;
+  if (isNestedDeeper(MAX_DEPTH, value)) {
+    throw new ArgoCdFailure("failed", `Argo CD returned a live object that is nested deeper than ${MAX_DEPTH} levels`);
+  }
   if (!isJsonObject(value)) throw new ArgoCdFailure("failed", "Argo CD returned a live object that is not an object");
   return value;
 }
@@ -102,7 +126,7 @@ function lastAppliedOf(live: Manifest | undefined): Manifest | undefined {
   if (typeof note !== "string") return undefined;
   try {
     const value: unknown = JSON.parse(note);
-    return isJsonObject(value) ? value : undefined;
+    return isJsonObject(value) && !isNestedDeeper(MAX_DEPTH, value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,8 +1,11 @@
 import { z } from "zod";
 import type { Manifest } from "../../core/model/application.js";
-import { isJsonObject, type Json, type JsonObject } from "../../core/model/json.js";
+import { isJsonObject, isNestedDeeper, type Json, type JsonObject } from "../../core/model/json.js";
+import type { Task } from "../../core/ports/compute.js";
 import { instanceName, type ResourceId } from "./application-names.js";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
+import { readAnswer } from "./client.js";
+import { MAX_DEPTH, type Read, reading } from "./read-large.js";
 import type { ServerSettings } from "./server-settings.js";
 import { TRACKING_ANNOTATION } from "./to-application.js";
 
@@ -16,8 +19,17 @@ const manifestsAnswer = z.object({ manifests: z.array(z.string()).nullish() });
 export interface RenderedAs {
   readonly rendered: ResourceId;
   readonly real: ResourceId;
-  readonly settings: ServerSettings;
+  readonly settings: Pick<ServerSettings, "labelKey" | "tracking">;
 }
+
+/** Reads Argo CD's answer about the manifests of one application. */
+export const readManifestsTask: Task<
+  { readonly answer: string; readonly as: RenderedAs },
+  Read<readonly Manifest[]>
+> = {
+  name: "read-manifests",
+  run: ({ answer, as }) => reading(() => normaliseManifests(readAnswer(answer), as)),
+};
 
 /**
  * Removes what tracking and the name of a temporary Application add to rendered manifests, so that two renders differ only
@@ -30,6 +42,12 @@ export function normaliseManifests(answer: unknown, as: RenderedAs): readonly Ma
 }
 
 function parseJson(text: string): unknown {
+  const value = parsed(text);
+  if (!isNestedDeeper(MAX_DEPTH, value)) return value;
+  throw new ArgoCdFailure("failed", `Argo CD rendered an object that is nested deeper than ${MAX_DEPTH} levels`);
+}
+
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

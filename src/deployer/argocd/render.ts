@@ -1,13 +1,17 @@
 import { setImmediate } from "node:timers/promises";
 import { isMultiSource } from "../../core/model/application-spec.js";
 import type { Manifest, Pin } from "../../core/model/application.js";
+import { changeRequestKey } from "../../core/model/change-request.js";
+import type { JsonText } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { Compute } from "../../core/ports/compute.js";
 import type { RenderRequest } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { getManifests, postApplication, type Target } from "./application-calls.js";
 import { ArgoCdFailure, GRPC, isAbsent } from "./argocd-failure.js";
 import type { ArgoCdConfig, Client, Query } from "./client.js";
-import { normaliseManifests, type RenderedAs } from "./normalise-manifests.js";
+import { readManifestsTask, type RenderedAs } from "./normalise-manifests.js";
+import { readLarge } from "./read-large.js";
 import { removeTemporary } from "./remove-temporary.js";
 import { createSemaphore } from "./semaphore.js";
 import type { ServerSettings } from "./server-settings.js";
@@ -21,34 +25,36 @@ interface Parts {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Log;
+  readonly compute: Compute;
   readonly serverSettings: () => Promise<ServerSettings>;
 }
 
 /** Argo CD's answer, and what it rendered. */
 interface Rendered extends Pick<RenderedAs, "rendered" | "settings"> {
-  readonly answer: unknown;
+  readonly answer: string;
 }
 
-export type Render = (request: RenderRequest, signal?: AbortSignal) => Promise<readonly Manifest[]>;
+export type Render = (request: RenderRequest, signal: AbortSignal) => Promise<JsonText<readonly Manifest[]>>;
 
 /** Renders at most `renderConcurrency` applications at a time, in the order of the calls. */
 export function createRender(config: ArgoCdConfig, parts: Parts): Render {
-  const { client, clock, log } = parts;
+  const { client, clock, log, compute } = parts;
   const semaphore = createSemaphore(config.renderConcurrency);
 
-  async function inPlace(request: RenderRequest, signal: AbortSignal | undefined): Promise<Rendered> {
+  async function inPlace(request: RenderRequest, signal: AbortSignal): Promise<Rendered> {
     const { application, fresh } = request;
     const settings = await parts.serverSettings();
     const query = { ...atPins(request), ...(fresh ? { noCache: true } : {}) };
     const answer = await getManifests(client, application, query, { timeoutMs: config.renderTimeoutMs, signal });
-    return { answer, rendered: application, settings };
+    const { resourceName, namespace } = application;
+    return { answer, rendered: { resourceName, namespace }, settings };
   }
 
-  async function temporary(request: RenderRequest, signal: AbortSignal | undefined): Promise<Rendered> {
+  async function temporary(request: RenderRequest, signal: AbortSignal): Promise<Rendered> {
     const { application, fresh } = request;
     const settings = await parts.serverSettings();
     checkPins(request);
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     const { namespace, project } = application;
     const target = { resourceName: temporaryName(request), namespace, project };
     const query = fresh ? { noCache: true } : {};
@@ -81,7 +87,7 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
     }
   }
 
-  async function whenItAppears(ask: () => Promise<unknown>, signal: AbortSignal | undefined): Promise<unknown> {
+  async function whenItAppears(ask: () => Promise<string>, signal: AbortSignal): Promise<string> {
     for (const wait of APPEARANCE_WAITS_MS) {
       try {
         return await ask();
@@ -108,7 +114,9 @@ export function createRender(config: ArgoCdConfig, parts: Parts): Render {
       const { answer, ...of } = await semaphore.run(() => work(request, signal), signal);
       // Lets the next request start before this answer is processed.
       await setImmediate();
-      return normaliseManifests(answer, { ...of, real: request.application });
+      const real = { resourceName: request.application.resourceName, namespace: request.application.namespace };
+      const limits = { owner: changeRequestKey(request.change), signal, what: "what Argo CD rendered" };
+      return await readLarge(compute, readManifestsTask, { answer, as: { ...of, real } }, limits);
     } catch (error) {
       throw renderFailure(error);
     }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { changeRequestRef } from "../../../src/core/model/change-request.js";
-import type { JsonObject } from "../../../src/core/model/json.js";
+import type { Manifest } from "../../../src/core/model/application.js";
+import { type JsonObject, jsonText } from "../../../src/core/model/json.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { RenderRequest } from "../../../src/core/ports/deployer.js";
 import { withChanges, type FileChanges } from "../../in-memory/memory-repositories.js";
@@ -113,7 +114,7 @@ describe("a base that was rendered before", () => {
     world.deployer.add(WEB, { ...rest, sources: [own, source] });
     world.deployer.renderManifests = async (request) => {
       world.deployer.renders.push(request);
-      return [];
+      return jsonText<readonly Manifest[]>([]);
     };
     expect(await second(() => undefined)).toEqual(FIRST);
   });

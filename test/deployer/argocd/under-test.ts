@@ -1,11 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import type { Application, LiveApplication } from "../../../src/core/model/application.js";
 import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
-import type { JsonObject } from "../../../src/core/model/json.js";
+import { type JsonObject, readJsonText } from "../../../src/core/model/json.js";
 import type { Clock } from "../../../src/core/ports/clock.js";
 import type { RenderRequest, SyncRequest } from "../../../src/core/ports/deployer.js";
 import type { ArgoCdConfig } from "../../../src/deployer/argocd/client.js";
 import { createArgoCd } from "../../../src/deployer/argocd/create-argocd.js";
+import { inlineCompute } from "../../in-memory/inline-compute.js";
 import { recordingLog } from "../../recording-log.js";
 
 export const SERVER = "https://argocd.test";
@@ -47,9 +48,21 @@ export function underTest(config: Partial<ArgoCdConfig> = {}) {
       pollIntervalMs: 2_000,
       ...config,
     },
-    { clock, log },
+    { clock, log, compute: inlineCompute },
   );
-  return { deployer, clock, lines: log.lines };
+  return { deployer: withRead(deployer), clock, lines: log.lines };
+}
+
+/** The deployer with its texts read, and with a signal where a test needs none. */
+function withRead(deployer: ReturnType<typeof createArgoCd>) {
+  const { signal: unaborted } = new AbortController();
+  return {
+    ...deployer,
+    renderManifests: async (request: RenderRequest, signal = unaborted) =>
+      readJsonText(await deployer.renderManifests(request, signal)),
+    liveResources: async (application: LiveApplication, signal = unaborted) =>
+      readJsonText(await deployer.liveResources(application, signal)),
+  };
 }
 
 const SPEC: JsonObject = {
