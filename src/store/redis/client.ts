@@ -67,7 +67,7 @@ function createClient(config: RedisConfig, options: RedisOptions, more: ClusterO
   if ("cluster" in config) return new Cluster(config.cluster.addresses.map(hostAndPort), clusterOptions(options, more));
   if ("sentinel" in config) {
     const { master, addresses, password } = config.sentinel;
-    return new Redis({
+    const redis = new Redis({
       ...options,
       sentinels: addresses.map(hostAndPort),
       name: master,
@@ -79,8 +79,36 @@ function createClient(config: RedisConfig, options: RedisOptions, more: ClusterO
       // Otherwise a replaced primary that is still alive would receive writes until it learns of its replacement.
       failoverDetector: true,
     });
+    startAgainAfterEnd(redis);
+    return redis;
   }
   return new Redis({ ...options, ...hostAndPort(config.address) });
+}
+
+/**
+ * ioredis 6.0.0 ends a client for good if Sentinel reports a failover while the client already looks for the new primary,
+ * which is what it does after the death of the old one. Then this starts it again, and so for its duplicates, which BullMQ
+ * makes for blocking reads.
+ */
+function startAgainAfterEnd(redis: Pick<Redis, "connect" | "disconnect" | "duplicate" | "on">): void {
+  let left = false;
+  const disconnect = redis.disconnect.bind(redis);
+  redis.disconnect = (reconnect = false) => {
+    left ||= !reconnect;
+    disconnect(reconnect);
+  };
+  const start = () => {
+    if (!left) redis.connect().catch(() => undefined); // its failures are events
+  };
+  redis.on("end", () => {
+    if (!left) setTimeout(start, pauseBefore(1));
+  });
+  const duplicate: Redis["duplicate"] = redis.duplicate.bind(redis);
+  redis.duplicate = (override) => {
+    const copy = duplicate(override);
+    startAgainAfterEnd(copy);
+    return copy;
+  };
 }
 
 function clusterOptions(redisOptions: RedisOptions, more: ClusterOptions): ClusterOptions {

@@ -14,12 +14,6 @@ const FIRST_CONNECTION_MS = 300;
 const CLOSE_WITHIN_MS = 1000;
 
 const TIMED_OUT = "timed out";
-/** What a failure without a code means. */
-const SILENCE = {
-  single: TIMED_OUT,
-  sentinel: "no sentinel names a primary that can be reached",
-  cluster: "no node of the cluster answers",
-} as const;
 const CONNECTION_CLOSED = "connection closed";
 
 /** A connection for commands. It reconnects by itself; while Redis is unavailable, commands fail fast. */
@@ -38,7 +32,7 @@ export class RedisConnection implements StoreConnection {
     const redis = createFastClient(config);
     this.#redis = redis;
     redis.on("error", (error: unknown) => {
-      this.#markUnavailable(describeProblem(error) ?? this.#problem ?? SILENCE[kindOf(config)], error);
+      this.#markUnavailable(describeProblem(error) ?? this.#problem ?? silenceOf(config), error);
       // Never use another database than the configured one.
       if (isSelect(error)) redis.disconnect(true);
     });
@@ -135,7 +129,11 @@ function gatherWrites(redis: RedisClient): void {
   setImmediate(() => stream.uncork());
 }
 
-function kindOf(config: RedisConfig): keyof typeof SILENCE {
-  if ("address" in config) return "single";
-  return "sentinel" in config ? "sentinel" : "cluster";
+/** What a failure without a code means. */
+function silenceOf(config: RedisConfig): string {
+  if ("address" in config) return TIMED_OUT;
+  if ("cluster" in config) return "no node of the cluster answers";
+  const text = "no sentinel names a primary that can be reached";
+  // ioredis does not say that it refused the certificate of a sentinel.
+  return config.tls ? `${text}: the certificates of both must be trusted (kvstore.ca_file)` : text;
 }

@@ -6,9 +6,10 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Files of a certificate for 127.0.0.1, and the text of the authority that signed it. */
+/** Files of one certificate for 127.0.0.1, and the text of the authority that signed it. */
 export interface Certificates {
   readonly authority: string;
+  readonly authorityFile: string;
   readonly certificateFile: string;
   readonly keyFile: string;
   remove(): Promise<void>;
@@ -39,8 +40,22 @@ export async function makeCertificates(): Promise<Certificates> {
   await openssl("x509", "-req", "-in", "server.csr", "-out", "server.pem", ...signing);
   return {
     authority: await readFile(path("ca.pem"), "utf8"),
+    authorityFile: path("ca.pem"),
     certificateFile: path("server.pem"),
     keyFile: path("server.key"),
     remove: () => rm(folder, { recursive: true, force: true }),
   };
+}
+
+/** Settings of a server, or of a Sentinel, that takes TLS only and speaks it with the others as well. */
+export function tlsOnly(port: number, { authorityFile, certificateFile, keyFile }: Certificates) {
+  return {
+    port: "0",
+    "tls-port": String(port),
+    "tls-cert-file": certificateFile,
+    "tls-key-file": keyFile,
+    "tls-ca-cert-file": authorityFile,
+    "tls-auth-clients": "no",
+    "tls-replication": "yes",
+  } as const;
 }

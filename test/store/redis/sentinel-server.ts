@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../redis-server.js";
+import { tlsOnly, type Certificates } from "./certificates.js";
 
 export interface SentinelServer {
   readonly address: string;
@@ -11,13 +12,17 @@ export interface SentinelServer {
   stop(): Promise<void>;
 }
 
-/** One Sentinel that watches the primary on this port under the name `main`. Its password is `sentinel-password`. */
-export async function startSentinel(primaryPort: number): Promise<SentinelServer> {
+/**
+ * One Sentinel that watches the primary on this port under the name `main`. Its password is `sentinel-password`.
+ * @param certificates If given, it speaks TLS with everybody.
+ */
+export async function startSentinel(primaryPort: number, certificates?: Certificates): Promise<SentinelServer> {
   const folder = await mkdtemp(join(tmpdir(), "svc-sentinel-"));
   const port = await freePort();
   const file = join(folder, "sentinel.conf");
+  const transport = certificates === undefined ? { port } : tlsOnly(port, certificates);
   const lines = [
-    `port ${port}`,
+    ...Object.entries(transport).map(([name, value]) => `${name} ${value}`),
     "bind 127.0.0.1",
     `dir ${folder}`,
     `sentinel monitor main 127.0.0.1 ${primaryPort} 1`,

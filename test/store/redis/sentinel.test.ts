@@ -2,6 +2,8 @@ import { afterEach, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
+import { TcpProxy } from "../../chaos/tcp-proxy.js";
+import { settled } from "../../contract/event-queue.contract.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
 import { withinASecond } from "../../within-a-second.js";
@@ -57,6 +59,8 @@ test("the primary that Sentinel names is used, and after a failover the new one,
   cleanups.push(() => sentinel.stop());
   const { stores } = connect([`127.0.0.1:${await freePort()}`, sentinel.address]);
   expect((await stores.locks.acquire(request, now)).kind).toBe("acquired");
+  // Redis replicates asynchronously.
+  while ((await link.exists("svc:lock:web")) === 0);
 
   const control = new Redis({ port: sentinel.port, host: "127.0.0.1", password: "sentinel-password" });
   cleanups.push(() => control.disconnect());
@@ -70,6 +74,39 @@ test("the primary that Sentinel names is used, and after a failover the new one,
   expect((await stores.locks.acquire({ ...request, application: api }, now)).kind).toBe("acquired");
   expect((await stores.locks.list()).map(({ application }) => application)).toEqual([api, web]);
 });
+
+test("a failover that Sentinel reports while the connections look for the new primary does not end them", async () => {
+  const primary = await startServer(["--repl-diskless-sync-delay", "0"]);
+  const replica = await startServer(["--replicaof", "127.0.0.1", String(primary.port)]);
+  const link = new Redis(replica.port, "127.0.0.1");
+  cleanups.push(() => link.disconnect());
+  while (!(await link.info("replication")).includes("master_link_status:up"));
+  const sentinel = await startSentinel(primary.port);
+  cleanups.push(() => sentinel.stop());
+  const way = await TcpProxy.start(sentinel.port);
+  cleanups.push(() => way.stop());
+  const { stores } = connect([`127.0.0.1:${way.port}`]);
+  const patient = stores.connection?.patient();
+  cleanups.push(() => patient?.disconnect());
+  patient?.on("error", () => undefined);
+  await Promise.all([stores.ping(), patient?.ping()]);
+
+  const control = new Redis({ port: sentinel.port, host: "127.0.0.1", password: "sentinel-password" });
+  cleanups.push(() => control.disconnect());
+  while (!JSON.stringify(await control.call("SENTINEL", "REPLICAS", "main")).includes('"ok"'));
+  const subscribed = async () => String(await control.call("CLIENT", "LIST")).split(" sub=1 ").length - 1;
+  while ((await subscribed()) < 2);
+  way.weather = { ...way.weather, closed: true };
+  await primary.kill();
+  while ((await roleOf(replica)) !== "master");
+  while (
+    !JSON.stringify(await control.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "main")).includes(`${replica.port}`)
+  );
+  while ((await subscribed()) > 0);
+  way.clear();
+  while ((await stores.ping().catch((error: unknown) => error)) !== undefined) await settled();
+  while ((await patient?.ping().catch(() => undefined)) !== "PONG") await settled();
+}, 20_000);
 
 test("without an answering Sentinel the store is unavailable within a second, and close does not wait", async () => {
   const { stores } = connect([`127.0.0.1:${await freePort()}`]);
