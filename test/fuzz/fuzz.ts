@@ -1,3 +1,4 @@
+import { createContext, Script } from "node:vm";
 import { jest } from "@jest/globals";
 import fc from "fast-check";
 
@@ -10,6 +11,7 @@ export const TARGETS = [
   "plan-comment",
   "answer-comment",
   "pattern",
+  "pumped",
 ] as const;
 export type Target = (typeof TARGETS)[number];
 
@@ -51,4 +53,9 @@ export function fuzz<T>(target: Target, inputs: fc.Arbitrary<T>, holds: (input: 
 /** For what is looked at a hundred times per input, where an `expect` would cost more than what it looks at. */
 export function must(holds: boolean, otherwise: string): void {
   if (!holds) throw new Error(otherwise);
+}
+
+/** Runs in this thread; V8 interrupts it at the deadline, inside a regular expression as well. */
+export function beforeDeadline<T>(run: () => T, deadlineMs: number): T {
+  return new Script("run()").runInContext(createContext({ run }), { timeout: deadlineMs }) as T;
 }

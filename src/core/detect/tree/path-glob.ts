@@ -1,25 +1,31 @@
+/** Of a pattern or a path, in characters; the longest path that Linux opens. */
+const MAX_LENGTH = 4096;
+
 /**
  * Matches a repository path against a pattern of `*`, `?` and `[...]`, each within one path component, in time
  * proportional to the product of the two lengths. With `doubleStar` a component `**` stands for any number of
  * components and `[!...]` negates like `[^...]` (as in Argo CD's globs for Helm value files). Without it the rules are
  * those of Go's `filepath.Match`.
+ *
+ * What is too long to compare counts as a match with `doubleStar`, which says what an application reads, and as none
+ * without it, which says that a change is covered.
  */
 export function matchesGlob(pattern: string, path: string, { doubleStar }: { doubleStar: boolean }): boolean {
-  const patterns = pattern.split("/");
-  const parts = path.split("/");
+  if (pattern.length > MAX_LENGTH || path.length > MAX_LENGTH) return doubleStar;
+  const parts = path.split("/").map((part) => Array.from(part));
   // reached[i]: the patterns so far match the first i parts.
   let reached: readonly boolean[] = [true, ...parts.map(() => false)];
-  for (const component of patterns) {
+  for (const component of pattern.split("/")) {
     if (doubleStar && component === "**") {
       let open = false;
       reached = reached.map((at) => (open ||= at));
     } else {
       const before = reached;
-      reached = [
-        false,
-        ...parts.map((part, index) => before[index] === true && matchesComponent(component, part, doubleStar)),
-      ];
+      const units = readUnits(component, doubleStar);
+      if (units === undefined) return false;
+      reached = [false, ...parts.map((part, index) => before[index] === true && matchesUnits(units, part))];
     }
+    if (!reached.includes(true)) return false;
   }
   return reached.at(-1) === true;
 }
@@ -29,10 +35,7 @@ export function hasGlob(path: string): boolean {
   return /[*?[\\]/.test(path);
 }
 
-function matchesComponent(pattern: string, text: string, bang: boolean): boolean {
-  const units = readUnits(pattern, bang);
-  if (units === undefined) return false;
-  const characters = Array.from(text);
+function matchesUnits(units: readonly Unit[], characters: readonly string[]): boolean {
   let [unit, at] = [0, 0];
   let retry: { readonly unit: number; at: number } | undefined;
   while (at < characters.length) {

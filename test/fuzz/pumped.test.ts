@@ -1,0 +1,88 @@
+import { describe, test } from "@jest/globals";
+import fc from "fast-check";
+import {
+  code,
+  details,
+  escapeHtml,
+  fence,
+  plainName,
+  sentence,
+  shortened,
+  withoutDeceivers,
+} from "../../src/comments/markdown.js";
+import { readMarker } from "../../src/comments/marker.js";
+import { matchesName, matchesPath, patternProblem } from "../../src/config/pattern.js";
+import { parseComment } from "../../src/core/commands/parse-command.js";
+import { matchesGlob } from "../../src/core/detect/tree/path-glob.js";
+import { cleanPath } from "../../src/core/detect/tree/repository-path.js";
+import { canonicalRepository, redactUserInfo } from "../../src/core/detect/tree/repository-url.js";
+import { canonicalJson, parseJson, type Json } from "../../src/core/model/json.js";
+import { parseLog } from "../../src/git/parse-log.js";
+import { beforeDeadline, fuzz } from "./fuzz.js";
+import { GIT_NAME, GLOB, JSON_TEXT, MARKDOWN, pumped, URL_TEXT, type Grammar } from "./pumped-text.js";
+
+const LONGEST = 1024 * 1024;
+/** No call that passes it can be one that keeps the event loop from answering. */
+const DEADLINE_MS = 1000;
+
+interface Subject {
+  readonly name: string;
+  readonly grammar: Grammar;
+  readonly read: (text: string, other: string) => unknown;
+}
+
+/** What reads a text of strangers on the thread that answers. */
+const SUBJECTS: readonly Subject[] = [
+  { name: "a comment", grammar: MARKDOWN, read: parseComment },
+  { name: "the marker of a comment", grammar: MARKDOWN, read: readMarker },
+  ...[code, plainName, fence, sentence, escapeHtml, withoutDeceivers].map((write) => ({
+    name: `a text in an answer, by ${write.name}`,
+    grammar: MARKDOWN,
+    read: write,
+  })),
+  {
+    name: "a text in an answer, shortened",
+    grammar: MARKDOWN,
+    read: (text, other) => details(shortened(text, 100), shortened(other, 10_000)),
+  },
+  {
+    name: "a pattern of ours",
+    grammar: GLOB,
+    read: (pattern, text) =>
+      patternProblem(pattern) === undefined && (matchesPath(pattern, text) || matchesName(pattern, text)),
+  },
+  {
+    name: "a pattern of Argo CD",
+    grammar: GLOB,
+    read: (pattern, text) =>
+      matchesGlob(pattern, text, { doubleStar: true }) || matchesGlob(pattern, text, { doubleStar: false }),
+  },
+  {
+    name: "the URL of a repository",
+    grammar: URL_TEXT,
+    read: (url) => [canonicalRepository(url), redactUserInfo(url)],
+  },
+  { name: "a path", grammar: GIT_NAME, read: (path, other) => cleanPath(path, other) },
+  { name: "a log of git", grammar: GIT_NAME, read: (message, path) => parseLog(logOf(message, path)) },
+  { name: "a JSON text", grammar: JSON_TEXT, read: readJson },
+];
+
+/** One commit, as `git log` prints it with the paths that it changes. */
+function logOf(message: string, path: string): Buffer {
+  const [subject, name] = [message, path].map((text) => text.replaceAll("\0", ""));
+  return Buffer.from(`\0${"a".repeat(40)}\x001700000000\0${subject}\0\n${name}\0`);
+}
+
+function readJson(text: string): string {
+  const value = parseJson(text);
+  return value === undefined ? "" : canonicalJson(value as Json);
+}
+
+describe("no text of repeated parts keeps the event loop from answering", () => {
+  test.each(SUBJECTS)("$name", ({ grammar, read }) => {
+    const text = pumped(grammar, LONGEST);
+    fuzz("pumped", fc.tuple(text, text), ([one, other]) => {
+      beforeDeadline(() => read(one, other), DEADLINE_MS);
+    });
+  });
+});
