@@ -15,6 +15,7 @@ import type { Application } from "../src/core/model/application.js";
 import { applicationName, repositoryName, revision } from "../src/core/model/brand.js";
 import type { ChangeRequest } from "../src/core/model/change-request.js";
 import type * as Mirror from "../src/git/mirror.js";
+import type * as Workers from "../src/workers/worker-pool.js";
 import { sampleSettings } from "../test/core/sample-settings.js";
 import { recordingLog } from "../test/recording-log.js";
 import { builtModule } from "./built-module.js";
@@ -25,6 +26,7 @@ import { startOtherProcess } from "./other-process.js";
 const { detect } = await builtModule<typeof Affected>("core/detect/scan/affected.js");
 const { createManifestScanner } = await builtModule<typeof Manifests>("core/detect/scan/manifests.js");
 const { createDetectionCaches, openSnapshot } = await builtModule<typeof Snapshots>("core/detect/inputs/snapshot.js");
+const { createWorkerPool } = await builtModule<typeof Workers>("workers/worker-pool.js");
 const { createGitMirror } = await builtModule<typeof Mirror>("git/mirror.js");
 
 const RUNS = 25;
@@ -75,7 +77,9 @@ async function push(round: number): Promise<ChangeRequest> {
 }
 
 const mirror = createGitMirror({ dataDir: join(work, "mirror"), log: recordingLog() });
-const scanner = createManifestScanner();
+const workers = createWorkerPool();
+const reading = { compute: workers, owner: "bench", signal: new AbortController().signal };
+const scanner = createManifestScanner(workers);
 const caches = createDetectionCaches();
 const source = { url, authorization: undefined, headRef: "refs/pull/1/head" };
 const nameOf = (_namespace: string | undefined, name: string) => applicationName(name);
@@ -83,8 +87,9 @@ let live: readonly Application[] = [];
 
 /** The part of a plan before rendering. Returns the number of affected applications. */
 async function scan(change: ChangeRequest): Promise<number> {
-  const snapshot = openSnapshot(await mirror.open(change, source), caches);
-  const found = await detect({ change, settings: sampleSettings(), snapshot, live, liveSets: [], nameOf, scanner });
+  const snapshot = openSnapshot(await mirror.open(change, source), caches, reading);
+  const common = { nameOf, scanner, signal: reading.signal };
+  const found = await detect({ change, settings: sampleSettings(), snapshot, live, liveSets: [], ...common });
   return found.applications.length;
 }
 
@@ -102,7 +107,15 @@ async function plainGit(head: string): Promise<void> {
 const first = await push(1);
 const cold = await measured(() => scan(first));
 const snapshot = await mirror.open(first, source);
-const resources = await scanner.scan({ snapshot, revision: base, crPaths: [], nameOf });
+const resources = await scanner.scan({
+  snapshot,
+  revision: base,
+  crPaths: [],
+  nameOf,
+  owner: "bench",
+  trusted: true,
+  signal: reading.signal,
+});
 live = resources.applications.map(({ application }) => application);
 if (live.length !== SERVICES) throw new Error(`${live.length} applications were found instead of ${SERVICES}`);
 await scan(first);

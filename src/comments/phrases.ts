@@ -1,5 +1,7 @@
 import type { Lock } from "../core/model/lock.js";
-import { code, sentence } from "./markdown.js";
+import type { UnreadFile } from "../core/model/plan.js";
+import { REPOSITORY_FILE } from "../names.js";
+import { code, sentence, shortened } from "./markdown.js";
 
 /** The specification's text for a lock of another change request. In a code span, since `#1` would become a link. */
 export function lockedBy({ holder, user }: Lock): string {
@@ -12,4 +14,21 @@ export function listOf(
   items: readonly { readonly application: string; readonly reason: string }[],
 ): string {
   return `${title}\n${items.map(({ application, reason }) => `- ${code(application)}: ${sentence(reason)}`).join("\n")}`;
+}
+
+const MAX_FILES = 10;
+const MAX_PATH = 200;
+
+/** Changed files that were not read, and what to do. */
+export function unreadText(files: readonly UnreadFile[]): string {
+  const named = files.slice(0, MAX_FILES);
+  const items = named.map(({ file, reason }) => `- ${code(shortened(file, MAX_PATH))}: ${sentence(reason)}`);
+  const more = files.length > named.length ? [`- and ${files.length - named.length} more`] : [];
+  return [
+    "These changed files could not be read, and each may hold an Application:",
+    ...items,
+    ...more,
+    "",
+    `Nothing of this PR is synced or merged while they are in it. Split or simplify them and push, or exclude them with ${code("cr_paths")} in ${code(REPOSITORY_FILE)} on the base branch.`,
+  ].join("\n");
 }

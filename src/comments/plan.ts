@@ -6,7 +6,7 @@ import { SERVICE } from "../names.js";
 import { code, codes, fence, sentence, shortened, warning } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { cutBlocks, MAX_PARTS, pack, type Block } from "./parts.js";
-import { listOf, lockedBy } from "./phrases.js";
+import { listOf, lockedBy, unreadText } from "./phrases.js";
 import { diffBlocks } from "./plan-diff.js";
 import { summaryLines, verdictLines } from "./plan-summary.js";
 
@@ -123,8 +123,10 @@ function closingBlocks(plan: Plan, page: string | undefined, limit: number): rea
 
 function endBlocks(plan: Plan): readonly Block[] {
   const block = (text: string): readonly Block[] => [{ text, section: undefined }];
+  const unread = plan.unread.length === 0 ? [] : block(`⚠️ ${unreadText(plan.unread)}`);
   const unplanned = plan.applications.filter(({ kind }) => kind === "unplanned").map(({ application }) => application);
   return [
+    ...unread,
     ...plan.applicationSets.flatMap((set) => block(applicationSetText(set))),
     ...(unplanned.length === 0 ? [] : block(`Affected, but left out of this plan by -a: ${codes(unplanned)}.`)),
     ...(plan.notDeployed.length === 0 ? [] : block(listOf("Not deployed by this PR:", plan.notDeployed))),

@@ -4,7 +4,7 @@ import type { BarredApplication, NarrowedCommand, Refusal } from "../core/model/
 import { HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened } from "./markdown.js";
 import type { Block } from "./parts.js";
-import { listOf, lockedBy } from "./phrases.js";
+import { listOf, lockedBy, unreadText } from "./phrases.js";
 
 const MAX_REASON = 4000;
 
@@ -46,6 +46,8 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
         ),
         narrower(refusal.others),
       ];
+    case "unread-files":
+      return [unreadText(refusal.files), "Nothing was deployed."];
     case "conflicts":
       return "PR has merge conflicts, please resolve before syncing";
     case "mergeability-unknown":

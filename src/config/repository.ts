@@ -19,6 +19,9 @@ export type RepositoryConfigResult =
 /** The configuration of a repository without the file. */
 export const NO_REPOSITORY_CONFIG: RepositoryConfig = { applications: [], syncRequirements: [] };
 
+/** What holds where there is no file. */
+export const NO_FILE: RepositoryConfigResult = { kind: "valid", config: NO_REPOSITORY_CONFIG };
+
 /** Reads a repository's file. The text may be hostile, so `${NAME}` is not expanded. */
 export function parseRepositoryConfig(text: string, fileName: string): RepositoryConfigResult {
   const { tree, problems } = readYaml(text, fileName, LARGEST_FILE);

@@ -1,13 +1,7 @@
-import { REPOSITORY_FILE } from "../names.js";
 import { matchesName } from "./pattern.js";
 import { policyNotes } from "./policy-notes.js";
 import type { ConfigProblem } from "./problem.js";
-import {
-  NO_REPOSITORY_CONFIG,
-  parseRepositoryConfig,
-  type RepositoryConfig,
-  type RepositoryConfigResult,
-} from "./repository.js";
+import { NO_REPOSITORY_CONFIG, type RepositoryConfig, type RepositoryConfigResult } from "./repository.js";
 import type { ServerConfig, ServerDefaults } from "./server-config.js";
 import { accessRuleOf, type AccessCommand, type AccessRule } from "./sync-access.js";
 
@@ -51,7 +45,7 @@ export interface Resolution {
 const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
 
 /**
- * Combines the server's defaults with the repository files of base and head (undefined if absent). Policy comes from the
+ * Combines the server's defaults with the repository files of base and head, which are one object if they are equal. Policy comes from the
  * base branch: a change request cannot loosen the rules that apply to it. `applications` and `cr_paths` are the union of
  * both sides, so it can only add to what svc examines. If the base branch's file is broken, the repository's policy is
  * unknown, so every application needs approval.
@@ -59,10 +53,8 @@ const NEVER_DELETED = ["main", "master", "develop", "development"] as const;
 export function resolveSettings(
   defaults: ServerDefaults,
   server: Pick<Settings, "applicationRepositories">,
-  files: { readonly base: string | undefined; readonly head: string | undefined },
+  { base, head }: { readonly base: RepositoryConfigResult; readonly head: RepositoryConfigResult },
 ): Resolution {
-  const base = readSide(files.base, `${REPOSITORY_FILE} (base branch)`);
-  const head = files.head === files.base ? base : readSide(files.head, REPOSITORY_FILE);
   const sides = [base, head].flatMap((side) => (side.kind === "valid" ? [side.config] : []));
   const policy = base.kind === "valid" ? base.config : { ...NO_REPOSITORY_CONFIG, requireApproval: true };
   const settings: Settings = {
@@ -87,10 +79,6 @@ export function resolveSettings(
   const problems = [...new Set([head, base])].flatMap((side) => (side.kind === "invalid" ? side.problems : []));
   const brokenAt = base.kind === "invalid" ? "base" : head.kind === "invalid" ? "head" : undefined;
   return { settings, problems, brokenAt, repairs: brokenAt === "base" && head.kind === "valid" };
-}
-
-function readSide(text: string | undefined, name: string): RepositoryConfigResult {
-  return text === undefined ? { kind: "valid", config: NO_REPOSITORY_CONFIG } : parseRepositoryConfig(text, name);
 }
 
 function unionOfApplications(sides: readonly RepositoryConfig[]): Settings["applications"] {

@@ -66,6 +66,7 @@ const REFUSED: Readonly<Record<YamlRefusal, string>> = {
   documents: ONE_DOCUMENT,
   values: "the file holds too many values",
   aliases: "the file holds too many aliases",
+  "unknown-alias": "an alias names no anchor above it",
   "collection-key": "a key must be a plain text",
   syntax: "not valid YAML",
 };

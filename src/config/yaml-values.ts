@@ -41,7 +41,7 @@ class ValueBuilder {
   build(node: unknown, depth: number): YamlValue {
     if (isAlias(node)) {
       const target = this.anchors.get(node.source);
-      if (target === undefined) throw new YamlRefused("aliases");
+      if (target === undefined) throw new YamlRefused("unknown-alias");
       this.count(target.values, target.aliases + 1, depth + target.levels);
       return target.value;
     }

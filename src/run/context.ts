@@ -1,10 +1,13 @@
 import { describeProblem } from "../config/problem.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { resolveSettings } from "../config/settings.js";
+import { NO_FILE, type RepositoryConfigResult } from "../config/repository.js";
 import { openSnapshot } from "../core/detect/inputs/snapshot.js";
-import type { ChangeRequest } from "../core/model/change-request.js";
+import type { Reading } from "../core/detect/tree/foreign-text.js";
+import { changeRequestKey, type ChangeRequest } from "../core/model/change-request.js";
 import type { CommandContext, Reloaded } from "../core/ports/context.js";
 import type { RepositorySnapshot } from "../core/ports/repositories.js";
+import { readRepositoryFile } from "../core/survey/repository-file.js";
 import { REPOSITORY_FILE } from "../names.js";
 import type { Autoplan, GivenCommand } from "./asked.js";
 import type { Run } from "./run.js";
@@ -15,7 +18,7 @@ export function plansAutomatically(change: ChangeRequest, { defaults }: ServerCo
 }
 
 /** Where settings are read; an absent signal never stops. */
-export type SettingsSource = Pick<Run, "config" | "host" | "repositories" | "detection"> & {
+export type SettingsSource = Pick<Run, "config" | "host" | "repositories" | "detection" | "compute"> & {
   readonly signal?: AbortSignal;
 };
 
@@ -26,10 +29,11 @@ export type SettingsSource = Pick<Run, "config" | "host" | "repositories" | "det
  */
 export async function openChange(
   change: ChangeRequest,
-  { config, host, repositories, detection, signal }: SettingsSource,
+  { config, host, repositories, detection, compute, signal }: SettingsSource,
 ): Promise<Reloaded> {
   const repository = await repositories.open(change, await host.cloneSource(change), signal);
-  const snapshot = openSnapshot(repository, detection);
+  const reading = { compute, owner: changeRequestKey(change), signal: signal ?? NEVER };
+  const snapshot = openSnapshot(repository, detection, reading);
   const [base, before, after] = await Promise.all([
     readFile(snapshot, change.baseRevision),
     readFile(snapshot, change.mergeBase),
@@ -37,9 +41,17 @@ export async function openChange(
   ]);
   // A head that leaves the file alone gets the file of the base branch, as a merge would give it.
   const head = after === before ? base : after;
-  const resolved = resolveSettings(config.defaults, config, { base, head });
+  const baseFile = await readSide(base, `${REPOSITORY_FILE} (base branch)`, reading);
+  const headFile = head === base ? baseFile : await readSide(head, REPOSITORY_FILE, reading);
+  const resolved = resolveSettings(config.defaults, config, { base: baseFile, head: headFile });
   const problems = resolved.repairs ? [] : resolved.problems.map(describeProblem);
   return { settings: resolved.settings, problems, snapshot };
+}
+
+const NEVER = new AbortController().signal;
+
+async function readSide(text: string | undefined, name: string, reading: Reading): Promise<RepositoryConfigResult> {
+  return text === undefined ? NO_FILE : readRepositoryFile({ text, name }, reading);
 }
 
 async function readFile(

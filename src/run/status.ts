@@ -145,7 +145,9 @@ export async function setDetectedStatus(change: ChangeRequest, run: Run): Promis
       // A file that could not be read may hide an application, and only a plan asks for an approval.
       const certain = detection.notes.length === 0 && !needsApproval(settings, atMerge);
       const nothing = found.length === 0 && certain;
-      const detected: Detected = nothing ? { kind: "nothing", atMerge } : awaiting(found, change, run);
+      const { unread } = detection;
+      const known: Detected = nothing ? { kind: "nothing", atMerge } : awaiting(found, change, run);
+      const detected: Detected = unread.length > 0 ? { kind: "unread", files: unread } : known;
       await setCommitStatus(change, { kind: "detected", detected }, run);
     }
   } catch (error) {

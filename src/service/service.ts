@@ -74,7 +74,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     plans,
     deployments,
     audit,
-    scanner: createManifestScanner(),
+    scanner: createManifestScanner(compute),
     renders: createRenderCache(clock),
     compute,
     live,

@@ -1,6 +1,8 @@
-import { readResourcesTask } from "../core/detect/scan/resources.js";
 import { renderPlanTask } from "../comments/plan.js";
+import { readResourcesTask } from "../core/detect/scan/resources.js";
+import { readDocumentsTask } from "../core/detect/tree/foreign-text.js";
 import { diffTask } from "../core/diff/diff-task.js";
+import { readRepositoryFileTask } from "../core/survey/repository-file.js";
 import { readLiveTask } from "../deployer/argocd/live-resources.js";
 import { readManifestsTask } from "../deployer/argocd/normalise-manifests.js";
 import type { Tasks } from "./serve-tasks.js";
@@ -8,6 +10,8 @@ import type { Tasks } from "./serve-tasks.js";
 /** Everything that reads what strangers wrote and may take long. */
 export const TASKS: Tasks = {
   "read-resources": readResourcesTask,
+  "read-documents": readDocumentsTask,
+  "read-repository-file": readRepositoryFileTask,
   "read-manifests": readManifestsTask,
   "read-live": readLiveTask,
   diff: diffTask,

@@ -60,6 +60,7 @@ export function samplePlan(applications: readonly ApplicationPlan[], more: Parti
     applicationSets: [],
     notDeployed: [],
     released: [],
+    unread: [],
     notes: [],
     ...more,
   };

@@ -1,13 +1,14 @@
 import { describe, expect, test } from "@jest/globals";
 import type { ServerDefaults } from "../../src/config/server-config.js";
-import { describeProblem, resolveSettings } from "../../src/config/settings.js";
+import { describeProblem } from "../../src/config/settings.js";
 import { configOf, SMALLEST } from "./server-file.js";
+import { resolveTexts } from "./resolve-texts.js";
 
 const DEFAULTS: ServerDefaults = configOf([SMALLEST]).defaults;
 const STRICT: ServerDefaults = { ...DEFAULTS, requireApproval: true };
 
 function resolve(base: string | undefined, head = base, defaults = DEFAULTS) {
-  return resolveSettings(defaults, { applicationRepositories: [] }, { base, head });
+  return resolveTexts(defaults, { applicationRepositories: [] }, { base, head });
 }
 
 describe("approval: per-app sync_requirements (exact match first, then wildcard); repository require_approval; server defaults.require_approval", () => {
@@ -84,7 +85,7 @@ test("what only the server decides comes from the server", () => {
     allowedBots: ["renovate[bot]"],
     protectedBranches: ["release", "main"],
   };
-  const { settings } = resolveSettings(defaults, { applicationRepositories }, { base: undefined, head: undefined });
+  const { settings } = resolveTexts(defaults, { applicationRepositories }, { base: undefined, head: undefined });
   expect(settings).toMatchObject({
     autoplan: true,
     prune: true,
@@ -117,7 +118,7 @@ sync_requirements: [{name: web, require_approval: false}, {name: "*", require_ap
     ["removed at the head", undefined],
     ["emptied at the head", ""],
   ])("%s: the base's rules hold", (_, head) => {
-    const { settings, brokenAt, repairs } = resolveSettings(
+    const { settings, brokenAt, repairs } = resolveTexts(
       DEFAULTS,
       { applicationRepositories: [] },
       { base: strict, head },
@@ -129,7 +130,7 @@ sync_requirements: [{name: web, require_approval: false}, {name: "*", require_ap
   });
 
   test("a file that only the head has sets no rule", () => {
-    const { settings } = resolveSettings(STRICT, { applicationRepositories: [] }, { base: undefined, head: loose });
+    const { settings } = resolveTexts(STRICT, { applicationRepositories: [] }, { base: undefined, head: loose });
     expect(settings.requirementsFor("web").requireApproval).toBe(true);
     expect(settings.autoMerge).toBe(false);
   });
@@ -152,7 +153,7 @@ describe("applications and cr_paths are the union of base and head", () => {
 
   test("no file on one side means all files", () => {
     const files = { base: file("[a/**]"), head: undefined };
-    expect(resolveSettings(DEFAULTS, { applicationRepositories: [] }, files).settings.crPaths).toEqual([]);
+    expect(resolveTexts(DEFAULTS, { applicationRepositories: [] }, files).settings.crPaths).toEqual([]);
   });
 
   test("applications of both sides, their paths joined", () => {
@@ -171,7 +172,7 @@ describe("a broken file", () => {
   const valid =
     "require_approval: false\nauto_merge: true\ncr_paths: [a/**]\napplications: [{name: web, paths: [w/**]}]";
   const outcome = (base: string | undefined, head: string | undefined) => {
-    const result = resolveSettings(DEFAULTS, { applicationRepositories: [] }, { base, head });
+    const result = resolveTexts(DEFAULTS, { applicationRepositories: [] }, { base, head });
     const { settings, problems, brokenAt, repairs } = result;
     return {
       brokenAt,

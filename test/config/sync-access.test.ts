@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { resolveSettings } from "../../src/config/settings.js";
 import { accessRuleOf, type AccessEntry } from "../../src/config/sync-access.js";
 import { configOf, SMALLEST } from "./server-file.js";
+import { resolveTexts } from "./resolve-texts.js";
 
 const users = (name: string, ...allowedUsers: readonly string[]): AccessEntry => ({ name, allowedUsers });
 const bound = (commands: AccessEntry["commands"], entry: AccessEntry) => ({ ...entry, ...(commands && { commands }) });
@@ -45,7 +45,7 @@ test("the lists are the base branch's, and both stand in the rule", () => {
     base: list("allowed_users: [bo], allowed_teams: [acme/platform]"),
     head: list("allowed_users: [ana]"),
   };
-  const { settings } = resolveSettings(configOf([SMALLEST]).defaults, { applicationRepositories: [] }, files);
+  const { settings } = resolveTexts(configOf([SMALLEST]).defaults, { applicationRepositories: [] }, files);
   expect(settings.accessTo("web", "sync")).toEqual({ users: ["bo"], teams: ["acme/platform"] });
   expect(settings.accessTo("api", "sync")).toBeUndefined();
 });

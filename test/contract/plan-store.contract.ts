@@ -76,6 +76,7 @@ const plan: Plan = {
   ],
   notDeployed: [{ application: applicationName("infra"), reason: "owned by an ApplicationSet" }],
   released: [applicationName("gone")],
+  unread: [{ file: "big.yaml", reason: "it is too large" }],
   notes: ["apps/broken.yaml could not be parsed"],
 };
 

@@ -1,3 +1,4 @@
+import type { Reading } from "../../src/core/detect/tree/foreign-text.js";
 import type { Compute } from "../../src/core/ports/compute.js";
 
 /** Runs tasks at once, on clones as a thread would get them. */
@@ -7,3 +8,9 @@ export const inlineCompute: Compute = {
     return { kind: "done", output: structuredClone(await task.run(structuredClone(input))) };
   },
 };
+
+/** For texts that are read outside of any change request. */
+export const INLINE_READING: Reading = { compute: inlineCompute, owner: "test", signal: new AbortController().signal };
+
+/** What a scan is asked for beside its commit. */
+export const TRUSTED_SCAN = { owner: INLINE_READING.owner, trusted: true, signal: INLINE_READING.signal };

@@ -33,7 +33,7 @@ const URL = `https://git.example.com/${REPOSITORY}.git`;
 const NAMES = ["web", "api", "db"];
 const ANA = { id: "1", login: "ana", bot: false };
 /** One for each core; they only remember what a text says. */
-const SCANNERS = [createManifestScanner(), createManifestScanner()] as const;
+const SCANNERS = [createManifestScanner(inlineCompute), createManifestScanner(inlineCompute)] as const;
 const CONFIG = testConfig({ auto_merge: true });
 /** So many of a hundred syncs fail, which leaves their locks. */
 const FAILING_SYNCS = 0.2;

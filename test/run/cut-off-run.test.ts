@@ -29,7 +29,7 @@ class CutWorld extends CommandWorld {
       hosts: { hostb: this.host },
       repositories: this.repositories,
       deployer: this.deployer,
-      scanner: createManifestScanner(),
+      scanner: createManifestScanner(inlineCompute),
       detection: createDetectionCaches(),
       renders: createRenderCache(this.clock),
       compute: inlineCompute,

@@ -21,7 +21,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     hosts: { hostb: world.host },
     repositories: world.repositories,
     deployer: world.deployer,
-    scanner: createManifestScanner(),
+    scanner: createManifestScanner(inlineCompute),
     detection: createDetectionCaches(),
     renders: createRenderCache(world.clock),
     compute: inlineCompute,

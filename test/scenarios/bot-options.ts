@@ -5,6 +5,7 @@ import type { ArgoCdOptions } from "../../sandbox/argocd/argocd.js";
 import type { FileChanges, Forge } from "../../sandbox/forge.js";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN, type SandboxWorld } from "../../sandbox/world.js";
 import { loadServerConfig } from "../../src/config/server.js";
+import type { Compute } from "../../src/core/ports/compute.js";
 import type { HostId } from "../../src/names.js";
 import type { Stores } from "../../src/store/stores.js";
 import type { JumpClock } from "../jump-clock.js";
@@ -37,6 +38,8 @@ export interface BotOptions {
   readonly log?: (line: string) => void;
   /** Traces what the service does. */
   readonly tracer?: Tracer;
+  /** Worker threads; those of this process when absent. */
+  readonly compute?: Compute;
   /** False for scenarios that change real Applications on purpose by other means than the service. */
   readonly checkChanges?: boolean;
 }

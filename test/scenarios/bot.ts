@@ -60,7 +60,12 @@ async function furnish(world: SandboxWorld, options: BotOptions): Promise<Bot> {
   await options.prepare?.(world, forge);
   const clock = new JumpClock();
   const stores = options.stores?.(clock) ?? createMemoryStores(clock);
-  const overrides = { clock, stores, compute: sharedPool(), ...(options.tracer && { tracer: options.tracer }) };
+  const overrides = {
+    clock,
+    stores,
+    compute: options.compute ?? sharedPool(),
+    ...(options.tracer && { tracer: options.tracer }),
+  };
   const service = await startService(configFor(world, options), loggerFor(options), overrides);
   forge.connect({ url: `${service.url}/webhook/${host}`, secret: SECRET });
   const bot = new Bot({ host, world, forge, service, clock, stores, options });

@@ -101,6 +101,7 @@ function refusedFacts(refusal: Refusal): AuditFacts | undefined {
     case "fork":
     case "no-write-access":
     case "repository-file":
+    case "unread-files":
     case "superseded":
       return refused();
   }

@@ -61,6 +61,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       applicationSets,
       notDeployed: found.notDeployed,
       released: everything ? await releaseOthers(names, context) : [],
+      unread: found.detection.unread,
       notes: [...settings.notes, ...found.detection.notes],
     };
     await context.plans.save(result);

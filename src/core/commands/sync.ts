@@ -1,11 +1,12 @@
 import { deployHead } from "../deploy/deploy-head.js";
 import { deployAll } from "../deploy/deploy.js";
 import { retryWhileUnavailable } from "../deploy/settle.js";
+import type { Detection } from "../detect/scan/affected.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type Approval, type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Lock } from "../model/lock.js";
-import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";
+import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { barredFrom } from "../policy/access.js";
@@ -32,9 +33,11 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
   const chosen = selection.items.filter(
     (lock) => !announced.some(({ application }) => application === lock.application),
   );
-  const { subjects, notDeployed } = await survey(context);
+  const { subjects, notDeployed, detection } = await survey(context);
   const prepared = await prepare(chosen, subjects, notDeployed, plan, context);
   if ("reason" in prepared) return { kind: "refused", refusal: prepared };
+  const unread = unreadFiles(detection, plan, context);
+  if (unread.length > 0) return { kind: "refused", refusal: { reason: "unread-files", files: unread } };
   const unchanged = chosen.filter((lock) => isUnchanged(lock, plan, context) && !runsOurs(lock, prepared.subjects));
   const skipped = settings.skipNoChanges ? unchanged : [];
   const deployable = prepared.subjects.filter(({ name }) => !skipped.some(({ application }) => application === name));
@@ -63,6 +66,11 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
     replaced: command.dryRun ? [] : replacedBy(deployed, confirmed.subjects),
     ...(await decideMerge({ dryRun: command.dryRun, involved: names, deployed, plan }, context)),
   };
+}
+
+/** Found now, or by the plan that people have reviewed. */
+function unreadFiles({ unread }: Detection, plan: Plan | undefined, { change }: CommandContext): readonly UnreadFile[] {
+  return unread.length > 0 || plan?.head !== change.headRevision ? unread : plan.unread;
 }
 
 /** Settings come from the target branch: if it moved, everything is read and checked again. */

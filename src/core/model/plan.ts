@@ -126,6 +126,13 @@ export interface ApplicationSetPreview {
   readonly owned: readonly ApplicationName[];
 }
 
+/** A changed file that was not read and may hide an Application. */
+export interface UnreadFile {
+  readonly file: string;
+  /** Completes "it could not be read: …". */
+  readonly reason: string;
+}
+
 /** The last plan of a change request, kept in the store for 30 days. */
 export interface Plan {
   readonly change: ChangeRequestRef;
@@ -137,6 +144,8 @@ export interface Plan {
   readonly notDeployed: readonly NotDeployed[];
   /** Applications that the change request no longer affects, whose locks this plan released. */
   readonly released: readonly ApplicationName[];
+  /** The plan is not complete while there are any: nothing is synced or merged. */
+  readonly unread: readonly UnreadFile[];
   /** Sentences about the whole plan, such as files that could not be parsed. */
   readonly notes: readonly string[];
 }

@@ -3,7 +3,7 @@ import type { AccessCommand, AccessRule } from "../../config/sync-access.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { Lock } from "./lock.js";
-import type { ApplicationPlan, NotDeployed, Plan } from "./plan.js";
+import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
 
 /** What a command returned. `comments/` renders it. */
 export type CommandResult =
@@ -101,6 +101,8 @@ export type Refusal =
       readonly applications: readonly StaleApplication[];
       readonly others: readonly ApplicationName[];
     }
+  /** Changed files that may hide an Application were not read, so nobody knows all that a sync or merge would do. */
+  | { readonly reason: "unread-files"; readonly files: readonly UnreadFile[] }
   | { readonly reason: "conflicts" }
   | { readonly reason: "mergeability-unknown" }
   | {

@@ -3,7 +3,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import type { HostWords } from "../model/host-words.js";
-import type { Plan } from "../model/plan.js";
+import type { Plan, UnreadFile } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
 
@@ -21,6 +21,8 @@ export type StatusFacts =
 export type Detected =
   | { readonly kind: "nothing"; readonly atMerge: readonly string[] }
   | { readonly kind: "affected"; readonly applications: readonly string[] }
+  /** Changed files that may hide an application. */
+  | { readonly kind: "unread"; readonly files: readonly UnreadFile[] }
   /** A fork, which the server does not allow to be planned. */
   | { readonly kind: "barred" }
   /** The detection failed. */
@@ -72,6 +74,8 @@ function ofDetected(detected: Detected): StatusText {
       return { state: "success", description: joined(["nothing to deploy", atMergeText(detected.atMerge)]) };
     case "affected":
       return { state: "pending", description: `comment svc plan: affects ${names(detected.applications)}` };
+    case "unread":
+      return unread(detected.files);
     case "barred":
       return { state: "pending", description: "comes from a fork, whose content is not planned here" };
     case "unknown":
@@ -79,9 +83,14 @@ function ofDetected(detected: Detected): StatusText {
   }
 }
 
+function unread(files: readonly UnreadFile[]): StatusText {
+  return { state: "failure", description: `could not be read: ${names(files.map(({ file }) => file))}` };
+}
+
 function ofPlan(facts: PlannedFacts): StatusText {
   const { plan, records, change, settings, notStarted } = facts;
   if (plan.head !== change.headRevision) return ofDetected({ kind: "unknown" });
+  if (plan.unread.length > 0) return unread(plan.unread);
   const awaiting = mergeDecision(plan, [], records, change, settings).map(({ application }) => application);
   const own = (outcome: Deployment["outcome"]) => {
     const ended = records.filter((one) => one.revision === change.headRevision && one.outcome === outcome);

@@ -1,5 +1,12 @@
 /** Every task; `src/workers/tasks.ts` has the table. */
-export type TaskName = "read-resources" | "read-manifests" | "read-live" | "diff" | "render-plan";
+export type TaskName =
+  | "read-resources"
+  | "read-documents"
+  | "read-repository-file"
+  | "read-manifests"
+  | "read-live"
+  | "diff"
+  | "render-plan";
 
 /** A pure function over content that strangers wrote. Input and output are plain values that can be cloned. */
 export interface Task<I, O> {

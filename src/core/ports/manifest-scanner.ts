@@ -23,12 +23,20 @@ export interface FoundApplicationSet {
   readonly content: string;
 }
 
+/** Why a file, or a part of it, was not read. */
+export interface Unreadable {
+  /** Completes "it could not be read: …"; quotes nothing of the file. */
+  readonly reason: string;
+  /** Argo CD may be able to read it, and find an Application in it. False for templates. */
+  readonly mayHide: boolean;
+}
+
 /** Every Application and ApplicationSet resource of a commit, in the order of their files. */
 export interface ManifestScan {
   readonly applications: readonly FoundApplication[];
   readonly applicationSets: readonly FoundApplicationSet[];
-  /** Files that may contain more resources than were found, with the reason. */
-  readonly unreadable: ReadonlyMap<string, string>;
+  /** Files that may contain more resources than were found. */
+  readonly unreadable: ReadonlyMap<string, Unreadable>;
 }
 
 export interface ScanRequest {
@@ -37,4 +45,9 @@ export interface ScanRequest {
   /** Glob patterns that limit the scan; empty means all files. */
   readonly crPaths: readonly string[];
   readonly nameOf: Naming;
+  /** Whose work it is: see `ComputeLimits`. */
+  readonly owner: string;
+  /** Only people who may write to the repository wrote this commit; the limits are smaller otherwise. */
+  readonly trusted: boolean;
+  readonly signal: AbortSignal;
 }

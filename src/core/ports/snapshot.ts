@@ -42,6 +42,8 @@ export interface RepositoryTree {
   follow(path: string): Followed;
   /** The YAML documents of a file; undefined when it is missing, no text, too large, or not all of it can be read. */
   readYaml(path: string): Promise<readonly Json[] | undefined>;
+  /** The YAML documents of a text that a file holds; undefined when not all of it can be read. */
+  parseYaml(text: string): Promise<readonly Json[] | undefined>;
   /** Texts of files by path; those that are missing, no text or too large are absent. */
   readTexts(paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }

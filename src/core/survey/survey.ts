@@ -3,7 +3,7 @@ import { detect, type AffectedApplication, type Detection } from "../detect/scan
 import { isAutoSynced, isHydrated } from "../model/application-spec.js";
 import type { Application, ApplicationSet, ApplicationSpec, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
-import { sameChangeRequest } from "../model/change-request.js";
+import { changeRequestKey, sameChangeRequest } from "../model/change-request.js";
 import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import { allInTurns } from "../model/in-turns.js";
@@ -55,6 +55,7 @@ export async function survey(
     liveSets: sets.found,
     nameOf,
     scanner,
+    signal,
   });
   const detection = { ...detected, notes: [...detected.notes, ...sets.notes] };
   const affected = withDeployed(detection.applications, records, context);
@@ -104,12 +105,20 @@ async function baseTipApplications(
   affected: readonly AffectedApplication[],
   records: readonly Deployment[],
   nameOf: Naming,
-  { change, settings, snapshot, scanner }: CommandContext,
+  { change, settings, snapshot, scanner, signal }: CommandContext,
 ): Promise<ReadonlyMap<ApplicationName, Application>> {
   const names = new Set(affected.map(({ name }) => name));
   const needed = records.some((record) => record.specWritten !== undefined && names.has(record.application));
   if (!needed) return new Map();
-  const found = await scanner.scan({ snapshot, revision: change.baseRevision, crPaths: settings.crPaths, nameOf });
+  const found = await scanner.scan({
+    snapshot,
+    revision: change.baseRevision,
+    crPaths: settings.crPaths,
+    nameOf,
+    owner: changeRequestKey(change),
+    trusted: true,
+    signal,
+  });
   return new Map(found.applications.map(({ application }) => [application.name, application]));
 }
 

@@ -11,7 +11,7 @@ import { createRenderCache } from "../../../src/core/render/render-cache.js";
 import { HOSTS } from "../../../src/hosts/registry.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { noDelay } from "../../in-memory/delay.js";
-import { inlineCompute } from "../../in-memory/inline-compute.js";
+import { INLINE_READING, inlineCompute } from "../../in-memory/inline-compute.js";
 import { MemoryDeployer } from "../../in-memory/memory-deployer.js";
 import { MemoryHost } from "../../in-memory/memory-host.js";
 import { MemoryRepositories, withChanges, type FileChanges } from "../../in-memory/memory-repositories.js";
@@ -60,7 +60,8 @@ export class CommandWorld {
   }
 
   async #snapshot(change: ChangeRequest): Promise<Snapshot> {
-    return openSnapshot(await this.repositories.open(change, await this.host.cloneSource(change)), this.#detection);
+    const repository = await this.repositories.open(change, await this.host.cloneSource(change));
+    return openSnapshot(repository, this.#detection, INLINE_READING);
   }
 
   async context(number: number, more: Partial<CommandContext> = {}): Promise<CommandContext> {
@@ -83,7 +84,7 @@ export class CommandWorld {
       progress: () => undefined,
       noteStarted: async () => undefined,
       deployer: this.deployer,
-      scanner: createManifestScanner(),
+      scanner: createManifestScanner(inlineCompute),
       renders: this.renders,
       compute: inlineCompute,
       clock: this.clock,

@@ -5,6 +5,7 @@ import type { ChangeRequest } from "../../../src/core/model/change-request.js";
 import type { Naming } from "../../../src/core/ports/deployer.js";
 import type { RepositorySnapshot, TreeEntry } from "../../../src/core/ports/repositories.js";
 import type { Snapshot } from "../../../src/core/ports/snapshot.js";
+import { INLINE_READING } from "../../in-memory/inline-compute.js";
 
 export const MERGE_BASE = revision("a".repeat(40));
 export const HEAD = revision("b".repeat(40));
@@ -63,7 +64,7 @@ export function memorySnapshot(base: Files, head: Files = base): MemorySnapshot 
       return { commits: from === to ? [] : [{ id: to, subject: "Change", paths }], complete: true };
     },
   };
-  return { ...openSnapshot(repository, createDetectionCaches()), reads };
+  return { ...openSnapshot(repository, createDetectionCaches(), INLINE_READING), reads };
 
   function changedPaths(from: Revision, to: Revision): readonly string[] {
     const [before, after] = [filesAt(from), filesAt(to)];

@@ -8,6 +8,7 @@ import type { Snapshot } from "../../../src/core/ports/snapshot.js";
 import { behindSentence } from "../../../src/core/survey/behind-base.js";
 import { BASE_TIP, CHANGE, HEAD, memorySnapshot, MERGE_BASE } from "../detect/memory-snapshot.js";
 import { inputs, single } from "../detect/read-inputs.js";
+import { INLINE_READING } from "../../in-memory/inline-compute.js";
 
 interface History {
   /** Paths that the base branch changed since the merge base. */
@@ -33,7 +34,7 @@ function snapshotWith({ changed, different = changed, commits }: History): Snaps
     },
   };
   return {
-    ...openSnapshot(repository, createDetectionCaches()),
+    ...openSnapshot(repository, createDetectionCaches(), INLINE_READING),
     get asked() {
       return asked;
     },

@@ -24,6 +24,7 @@ export function noteConsulted(tree: RepositoryTree): ConsultedTree {
       touchesSubmodule: (path) => tree.touchesSubmodule(note(path)),
       follow: (path) => tree.follow(followed(path)),
       readYaml: (path) => tree.readYaml(followed(path)),
+      parseYaml: (text) => tree.parseYaml(text),
       readTexts: (paths) => tree.readTexts(paths.map(followed)),
     },
     consulted: () => outermost(noted),

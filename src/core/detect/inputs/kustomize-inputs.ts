@@ -1,7 +1,6 @@
 import { isJsonObject, type Json } from "../../model/json.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
-import { readYamlDocuments } from "../tree/yaml-documents.js";
 import { addChartDependencies } from "./chart-dependencies.js";
 import type { InputCollector } from "./input-set.js";
 import { fetchesRemotes, namesUrl } from "./kustomize-remotes.js";
@@ -86,7 +85,11 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
   let remote = objects.some((object) => fetchesRemotes(object, directory, tree));
   for (const plugin of objects.flatMap((object) => PLUGIN_FIELDS.flatMap((field) => textsOf(object[field])))) {
     const path = cleanPath(directory, plugin);
-    const documents = plugin.includes("\n") ? inline(plugin) : tree.hasFile(path) ? await tree.readYaml(path) : [];
+    const documents = plugin.includes("\n")
+      ? await tree.parseYaml(plugin)
+      : tree.hasFile(path)
+        ? await tree.readYaml(path)
+        : [];
     if (documents === undefined) return undefined;
     remote ||= documents.some(namesUrl);
     for (const text of documents.flatMap(textsOf)) texts.push(text);
@@ -103,11 +106,6 @@ async function readsOf(file: string, directory: string, tree: RepositoryTree): P
 
 /** Their entries are plugin configurations, as files or inline, which can name further files. */
 const PLUGIN_FIELDS = ["generators", "transformers", "validators"] as const;
-
-function inline(text: string): readonly Json[] | undefined {
-  const { values, problems } = readYamlDocuments(text);
-  return problems.length > 0 ? undefined : values;
-}
 
 /** Every text in a value, at any depth. */
 function textsOf(value: Json | undefined): readonly string[] {

@@ -4,6 +4,7 @@ import type { ChangeRequest } from "../../model/change-request.js";
 import { ChangedPaths } from "../../model/changed-paths.js";
 import type { CommitRange, RepositorySnapshot } from "../../ports/repositories.js";
 import type { OpenedTree, Snapshot } from "../../ports/snapshot.js";
+import type { Reading } from "../tree/foreign-text.js";
 import { listTree, type ParsedFiles, type ReadFiles } from "../tree/repository-tree.js";
 import { KnownInputs } from "./known-inputs.js";
 
@@ -21,8 +22,12 @@ export function createDetectionCaches(): DetectionCaches {
 }
 
 /** Adds to a snapshot what can be worked out from it, each thing once. */
-export function openSnapshot(repository: RepositorySnapshot, { parsed, inputs }: DetectionCaches): Snapshot {
-  const files: ReadFiles = { parsed, documents: new Map(), texts: new Map() };
+export function openSnapshot(
+  repository: RepositorySnapshot,
+  { parsed, inputs }: DetectionCaches,
+  reading: Reading,
+): Snapshot {
+  const files: ReadFiles = { parsed, documents: new Map(), texts: new Map(), reading };
   const trees = new Map<Revision, Promise<OpenedTree>>();
   const lost = new Map<string, Promise<ChangedPaths>>();
   const ranges = new Map<string, Promise<CommitRange>>();

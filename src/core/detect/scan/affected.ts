@@ -4,10 +4,10 @@ import type { Settings } from "../../../config/settings.js";
 import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
-import type { ChangeRequest } from "../../model/change-request.js";
+import { changeRequestKey, type ChangeRequest } from "../../model/change-request.js";
 import { ChangedPaths } from "../../model/changed-paths.js";
 import { canonicalJson } from "../../model/json.js";
-import type { NotDeployed } from "../../model/plan.js";
+import type { NotDeployed, UnreadFile } from "../../model/plan.js";
 import { specText } from "../../model/spec-equality.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
@@ -27,6 +27,7 @@ export interface DetectionRequest {
   readonly liveSets: readonly ApplicationSet[];
   readonly nameOf: Naming;
   readonly scanner: ManifestScanner;
+  readonly signal: AbortSignal;
 }
 
 /** What a change request affects, before anything is rendered. */
@@ -36,6 +37,8 @@ export interface Detection {
   readonly applicationSets: readonly ChangedApplicationSet[];
   /** Sentences about what could not be read. */
   readonly notes: readonly string[];
+  /** Changed files that may hide an Application from this detection. */
+  readonly unread: readonly UnreadFile[];
   /** Applications whose inputs change in sources that do not follow the base branch. */
   readonly notFollowing: readonly NotDeployed[];
 }
@@ -64,12 +67,13 @@ export interface AffectedApplication {
  * none of its sources reads a changed file, neither in the live object nor in its resource at the head or the merge base.
  */
 export async function detect(request: DetectionRequest): Promise<Detection> {
-  const { change, settings, snapshot, liveSets, nameOf, scanner } = request;
+  const { change, settings, snapshot, liveSets, nameOf, scanner, signal } = request;
   const changedPaths = await snapshot.changedPaths(change.mergeBase, change.headRevision);
   // In sequence, since most of the head's files are then known from the merge base.
-  const scan = { snapshot, crPaths: settings.crPaths, nameOf };
-  const base = await scanner.scan({ ...scan, revision: change.mergeBase });
-  const head = await scanner.scan({ ...scan, revision: change.headRevision });
+  const scan = { snapshot, crPaths: settings.crPaths, nameOf, owner: changeRequestKey(change), signal };
+  const base = await scanner.scan({ ...scan, revision: change.mergeBase, trusted: true });
+  const trusted = !change.fork && !change.draft;
+  const head = await scanner.scan({ ...scan, revision: change.headRevision, trusted });
 
   const resources = new Map(compareResources(base, head).map((one) => [one.name, one]));
   const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
@@ -85,6 +89,7 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
     applications: looked.flatMap((one) => (one !== undefined && "kind" in one ? [one] : [])),
     notFollowing: looked.flatMap((one) => (one !== undefined && !("kind" in one) ? [one] : [])),
     applicationSets: await changedApplicationSets({ base, head, liveSets, changedPaths, change, snapshot, nameOf }),
+    unread: unreadFiles(head, changedPaths),
     notes: [
       ...unreadableNotes(base, head, changedPaths),
       ...duplicateNotes(head, changedPaths),
@@ -154,12 +159,20 @@ function isTemporary({ resourceName, labels }: Application): boolean {
   return resourceName.startsWith(TEMPORARY_NAME_PREFIX) && labels[LABEL_TEMPORARY] !== undefined;
 }
 
+/** The head's alone: what was there before is fixed or removed. */
+function unreadFiles({ unreadable }: ManifestScan, changedPaths: readonly string[]): readonly UnreadFile[] {
+  return changedPaths.flatMap((file) => {
+    const why = unreadable.get(file);
+    return why?.mayHide === true ? [{ file, reason: why.reason }] : [];
+  });
+}
+
 const MAX_NOTES = 20;
 
 function unreadableNotes(base: ManifestScan, head: ManifestScan, changedPaths: readonly string[]): readonly string[] {
   const notes = changedPaths.flatMap((path) => {
     const why = head.unreadable.get(path) ?? base.unreadable.get(path);
-    return why === undefined ? [] : [`${path} could not be searched for Application resources: ${why}.`];
+    return why === undefined ? [] : [`${path} could not be searched for Application resources: ${why.reason}.`];
   });
   const more = notes.length - MAX_NOTES;
   return more > 0

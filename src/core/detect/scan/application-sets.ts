@@ -104,7 +104,9 @@ function lost(
         ? [scans.base, head.file, "merge base"]
         : [];
   const why = file === undefined ? undefined : missing?.unreadable.get(file);
-  return why === undefined ? undefined : `its resource in ${file ?? ""} cannot be read at the ${side ?? ""}: ${why}`;
+  return why === undefined
+    ? undefined
+    : `its resource in ${file ?? ""} cannot be read at the ${side ?? ""}: ${why.reason}`;
 }
 
 /** Names of applications that a set generates on one side only or with different specs. */

@@ -1,6 +1,6 @@
-import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { matchesPath } from "../../../config/pattern.js";
+import type { Compute } from "../../ports/compute.js";
 import type { Naming } from "../../ports/deployer.js";
 import type {
   FoundApplication,
@@ -8,17 +8,19 @@ import type {
   ManifestScan,
   ManifestScanner,
   ScanRequest,
+  Unreadable,
 } from "../../ports/manifest-scanner.js";
 import type { TreeEntry } from "../../ports/repositories.js";
+import { FileReader, FULL_READING, SMALL_READING, type FileReading, type FileText } from "./read-files.js";
 import { mayHoldResource, readResources, type FileResources, type Resource } from "./resources.js";
 
 /** Paths per read, which bounds the texts held at a time. */
 const BATCH = 1000;
-/** Characters that one scan parses, about a minute of work. Later scans continue from what is remembered. */
-const MAX_PARSED = 32 * 1024 * 1024;
 /** Limit of what is remembered, in characters of files with resources. Any other file counts as `EMPTY_WEIGHT`. */
 const CACHE_LIMIT = 64 * 1024 * 1024;
 const EMPTY_WEIGHT = 100;
+/** For so long a file that took too long is not tried again; a busy machine may have been at fault. */
+const REFUSED_MS = 10 * 60_000;
 
 /** A file that holds resources or may hold some. */
 interface ReadFile {
@@ -33,46 +35,45 @@ interface ScannedTree {
 }
 
 /** A scanner that remembers what it found in each blob, across commits and repositories. */
-export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner {
+export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT): ManifestScanner {
   const remembered = new LRUCache<string, FileResources>({ maxSize: cacheLimit });
   /** By the list itself: a snapshot returns the same one for a commit that it knows, the base of most pushes. */
   const scanned = new WeakMap<readonly TreeEntry[], ScannedTree>();
 
   return { scan };
 
-  async function scan({ snapshot, revision, crPaths, nameOf }: ScanRequest): Promise<ManifestScan> {
+  async function scan(request: ScanRequest): Promise<ManifestScan> {
+    const { snapshot, revision, crPaths, nameOf, owner, trusted, signal } = request;
     const tree = await snapshot.list(revision);
     const whole = scanned.get(tree);
     if (whole?.crPaths === crPaths.join("\n")) return assemble(whole.files, nameOf);
     const entries = tree.filter((entry) => isCandidate(entry, crPaths));
     const read = new Map<string, FileResources>();
     let complete = true;
+    const refusedKey = (blob: string) => `${trusted ? "trusted" : "others"} ${blob}`;
     const missing = entries.filter(({ path, blob }) => {
-      const known = remembered.get(blob);
+      const known = remembered.get(blob) ?? remembered.get(refusedKey(blob));
       if (known !== undefined && mayHold(known)) read.set(path, known);
       return known === undefined;
     });
-    let parsed = 0;
+    const reader = new FileReader(trusted ? FULL_READING : SMALL_READING, { compute, owner, signal });
     for (let start = 0; start < missing.length; start += BATCH) {
       const batch = missing.slice(start, start + BATCH);
       const texts = await snapshot.read(
         revision,
         batch.map(({ path }) => path),
       );
+      const found = await reader.read(worthReading(batch, texts));
       for (const { path, blob } of batch) {
         const text = texts.get(path);
-        if (text !== undefined && mayHoldResource(text)) parsed += text.length;
-        if (parsed > MAX_PARSED) {
-          read.set(path, { resources: [], problem: "the repository has more Application resources than svc reads" });
-          complete = false;
-          continue;
-        }
-        const resources = readResources(text);
-        if (mayHold(resources)) read.set(path, resources);
         // A file that could not be read may be readable through another snapshot with other limits.
-        if (text !== undefined) remembered.set(blob, resources, { size: weightOf(resources, text) });
+        const unread: FileReading = text === undefined ? NO_TEXT : NOTHING;
+        const { found: resources, keep } = found.get(blob) ?? unread;
+        if (mayHold(resources)) read.set(path, resources);
+        const size = weightOf(resources, text ?? "");
+        if (keep === "always") remembered.set(blob, resources, { size });
         else complete = false;
-        if (resources.resources.length > 0) await setImmediate();
+        if (keep === "a-while") remembered.set(refusedKey(blob), resources, { size, ttl: REFUSED_MS });
       }
     }
     const files = entries.flatMap(({ path }): readonly ReadFile[] => {
@@ -82,6 +83,19 @@ export function createManifestScanner(cacheLimit = CACHE_LIMIT): ManifestScanner
     if (complete) scanned.set(tree, { crPaths: crPaths.join("\n"), files });
     return assemble(files, nameOf);
   }
+}
+
+const NO_TEXT: FileReading = { found: readResources(undefined), keep: "never" };
+const NOTHING: FileReading = { found: readResources(""), keep: "always" };
+
+/** Each blob once. */
+function worthReading(entries: readonly TreeEntry[], texts: ReadonlyMap<string, string>): readonly FileText[] {
+  const files = new Map<string, FileText>();
+  for (const { path, blob } of entries) {
+    const text = texts.get(path);
+    if (text !== undefined && mayHoldResource(text)) files.set(blob, { blob, text });
+  }
+  return [...files.values()];
 }
 
 function weightOf(resources: FileResources, text: string): number {
@@ -101,7 +115,7 @@ function mayHold({ resources, problem }: FileResources): boolean {
 function assemble(files: readonly ReadFile[], nameOf: Naming): ManifestScan {
   const applications: FoundApplication[] = [];
   const applicationSets: FoundApplicationSet[] = [];
-  const unreadable = new Map<string, string>();
+  const unreadable = new Map<string, Unreadable>();
   for (const { path, found } of files) {
     if (found.problem !== undefined) unreadable.set(path, found.problem);
     for (const resource of found.resources) {

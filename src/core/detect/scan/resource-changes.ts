@@ -80,7 +80,7 @@ function usable(side: Side, other: Side): Usable {
   if (changed === undefined) {
     const file = lostIn(side, other);
     if (file === undefined) return { application: undefined, file, problem: undefined };
-    const why = side.scan.unreadable.get(file) ?? "";
+    const why = side.scan.unreadable.get(file)?.reason ?? "";
     return { application: undefined, file, problem: `its Application resource in ${file} cannot be read: ${why}` };
   }
   const { file } = changed;

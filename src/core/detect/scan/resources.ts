@@ -2,7 +2,8 @@ import { z } from "zod";
 import { sourcesOf } from "../../model/application-spec.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { Task } from "../../ports/compute.js";
-import { readYamlDocuments } from "../tree/yaml-documents.js";
+import type { Unreadable } from "../../ports/manifest-scanner.js";
+import { readYamlDocuments, TEMPLATE } from "../tree/yaml-documents.js";
 
 /** An Application or ApplicationSet resource as a file has it. */
 export interface Resource {
@@ -23,21 +24,23 @@ export interface Resource {
 export interface FileResources {
   readonly resources: readonly Resource[];
   /** Why there may be more resources in it than were found. */
-  readonly problem: string | undefined;
+  readonly problem: Unreadable | undefined;
 }
 
 /** An undefined text is a file that could not be read as text. */
 export function readResources(text: string | undefined): FileResources {
-  if (text === undefined) return { resources: [], problem: "it is no text or larger than 1 MiB" };
+  if (text === undefined) return { resources: [], problem: NO_TEXT };
   if (!mayHoldResource(text)) return { resources: [], problem: undefined };
   const { values, problems } = readYamlDocuments(text, mayHoldResource);
   const read = values.flatMap((value) => flattened(value, 0)).map(readResource);
-  const broken = read.find((one) => typeof one === "string");
+  const broken = read.filter((one) => one !== undefined && "reason" in one);
   return {
-    resources: read.filter((one): one is Resource => typeof one === "object"),
-    problem: problems[0] ?? (typeof broken === "string" ? broken : undefined),
+    resources: read.filter((one) => one !== undefined && "spec" in one),
+    problem: problems.find(({ mayHide }) => mayHide) ?? problems[0] ?? broken[0],
   };
 }
+
+const NO_TEXT: Unreadable = { reason: "it is no text or larger than 1 MiB", mayHide: true };
 
 /** Reads the texts of several files. */
 export const readResourcesTask: Task<readonly string[], readonly FileResources[]> = {
@@ -84,12 +87,13 @@ const metadataSchema = z.object({
 });
 
 /** Undefined for other kinds, a reason for a resource that cannot be read. */
-function readResource(value: Json): Resource | string | undefined {
+function readResource(value: Json): Resource | Unreadable | undefined {
   const kind = kindSchema.safeParse(value);
   if (!kind.success || !isJsonObject(value)) return undefined;
   const metadata = metadataSchema.safeParse(value.metadata);
-  if (!metadata.success) return `it has an ${kind.data.kind} without a usable name`;
-  if (metadata.data.name.includes("{{")) return "it is a template";
+  // Nothing can apply one without a name.
+  if (!metadata.success) return { reason: `it has an ${kind.data.kind} without a usable name`, mayHide: false };
+  if (metadata.data.name.includes("{{")) return TEMPLATE;
   const whole: JsonObject = { ...value, status: undefined };
   const spec = isJsonObject(value.spec) ? value.spec : {};
   const incomplete = kind.data.kind === "Application" && !isComplete(spec);

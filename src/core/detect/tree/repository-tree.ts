@@ -3,10 +3,10 @@ import type { Revision } from "../../model/brand.js";
 import type { Json } from "../../model/json.js";
 import type { RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
 import type { Followed, OpenedTree } from "../../ports/snapshot.js";
+import { TextReader, type Reading } from "./foreign-text.js";
 import { isWithin } from "./repository-path.js";
 import { firstAtOrAfter } from "./sorted-entries.js";
 import { followLinks } from "./symlinks.js";
-import { readYamlDocuments } from "./yaml-documents.js";
 
 /** Files that are read ahead together, since a partial clone fetches missing blobs once per read. */
 const READ_AHEAD =
@@ -23,13 +23,14 @@ export interface ReadFiles {
   readonly parsed: ParsedFiles;
   readonly documents: Map<string, Documents>;
   readonly texts: Map<string, string>;
+  readonly reading: Reading;
 }
 
 /** Lists the tree of a commit. */
 export async function listTree(
   snapshot: RepositorySnapshot,
   revision: Revision,
-  { parsed, documents, texts }: ReadFiles,
+  { parsed, documents, texts, reading }: ReadFiles,
 ): Promise<OpenedTree> {
   const entries = await snapshot.list(revision);
   const submodules = entries.filter(({ kind }) => kind === "submodule").map(({ path }) => path);
@@ -38,6 +39,7 @@ export async function listTree(
   let ahead: readonly string[] | undefined;
   let all: Promise<ReadonlyMap<string, string>> | undefined;
   const digests = new Map<string, string>();
+  const reader = new TextReader(reading);
 
   return {
     hasFile: (path) => fileAt(path) !== undefined,
@@ -62,6 +64,7 @@ export async function listTree(
       documents.set(entry.blob, read);
       return read;
     },
+    parseYaml: (text) => reader.yaml(text),
     async readTexts(paths) {
       const wanted = paths.flatMap((path) => {
         const entry = fileAt(path);
@@ -127,11 +130,11 @@ export async function listTree(
     return (await all).get(path);
   }
 
-  function parse(blob: string, text: string | undefined): readonly Json[] | undefined {
+  async function parse(blob: string, text: string | undefined): Promise<readonly Json[] | undefined> {
     if (text === undefined) return undefined;
-    const { values, problems } = readYamlDocuments(text);
-    parsed.set(blob, problems.length > 0 ? "unreadable" : values, { size: text.length + 100 });
-    return problems.length > 0 ? undefined : values;
+    const values = await reader.yaml(text);
+    parsed.set(blob, values ?? "unreadable", { size: text.length + 100 });
+    return values;
   }
 }
 

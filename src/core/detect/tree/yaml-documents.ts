@@ -2,12 +2,13 @@ import { isAlias, isScalar, visit, type Document, type Scalar } from "yaml";
 import { composeYaml, YAML_LIMITS, YamlRefused } from "../../../config/bounded-yaml.js";
 import { yamlValue } from "../../../config/yaml-values.js";
 import type { Json } from "../../model/json.js";
+import type { Unreadable } from "../../ports/manifest-scanner.js";
 
 /** The documents of a YAML text. A broken document does not affect the others. */
 export interface YamlDocuments {
   readonly values: readonly Json[];
-  /** Why documents, or the rest of the text, could not be read. Quotes nothing of the text. */
-  readonly problems: readonly string[];
+  /** Why documents, or the rest of the text, could not be read. */
+  readonly problems: readonly Unreadable[];
 }
 
 /** The rest of a file with more documents is not read. */
@@ -19,7 +20,7 @@ export const MAX_DOCUMENTS = YAML_LIMITS.documents;
  */
 export function readYamlDocuments(text: string, wanted: (document: string) => boolean = () => true): YamlDocuments {
   const values: Json[] = [];
-  const problems: string[] = [];
+  const problems: Unreadable[] = [];
   // A line that begins with `---` always starts a document (YAML 1.2, section 9.1.2).
   const texts = text.split(/^---(?=\s|$)/m).filter((part) => part.trim() !== "" && wanted(part));
   for (const part of texts.slice(0, MAX_DOCUMENTS)) {
@@ -32,7 +33,9 @@ export function readYamlDocuments(text: string, wanted: (document: string) => bo
       problems.push(problemOf(error, part));
     }
   }
-  if (texts.length > MAX_DOCUMENTS) problems.push(`it has more than ${MAX_DOCUMENTS} documents to look into`);
+  if (texts.length > MAX_DOCUMENTS) {
+    problems.push({ reason: `it has more than ${MAX_DOCUMENTS} documents to look into`, mayHide: true });
+  }
   return { values, problems };
 }
 
@@ -55,18 +58,26 @@ function keepRevisionTexts(document: Document.Parsed): void {
   });
 }
 
-function problemOf(error: unknown, text: string): string {
+/** Argo CD's parser has other limits than this one. What is no YAML for both can still be a template. */
+function problemOf(error: unknown, text: string): Unreadable {
   const reason = error instanceof YamlRefused ? error.reason : "syntax";
+  const template = text.includes("{{");
   switch (reason) {
     case "characters":
     case "depth":
     case "documents":
     case "values":
-      return "it is too large or nested too deeply";
+      return { reason: "it is too large or nested too deeply", mayHide: true };
     case "aliases":
-      return text.includes("{{") ? "it is a template" : "its aliases cannot be resolved";
+      return { reason: "it has too many aliases", mayHide: true };
+    case "unknown-alias":
+      return template ? TEMPLATE : { reason: "its aliases cannot be resolved", mayHide: true };
     case "collection-key":
+      return template ? TEMPLATE : { reason: "it has a list or a map as a key", mayHide: true };
     case "syntax":
-      return text.includes("{{") ? "it is a template" : "it is no valid YAML";
+      return template ? TEMPLATE : { reason: "it is no valid YAML", mayHide: true };
   }
 }
+
+/** Nothing applies a template before a program has filled it in. */
+export const TEMPLATE: Unreadable = { reason: "it is a template", mayHide: false };

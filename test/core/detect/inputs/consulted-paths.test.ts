@@ -21,6 +21,7 @@ const QUESTIONS: Readonly<Record<keyof RepositoryTree, (tree: RepositoryTree, pa
   touchesSubmodule: (tree, path) => tree.touchesSubmodule(path),
   follow: (tree, path) => ({ ...tree.follow(path), asked: [] }),
   readYaml: (tree, path) => tree.readYaml(path),
+  parseYaml: (tree, path) => tree.parseYaml(`path: ${path}`),
   readTexts: (tree, path) => tree.readTexts([path]),
 };
 

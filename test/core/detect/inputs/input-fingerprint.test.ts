@@ -7,6 +7,7 @@ import type { Revision } from "../../../../src/core/model/brand.js";
 import type { Snapshot } from "../../../../src/core/ports/snapshot.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
 import { application, single } from "../read-inputs.js";
+import { INLINE_READING } from "../../../in-memory/inline-compute.js";
 
 async function fingerprint(files: Files, of: Application, positions: readonly number[] = [1]) {
   return fingerprintIn(memorySnapshot(files), of, positions);
@@ -65,9 +66,9 @@ describe("what an application reads decides its fingerprint, and nothing else do
       ...snapshot,
       list: async (at: Revision) => (await snapshot.list(at)).map((entry) => ({ ...entry, executable: true })),
     };
-    expect(await fingerprintIn(openSnapshot(executable, createDetectionCaches()), single("apps/web"))).not.toBe(
-      await fingerprintIn(snapshot, single("apps/web")),
-    );
+    expect(
+      await fingerprintIn(openSnapshot(executable, createDetectionCaches(), INLINE_READING), single("apps/web")),
+    ).not.toBe(await fingerprintIn(snapshot, single("apps/web")));
   });
 
   test("which source reads it", async () => {

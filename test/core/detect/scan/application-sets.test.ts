@@ -5,14 +5,15 @@ import type { Application, ApplicationSet } from "../../../../src/core/model/app
 import { applicationName } from "../../../../src/core/model/brand.js";
 import type { Json, JsonObject } from "../../../../src/core/model/json.js";
 import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
+import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
 
 const git = (more: JsonObject = {}): JsonObject => ({ git: { repoURL: OWN_URL, ...more } });
 
 describe("changedApplicationSets", () => {
   async function changed(before: Files, after: Files, liveSets: readonly ApplicationSet[] = []) {
     const snapshot = memorySnapshot(before, after);
-    const scanner = createManifestScanner();
-    const request = { snapshot, crPaths: [], nameOf };
+    const scanner = createManifestScanner(inlineCompute);
+    const request = { ...TRUSTED_SCAN, snapshot, crPaths: [], nameOf };
     const base = await scanner.scan({ ...request, revision: MERGE_BASE });
     const head = await scanner.scan({ ...request, revision: HEAD });
     const changedPaths = await snapshot.changedPaths(MERGE_BASE, HEAD);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
 import { HEAD, MERGE_BASE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
+import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
 
 function application(name: string, more = "", metadata = ""): string {
   return `apiVersion: argoproj.io/v1alpha1
@@ -14,7 +15,13 @@ ${more}`;
 }
 
 async function scan(files: Files, crPaths: readonly string[] = []) {
-  return createManifestScanner().scan({ snapshot: memorySnapshot(files), revision: HEAD, crPaths, nameOf });
+  return createManifestScanner(inlineCompute).scan({
+    ...TRUSTED_SCAN,
+    snapshot: memorySnapshot(files),
+    revision: HEAD,
+    crPaths,
+    nameOf,
+  });
 }
 
 async function names(files: Files, crPaths: readonly string[] = []) {
@@ -89,25 +96,26 @@ describe("a scan of a revision", () => {
   });
 
   test.each([
-    ["a template", application("{{ .Values.name }}"), "it is a template"],
-    ["a template in quotes", application('"{{name}}"'), "it is a template"],
-    ["broken YAML", `${application("web")}  broken: [\n`, "it is no valid YAML"],
+    ["a template", application("{{ .Values.name }}"), "it is a template", false],
+    ["a template in quotes", application('"{{name}}"'), "it is a template", false],
+    ["broken YAML", `${application("web")}  broken: [\n`, "it is no valid YAML", true],
     [
       "no name",
       application("web").replace("name: web", "generateName: web-"),
       "it has an Application without a usable name",
+      false,
     ],
-    ["binary", { kind: "binary" } as const, "it is no text or larger than 1 MiB"],
-  ])("%s is told, and other files are read", async (_, broken, problem) => {
+    ["binary", { kind: "binary" } as const, "it is no text or larger than 1 MiB", true],
+  ])("%s is told, and other files are read", async (_, broken, reason, mayHide) => {
     const { applications, unreadable } = await scan({ "broken.yaml": broken, "ok.yaml": application("ok") });
-    expect([...unreadable]).toEqual([["broken.yaml", problem]]);
+    expect([...unreadable]).toEqual([["broken.yaml", { reason, mayHide }]]);
     expect(applications.map(({ file }) => file)).toEqual(["ok.yaml"]);
   });
 
   test("a broken document leaves the others of its file", async () => {
     const { applications, unreadable } = await scan({ "a.yaml": `${application("{{ x }}")}---\n${application("ok")}` });
     expect(applications.map(({ application: { name } }) => name)).toEqual(["ok"]);
-    expect(unreadable.get("a.yaml")).toBe("it is a template");
+    expect(unreadable.get("a.yaml")?.reason).toBe("it is a template");
   });
 
   test.each([
@@ -143,23 +151,23 @@ describe("what a scanner remembers", () => {
   const files = { "a.yaml": application("a"), "b.yaml": application("b"), "c.yaml": "c: 1" };
 
   test("a file with the same content is not read again, at whatever commit and path", async () => {
-    const scanner = createManifestScanner();
+    const scanner = createManifestScanner(inlineCompute);
     const snapshot = memorySnapshot(files, {
       "a.yaml": application("a"),
       "moved.yaml": application("b"),
       "new.yaml": "n: 1",
     });
-    await scanner.scan({ snapshot, revision: MERGE_BASE, crPaths: [], nameOf });
+    await scanner.scan({ ...TRUSTED_SCAN, snapshot, revision: MERGE_BASE, crPaths: [], nameOf });
     snapshot.reads.length = 0;
-    const { applications } = await scanner.scan({ snapshot, revision: HEAD, crPaths: [], nameOf });
+    const { applications } = await scanner.scan({ ...TRUSTED_SCAN, snapshot, revision: HEAD, crPaths: [], nameOf });
     expect(snapshot.reads).toEqual(["new.yaml"]);
     expect(applications.map(({ file }) => file)).toEqual(["a.yaml", "moved.yaml"]);
   });
 
   test("beyond its limit it forgets what was used least recently, and stays right", async () => {
-    const scanner = createManifestScanner(700);
+    const scanner = createManifestScanner(inlineCompute, 700);
     const snapshot = memorySnapshot(files);
-    const request = { snapshot, revision: HEAD, crPaths: [], nameOf };
+    const request = { ...TRUSTED_SCAN, snapshot, revision: HEAD, crPaths: [], nameOf };
     const first = await scanner.scan(request);
     snapshot.reads.length = 0;
     expect(await scanner.scan(request)).toEqual(first);
@@ -168,9 +176,9 @@ describe("what a scanner remembers", () => {
   });
 
   test("a file that could not be read is tried again", async () => {
-    const scanner = createManifestScanner();
+    const scanner = createManifestScanner(inlineCompute);
     const snapshot = memorySnapshot({ "a.yaml": { kind: "binary" } });
-    const request = { snapshot, revision: HEAD, crPaths: [], nameOf };
+    const request = { ...TRUSTED_SCAN, snapshot, revision: HEAD, crPaths: [], nameOf };
     await scanner.scan(request);
     await scanner.scan(request);
     expect(snapshot.reads).toEqual(["a.yaml", "a.yaml"]);

@@ -22,7 +22,7 @@ describe("readYamlDocuments", () => {
     const { problems, values: read } = readYamlDocuments(text);
     expect(read.filter((value) => value !== null)).toMatchObject(values);
     expect(read.filter((value) => value !== null)).toHaveLength(values.length);
-    expect(problems.filter((problem) => !text.startsWith("%") && problem !== "")).toEqual([]);
+    expect(problems.filter(() => !text.startsWith("%"))).toEqual([]);
   });
 
   test.each([
@@ -40,7 +40,10 @@ describe("readYamlDocuments", () => {
   test("a broken document spoils only itself", () => {
     const { values, problems } = readYamlDocuments("a: 1\n---\nname: {{ .Values.name }}-x\n---\nb: [\n---\nc: 3\n");
     expect(values).toEqual([{ a: 1 }, { c: 3 }]);
-    expect(problems).toEqual(["it is a template", "it is no valid YAML"]);
+    expect(problems).toEqual([
+      { reason: "it is a template", mayHide: false },
+      { reason: "it is no valid YAML", mayHide: true },
+    ]);
   });
 
   const BOMB = [
@@ -52,7 +55,7 @@ describe("readYamlDocuments", () => {
   ].join("\n");
 
   test.each([
-    ["an alias bomb", BOMB, "its aliases cannot be resolved"],
+    ["an alias bomb", BOMB, "too many aliases"],
     ["an unresolved alias", "a: *nothing", "its aliases cannot be resolved"],
     ["an alias to itself", "a: &a [*a]", ""],
     ["endless nesting", "[".repeat(20_000), "it is too large or nested too deeply"],
@@ -66,14 +69,24 @@ describe("readYamlDocuments", () => {
     const read = readYamlDocuments(text);
     expect(read.values).toEqual([]);
     expect(read.problems).toHaveLength(1);
-    expect(read.problems[0]).toContain(problem);
+    expect(read.problems[0]?.reason).toContain(problem);
+    expect(read.problems[0]?.mayHide).toBe(true);
+  });
+
+  test.each([
+    ["too many aliases", `a: &a 1\nb: [${"*a,".repeat(1001)}]`],
+    ["too deep", "[".repeat(200)],
+    ["too large", `a: ${"x".repeat(300_000)}`],
+  ])("%s: nothing that looks like a template in it makes it one", (_, text) => {
+    expect(readYamlDocuments(`# {{ }}\n${text}`).problems[0]?.mayHide).toBe(true);
   });
 
   test("10,000 documents are read up to the bound, and those not wanted cost nothing", () => {
     const text = Array.from({ length: 10_000 }, (_, index) => `kind: K${index}`).join("\n---\n");
     const all = readYamlDocuments(text);
     expect(all.values).toHaveLength(MAX_DOCUMENTS);
-    expect(all.problems).toEqual([`it has more than ${MAX_DOCUMENTS} documents to look into`]);
+    const reason = `it has more than ${MAX_DOCUMENTS} documents to look into`;
+    expect(all.problems).toEqual([{ reason, mayHide: true }]);
     const one = readYamlDocuments(text, (document) => document.includes("K9999"));
     expect(one).toEqual({ values: [{ kind: "K9999" }], problems: [] });
   });
