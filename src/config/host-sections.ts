@@ -33,7 +33,9 @@ function hostbSection() {
   return section({
     url: url().prefault("https://gitlab.com").describe("the instance"),
     token: secret().describe("access token of svc's own account"),
-    webhook_secret: secret().describe("the webhook's secret token"),
+    webhook_secret: secret()
+      .optional()
+      .describe("the webhook's secret token; required without `signing_token`, and unused with it"),
     signing_token: signingToken()
       .optional()
       .describe(
@@ -41,7 +43,7 @@ function hostbSection() {
       ),
     commit_status: flag().prefault(false).describe("set the commit status `svc/sync`, in the merge request's pipeline"),
     aliases: aliases(),
-  });
+  }).meta({ anyOf: [{ required: ["webhook_secret"] }, { required: ["signing_token"] }] });
 }
 
 function aliases() {

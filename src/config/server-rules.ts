@@ -16,6 +16,10 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   if (!HOST_IDS.some((host) => has(host))) {
     report([], "at least one host is needed: a section `hosta` (GitHub) or `hostb` (GitLab)");
   }
+  // Without both, anybody could send webhooks.
+  if (has("hostb") && !has("hostb", "webhook_secret") && !has("hostb", "signing_token")) {
+    report(["hostb", "webhook_secret"], "is required: text, unless hostb.signing_token is set");
+  }
   if (isTrue(tree, ["auth", "enabled"]) && !has("auth", "session_secret")) {
     report(["auth", "session_secret"], "is required when auth.enabled is true: 32 random bytes as hex");
   }

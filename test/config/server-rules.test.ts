@@ -3,6 +3,8 @@ import { loadServerConfig } from "../../src/config/server.js";
 import { describeProblem } from "../../src/config/settings.js";
 import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
 
+const SIGNING_TOKEN = `whsec_${Buffer.alloc(24).toString("base64")}`;
+
 describe("what is required", () => {
   test.each([
     ["", ["deployer: is required: a section with server_url, token", "at least one host is needed"]],
@@ -17,6 +19,7 @@ describe("what is required", () => {
       ["2:35 hostb.webhook_secret: expected"],
     ],
     ["deployer: {server_url: http://a, token: t}\nhostb: {token: t}", ["2:1 hostb.webhook_secret: is required: text"]],
+    [`deployer: {server_url: http://a, token: t}\nhostb: {token: t, signing_token: ${SIGNING_TOKEN}}`, []],
     [
       "deployer: {server_url: http://a, token: t}\nhosta: {}",
       ["hosta.app_id: is required", "hosta.private_key: is required", "hosta.webhook_secret: is required"],

@@ -44,6 +44,11 @@ export interface BotOptions {
   readonly checkChanges?: boolean;
 }
 
+/** Signed webhooks need no secret token. */
+function isSigned({ hostb }: Readonly<Record<string, unknown>>): boolean {
+  return typeof hostb === "object" && hostb !== null && "signing_token" in hostb;
+}
+
 /** The configuration goes through the real parser. */
 export function configFor(world: SandboxWorld, options: BotOptions) {
   const config = typeof options.config === "function" ? options.config(world) : (options.config ?? {});
@@ -63,7 +68,13 @@ export function configFor(world: SandboxWorld, options: BotOptions) {
         }),
     ...(world.gitlab === undefined
       ? {}
-      : { hostb: { url: world.gitlab.url, token: GITLAB_TOKEN, webhook_secret: SECRET } }),
+      : {
+          hostb: {
+            url: world.gitlab.url,
+            token: GITLAB_TOKEN,
+            ...(isSigned(config) ? {} : { webhook_secret: SECRET }),
+          },
+        }),
   };
   registerSecretFields(sections);
   registerSecretFields(config);

@@ -5,9 +5,9 @@ import { REPOSITORY, SECRET, startBot, type Bot } from "./bot.js";
 
 const SIGNING_TOKEN = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 
-/** A GitLab whose webhook has a signing token, and a service that was told so. */
-async function startSigned(): Promise<Bot> {
-  const bot = await startBot({ host: "hostb", config: { hostb: { signing_token: SIGNING_TOKEN } } });
+/** A GitLab whose webhook has a signing token, and a service that was told so, but of a secret token only if it is given. */
+async function startSigned(secret: { readonly webhook_secret?: string } = {}): Promise<Bot> {
+  const bot = await startBot({ host: "hostb", config: { hostb: { signing_token: SIGNING_TOKEN, ...secret } } });
   bot.forge.connect({ url: urlOf(bot), secret: SECRET, signingToken: SIGNING_TOKEN });
   return bot;
 }
@@ -35,8 +35,11 @@ async function sendCommand(bot: Bot, number: number, headers: (body: string) => 
 
 const mismatch = { status: 401, body: { error: "webhook secret mismatch" } };
 
-test("signed webhooks are planned as any others", async () => {
-  const bot = await startSigned();
+test.each([
+  ["with", { webhook_secret: SECRET }],
+  ["without", {}],
+])("signed webhooks are planned as any others, %s a secret token in the configuration", async (_how, secret) => {
+  const bot = await startSigned(secret);
   const number = await bot.open({ "apps/web/values.yaml": "value: two\n" });
   expect(bot.forge.deliveries.map(({ status }) => status)).not.toContain(401);
   expect(bot.answers(number).length).toBeGreaterThan(0);

@@ -62,6 +62,7 @@ describe("svc.yaml: the schema takes what the service takes", () => {
     ["auth.hosta.allowed_teams", '["acme/platform"]'],
     ["auth.role_assignments[].provider", '"oidc"'],
     ["hosta.private_key", '"key.pem"'],
+    ["hostb", `{"token":"t","signing_token":"whsec_${"A".repeat(32)}"}`],
   ])("%s: %s", (key, value) => {
     const text = withKey(key, value);
     expect([holds(SERVER, text), loads(text)]).toEqual([true, true]);

@@ -10,9 +10,9 @@ import { translateGitLabEvent } from "./translate-event.js";
 import { signatureCheck, signingKey } from "./webhook-signature.js";
 
 export interface GitLabWebhookOptions extends WebhookIntake {
-  /** The secret token of the webhook. */
-  readonly secret: string;
-  /** The webhook's signing token (GitLab 19.1 and later). If it is set, the secret token alone is no longer accepted. */
+  /** The secret token of the webhook; needed without a signing token. */
+  readonly secret: string | undefined;
+  /** The webhook's signing token (GitLab 19.1 and later). If it is set, the secret token is not looked at. */
   readonly signingToken: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
@@ -20,16 +20,20 @@ export interface GitLabWebhookOptions extends WebhookIntake {
 
 /**
  * The route for GitLab's webhooks.
- * @throws {RangeError} if the secret is empty (it would match a request without a token) or the signing token is unusable.
+ * @throws {RangeError} if there is neither, the secret is empty (it would match a request without a token), or the signing
+ * token is unusable.
  */
 export function gitlabWebhook({ secret, signingToken, clock, log, ...intake }: GitLabWebhookOptions): WebhookRoute {
   if (secret === "") throw new RangeError("hostb.webhook_secret is empty");
   const key = signingToken === undefined ? undefined : signingKey(signingToken);
+  if (key === undefined && secret === undefined) throw new RangeError("hostb has neither a secret nor a signing token");
   return webhookRoute(
     {
       host: "hostb",
-      inspect: (headers) =>
-        key === undefined ? tokenCheck(headers, secret) : signatureCheck(headers, key, clock.now()),
+      inspect(headers) {
+        if (key !== undefined) return signatureCheck(headers, key, clock.now());
+        return secret === undefined ? undefined : tokenCheck(headers, secret);
+      },
       receive(headers, body, payload) {
         // A redelivery keeps its id; GitLab before 17.4 sends none. For a signed delivery only the signed id counts, or
         // an eavesdropper could replay it under another id.
