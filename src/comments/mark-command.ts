@@ -1,6 +1,5 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { CodeHost, Reaction } from "../core/ports/code-host.js";
-import type { Log } from "../core/ports/log.js";
 
 /** The reactions to one command. */
 export interface CommandMarks {
@@ -8,14 +7,27 @@ export interface CommandMarks {
   end(reaction: "done" | "failed" | undefined): Promise<void>;
 }
 
+/** Told of each reaction. */
+export interface MarkWatcher {
+  set(): void;
+  failed(reaction: Reaction, error: unknown): void;
+}
+
 /** Reacts with "seen" in the background. A failed reaction does not fail the command. */
-export function markCommand(host: CodeHost, change: ChangeRequestRef, commentId: string, log: Log): CommandMarks {
+export function markCommand(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  commentId: string,
+  watcher: MarkWatcher,
+): CommandMarks {
   const set = async (reaction: Reaction): Promise<void> => {
     try {
       await host.react(change, commentId, reaction);
     } catch (error) {
-      log.warn({ err: error, reaction }, "could not react to a command");
+      watcher.failed(reaction, error);
+      return;
     }
+    watcher.set();
   };
   const seen = set("seen");
   return {

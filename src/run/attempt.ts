@@ -3,6 +3,7 @@ import { createProgressComment, type ProgressComment } from "../comments/progres
 import { COMMANDS, isDeploying } from "../core/commands/commands.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../core/model/change-request.js";
+import { safeMessage } from "../core/model/errors.js";
 import type { Phase } from "../core/model/progress.js";
 import type { CommandResult } from "../core/model/result.js";
 import type { Clock } from "../core/ports/clock.js";
@@ -10,11 +11,13 @@ import type { CodeHost } from "../core/ports/code-host.js";
 import type { LiveFeed, LiveRun } from "../core/ports/live-feed.js";
 import type { Log } from "../core/ports/log.js";
 import type { Answerable } from "./asked.js";
+import type { Complaints } from "./complaints.js";
 
 export interface AttemptParts {
   readonly runId: string;
   readonly host: CodeHost;
   readonly live: LiveFeed;
+  readonly complaints: Complaints;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -35,10 +38,18 @@ export class Attempt {
 
   /** Marks a person's command as seen. */
   start(asked: Answerable, ref: ChangeRequestRef): void {
-    const { host, clock, log } = this.parts;
+    const { host, clock, complaints, log } = this.parts;
     this.asked = asked;
     this.#startedAt = clock.now();
-    if (asked.kind === "command") this.#marks = markCommand(host, ref, asked.commentId, log);
+    if (asked.kind === "command") {
+      this.#marks = markCommand(host, ref, asked.commentId, {
+        set: () => complaints.settle("reaction", host.id),
+        failed(reaction, error) {
+          if (!complaints.isNew("reaction", host.id, error)) return;
+          log.warn({ reaction, problem: safeMessage(error) }, "could not react to a command");
+        },
+      });
+    }
   }
 
   /** Takes the facts; the first time, shows that the command runs. */

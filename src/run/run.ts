@@ -9,6 +9,7 @@ import type { LiveFeed } from "../core/ports/live-feed.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import type { HostId } from "../names.js";
 import type { Attempt } from "./attempt.js";
+import type { Complaints } from "./complaints.js";
 
 /** What the service gives to every run. */
 export interface Dependencies extends CommandPorts {
@@ -18,6 +19,7 @@ export interface Dependencies extends CommandPorts {
   readonly detection: DetectionCaches;
   readonly audit: AuditLog;
   readonly live: LiveFeed;
+  readonly complaints: Complaints;
   /** The id of a run, the same for every attempt at one delivery. */
   readonly newRunId: (delivery: string) => string;
 }

@@ -6,16 +6,12 @@ import { HostFailure } from "../core/model/errors.js";
 import { needsApproval } from "../core/policy/checks.js";
 import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
-import type { CodeHost } from "../core/ports/code-host.js";
 import { survey } from "../core/survey/survey.js";
 import type { Answerable } from "./asked.js";
 import { commandContext, openChange, plansAutomatically } from "./context.js";
 import type { Run } from "./run.js";
 
 const MAX_CORRECTIONS = 3;
-
-/** Hosts whose missing permission was already logged. */
-const forbiddenOn = new WeakSet<CodeHost>();
 
 /** Whether the commit status is switched on for the host of this run. */
 function hasCommitStatus({ host, config }: Run): boolean {
@@ -114,15 +110,12 @@ async function setText(
   await run.host.setStatus(change, { state, description, url });
 }
 
-async function logFailure({ host: { id }, hosts, log }: Run, work: () => Promise<void>): Promise<void> {
-  // The host of the run is a wrapper of its own; the service's lives as long as the service.
-  const host = hosts[id];
+async function logFailure({ host: { id }, complaints, log }: Run, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
     const forbidden = error instanceof HostFailure && error.reason === "forbidden";
-    if (forbidden && host !== undefined && forbiddenOn.has(host)) return;
-    if (forbidden && host !== undefined) forbiddenOn.add(host);
+    if (forbidden && !complaints.isNew("commit-status", id, error)) return;
     log.warn({ err: error }, "could not set the commit status");
   }
 }

@@ -16,6 +16,7 @@ import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import type { QueueTiming } from "../queue/queue-options.js";
+import { Complaints } from "../run/complaints.js";
 import { runIdOf, type Dependencies } from "../run/run.js";
 import type { Stores } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";
@@ -82,6 +83,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     log,
     temporaryApps: config.deployer.temporaryApps,
     diffMode: config.deployer.diffMode,
+    complaints: new Complaints(),
     newRunId: runIdOf,
   };
   const queue = await createQueue({

@@ -10,6 +10,7 @@ import type { LockStore } from "../../src/core/ports/stores.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
+import { Complaints } from "../../src/run/complaints.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { reconcile } from "../../src/service/reconcile.js";
@@ -117,6 +118,7 @@ class World {
       hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
+      complaints: new Complaints(),
       newRunId: () => String((this.#sent += 1)),
     });
     const queue = (dependencies: Dependencies) =>

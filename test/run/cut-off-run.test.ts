@@ -7,6 +7,7 @@ import { type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
+import { Complaints } from "../../src/run/complaints.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
@@ -39,6 +40,7 @@ class CutWorld extends CommandWorld {
       hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
+      complaints: new Complaints(),
       newRunId: (delivery) => `run-${delivery}`,
       ...more,
     };

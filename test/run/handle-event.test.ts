@@ -1,12 +1,13 @@
 import { expect, test } from "@jest/globals";
 import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
-import { StoreUnavailable } from "../../src/core/model/errors.js";
+import { HostFailure, StoreUnavailable, type HostFailureReason } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { RunTicket } from "../../src/core/ports/event-queue.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
+import { Complaints } from "../../src/run/complaints.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
@@ -31,6 +32,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     hostWords: HOSTS,
     temporaryApps: "auto",
     diffMode: "branch",
+    complaints: new Complaints(),
     newRunId: () => "run",
   };
 }
@@ -127,4 +129,24 @@ test("a long command that breaks leaves no progress behind: its comment says wha
   expect(said[1]).not.toContain("running");
   expect(said[1]).not.toContain("secret detail");
   expect(world.host.reactionsOf(number).at(-1)?.reaction).toBe("failed");
+});
+
+test("reactions that fail are logged once per cause, without a stack, until one works again", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  const deps = { ...dependenciesOf(world), newRunId: (delivery: string) => delivery };
+  const react = world.host.react.bind(world.host);
+  const helpWhile = async (reason: HostFailureReason | undefined) => {
+    world.host.react = reason === undefined ? react : () => Promise.reject(new HostFailure(reason, `it is ${reason}`));
+    await supervise(comment(world, number, "svc help"), deps, never());
+  };
+  for (const reason of ["forbidden", "forbidden", "unreachable", undefined, "unreachable"] as const) {
+    await helpWhile(reason);
+  }
+  const told = world.log.lines.filter(({ text }) => text === "could not react to a command");
+  expect(told.map(({ fields }) => [fields.problem, fields.err])).toEqual([
+    ["it is forbidden", undefined],
+    ["it is unreachable", undefined],
+    ["it is unreachable", undefined],
+  ]);
 });

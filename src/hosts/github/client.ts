@@ -8,9 +8,8 @@ import type { RepositoryName } from "../../core/model/brand.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { createHostFetch, type HostFetch } from "../host-fetch.js";
-import { HostRefusal } from "../host-refusal.js";
 import { decodeAnswer } from "../json-answer.js";
-import { githubFailure } from "./failure.js";
+import { endsInstallation, githubFailure } from "./failure.js";
 import { GITHUB } from "./words.js";
 
 export interface GitHubClientOptions {
@@ -106,22 +105,33 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   });
   const installations = new Map<RepositoryName, number>();
 
-  async function call(octokit: ProbotOctokit, asked: string, request: GitHubCall, signal?: AbortSignal) {
+  async function call(
+    octokit: ProbotOctokit,
+    asked: string,
+    request: GitHubCall,
+    { signal, installation }: { readonly signal?: AbortSignal | undefined; readonly installation?: number } = {},
+  ) {
     try {
       return (await request(octokit)).data;
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
+      if (installation !== undefined && endsInstallation(error)) forget(installation);
       throw githubFailure(error, asked);
     }
   }
 
+  /** An App that was uninstalled and installed again has a new installation id. */
+  function forget(installation: number): void {
+    for (const [repository, id] of installations) if (id === installation) installations.delete(repository);
+  }
+
   async function asApp(asked: string, request: GitHubCall, signal?: AbortSignal): Promise<unknown> {
     refuseUnusableKey(options.privateKey);
-    return call(await probot.auth(), asked, request, signal);
+    return call(await probot.auth(), asked, request, { signal });
   }
 
   async function asInstallation(id: number, asked: string, request: GitHubCall, signal?: AbortSignal) {
-    return call(await probot.auth(id), asked, request, signal);
+    return call(await probot.auth(id), asked, request, { signal, installation: id });
   }
 
   async function installationOf(repository: RepositoryName, signal?: AbortSignal): Promise<number> {
@@ -145,13 +155,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     signal?: AbortSignal,
   ): Promise<unknown> {
     const id = await installationOf(repository, signal);
-    try {
-      return await asInstallation(id, asked, (octokit) => request(octokit, parametersOf(repository, signal)), signal);
-    } catch (error) {
-      // An App that was uninstalled and installed again has a new installation id.
-      if (error instanceof HostRefusal && [401, 404].includes(error.status)) installations.delete(repository);
-      throw error;
-    }
+    return asInstallation(id, asked, (octokit) => request(octokit, parametersOf(repository, signal)), signal);
   }
 
   return {

@@ -35,6 +35,13 @@ export function githubFailure(error: unknown, asked: string): HostFailure {
   return new HostFailure("failed", `GitHub could not be asked to ${asked}; the log has the cause.`, { cause: error });
 }
 
+/** Whether an Octokit call failed since its installation is gone: its token is refused, or it gets none. */
+export function endsInstallation(error: unknown): boolean {
+  const refused = requestErrorSchema.safeParse(error).data;
+  if (refused === undefined) return false;
+  return refused.status === 401 || (refused.status === 404 && /\/access_tokens$/.test(refused.request?.url ?? ""));
+}
+
 const GRAPHQL_REASONS: ReadonlyMap<string, HostFailureReason> = new Map([
   ["NOT_FOUND", "not-found"],
   ["FORBIDDEN", "forbidden"],

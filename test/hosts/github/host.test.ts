@@ -78,6 +78,14 @@ describe("facts of a pull request", () => {
     });
   });
 
+  test("what is missing in a repository costs no second look-up of the installation", async () => {
+    const { host, api } = githubUnderTest();
+    api.get(PULL).reply(404, { message: "Not Found" });
+    await expect(host.mergeability(ref)).rejects.toThrow(HostFailure);
+    api.get(PULL).reply(200, pull());
+    expect(await host.mergeability(ref)).toBe("mergeable");
+  });
+
   test("an App that was installed anew is found again", async () => {
     const { host, api, installation } = githubUnderTest({ installed: false });
     api.get("/repos/acme/deploy/installation").reply(200, { id: installation });
