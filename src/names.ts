@@ -36,6 +36,8 @@ export const DEPLOYMENT_KEY_PREFIX = `${SERVICE}:deployment:`;
 export const USER_KEY_PREFIX = `${SERVICE}:user:`;
 export const SESSION_KEY_PREFIX = `${SERVICE}:session:`;
 export const LOGIN_ATTEMPT_KEY_PREFIX = `${SERVICE}:login-attempts:`;
+/** The newest writes of content of an account on a code host. */
+export const CONTENT_KEY_PREFIX = `${SERVICE}:content:`;
 /** The braces keep all keys of the queue in one slot of a Redis Cluster, as its scripts require. */
 export const QUEUE_KEY_PREFIX = `${SERVICE}:{queue}`;
 /** The progress of running commands, and the channel that announces it. */

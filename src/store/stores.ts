@@ -1,5 +1,6 @@
 import type { Store as SessionStore } from "express-session";
 import type { AuditLog } from "../core/ports/audit.js";
+import type { ContentBudget } from "../core/ports/content-budget.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
 import type { AttemptCounter, DeploymentStore, LockStore, PlanStore, UserStore } from "../core/ports/stores.js";
 import type { StoreConnection } from "../http/redis.js";
@@ -20,6 +21,7 @@ export interface Stores {
   readonly sessions: SessionStore;
   readonly attempts: AttemptCounter;
   readonly live: LiveFeed;
+  readonly content: ContentBudget;
   /** Resolves if the store answers. @throws {StoreUnavailable} within a second if it does not. */
   ping(): Promise<void>;
   /** The last known status, without asking the store. */

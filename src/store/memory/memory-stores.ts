@@ -15,6 +15,7 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { AttemptCounter, DeploymentStore, PlanStore, UserStore } from "../../core/ports/stores.js";
 import { byApplication, byUsername } from "../order.js";
 import type { Stores } from "../stores.js";
+import { MemoryContentBudget } from "./content-budget.js";
 import { MemoryLiveFeed } from "./live-feed.js";
 import { MemoryLockStore } from "./lock-store.js";
 import { MemorySessionStore } from "./session-store.js";
@@ -34,6 +35,7 @@ export function createMemoryStores(clock: Clock): Stores {
     sessions,
     attempts: new MemoryAttemptCounter(clock),
     live: new MemoryLiveFeed(),
+    content: new MemoryContentBudget(() => clock.now().getTime()),
     ping: () => Promise.resolve(),
     status: () => ({ kind: "ready" }),
     close: () => Promise.resolve(),

@@ -8,6 +8,7 @@ import "../session-data.js";
 import type { Stores } from "../stores.js";
 import { RedisAuditLog } from "./audit-log.js";
 import { RedisConnection } from "./connection.js";
+import { RedisContentBudget } from "./content-budget.js";
 import { RedisDeploymentStore } from "./deployment-store.js";
 import { RedisLiveFeed } from "./live-feed.js";
 import { RedisLockStore } from "./lock-store.js";
@@ -30,6 +31,7 @@ export function createRedisStores(config: RedisConfig, parts: { readonly log: Lo
     sessions: createRedisSessions(connection),
     attempts: new RedisAttemptCounter(connection),
     live,
+    content: new RedisContentBudget(connection),
     ping: () => locks.ping(),
     status: () => connection.status(),
     close: () => {
