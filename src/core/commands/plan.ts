@@ -47,7 +47,10 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     const selected = found.subjects.filter(({ name }) => everything || asked.has(name));
     const refusal = context.automatic ? undefined : await checkLists("plan", namesOf(selected), context);
     if (refusal !== undefined) return { kind: "refused", refusal };
-    await allInTurns(selected, async (subject) => start.start(subject));
+    await allInTurns(selected, (subject) => {
+      start.start(subject);
+      return Promise.resolve();
+    });
     const applications = await evaluate(selected, { locks, rendered: await start.rendered(), context });
     context.signal.throwIfAborted();
     const settled = await settleLocks(applications, locks, context);
@@ -94,6 +97,7 @@ async function evaluate(
   subjects: readonly Subject[],
   { locks, rendered, context }: Evaluation,
 ): Promise<readonly ApplicationPlan[]> {
+  const room = { left: MAX_DIFFS };
   return allInTurns(subjects, async (subject) => {
     const lock = lockOf(locks.get(subject.name));
     const common = {
@@ -114,10 +118,26 @@ async function evaluate(
           ...common,
           warnings: await warningsOf(subject, context),
           atMerge: subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined),
-          ...(await evaluated(subject, await rendered.get(subject), context)),
+          ...within(room, await evaluated(subject, await rendered.get(subject), context)),
         };
     }
   });
+}
+
+/** Characters. A plan is stored whole, read again for every command, and shown on one page. */
+const MAX_DIFFS = 16 * 1024 * 1024;
+const NO_ROOM = "# It is not shown: the other diffs of this plan are too long.";
+
+/** Leaves out the text of the diffs for which the plan has no room left. */
+function within(room: { left: number }, planned: Evaluated | Unevaluated): Evaluated | Unevaluated {
+  if (planned.kind === "unevaluated") return planned;
+  const length = planned.diff.resources.reduce((sum, { diff }) => sum + diff.length, 0);
+  if (length <= room.left) {
+    room.left -= length;
+    return planned;
+  }
+  const resources = planned.diff.resources.map((resource) => ({ ...resource, diff: NO_ROOM }));
+  return { ...planned, diff: { ...planned.diff, resources } };
 }
 
 const AUTO_SYNCED = "auto-sync is enabled: Argo CD deploys it by itself at the merge";

@@ -374,6 +374,27 @@ describe("size", () => {
     expect(process.cpuUsage(started).user).toBeLessThan(15_000_000);
   });
 
+  test("many large objects share one bound as well, and every one is counted", () => {
+    const large = Array.from({ length: 60 }, (_, at) => configMap(`m${at}`, { x: "y".repeat(200_000) }));
+    const { created, resources } = diff([], large);
+    expect(created).toBe(large.length);
+    const shown = resources.filter(({ diff: text }) => !text.includes("the other changes of this application"));
+    expect(shown).toHaveLength(41);
+  });
+
+  test("so do the hunks, however many objects they are of", () => {
+    const objects = Array.from({ length: 60 }, (_, at) =>
+      configMap(
+        `m${at}`,
+        lines(3000, (index) => `value ${index} of object ${at}`),
+      ),
+    );
+    const { created, resources } = diff([], objects);
+    expect(created).toBe(objects.length);
+    expect(JSON.stringify(resources).length).toBeLessThan(2.5 * 1024 * 1024);
+    expect(resources.at(-1)?.diff).toBe("# It is not shown: the other changes of this application are too large.");
+  });
+
   test("what is too large is counted and not printed", () => {
     const { created, resources } = diff([], [configMap("a", { x: "y".repeat(600_000) })]);
     expect(created).toBe(1);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
-import { changeRequestRef } from "../../../src/core/model/change-request.js";
 import type { Manifest } from "../../../src/core/model/application.js";
+import { changeRequestRef } from "../../../src/core/model/change-request.js";
 import { type JsonObject, jsonText } from "../../../src/core/model/json.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { RenderRequest } from "../../../src/core/ports/deployer.js";

@@ -118,6 +118,11 @@ describe("what cannot be read is no empty cluster", () => {
       "Argo CD returned a live object that is not an object",
     ],
     [
+      "nested too deep",
+      { items: [{ liveState: `${'{"a":'.repeat(1000)}1${"}".repeat(1000)}` }] },
+      "Argo CD returned a live object that is nested deeper than 200 levels",
+    ],
+    [
       "another answer",
       { items: "x" },
       "Argo CD's answer about the live resources of plain is not as expected (items): check deployer.server_url",

@@ -94,6 +94,7 @@ test.each([
 test.each([
   ["not JSON", ["{"]],
   ["not an object", ["7"]],
+  ["nested too deep", [`${'{"a":'.repeat(1000)}1${"}".repeat(1000)}`]],
 ])("a manifest that is %s fails the render instead of hiding a change", async (_title, texts) => {
   manifests(`?project=default&revision=${SHA}`, { manifests: texts });
   expect((await failureOf(underTest().deployer.renderManifests(renderRequest()))).reason).toBe("failed");

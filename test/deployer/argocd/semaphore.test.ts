@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "@jest/globals";
 import { createSemaphore } from "../../../src/deployer/argocd/semaphore.js";
@@ -51,4 +52,23 @@ test("who gives up while waiting is taken out of the row", async () => {
   last.end();
   await Promise.all([running, after]);
   expect(begun).toEqual(["first", "last"]);
+});
+
+test("however many tasks wait, their signal has one listener, and an abort ends the waiting of all", async () => {
+  const semaphore = createSemaphore(1);
+  const stop = new AbortController();
+  const first = task("first", []);
+  const running = semaphore.run(first.run);
+  const waiting = Array.from({ length: 1000 }, () => semaphore.run(() => Promise.resolve(), stop.signal));
+  await setImmediate();
+  expect(getEventListeners(stop.signal, "abort")).toHaveLength(1);
+  const after = semaphore.run(() => Promise.resolve("after"));
+  stop.abort(new Error("pushed"));
+  const ends = await Promise.allSettled(waiting);
+  expect(new Set(ends.map((end) => (end.status === "rejected" ? String(end.reason) : "done")))).toEqual(
+    new Set(["Error: pushed"]),
+  );
+  first.end();
+  expect(await running).toBe("first");
+  expect(await after).toBe("after");
 });

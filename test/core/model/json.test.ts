@@ -1,0 +1,43 @@
+import { expect, test } from "@jest/globals";
+import fc from "fast-check";
+import {
+  canonicalJson,
+  isNestedDeeper,
+  type Json,
+  jsonEqual,
+  jsonText,
+  readJsonText,
+} from "../../../src/core/model/json.js";
+
+const json = fc.jsonValue({ maxDepth: 4 }).map((value) => value as Json);
+
+test("two values are equal if and only if their canonical texts are", () => {
+  fc.assert(
+    fc.property(json, json, (left, right) => {
+      expect(jsonEqual(left, right)).toBe(canonicalJson(left) === canonicalJson(right));
+      expect(jsonEqual(left, readJsonText(jsonText(left)))).toBe(true);
+    }),
+  );
+});
+
+test.each<[Json | undefined, Json | undefined, boolean]>([
+  [{ a: 1, b: undefined }, { a: 1 }, true],
+  [{ a: 1 }, { a: 1, b: undefined }, true],
+  [{ a: 1, b: 2 }, { b: 2, a: 1 }, true],
+  [{ a: 1 }, { a: 1, b: null }, false],
+  [{}, JSON.parse('{"__proto__": {}}') as Json, false],
+  [JSON.parse('{"constructor": 1}') as Json, {}, false],
+  [[], {}, false],
+  [null, undefined, false],
+])("%j and %j are equal: %s", (left, right, equal) => {
+  expect(jsonEqual(left, right)).toBe(equal);
+  expect(jsonEqual(right, left)).toBe(equal);
+});
+
+test("the depth of a value is measured without falling into it", () => {
+  const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+  expect(isNestedDeeper(200, nested(200))).toBe(false);
+  expect(isNestedDeeper(200, nested(201))).toBe(true);
+  expect(isNestedDeeper(200, nested(500_000))).toBe(true);
+  expect(isNestedDeeper(0, "text")).toBe(false);
+});
