@@ -26,6 +26,7 @@ export class Discussion {
       reactions: [],
     };
     issue.comments.push(comment);
+    issue.updatedAt = at;
     await this.#announce(issue, comment, author, undefined);
     return String(comment.id);
   }

@@ -9,6 +9,8 @@ export interface Marker {
   readonly part?: number;
   /** A newer plan replaced this one. */
   readonly stale?: boolean;
+  /** No command asked for it. */
+  readonly automatic?: boolean;
   /** The login whose command was refused. */
   readonly login?: string;
   /** The run that wrote the comment. Kind, run and part together identify it. */
@@ -25,6 +27,7 @@ export function markerLine(marker: Marker): string {
     marker.head === undefined ? "" : ` head=${encodeURIComponent(marker.head)}`,
     marker.part === undefined ? "" : ` part=${marker.part}`,
     marker.stale === true ? " stale=true" : "",
+    marker.automatic === true ? " automatic=true" : "",
     marker.login === undefined ? "" : ` login=${encodeURIComponent(marker.login.replace(/\p{Cs}/gu, ""))}`,
     marker.runId === undefined ? "" : ` run=${encodeURIComponent(marker.runId)}`,
   ];
@@ -48,6 +51,7 @@ export function readMarker(body: string): Marker | undefined {
     head: fields.get("head"),
     part: part === undefined ? undefined : Number(part),
     stale: fields.get("stale") === "true",
+    automatic: fields.get("automatic") === "true",
     login: fields.get("login"),
     runId: fields.get("run"),
   };

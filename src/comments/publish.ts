@@ -1,3 +1,4 @@
+import type { Revision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { CodeHost, OwnComment } from "../core/ports/code-host.js";
@@ -10,6 +11,8 @@ export interface PublishOptions {
   readonly runId: string;
   /** Id of our own comment that the first part replaces. */
   readonly into?: string | undefined;
+  /** No command asked for it. */
+  readonly automatic?: boolean;
 }
 
 /** Posts the parts of an answer in order, each once. @returns The id of the first. */
@@ -17,11 +20,11 @@ export async function publish(
   host: CodeHost,
   change: ChangeRequestRef,
   parts: readonly string[],
-  { runId, into }: PublishOptions,
+  { runId, into, automatic = false }: PublishOptions,
 ): Promise<string | undefined> {
   let first: string | undefined;
   for (const [index, part] of parts.entries()) {
-    const body = remark(part, { runId, part: index + 1 });
+    const body = remark(part, { runId, part: index + 1, automatic });
     const replaces = index === 0 && into !== undefined;
     const id = replaces ? await replace(host, change, into, body) : await postOnce(host, change, body);
     first ??= id;
@@ -82,6 +85,20 @@ export async function publishPlan(
 export async function findCurrentPlan(host: CodeHost, change: ChangeRequestRef): Promise<string | undefined> {
   const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
   return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1)?.id;
+}
+
+/** Whether this head was planned, or why it could not be was answered. */
+export async function isHeadAnswered(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+  head: Revision,
+): Promise<boolean> {
+  const own = await host.listOwnComments(change);
+  return own.some(({ body }) => {
+    const marker = readMarker(body);
+    if (marker?.head !== head) return false;
+    return marker.kind === "plan" || marker.kind === "no-applications" || marker.automatic === true;
+  });
 }
 
 /** The body of a plan comment that a newer plan replaces: marked and folded. Undefined for any other comment. */

@@ -77,6 +77,8 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
       return "This command was written before the plan of the current head commit was posted. Nothing was deployed. Review that plan, then repeat the command.";
     case "store-unavailable":
       return "failed to acquire lock\n\nThe lock store did not answer, so nothing was run. Please try again in a minute. If that does not help, check the store's address and health.";
+    case "found-late":
+      return `This command reached the service late, because its webhook was lost. Nothing was run. If you still want it, comment ${code(`${SERVICE} ${refusal.command}`)} again.`;
     case "closed":
       return `This PR is ${refusal.state}. Only ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksOnClosed))} work here.`;
     case "fork":

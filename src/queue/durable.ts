@@ -1,4 +1,4 @@
-import { changeRequestKey } from "../core/model/change-request.js";
+import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
@@ -87,11 +87,20 @@ class DurableQueue implements EventQueue {
     return true;
   }
 
+  /** What this replica refused counts too: it is being answered. */
+  async knows(event: HostEvent): Promise<boolean> {
+    return (await this.#refused.knows(event)) || this.#lanes.knows(event);
+  }
+
+  async isBusy(change: ChangeRequestRef): Promise<boolean> {
+    return (await this.#refused.isBusy(change)) || this.#lanes.isBusy(changeRequestKey(change));
+  }
+
   async idle(): Promise<void> {
     do {
       await Promise.all([this.#until(() => this.#isQuiet()), this.#refused.idle()]);
       await new Promise((resolve) => setTimeout(resolve, IDLE_LOOK_MS));
-    } while (this.#closed === undefined && (!this.#isQuiet() || (await this.#hasEvents())));
+    } while (this.#closed === undefined && (!this.#isQuiet() || (await this.#lanes.count().catch(() => 0)) > 0));
   }
 
   backlog(): Promise<QueueBacklog> {
@@ -215,10 +224,6 @@ class DurableQueue implements EventQueue {
     } catch (error) {
       this.#options.log.debug({ err: error }, "could not look for events without a job");
     }
-  }
-
-  async #hasEvents(): Promise<boolean> {
-    return (await this.#lanes.count().catch(() => 0)) > 0;
   }
 
   /** Runs that are over may still be waiting for the store, to record how they ended. */

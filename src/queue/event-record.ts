@@ -33,6 +33,7 @@ const hostEvent = z.discriminatedUnion("kind", [
     commentId: z.string(),
     body: z.string(),
     author: z.object({ id: z.string(), login: z.string(), bot: z.boolean() }),
+    found: z.object({ writtenAt: z.string(), overtaken: z.boolean() }).exactOptional(),
   }),
   z.object({ ...origin, kind: z.literal("reviewed") }),
 ]);

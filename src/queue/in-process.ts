@@ -1,4 +1,4 @@
-import { changeRequestKey } from "../core/model/change-request.js";
+import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
 import { type EventQueue, type QueueBacklog, type RunEnd, Stopped } from "../core/ports/event-queue.js";
 import { MemoryJournal } from "./journal.js";
@@ -53,6 +53,14 @@ class InProcessQueue implements EventQueue {
     if (!lane.running) this.#ready.add(key);
     this.#startReady();
     return Promise.resolve(true);
+  }
+
+  knows(event: HostEvent): Promise<boolean> {
+    return Promise.resolve(idsOf(event).some((id) => this.#accepted.timeOf(id) !== undefined));
+  }
+
+  isBusy(change: ChangeRequestRef): Promise<boolean> {
+    return Promise.resolve(this.#lanes.has(changeRequestKey(change)));
   }
 
   idle(): Promise<void> {

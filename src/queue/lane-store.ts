@@ -107,6 +107,15 @@ export class LaneStore {
     return (await this.connection.run((redis) => redis.exists(confirmedKey(delivery)))) === 1;
   }
 
+  /** Whether one of the event's ids was accepted, whatever became of it. */
+  async knows(event: HostEvent): Promise<boolean> {
+    return (await this.connection.run((redis) => redis.exists(...idsOf(event).map(idKey)))) > 0;
+  }
+
+  async isBusy(change: string): Promise<boolean> {
+    return (await this.connection.run((redis) => redis.exists(laneKeys(change).events))) === 1;
+  }
+
   /** Takes the lease of a change request and starts its next event. */
   async take(change: string, leaseMs: number): Promise<Attempt> {
     const { events, state, lease } = laneKeys(change);

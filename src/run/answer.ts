@@ -50,7 +50,7 @@ export async function reply(
   const into = await run.attempt.settle();
   const rendered = await rendering(result, change, run);
   const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled));
-  const post = () => publish(host, change, parts, { runId, into });
+  const post = () => publish(host, change, parts, { runId, into, automatic: asked.kind === "autoplan" });
   switch (result.kind) {
     case "planned": {
       const automatic = asked.kind === "autoplan";

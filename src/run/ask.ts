@@ -21,7 +21,7 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
 
 /** Parses first: an ordinary comment costs no call. Ignores our own comments and those of other bots. */
 async function askedInComment(
-  { body, author, commentId }: Extract<HostEvent, { kind: "commented" }>,
+  { body, author, commentId, found }: Extract<HostEvent, { kind: "commented" }>,
   { config, host }: Run,
 ): Promise<Asked> {
   const parsed = parseComment(body);
@@ -29,7 +29,7 @@ async function askedInComment(
   if (author.bot && !config.defaults.allowedBots.includes(author.login)) return silent("not-addressed");
   if (author.id === (await host.self()).id) return silent("not-addressed");
   return parsed.kind === "command"
-    ? { kind: "command", command: parsed.command, by: author, commentId }
+    ? { kind: "command", command: parsed.command, by: author, commentId, found }
     : { kind: "invalid", command: undefined, by: author };
 }
 

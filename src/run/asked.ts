@@ -1,5 +1,6 @@
 import type { User } from "../core/model/change-request.js";
 import type { Command } from "../core/model/command.js";
+import type { FoundComment } from "../core/model/event.js";
 import type { Silent } from "./outcome.js";
 
 /** What an event asks for. */
@@ -13,6 +14,8 @@ export interface GivenCommand {
   readonly command: Command;
   readonly by: User;
   readonly commentId: string;
+  /** Only if its webhook was lost. */
+  readonly found: FoundComment | undefined;
 }
 
 /** The plan that an update of a change request starts. */

@@ -1,9 +1,11 @@
 import { readMarker } from "../comments/marker.js";
 import { wasRefusedBefore } from "../comments/publish.js";
 import type { Settings } from "../config/settings.js";
-import { COMMANDS } from "../core/commands/commands.js";
+import { COMMANDS, isDeploying } from "../core/commands/commands.js";
 import type { Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
+import type { Command } from "../core/model/command.js";
+import type { FoundComment } from "../core/model/event.js";
 import { needsWriteAccess } from "../core/policy/access.js";
 import type { Snapshot } from "../core/ports/snapshot.js";
 import type { Answerable, Autoplan, GivenCommand } from "./asked.js";
@@ -11,6 +13,9 @@ import { openChange, plansAutomatically } from "./context.js";
 import { refused, silent, type Finished, type Silent } from "./outcome.js";
 import { settleEarlier } from "./revisit.js";
 import type { Run } from "./run.js";
+
+/** A command that deploys is run if its lost comment is younger than this. */
+const FOUND_IN_TIME_MS = 10 * 60_000;
 
 /** A command that may run, with the settings that hold for it. */
 export interface Permitted {
@@ -36,11 +41,29 @@ export async function permit(
     case "command": {
       const refusal = await refusalByAccess(asked, change, run);
       if (refusal !== undefined) return refusal;
+      if (asked.found !== undefined && (await isFoundLate(asked.command, asked.found, change, run))) {
+        return refused({ reason: "found-late", command: asked.command.name });
+      }
       const { fixedResult } = COMMANDS[asked.command.name];
       if (fixedResult !== undefined) return { kind: "finished", result: fixedResult, settled: [] };
       return permitBySettings(asked, change, run);
     }
   }
+}
+
+/**
+ * Whether a found command is asked for again instead of being run. A plan and help do no harm late. Of the others, only
+ * one that is young, is the last on its change request and left no trace of an earlier attempt is run.
+ */
+async function isFoundLate(
+  command: Command,
+  { writtenAt, overtaken }: FoundComment,
+  change: ChangeRequest,
+  { host, clock, runId }: Run,
+): Promise<boolean> {
+  if (!isDeploying(command) && command.name !== "unlock") return false;
+  if (overtaken || !(clock.now().getTime() - Date.parse(writtenAt) < FOUND_IN_TIME_MS)) return true;
+  return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }
 
 /** A person without access is refused once per change request. */

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import type { ServerConfig } from "../config/server-config.js";
 import type { DetectionCaches } from "../core/detect/inputs/snapshot.js";
+import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
+import type { HostEvent } from "../core/model/event.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommandPorts } from "../core/ports/context.js";
@@ -20,8 +22,8 @@ export interface Dependencies extends CommandPorts {
   readonly audit: AuditLog;
   readonly live: LiveFeed;
   readonly complaints: Complaints;
-  /** The id of a run, the same for every attempt at one delivery. */
-  readonly newRunId: (delivery: string) => string;
+  /** The id of a run, the same for every attempt at the event with this key. */
+  readonly newRunId: (runKey: string) => string;
 }
 
 /** One event being handled. */
@@ -35,9 +37,18 @@ export interface Run extends Dependencies {
   readonly attempt: Attempt;
 }
 
-/** Derives the run's id from its delivery, so that an attempt after a crash finds what the earlier one did. */
-export function runIdOf(delivery: string): string {
-  const digits = createHash("sha256").update(delivery).digest("hex");
+/** What a run answers: a comment, whichever delivery or look at the host told of it, or else a delivery. */
+export function runKeyOf(event: HostEvent): string {
+  return event.kind === "commented" ? runKeyOfComment(event.change, event.commentId) : event.delivery;
+}
+
+export function runKeyOfComment(change: ChangeRequestRef, commentId: string): string {
+  return `${changeRequestKey(change)} comment ${commentId}`;
+}
+
+/** Derives the run's id from its key, so that an attempt after a crash finds what the earlier one did. */
+export function runIdOf(runKey: string): string {
+  const digits = createHash("sha256").update(runKey).digest("hex");
   return [
     digits.slice(0, 8),
     digits.slice(8, 12),

@@ -14,15 +14,18 @@ import { giveUp } from "./give-up.js";
 import { handleEvent } from "./handle-event.js";
 import { didAsAsked, outcomeText, refused, type Outcome } from "./outcome.js";
 import { NotRecovered } from "./recover.js";
-import type { Dependencies, Run } from "./run.js";
+import { runKeyOf, type Dependencies, type Run } from "./run.js";
 
 /** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
-export async function supervise(event: HostEvent, deps: Dependencies, ticket: RunTicket): Promise<RunEnd> {
+export async function supervise(event: HostEvent, deps: Dependencies, given: RunTicket): Promise<RunEnd> {
+  // A comment that was found may have been answered before the store forgot it.
+  const found = event.kind === "commented" && event.found !== undefined;
+  const ticket = found ? { ...given, again: true } : given;
   const host = deps.hosts[event.change.host];
   if (host === undefined || !isAllowed(event, deps.config)) return "done";
   const { delivery } = event;
   const startedAt = deps.clock.now().getTime();
-  const runId = deps.newRunId(delivery);
+  const runId = deps.newRunId(runKeyOf(event));
   const log = deps.log.child({ delivery, change: changeRequestKey(event.change), runId });
   const fenced = fence({ ...deps, host, ticket, signal: ticket.signal, runId, log, delivery });
   const outcome = await attempt(event, { ...fenced, attempt: new Attempt(fenced) });

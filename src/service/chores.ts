@@ -1,9 +1,11 @@
+import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { LockStore } from "../core/ports/stores.js";
+import { LastLooks } from "../queue/last-looks.js";
 import { takesTurn } from "../queue/turn.js";
 import type { Stores } from "../store/stores.js";
-import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
-import { reconcile, reconcileChange, type ReconcileParts } from "./reconcile.js";
+import { findLost, type FindLostParts } from "./find-lost.js";
+import { reconcile, reconcileChange } from "./reconcile.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
 const SWEEP_EVERY_MS = 10 * 60_000;
@@ -13,7 +15,7 @@ const TAKE_OVER_EVERY_MS = 15_000;
 const HOLDER_EVERY_MS = 60_000;
 const MAX_HOLDERS = 1000;
 
-export interface ChoreParts extends ReconcileParts {
+export interface ChoreParts extends Omit<FindLostParts, "looks"> {
   readonly deployer: Deployer;
   /** Shared with other replicas; undefined if there are none. */
   readonly connection: Stores["connection"];
@@ -38,6 +40,13 @@ export interface Chores {
 export function createChores(parts: ChoreParts): Chores {
   const { deployer, connection, clock, log } = parts;
 
+  const looks = new LastLooks(connection);
+
+  async function makeUpForLostWebhooks(): Promise<void> {
+    await reconcile(parts);
+    await findLost({ ...parts, looks });
+  }
+
   async function sweep(): Promise<void> {
     const deleted = await deployer.sweep(clock.now());
     if (deleted > 0) log.info({ deleted }, "deleted expired temporary Applications");
@@ -53,7 +62,7 @@ export function createChores(parts: ChoreParts): Chores {
 
   async function tryReconcile(mayRun: () => Promise<boolean>): Promise<void> {
     try {
-      if (await mayRun()) await reconcile(parts);
+      if (await mayRun()) await makeUpForLostWebhooks();
     } catch (error) {
       log.warn({ err: error }, "reconciling failed");
     }
@@ -77,7 +86,7 @@ export function createChores(parts: ChoreParts): Chores {
   }
 
   return {
-    reconcile: () => reconcile(parts),
+    reconcile: makeUpForLostWebhooks,
     sweep,
     async doAtStart() {
       await trySweep(() => Promise.resolve(true));

@@ -93,7 +93,18 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     timing: overrides.queueTiming,
     onTakeOver: () => void chores.afterTakeOver(),
   });
-  const chores = createChores({ hosts: adapters.hosts, locks, deployments, queue, deployer, connection, clock, log });
+  const chores = createChores({
+    hosts: adapters.hosts,
+    locks,
+    plans,
+    deployments,
+    audit,
+    queue,
+    deployer,
+    connection,
+    clock,
+    log,
+  });
   const bodies = new BodyBudget();
   const push = telemetry.push((event) => queue.push(event));
   const backlog = () => queue.backlog();

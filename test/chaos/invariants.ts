@@ -1,8 +1,9 @@
 import type { Forge, SeenChangeRequest, SeenComment } from "../../sandbox/forge.js";
 import type { SandboxWorld } from "../../sandbox/world.js";
 import { readMarker } from "../../src/comments/marker.js";
+import { repositoryName } from "../../src/core/model/brand.js";
 import { HOST_IDS, type HostId } from "../../src/names.js";
-import { runIdOf } from "../../src/run/run.js";
+import { runIdOf, runKeyOfComment } from "../../src/run/run.js";
 import type { Passed } from "./entrance.js";
 import { placeKey, REPOSITORY, type Observer, type Place, type SeenSync } from "./observer.js";
 import type { Asked, Opened } from "./story.js";
@@ -87,7 +88,12 @@ function wrongAnswers(asked: Asked, after: Aftermath): string[] {
     (one) => one.host === asked.host && commentOf(one.payload) === asked.commentId && one.status === 200,
   );
   if (event === undefined) return [];
-  const run = runIdOf(event.delivery);
+  const run = runIdOf(
+    runKeyOfComment(
+      { host: asked.host, repository: repositoryName(REPOSITORY), number: asked.number },
+      asked.commentId,
+    ),
+  );
   const seen = seenOf(world, asked);
   const answers = finalsOf(run, seen);
   const certain = isAccepted(event, after);

@@ -125,6 +125,52 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     expect(await under().host.mergeability(under().ref(number))).toBe("unknown");
   });
 
+  test("recent activity: open ones by their last change, and people's comments on open and closed ones, oldest first", async () => {
+    const { host, forge, repository, ref } = under();
+    const [one, two, closed] = [
+      await under().open({ "recent/1.txt": "1" }),
+      await under().open({ "recent/2.txt": "2" }),
+      await under().open({ "recent/3.txt": "3" }),
+    ];
+    const since = new Date();
+    const own = await host.postComment(ref(one.number), "svc plan");
+    const first = await forge.comment(repository, one.number, "ana", "svc sync");
+    const edited = await forge.comment(repository, one.number, "ana", "hello");
+    await forge.close(repository, closed.number);
+    const second = await forge.comment(repository, closed.number, "bo", "svc rollback");
+    await nextSecond();
+    await forge.editComment(repository, one.number, edited, "ana", "svc unlock");
+    const head = await forge.push(repository, two.number, { "recent/2.txt": "3" });
+    const { heads, comments } = await host.recentActivity(repository, new Date(since.getTime() - 1000));
+    const ours = new Set([one.number, two.number, closed.number]);
+    expect(heads.filter(({ change }) => ours.has(change.number))).toEqual([
+      { change: ref(one.number), headRevision: one.headRevision, updatedAt: expect.any(Date) },
+      { change: ref(two.number), headRevision: head, updatedAt: expect.any(Date) },
+    ]);
+    const self = await host.self();
+    const people = { ana: one.author, bo: expect.objectContaining({ login: "bo", bot: false }) };
+    const createdAt = expect.any(Date);
+    expect(comments.filter(({ change }) => ours.has(change.number))).toEqual([
+      {
+        change: ref(one.number),
+        id: own,
+        body: "svc plan",
+        author: expect.objectContaining({ id: self.id }),
+        createdAt,
+      },
+      { change: ref(one.number), id: first, body: "svc sync", author: people.ana, createdAt },
+      { change: ref(closed.number), id: second, body: "svc rollback", author: people.bo, createdAt },
+    ]);
+  });
+
+  test("recent activity: nothing from before, in as many calls as the documents say", async () => {
+    const { host, forge, repository } = under();
+    await under().open({ "recent/4.txt": "4" });
+    const before = forge.requests.length;
+    expect(await host.recentActivity(repository, new Date(Date.now() + 60_000))).toEqual({ heads: [], comments: [] });
+    expect(forge.requests.length - before).toBe(host.id === "hosta" ? 2 : 1);
+  });
+
   test("a closed one is still known when its base branch is gone", async () => {
     const { forge, repository, store } = under();
     const base = await forge.pushToBranch(repository, "short-lived", { "short.txt": "1" });
@@ -190,4 +236,10 @@ export function factsContract(under: () => CodeHostUnderTest): void {
     await expect(host.getChangeRequest(under().ref(number), controller.signal)).rejects.toBe(reason);
     forge.delayMergeability(repository, number, 0);
   });
+}
+
+/** GitHub's times have no fractions of a second. */
+async function nextSecond(): Promise<void> {
+  const second = Math.floor(Date.now() / 1000);
+  while (Math.floor(Date.now() / 1000) === second) await new Promise((resolve) => setTimeout(resolve, 20));
 }

@@ -94,6 +94,32 @@ export function aborted(signal: AbortSignal | undefined): Promise<void> {
 /** What every `EventQueue` must do. */
 export function eventQueueContract(name: string, start: StartQueue, numRuns: number): void {
   describe(`event queue: ${name}`, () => {
+    test("an event and its comment are known once accepted, whatever becomes of them", async () => {
+      const runs = new Runs();
+      const { queue } = start(10, runs.run);
+      const [event, other] = [commented(1), commented(1)];
+      expect(await queue.knows(event)).toBe(false);
+      await queue.push(event);
+      expect(await queue.knows(event)).toBe(true);
+      expect(await queue.knows({ ...event, delivery: "found" })).toBe(true);
+      expect(await queue.knows(other)).toBe(false);
+      await runs.endAll(queue);
+      expect(await queue.knows(event)).toBe(true);
+    });
+
+    test("a change request is busy while an event of it waits or runs", async () => {
+      const runs = new Runs();
+      const { queue } = start(10, runs.run);
+      const [one, two] = [commented(1), commented(2)];
+      expect(await queue.isBusy(one.change)).toBe(false);
+      await queue.push(one);
+      await runs.haveStarted(1);
+      expect(await queue.isBusy(one.change)).toBe(true);
+      expect(await queue.isBusy(two.change)).toBe(false);
+      await runs.endAll(queue);
+      expect(await queue.isBusy(one.change)).toBe(false);
+    });
+
     test("events of one change request run one after the other, in order", async () => {
       const runs = new Runs();
       const { queue } = start(10, runs.run);

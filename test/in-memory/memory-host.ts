@@ -14,6 +14,7 @@ import type {
   MergeOutcome,
   OwnComment,
   Reaction,
+  RecentActivity,
 } from "../../src/core/ports/code-host.js";
 import type { HostId } from "../../src/names.js";
 import type { Delay } from "./delay.js";
@@ -150,6 +151,12 @@ export class MemoryHost implements CodeHost {
     const facts = this.facts(number);
     await this.#options.delay();
     return facts;
+  }
+
+  /** Webhooks of this host are never lost, and it keeps no times. */
+  async recentActivity(): Promise<RecentActivity> {
+    await this.#options.delay();
+    return { heads: [], comments: [] };
   }
 
   async state({ number }: ChangeRequestRef): Promise<ChangeRequest["state"]> {

@@ -29,6 +29,16 @@ export const commentRoutes: readonly Route[] = [
     },
   },
   {
+    method: "get",
+    template: "/repos/{owner}/{repo}/issues/comments",
+    caller: "installation",
+    needs: [
+      ["pull_requests", "read"],
+      ["issues", "read"],
+    ],
+    handle: listRepositoryComments,
+  },
+  {
     method: "post",
     template: "/repos/{owner}/{repo}/issues/{issue_number}/comments",
     caller: "installation",
@@ -66,6 +76,19 @@ export const commentRoutes: readonly Route[] = [
     handle: createReaction,
   },
 ];
+
+/** Of all issues and pull requests, in the order of their ids unless `sort` says otherwise. */
+function listRepositoryComments(call: Call): Answer {
+  const { repository, query, world } = call;
+  const since = typeof query.since === "string" ? Date.parse(query.since) : 0;
+  const upwards = query.sort !== undefined && query.direction !== "asc" ? -1 : 1;
+  const all = [...repository.issues.values(), ...repository.pulls.values()]
+    .flatMap((issue) => issue.comments.map((comment) => ({ issue, comment })))
+    .filter(({ comment }) => Date.parse(comment.updatedAt) >= since)
+    .sort((one, other) => upwards * (one.comment.id - other.comment.id));
+  const { items, headers } = page(call, all);
+  return { status: 200, body: items.map(({ issue, comment }) => renderComment(world, issue, comment)), headers };
+}
 
 function createComment(call: Call): Answer {
   const { world, announce } = call;

@@ -1,10 +1,17 @@
 import { mergePull } from "../merge.js";
 import { mergeBaseOf } from "../mergeability.js";
-import { renderPull } from "../render/pull.js";
+import { renderPull, renderSimplePull } from "../render/pull.js";
 import type { Pull } from "../world.js";
-import { ApiError, notFound, type Answer, type Call, type Route } from "./call.js";
+import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 export const pullRoutes: readonly Route[] = [
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}/pulls",
+    caller: "installation",
+    needs: [["pull_requests", "read"]],
+    handle: listPulls,
+  },
   {
     method: "get",
     template: "/repos/{owner}/{repo}/pulls/{pull_number}",
@@ -20,6 +27,18 @@ export const pullRoutes: readonly Route[] = [
     handle: merge,
   },
 ];
+
+/** Sorted by their creation, newest first, unless the query says otherwise. */
+function listPulls(call: Call): Answer {
+  const { state = "open", sort = "created", direction } = call.query;
+  const time = (pull: Pull) => Date.parse(sort === "updated" ? pull.updatedAt : pull.createdAt);
+  const upwards = direction === "asc" ? 1 : -1;
+  const wanted = [...call.repository.pulls.values()]
+    .filter((pull) => state === "all" || pull.state === state)
+    .sort((one, other) => upwards * (time(one) - time(other) || one.number - other.number));
+  const { items, headers } = page(call, wanted);
+  return { status: 200, body: items.map((pull) => renderSimplePull(call.world, pull)), headers };
+}
 
 async function merge(call: Call): Promise<Answer> {
   const { world, body, announce, token } = call;

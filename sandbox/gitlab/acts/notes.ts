@@ -16,6 +16,7 @@ export async function addNote(
 ): Promise<Note> {
   const note = newNote(instance, by, body, options);
   merge.notes.push(note);
+  merge.updatedAt = note.createdAt;
   recordQuickActions(instance, merge, by, body);
   if (!note.internal) await sendMergeRequestNote(instance, merge, note, "create");
   return note;

@@ -46,6 +46,13 @@ export const showProject = endpoint(project, { statistics: flag.optional(), lice
 export const showMember = endpoint(`${project}/members/all/:user`);
 export const showGroupMember = endpoint(`${api}/groups/:id/members/all/:user`);
 
+export const listMergeRequests = endpoint(`${project}/merge_requests`, {
+  state: z.enum(["opened", "closed", "locked", "merged", "all"]).optional(),
+  order_by: z.enum(["created_at", "updated_at"]).optional(),
+  sort: z.enum(["asc", "desc"]).optional(),
+  updated_after: z.iso.datetime({ offset: true }).optional(),
+  ...paging,
+});
 export const showMergeRequest = endpoint(mergeRequest, { render_html: flag.optional() });
 export const acceptMergeRequest = endpoint(
   `${mergeRequest}/merge`,

@@ -97,6 +97,7 @@ function refusedFacts(refusal: Refusal): AuditFacts | undefined {
     case "mergeability-unknown":
     case "head-moved":
     case "plan-unseen":
+    case "found-late":
     case "closed":
     case "fork":
     case "no-write-access":

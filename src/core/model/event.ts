@@ -29,6 +29,15 @@ export interface CommentCreated {
   readonly commentId: string;
   readonly body: string;
   readonly author: User;
+  /** Only of a comment whose webhook was lost, and which was found on the host. */
+  readonly found?: FoundComment;
+}
+
+export interface FoundComment {
+  /** When the comment was written: ISO 8601. */
+  readonly writtenAt: string;
+  /** Another command followed it on the same change request. */
+  readonly overtaken: boolean;
 }
 
 /** A review or an approval was given or withdrawn. */

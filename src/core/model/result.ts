@@ -2,6 +2,7 @@ import type { MergeMethod } from "../../config/settings.js";
 import type { AccessCommand, AccessRule } from "../../config/sync-access.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
+import type { CommandName } from "./command.js";
 import type { Lock } from "./lock.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
 
@@ -123,6 +124,8 @@ export type Refusal =
   /** The command is older than the plan of the head commit, because webhooks arrived out of order. */
   | { readonly reason: "plan-unseen" }
   | { readonly reason: "store-unavailable" }
+  /** Its webhook was lost, and by now it may no longer be wanted, or may have been run. */
+  | { readonly reason: "found-late"; readonly command: CommandName }
   | { readonly reason: "closed"; readonly state: "closed" | "merged" }
   | { readonly reason: "fork" }
   | { readonly reason: "no-write-access"; readonly login: string }

@@ -1,4 +1,5 @@
 import type { HostId } from "../../names.js";
+import type { RepositoryName, Revision } from "../model/brand.js";
 import type { Approval, ChangeRequest, ChangeRequestRef, Mergeability, User } from "../model/change-request.js";
 import type { MergeIntent } from "../model/result.js";
 
@@ -13,6 +14,8 @@ export interface CodeHost {
   getChangeRequest(change: ChangeRequestRef, signal?: AbortSignal): Promise<ChangeRequest>;
   /** Never cached either, in a single call. */
   state(change: ChangeRequestRef): Promise<ChangeRequest["state"]>;
+  /** What happened in a repository since then, for what webhooks did not tell. Reads a bounded part, the oldest first. */
+  recentActivity(repository: RepositoryName, since: Date): Promise<RecentActivity>;
   /** Polls for up to 20 seconds while the host still computes it, then returns `unknown`. */
   mergeability(change: ChangeRequestRef, signal?: AbortSignal): Promise<Mergeability>;
   /** Who approved this head commit. Never cached. */
@@ -47,6 +50,28 @@ export interface CloneSource {
   readonly authorization: string | undefined;
   /** The host's ref of the change request's head in the target repository, forks included. */
   readonly headRef: string;
+}
+
+/** What happened in a repository, oldest first. */
+export interface RecentActivity {
+  /** Open change requests that changed in any way. */
+  readonly heads: readonly RecentHead[];
+  /** Comments as people wrote them: none that was edited since, nor any that a webhook would not report. */
+  readonly comments: readonly RecentComment[];
+}
+
+export interface RecentHead {
+  readonly change: ChangeRequestRef;
+  readonly headRevision: Revision;
+  readonly updatedAt: Date;
+}
+
+export interface RecentComment {
+  readonly change: ChangeRequestRef;
+  readonly id: string;
+  readonly body: string;
+  readonly author: User;
+  readonly createdAt: Date;
 }
 
 export interface OwnComment {

@@ -41,6 +41,7 @@ export const PORT_EFFECTS: { readonly [Name in keyof RunPorts]: EffectsOf<RunPor
     reach: "read",
     getChangeRequest: "read",
     state: "read",
+    recentActivity: "read",
     mergeability: "read",
     approval: "read",
     mayCommand: "read",

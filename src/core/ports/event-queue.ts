@@ -1,3 +1,4 @@
+import type { ChangeRequestRef } from "../model/change-request.js";
 import type { HostEvent } from "../model/event.js";
 import type { RunNotes } from "../model/run-notes.js";
 
@@ -36,6 +37,10 @@ export interface RunJournal {
 export interface EventQueue {
   /** False if this delivery was already accepted and did not fail. */
   push(event: HostEvent): Promise<boolean>;
+  /** Whether this event, or the same comment, was accepted before, whatever became of it. @throws {StoreUnavailable} */
+  knows(event: HostEvent): Promise<boolean>;
+  /** Whether an event of this change request waits or runs on any replica. @throws {StoreUnavailable} */
+  isBusy(change: ChangeRequestRef): Promise<boolean>;
   /** Resolves once nothing waits or runs on any replica. */
   idle(): Promise<void>;
   /** Of all replicas. @throws {StoreUnavailable} */

@@ -13,6 +13,7 @@ import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createCloneSource } from "./clone-source.js";
 import { editComment, listCommentsOf, minimise, postComment, react } from "./comments.js";
 import { merge } from "./merge.js";
+import { recentActivity } from "./recent-activity.js";
 import { findSelf, reachApp } from "./self.js";
 import { belongsToAnyTeam } from "./teams.js";
 import { GITHUB } from "./words.js";
@@ -49,6 +50,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     reach: () => reachApp(client),
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, signal),
     state: (change) => getState(client, change),
+    recentActivity: (repository, since) => recentActivity(client, repository, since),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     approval: (change) => getApproval(client, change),
     mayCommand: (change, user) => mayCommand(client, change, user),

@@ -13,6 +13,7 @@ import { setStatus } from "./commit-status.js";
 import { belongsToAnyGroup, mayWrite } from "./members.js";
 import { merge } from "./merge.js";
 import { editNote, listNotesOf, postNote, react } from "./notes.js";
+import { recentActivity } from "./recent-activity.js";
 
 export interface GitLabConfig {
   /** Root of the instance, with its path prefix if it has one. */
@@ -40,6 +41,7 @@ export function createGitLabHost(config: GitLabConfig, { clock, log }: { clock: 
     },
     getChangeRequest: (change, signal) => getChangeRequest(client, change, config.aliases, clock, signal),
     state: (change) => getState(client, change),
+    recentActivity: (repository, since) => recentActivity(client, repository, since),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     approval: async (change) => getApproval(client, change, (await ownAccount()).id, clock),
     mayCommand: (change, user) => mayWrite(client, change, user),

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import express from "express";
+import { listenOnLoopback } from "../../sandbox/loopback.js";
+import { startService, type Service } from "../../src/service/service.js";
+import { createRedisStores } from "../../src/store/redis/redis-stores.js";
+import { recordingLog } from "../recording-log.js";
+import { RedisServer } from "../redis-server.js";
+import { sharedPool } from "../workers/shared-pool.js";
+import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { changeOf } from "./resources.js";
+
+const MINUTE_MS = 60_000;
+const ANOTHER_TIME = "reached the service late, because its webhook was lost. Nothing was run.";
+
+let redis: RedisServer;
+
+beforeAll(async () => {
+  redis = await RedisServer.start();
+});
+
+beforeEach(async () => {
+  await redis.restart();
+});
+
+afterAll(async () => {
+  await redis.stop();
+});
+
+const storesOf = () => createRedisStores({ address: redis.address, db: 0, tls: false }, { log: recordingLog() });
+
+/** What people do is answered with 200, as by a process that dies before it has written or answered the event. */
+async function unheard(bot: Bot, act: () => Promise<unknown>): Promise<void> {
+  const sink = await listenOnLoopback(express().use((_request, response) => void response.status(200).end()));
+  bot.forge.connect({ url: sink.url, secret: SECRET });
+  await act();
+  await bot.forge.idle();
+  await sink.stop();
+  bot.forge.connect({ url: `${bot.service.url}/webhook/${bot.host}`, secret: SECRET });
+}
+
+/** GitHub's times have no fractions of a second. */
+async function nextSecond(): Promise<void> {
+  const second = Math.floor(Date.now() / 1000);
+  while (Math.floor(Date.now() / 1000) === second) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+async function startOther(bot: Bot, options: BotOptions): Promise<Service> {
+  const overrides = { clock: bot.clock, stores: storesOf(), compute: sharedPool() };
+  return startService(configFor(bot.world, options), loggerFor(options), overrides);
+}
+
+async function reconcile(bot: Bot): Promise<void> {
+  await bot.service.reconcile();
+  await bot.idle();
+}
+
+describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
+  const options: BotOptions = { host, stores: storesOf };
+
+  test("a sync is found and run once, although two replicas look and look again", async () => {
+    const bot = await startBot(options);
+    const one = await bot.open(changeOf(["web"]));
+    await unheard(bot, () => bot.forge.comment(REPOSITORY, one, "ana", "svc sync"));
+    bot.expectChanges("sync web");
+    const other = await startOther(bot, options);
+    await Promise.all([bot.service.reconcile(), other.reconcile()]);
+    await bot.idle();
+    await Promise.all([bot.service.reconcile(), other.reconcile()]);
+    await bot.idle();
+    await other.close();
+    expect(bot.liveValue("web")).toBe("2");
+    expect(bot.changes()).toEqual(["sync web"]);
+    expect(bot.answers(one)).toHaveLength(2);
+  });
+
+  test("a sync or an unlock older than ten minutes is not run but asked for again, once", async () => {
+    const bot = await startBot(options);
+    const [one, two] = [await bot.open(changeOf(["web"])), await bot.open(changeOf(["api"]))];
+    await unheard(bot, async () => {
+      await bot.forge.comment(REPOSITORY, one, "ana", "svc sync");
+      await bot.forge.comment(REPOSITORY, two, "ana", "svc unlock");
+    });
+    bot.clock.advance(11 * MINUTE_MS);
+    await reconcile(bot);
+    await reconcile(bot);
+    expect(bot.answers(one).slice(1)).toEqual([expect.stringContaining(ANOTHER_TIME)]);
+    expect(bot.lastComment(one)).toContain("comment `svc sync` again");
+    expect(bot.answers(two).slice(1)).toEqual([expect.stringContaining("comment `svc unlock` again")]);
+    expect(await bot.locked(two)).toEqual(["api"]);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("a sync that another command followed is asked for again", async () => {
+    const bot = await startBot(options);
+    const one = await bot.open(changeOf(["web"]));
+    await unheard(bot, () => bot.forge.comment(REPOSITORY, one, "ana", "svc sync"));
+    await bot.comment(one, "svc unlock");
+    await reconcile(bot);
+    expect(bot.lastComment(one)).toContain(ANOTHER_TIME);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("a plan and a push are found and planned, however late, and only once", async () => {
+    const bot = await startBot(options);
+    const [one, two] = [await bot.open(changeOf(["web"])), await bot.open(changeOf(["api"]))];
+    await unheard(bot, async () => {
+      await bot.forge.comment(REPOSITORY, one, "ana", "svc plan");
+      await bot.forge.push(REPOSITORY, two, changeOf(["api"], "3"));
+    });
+    bot.clock.advance(15 * MINUTE_MS);
+    await reconcile(bot);
+    await reconcile(bot);
+    expect(bot.answers(one)).toHaveLength(2);
+    expect(bot.answers(two)).toHaveLength(2);
+    expect(bot.lastComment(two)).toContain(bot.seen(two).headRevision.slice(0, 8));
+  });
+
+  test("a command that was answered `failed to acquire lock` while Redis was away stays unrun after a restart", async () => {
+    const bot = await startBot(options);
+    const one = await bot.open(changeOf(["web"]));
+    await redis.kill();
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("failed to acquire lock");
+    const said = bot.answers(one);
+    await redis.restart();
+    const other = await startOther(bot, options);
+    await other.reconcile();
+    await bot.idle();
+    await other.close();
+    expect(bot.answers(one)).toEqual(said);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("nothing is made of edited comments, ordinary ones and our own; an outsider is refused as ever", async () => {
+    const bot = await startBot(options);
+    const one = await bot.open(changeOf(["web"]));
+    await unheard(bot, async () => {
+      const id = await bot.forge.comment(REPOSITORY, one, "ana", "looks good");
+      await nextSecond();
+      await bot.forge.editComment(REPOSITORY, one, id, "ana", "svc sync");
+      await bot.forge.comment(REPOSITORY, one, "bo", "who runs svc sync?");
+    });
+    const said = bot.answers(one);
+    await reconcile(bot);
+    expect(bot.answers(one)).toEqual(said);
+    await unheard(bot, () => bot.forge.comment(REPOSITORY, one, "olga", "svc sync"));
+    await reconcile(bot);
+    expect(bot.lastComment(one)).toContain("has no write access");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("a head that could not be planned was answered: it is not refused again", async () => {
+    const bot = await startBot(options);
+    const one = await bot.open({ ...changeOf(["web"]), ".svc.yaml": "autoplan: [" });
+    const said = bot.answers(one);
+    expect(said).toHaveLength(1);
+    bot.clock.advance(5 * MINUTE_MS);
+    await reconcile(bot);
+    expect(bot.answers(one)).toEqual(said);
+  });
+
+  test("a look at a quiet repository costs two calls at most, beside one per holder of a lock", async () => {
+    const bot = await startBot(options);
+    await bot.open(changeOf(["web"]));
+    bot.clock.advance(30 * MINUTE_MS);
+    await reconcile(bot);
+    const before = bot.forge.requests.length;
+    await reconcile(bot);
+    expect(bot.forge.requests.length - before).toBeLessThanOrEqual(3);
+  });
+});
