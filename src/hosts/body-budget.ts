@@ -34,8 +34,13 @@ export const BODY_LIMITS: BodyLimits = {
   leastPerPeriod: 16 * 1024,
 };
 
-/** What Node.js needs to hold a piece of one byte. Without this, a body sent in tiny pieces takes 500 times its size. */
-const LEAST_PER_PIECE = 512;
+/** Twice what Node.js needs to hold one byte: a body sent in tiny pieces would take 500 times its size. */
+const LEAST_PER_PIECE = 1024;
+
+/** What a received piece of this many bytes counts as. */
+export function costOfPiece(bytes: number): number {
+  return Math.max(bytes, LEAST_PER_PIECE);
+}
 
 /** A number of bytes, and how many of them belong to large bodies. */
 interface Bytes {
@@ -79,7 +84,7 @@ export class BodyBudget {
     if (!this.#hasRoom(address, { all: announced, large: large ? announced : 0 })) return undefined;
     return {
       take: (received) => {
-        const bytes = Math.max(received, LEAST_PER_PIECE);
+        const bytes = costOfPiece(received);
         const grown = !large && held + bytes > this.limits.small;
         const more = { all: bytes, large: grown ? held + bytes : large ? bytes : 0 };
         if (!this.#hasRoom(address, more)) return false;

@@ -33,12 +33,15 @@ export function receiveBody(request: IncomingMessage, { check, share, limits }: 
     let size = 0;
     let sizeBefore = 0;
     let elapsedMs = 0;
+    let finished = false;
     const finish = (received: Received) => {
+      finished = true;
       clearInterval(timer);
-      request.off("data", take);
       resolve(received);
     };
     const take = (piece: Buffer) => {
+      // Still listens, because Node.js would keep for later what nobody listens for.
+      if (finished) return;
       size += piece.length;
       if (size > MAX_BODY_BYTES) {
         finish({ kind: "refused", reason: "too_large" });

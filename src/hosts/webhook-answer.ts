@@ -1,4 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { costOfPiece } from "./body-budget.js";
 
 /** What became of an authentic delivery. */
 export type Receipt = { readonly kind: "accepted" } | { readonly kind: "ignored"; readonly reason: string };
@@ -75,7 +76,7 @@ function answerEarly(request: IncomingMessage, response: ServerResponse, text: B
   };
   const timer = setTimeout(close, LINGER_MS);
   request.on("data", (piece: Buffer) => {
-    discarded += piece.length;
+    discarded += costOfPiece(piece.length);
     if (discarded > LINGER_BYTES) close();
   });
   request.once("end", close);
