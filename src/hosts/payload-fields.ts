@@ -31,8 +31,15 @@ export const timeField = z.iso.datetime({ offset: true }).transform((text) => ne
 
 export const loginField = z.string().min(1).max(255);
 
-/** A comment, cut to GitHub's limit: no command is longer. */
-export const commentField = z.string().transform((text) => text.slice(0, 65_536));
+/** GitHub's limit: no command is longer. */
+const MOST_CHARACTERS = 65_536;
+
+/** A comment, cut to the start that may hold a command. */
+export const commentField = z.string().transform((text) => {
+  if (text.length <= MOST_CHARACTERS) return text;
+  // A copy: V8 would keep the whole text in memory for as long as the event waits, since a slice points into it.
+  return Buffer.from(text.slice(0, MOST_CHARACTERS), "utf16le").toString("utf16le");
+});
 
 /** The host's id of a delivery, which a redelivery repeats, or else a digest of the body. Safe inside keys. */
 export function deliveryId(host: HostId, header: IncomingHttpHeaders[string], body: Buffer): string {

@@ -1,8 +1,7 @@
 import { createHmac, randomUUID } from "node:crypto";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { signature } from "../../sandbox/gitlab/hooks/hook-sender.js";
+import { collectGarbage } from "../collect-garbage.js";
 import { scrape } from "../observe/metrics/scrape.js";
 import { RawConnection } from "../raw-connection.js";
 import { freePort } from "../redis-server.js";
@@ -53,11 +52,6 @@ async function deliver(bot: Bot): Promise<number> {
   const response = await fetch(`${bot.service.url}/webhook/${bot.host}`, { method: "POST", body, headers });
   await response.body?.cancel();
   return response.status;
-}
-
-function collectGarbage(): void {
-  setFlagsFromString("--expose-gc");
-  (runInNewContext("gc") as () => void)();
 }
 
 describe.each(HOSTS)("large bodies to %s's webhook", (host) => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { isBot, translateGitLabEvent } from "../../../src/hosts/gitlab/translate-event.js";
+import { collectGarbage } from "../../collect-garbage.js";
 import { sample } from "../gitlab-samples.js";
 
 const origin = { delivery: "hostb-1", change: { host: "hostb", repository: "acme/platform/gitops", number: 17 } };
@@ -90,4 +91,18 @@ describe("GitLab's events", () => {
       }),
     );
   });
+});
+
+test("an event of a long comment does not keep the rest of the comment in memory", () => {
+  const long = (index: number) => JSON.stringify(sample("note.on-mr.create", { object_attributes: { id: index + 1 } }));
+  const rest = " x".repeat(512 * 1024);
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const events = Array.from({ length: 64 }, (_, index) =>
+    translateGitLabEvent(`hostb-${index}`, JSON.parse(long(index).replace("svc plan", `svc plan${rest}`))),
+  );
+  collectGarbage();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(32 * 1024 * 1024);
+  for (const event of events)
+    expect(event).toMatchObject({ kind: "commented", body: expect.stringMatching(/^svc plan x/) });
 });
