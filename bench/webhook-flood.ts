@@ -72,11 +72,11 @@ async function main(): Promise<void> {
 
 /** Sends ordinary deliveries one after the other until something else is over. */
 async function deliverUntil(url: string, other: Promise<unknown>) {
-  let over = false;
-  void other.then(() => (over = true));
+  const state = { over: false };
+  void other.then(() => (state.over = true));
   const latencies: number[] = [];
   let refused = 0;
-  while (!over) {
+  while (!state.over) {
     for (const { headers, body } of signedEvents("hosta", 3, 10)) {
       const started = performance.now();
       const response = await fetch(url, { method: "POST", headers, body });

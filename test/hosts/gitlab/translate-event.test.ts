@@ -103,6 +103,6 @@ test("an event of a long comment does not keep the rest of the comment in memory
   );
   collectGarbage();
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(32 * 1024 * 1024);
-  for (const event of events)
-    expect(event).toMatchObject({ kind: "commented", body: expect.stringMatching(/^svc plan x/) });
+  const cut = { kind: "commented", body: expect.stringMatching(/^svc plan x/) };
+  expect(events).toEqual(events.map(() => expect.objectContaining(cut)));
 });
