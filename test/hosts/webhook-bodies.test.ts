@@ -58,12 +58,12 @@ describe("a body that comes slowly", () => {
   });
 
   test("only for us, because this process was busy, is accepted", async () => {
-    await start({ ...QUICK, leastPerPeriod: 1000 });
+    await start({ ...QUICK, leastPerPeriod: 2500 });
     const sender = await open();
     sender.post(EDGE_PATH, signedHeaders(EVENT));
-    sender.write(EVENT.slice(0, 600));
-    await held(600);
-    sender.write(EVENT.slice(600));
+    sender.write(EVENT.slice(0, 2000));
+    await held(2000);
+    sender.write(EVENT.slice(2000));
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 350);
     expect((await sender.answer()).status).toBe(200);
     expect(edge.events).toHaveLength(1);
