@@ -32,6 +32,8 @@ export interface Telemetry {
   repositories(repositories: Repositories): Repositories;
   host<T extends CodeHost>(host: T): T;
   push(push: EventQueue["push"]): EventQueue["push"];
+  /** How a task of a worker thread ended. */
+  countTask(task: string, outcome: string): void;
   readonly countRefusal: WebhookIntake["countRefusal"];
   /** Stands around the run of one event. */
   run(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd>;
@@ -88,6 +90,7 @@ export async function createTelemetry({ config, hosts, tracer, log }: TelemetryP
       const tracedPush = tracer ? tracePush(push, tracer) : push;
       return metrics ? measurePush(tracedPush, metrics) : tracedPush;
     },
+    countTask: (task, outcome) => metrics?.workerTasks.inc({ task, outcome }),
     countRefusal: (host, reason) => metrics?.webhooksRefused.inc({ host, reason }),
     run(event, run) {
       const measuredRun = measure ? () => measure.measure(event, run) : run;

@@ -59,7 +59,13 @@ export interface Service {
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
   const clock = overrides.clock ?? systemClock;
   const telemetry = await createTelemetry({ config, hosts: observedHosts(config), tracer: overrides.tracer, log });
-  const workers = createWorkerPool();
+  const workers = createWorkerPool({
+    onEnd(task, owner, outcome) {
+      telemetry.countTask(task, outcome);
+      if (outcome === "time" || outcome === "memory")
+        log.warn({ task, owner, limit: outcome }, "a worker thread was ended");
+    },
+  });
   const compute = overrides.compute ?? workers;
   const adapters = await createAdapters({ config, telemetry, stores: overrides.stores, compute, clock, log });
   const { stores, repositories, deployer } = adapters;
@@ -141,6 +147,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     locks: async () => (await locks.list()).length,
     queue: backlog,
     webhookBytes: () => bodies.heldBytes,
+    workersWaiting: () => workers.waiting,
   });
   const server = await listen(app, config.server);
 

@@ -4,6 +4,9 @@ import { FairQueue } from "./fair-queue.js";
 import type { Asked } from "./serve-tasks.js";
 import { type TaskEnd, WorkerThread } from "./worker-thread.js";
 
+/** How a task ended; `time` and `memory` ended its thread as well. */
+export type TaskOutcome = "done" | "time" | "memory" | "failed" | "aborted";
+
 export interface WorkerPoolOptions {
   /** The module that the threads run; it calls `serveTasks`. */
   readonly entry: URL;
@@ -13,7 +16,7 @@ export interface WorkerPoolOptions {
   /** How long a thread waits for more work before it ends. */
   readonly idleMs: number;
   /** Is told how each task ended. */
-  readonly onEnd: (task: TaskName, how: TaskEnd["kind"] | "aborted", ms: number) => void;
+  readonly onEnd: (task: TaskName, owner: string, how: TaskOutcome) => void;
 }
 
 /** Threads for tasks over foreign content. They start when there is work, and are replaced when a task ended one. */
@@ -75,9 +78,7 @@ export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): Worker
     const { owner, deadlineMs, signal } = limits;
     signal.throwIfAborted();
     if (closed) throw CLOSED.error;
-    const startedAt = performance.now();
-    const onEnd = (how: Parameters<typeof options.onEnd>[1]) =>
-      options.onEnd(task.name, how, performance.now() - startedAt);
+    const onEnd = (how: TaskOutcome) => options.onEnd(task.name, owner, how);
     const ended = await new Promise<TaskEnd>((resolve, reject) => {
       const job: Job = { owner, asked: { name: task.name, input }, deadlineMs, settle };
       signal.addEventListener("abort", abort, { once: true });
@@ -97,7 +98,7 @@ export function createWorkerPool(given: Partial<WorkerPoolOptions> = {}): Worker
         if (thread !== undefined) end(thread);
       }
     });
-    onEnd(ended.kind);
+    onEnd(ended.kind === "exceeded" ? ended.limit : ended.kind);
     if (ended.kind === "failed") throw ended.error;
     // The table has the same task under this name.
     return ended as Computed<O>;

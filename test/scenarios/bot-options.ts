@@ -38,8 +38,8 @@ export interface BotOptions {
   readonly log?: (line: string) => void;
   /** Traces what the service does. */
   readonly tracer?: Tracer;
-  /** Worker threads; those of this process when absent. */
-  readonly compute?: Compute;
+  /** Worker threads; those of this process when absent. `own`: the service starts some. */
+  readonly compute?: Compute | "own";
   /** False for scenarios that change real Applications on purpose by other means than the service. */
   readonly checkChanges?: boolean;
 }

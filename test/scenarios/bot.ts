@@ -63,7 +63,7 @@ async function furnish(world: SandboxWorld, options: BotOptions): Promise<Bot> {
   const overrides = {
     clock,
     stores,
-    compute: options.compute ?? sharedPool(),
+    compute: options.compute === "own" ? undefined : (options.compute ?? sharedPool()),
     ...(options.tracer && { tracer: options.tracer }),
   };
   const service = await startService(configFor(world, options), loggerFor(options), overrides);

@@ -17,7 +17,12 @@ afterEach(async () => {
 });
 
 function poolOf(threads: number, onEnd: (end: string) => void = () => undefined): WorkerPool {
-  open = createWorkerPool({ entry: ENTRY, threads, memoryMb: 64, onEnd: (task, how) => onEnd(`${task} ${how}`) });
+  open = createWorkerPool({
+    entry: ENTRY,
+    threads,
+    memoryMb: 64,
+    onEnd: (task, owner, how) => onEnd(`${task} ${owner} ${how}`),
+  });
   return open;
 }
 
@@ -152,10 +157,10 @@ describe("threads", () => {
     stop.abort();
     await stopped;
     expect(ends).toEqual([
-      "read-resources done",
-      "read-resources exceeded",
-      "read-resources failed",
-      "read-resources aborted",
+      "read-resources a done",
+      "read-resources a time",
+      "read-resources a failed",
+      "read-resources a aborted",
     ]);
   });
 });

@@ -14,6 +14,7 @@ export interface Metrics {
   readonly hostRequests: Counter<"host" | "outcome">;
   readonly rateLimitRemaining: Gauge<"host" | "resource">;
   readonly storeErrors: Counter<"store" | "kind">;
+  readonly workerTasks: Counter<"task" | "outcome">;
   readonly webhooksRefused: Counter<"host" | "reason">;
   /** Adds the gauges that are read at each scrape. Call it once. */
   collectFrom(sources: MetricSources): void;
@@ -24,6 +25,7 @@ export interface MetricSources {
   readonly locks: () => Promise<number>;
   readonly queue: () => Promise<QueueBacklog>;
   readonly webhookBytes: () => number;
+  readonly workersWaiting: () => number;
 }
 
 /** In seconds. The longest command is a sync that runs into `deployer.sync_timeout`. */
@@ -87,6 +89,12 @@ export function createMetrics(): Metrics {
       labelNames: ["store", "kind"],
       registers,
     }),
+    workerTasks: new Counter({
+      name: name("worker_tasks_total"),
+      help: "Tasks of worker threads by outcome.",
+      labelNames: ["task", "outcome"],
+      registers,
+    }),
     webhooksRefused: new Counter({
       name: name("webhooks_refused_total"),
       help: "Refused webhooks.",
@@ -106,6 +114,9 @@ export function createMetrics(): Metrics {
         "queue_oldest_event_age_seconds",
         "How long the oldest waiting event has waited; 0 if none waits.",
         async () => (await sources.queue()).oldestMs / 1000,
+      );
+      gauge("worker_tasks_waiting", "Tasks that wait for a worker thread.", () =>
+        Promise.resolve(sources.workersWaiting()),
       );
       gauge("webhook_body_bytes", "Bytes of webhooks that are being received.", () =>
         Promise.resolve(sources.webhookBytes()),

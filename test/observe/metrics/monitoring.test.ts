@@ -24,6 +24,7 @@ beforeAll(async () => {
   let away = false;
   const bot = await startBot({
     host: "hosta",
+    compute: "own",
     config: { server: { metrics_port: port } },
     stores: (clock) => {
       const stores = createMemoryStores(clock);
@@ -33,7 +34,7 @@ beforeAll(async () => {
       return { ...stores, deployments };
     },
   });
-  const one = await bot.open(changeOf(["web"]));
+  const one = await bot.open({ ...changeOf(["web"]), "long.yaml": "# argoproj.io/ Application\n".repeat(100) });
   away = true;
   await bot.comment(one, "svc plan");
   away = false;
