@@ -1,7 +1,7 @@
 import { describeProblem } from "../config/problem.js";
+import { NO_FILE, type RepositoryConfigResult } from "../config/repository.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { resolveSettings } from "../config/settings.js";
-import { NO_FILE, type RepositoryConfigResult } from "../config/repository.js";
 import { openSnapshot } from "../core/detect/inputs/snapshot.js";
 import type { Reading } from "../core/detect/tree/foreign-text.js";
 import { changeRequestKey, type ChangeRequest } from "../core/model/change-request.js";

@@ -62,8 +62,9 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const workers = createWorkerPool({
     onEnd(task, owner, outcome) {
       telemetry.countTask(task, outcome);
-      if (outcome === "time" || outcome === "memory")
+      if (outcome === "time" || outcome === "memory") {
         log.warn({ task, owner, limit: outcome }, "a worker thread was ended");
+      }
     },
   });
   const compute = overrides.compute ?? workers;

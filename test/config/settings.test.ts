@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import type { ServerDefaults } from "../../src/config/server-config.js";
 import { describeProblem } from "../../src/config/settings.js";
-import { configOf, SMALLEST } from "./server-file.js";
 import { resolveTexts } from "./resolve-texts.js";
+import { configOf, SMALLEST } from "./server-file.js";
 
 const DEFAULTS: ServerDefaults = configOf([SMALLEST]).defaults;
 const STRICT: ServerDefaults = { ...DEFAULTS, requireApproval: true };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { accessRuleOf, type AccessEntry } from "../../src/config/sync-access.js";
-import { configOf, SMALLEST } from "./server-file.js";
 import { resolveTexts } from "./resolve-texts.js";
+import { configOf, SMALLEST } from "./server-file.js";
 
 const users = (name: string, ...allowedUsers: readonly string[]): AccessEntry => ({ name, allowedUsers });
 const bound = (commands: AccessEntry["commands"], entry: AccessEntry) => ({ ...entry, ...(commands && { commands }) });

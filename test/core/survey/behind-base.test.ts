@@ -6,9 +6,9 @@ import { RepositoryFailure } from "../../../src/core/model/errors.js";
 import type { CommitRange, RepositorySnapshot } from "../../../src/core/ports/repositories.js";
 import type { Snapshot } from "../../../src/core/ports/snapshot.js";
 import { behindSentence } from "../../../src/core/survey/behind-base.js";
+import { INLINE_READING } from "../../in-memory/inline-compute.js";
 import { BASE_TIP, CHANGE, HEAD, memorySnapshot, MERGE_BASE } from "../detect/memory-snapshot.js";
 import { inputs, single } from "../detect/read-inputs.js";
-import { INLINE_READING } from "../../in-memory/inline-compute.js";
 
 interface History {
   /** Paths that the base branch changed since the merge base. */

@@ -5,9 +5,9 @@ import { createDetectionCaches, openSnapshot } from "../../../../src/core/detect
 import type { Application } from "../../../../src/core/model/application.js";
 import type { Revision } from "../../../../src/core/model/brand.js";
 import type { Snapshot } from "../../../../src/core/ports/snapshot.js";
+import { INLINE_READING } from "../../../in-memory/inline-compute.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
 import { application, single } from "../read-inputs.js";
-import { INLINE_READING } from "../../../in-memory/inline-compute.js";
 
 async function fingerprint(files: Files, of: Application, positions: readonly number[] = [1]) {
   return fingerprintIn(memorySnapshot(files), of, positions);

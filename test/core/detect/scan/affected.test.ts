@@ -6,8 +6,8 @@ import type { Application } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../../../src/core/model/change-request.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
-import { CHANGE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
 import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
+import { CHANGE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
 
 const DESTINATION = { server: "https://kubernetes.default.svc", namespace: "shop" };
 const SSH_URL = "ssh://git@git.example.com:22/acme/deploy.git";

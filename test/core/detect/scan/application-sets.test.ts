@@ -4,8 +4,8 @@ import { createManifestScanner } from "../../../../src/core/detect/scan/manifest
 import type { Application, ApplicationSet } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
 import type { Json, JsonObject } from "../../../../src/core/model/json.js";
-import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
 import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
+import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
 
 const git = (more: JsonObject = {}): JsonObject => ({ git: { repoURL: OWN_URL, ...more } });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
-import { HEAD, MERGE_BASE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
 import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
+import { HEAD, MERGE_BASE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
 
 function application(name: string, more = "", metadata = ""): string {
   return `apiVersion: argoproj.io/v1alpha1
