@@ -2,6 +2,7 @@ import { isHeadAnswered } from "../comments/publish.js";
 import { parseComment } from "../core/commands/parse-command.js";
 import type { RepositoryName } from "../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest } from "../core/model/change-request.js";
+import { HostFailure } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { CodeHost, RecentComment, RecentHead } from "../core/ports/code-host.js";
@@ -45,6 +46,11 @@ export async function findLost(parts: FindLostParts): Promise<void> {
     try {
       left -= await findLostIn(place, left, parts);
     } catch (error) {
+      // A repository that was deleted or taken from us must neither come first at each look nor fill the log.
+      if (error instanceof HostFailure && error.reason === "not-found") {
+        await parts.looks.save(place.host.id, place.repository, parts.clock.now());
+        continue;
+      }
       parts.log.warn({ err: error, repository: place.repository }, "could not look for lost webhooks");
     }
     if (left <= 0) return;

@@ -160,6 +160,21 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     expect(bot.answers(one)).toEqual(said);
   });
 
+  test("a repository that is gone is skipped without a word", async () => {
+    const lines: string[] = [];
+    const bot = await startBot({ ...options, log: (line) => lines.push(line) });
+    await bot.open(changeOf(["web"]));
+    const list = host === "hosta" ? /\/pulls$/ : /\/merge_requests$/;
+    bot.forge.faults.add({ method: "GET", path: list, fault: { kind: "status", status: 404 } });
+    await reconcile(bot);
+    await reconcile(bot);
+    expect(lines.filter((line) => line.includes("could not look for lost webhooks"))).toEqual([]);
+    bot.forge.faults.clear();
+    bot.forge.faults.add({ method: "GET", path: list, fault: { kind: "status", status: 403 } });
+    await reconcile(bot);
+    expect(lines.filter((line) => line.includes("could not look for lost webhooks"))).toHaveLength(1);
+  });
+
   test("a look at a quiet repository costs two calls at most, beside one per holder of a lock", async () => {
     const bot = await startBot(options);
     await bot.open(changeOf(["web"]));
