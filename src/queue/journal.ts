@@ -17,6 +17,7 @@ const startedApplication = z
 const notes = z.object({
   v: z.literal(1),
   started: z.array(startedApplication).optional(),
+  skipped: z.array(z.string().min(1).transform(applicationName)).optional(),
   // Only this service writes it, so the version vouches for the rest of its shape.
   result: z
     .custom<NonNullable<RunNotes["result"]>>((value) => isJsonObject(value) && RESULT_KINDS.includes(value.kind))
@@ -59,12 +60,12 @@ export class RedisJournal implements RunJournal {
         { cause: parsed.error },
       );
     }
-    const { started, result } = parsed.data;
-    return { started, result };
+    const { started, skipped, result } = parsed.data;
+    return { started, skipped, result };
   }
 
-  async write({ started, result }: RunNotes): Promise<void> {
-    const text = JSON.stringify({ v: 1, started, result });
+  async write({ started, skipped, result }: RunNotes): Promise<void> {
+    const text = JSON.stringify({ v: 1, started, skipped, result });
     await this.connection.run((redis) => redis.set(this.#key, text, "PX", IDS_KEPT_MS));
   }
 }

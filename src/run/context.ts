@@ -80,9 +80,9 @@ export function commandContext(
     user: by ?? change.author ?? { id: "", login: "ghost", bot: false },
     automatic: by === undefined,
     progress: run.attempt.report,
-    noteStarted: async (started) => {
+    noteStarted: async (started, skipped) => {
       await run.ticket.confirm();
-      await run.ticket.journal.write({ started });
+      await run.ticket.journal.write({ started, skipped });
     },
   };
 }

@@ -33,7 +33,8 @@ export async function recover(
 }
 
 async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promise<Finished | Silent | undefined> {
-  const { started = [], result } = await run.ticket.journal.read();
+  const notes = await run.ticket.journal.read();
+  const { started = [], skipped = [], result } = notes;
   if (result?.kind === "synced" && result.merge !== undefined) {
     const opened = await openChange(change, run);
     const resumed = await resumeSynced(result, commandContext(asked, change, opened, run));
@@ -44,11 +45,11 @@ async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promi
     return { kind: "finished", result, settings, settled: [], recorded: true };
   }
   const { command } = asked;
-  if (command === undefined || !isDeploying(command) || started.length === 0) {
+  if (command === undefined || !isDeploying(command) || started.length + skipped.length === 0) {
     return (await hasAnswered(run.host, change, run.runId, "but-plans")) ? silent("already-answered") : undefined;
   }
   const opened = await openChange(change, run);
-  const resumed = await resumeDeployment(command, started, commandContext(asked, change, opened, run));
+  const resumed = await resumeDeployment(command, notes, commandContext(asked, change, opened, run));
   return resumed && { kind: "finished", result: resumed, settings: opened.settings, settled: [] };
 }
 

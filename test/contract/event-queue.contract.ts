@@ -303,7 +303,10 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       await queue.push(event);
       await runs.haveStarted(1);
       expect(runs.tickets[0]?.again).toBe(false);
-      const notes = { started: [{ application: applicationName("web"), lastOperation: undefined }] };
+      const notes = {
+        started: [{ application: applicationName("web"), lastOperation: undefined }],
+        skipped: [applicationName("api")],
+      };
       await runs.tickets[0]?.journal.write(notes);
       await runs.end(0, "failed");
       await queue.idle();

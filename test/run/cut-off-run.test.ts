@@ -589,3 +589,26 @@ test("a close that ended its processes too often says nothing, and the reconcile
   expect(await supervise(event, world.dependencies(), given())).toBe("stopped");
   expect(world.host.commentsOf(number)).toHaveLength(1);
 });
+
+test.each([
+  ["svc sync -a web -a api", "before", ["web"]],
+  ["svc sync", "before", ["web"]],
+  ["svc sync -a api", "before", []],
+  ["svc sync -a api", "after", []],
+] as const)(
+  "`%s` that is cut off %s it releases the lock of an unchanged application leaves no lock",
+  async (body, when, deployed) => {
+    const world = new CutWorld();
+    world.defaults = { skip_no_changes: true };
+    const unchanged = Object.entries(config("api", "1")).map(([path, text]) => [path, `# a remark\n${text}`] as const);
+    const number = world.open({ ...config("web", "2"), ...Object.fromEntries(unchanged) });
+    await world.says(number, "svc plan");
+    expect(Object.keys(await world.holders()).sort()).toEqual(["api", "web"]);
+    const event = world.comment(number, body);
+    await world.cutOff(event, { at: world.stores.locks, method: "release", when, saying: '"api"' });
+    expect(await world.holders()).toEqual(deployed.length > 0 ? {} : { web: number });
+    const answer = world.host.commentsOf(number).at(-1);
+    expect(answer).toContain("Nothing to deploy, proven unchanged by the plan, lock released: `api`.");
+    expect(world.deployer.syncs).toHaveLength(deployed.length);
+  },
+);

@@ -6,38 +6,40 @@ import type { Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { SyncProgress } from "../model/progress.js";
 import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
-import type { StartedApplication } from "../model/run-notes.js";
+import type { RunNotes, StartedApplication } from "../model/run-notes.js";
 import { specEqual } from "../model/spec-equality.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import type { CommandContext } from "../ports/context.js";
 import { rollback } from "./rollback.js";
-import { sync } from "./sync.js";
+import { releaseSkipped, sync } from "./sync.js";
 
 /**
  * Finishes what an earlier attempt of this run started to deploy. Operations that reached Argo CD are followed, never
- * repeated; those that certainly did not are started after all checks. Undefined if none reached it.
+ * repeated; those that certainly did not are started after all checks. Undefined if none reached it, although some should.
  */
 export async function resumeDeployment(
   command: DeployingCommand,
-  started: readonly StartedApplication[],
+  { started = [], skipped = [] }: Pick<RunNotes, "started" | "skipped">,
   context: CommandContext,
 ): Promise<CommandResult | undefined> {
   const followed = await Promise.all(started.map((one) => follow(one, command, context)));
   const applications = followed.filter((one) => one !== undefined);
-  if (applications.length === 0) return undefined;
+  if (applications.length === 0 && started.length > 0) return undefined;
   const missing = started.map(({ application }) => application).filter((_, index) => followed[index] === undefined);
-  const restarted = missing.length === 0 ? undefined : await startMissing(command, missing, started, context);
+  const restarted =
+    missing.length === 0 ? undefined : await startMissing(command, missing, { started, skipped }, context);
   const all = [...applications, ...rest(restarted, missing)];
   const { dryRun } = command;
   if (command.name === "rollback") return { kind: "rolled-back", dryRun, applications: all };
-  const involved = started.map(({ application }) => application);
+  const involved = [...started.map(({ application }) => application), ...skipped];
+  const unchanged = dryRun ? skipped : await releaseSkipped(skipped, context);
   const plan = await context.plans.find(context.change);
   return {
     kind: "synced",
     dryRun,
     applications: all,
     announced: restarted?.kind === "synced" ? restarted.announced : [],
-    skipped: restarted?.kind === "synced" ? restarted.skipped : [],
+    skipped: [...unchanged, ...(restarted?.kind === "synced" ? restarted.skipped : [])],
     replaced: restarted?.kind === "synced" ? restarted.replaced : [],
     ...(await decideMerge({ dryRun, involved, deployed: all, plan }, context)),
   };
@@ -134,14 +136,14 @@ async function writeDown(
 async function startMissing(
   command: DeployingCommand,
   missing: readonly ApplicationName[],
-  started: readonly StartedApplication[],
+  { started, skipped }: Required<Pick<RunNotes, "started" | "skipped">>,
   context: CommandContext,
 ): Promise<CommandResult> {
   const narrowed: CommandContext = {
     ...context,
-    noteStarted: (more) => {
+    noteStarted: (more, moreSkipped) => {
       const others = started.filter(({ application }) => !more.some((one) => one.application === application));
-      return context.noteStarted([...others, ...more]);
+      return context.noteStarted([...others, ...more], [...skipped, ...moreSkipped]);
     },
   };
   return command.name === "sync"

@@ -39,8 +39,8 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
   const unread = unreadFiles(detection, plan, context);
   if (unread.length > 0) return { kind: "refused", refusal: { reason: "unread-files", files: unread } };
   const unchanged = chosen.filter((lock) => isUnchanged(lock, plan, context) && !runsOurs(lock, prepared.subjects));
-  const skipped = settings.skipNoChanges ? unchanged : [];
-  const deployable = prepared.subjects.filter(({ name }) => !skipped.some(({ application }) => application === name));
+  const skipped = settings.skipNoChanges ? unchanged.map(({ application }) => application) : [];
+  const deployable = prepared.subjects.filter(({ name }) => !skipped.includes(name));
   const confirmed = await confirmSync(chosen, deployable, context, command);
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
   if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context);
@@ -52,17 +52,15 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
       deploy: () => deployHead(subject, { command, approvers, context }),
     })),
     context,
+    skipped,
   );
-  const skippedNames = command.dryRun
-    ? skipped.map(({ application }) => application)
-    : await releaseSkipped(skipped, context);
   const names = chosen.map(({ application }) => application);
   return {
     kind: "synced",
     dryRun: command.dryRun,
     applications: deployed,
     announced,
-    skipped: skippedNames,
+    skipped: command.dryRun ? skipped : await releaseSkipped(skipped, context),
     replaced: command.dryRun ? [] : replacedBy(deployed, confirmed.subjects),
     ...(await decideMerge({ dryRun: command.dryRun, involved: names, deployed, plan }, context)),
   };
@@ -86,9 +84,12 @@ async function underPresentRules(
 }
 
 /** Returns those whose locks were released. An unavailable store must not hide what was deployed. */
-async function releaseSkipped(skipped: readonly Lock[], context: CommandContext): Promise<readonly ApplicationName[]> {
+export async function releaseSkipped(
+  skipped: readonly ApplicationName[],
+  context: CommandContext,
+): Promise<readonly ApplicationName[]> {
   const released = await Promise.all(
-    skipped.map(async ({ application }) => {
+    skipped.map(async (application) => {
       try {
         await retryWhileUnavailable(context.clock, () => context.locks.release(application, context.change));
         return [application];

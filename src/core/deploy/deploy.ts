@@ -36,8 +36,12 @@ export interface DeployTarget {
 export async function deployAll(
   targets: readonly DeployTarget[],
   context: DeployContext,
+  skipped: readonly ApplicationName[] = [],
 ): Promise<readonly ApplicationSync[]> {
-  await context.noteStarted(targets.flatMap(({ live }) => (live === undefined ? [] : [startedOf(live)])));
+  await context.noteStarted(
+    targets.flatMap(({ live }) => (live === undefined ? [] : [startedOf(live)])),
+    skipped,
+  );
   for (const { application } of targets) context.progress(application, { kind: "waiting" });
   return Promise.all(
     targets.map(async ({ application, deploy }) => {

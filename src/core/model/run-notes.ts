@@ -6,6 +6,8 @@ import type { CommandResult } from "./result.js";
 export interface RunNotes {
   /** What a sync or rollback is about to deploy, written before the first call that deploys. */
   readonly started?: readonly StartedApplication[];
+  /** What the sync skips: their locks are released once everything else is deployed. */
+  readonly skipped?: readonly ApplicationName[];
   /** The command's result, written before its answer. Plans are repeated instead. */
   readonly result?: Exclude<CommandResult, { readonly kind: "planned" }>;
 }

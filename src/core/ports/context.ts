@@ -1,4 +1,5 @@
 import type { Settings } from "../../config/settings.js";
+import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { AllHostWords } from "../model/host-words.js";
 import type { ReportProgress } from "../model/progress.js";
@@ -31,7 +32,10 @@ export interface CommandContext extends CommandPorts {
   /** Reads settings and repository again for newer facts: the target branch may have moved since the command started. */
   readonly reload: (change: ChangeRequest) => Promise<Reloaded>;
   /** Notes what is about to be deployed, for an attempt after a crash. @throws {StoreUnavailable} */
-  readonly noteStarted: (applications: readonly StartedApplication[]) => Promise<void>;
+  readonly noteStarted: (
+    applications: readonly StartedApplication[],
+    skipped: readonly ApplicationName[],
+  ) => Promise<void>;
   /** Receives the progress of each application while a command deploys. */
   readonly progress: ReportProgress;
 }

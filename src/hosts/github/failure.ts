@@ -39,7 +39,7 @@ export function githubFailure(error: unknown, asked: string): HostFailure {
 export function endsInstallation(error: unknown): boolean {
   const refused = requestErrorSchema.safeParse(error).data;
   if (refused === undefined) return false;
-  return refused.status === 401 || (refused.status === 404 && /\/access_tokens$/.test(refused.request?.url ?? ""));
+  return refused.status === 401 || (refused.status === 404 && refused.request?.url.endsWith("/access_tokens") === true);
 }
 
 const GRAPHQL_REASONS: ReadonlyMap<string, HostFailureReason> = new Map([
