@@ -75,7 +75,7 @@ export async function detect(request: DetectionRequest): Promise<Detection> {
   const trusted = !change.fork && !change.draft;
   const head = await scanner.scan({ ...scan, revision: change.headRevision, trusted });
 
-  const resources = new Map(compareResources(base, head).map((one) => [one.name, one]));
+  const resources = new Map((await compareResources(base, head)).map((one) => [one.name, one]));
   const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
   const names = [...new Set([...resources.keys(), ...live.keys()])].sort();
   const looked: (AffectedApplication | NotDeployed | undefined)[] = [];

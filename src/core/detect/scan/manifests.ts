@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { matchesPath } from "../../../config/pattern.js";
 import type { Compute } from "../../ports/compute.js";
@@ -112,11 +113,12 @@ function mayHold({ resources, problem }: FileResources): boolean {
   return resources.length > 0 || problem !== undefined;
 }
 
-function assemble(files: readonly ReadFile[], nameOf: Naming): ManifestScan {
+async function assemble(files: readonly ReadFile[], nameOf: Naming): Promise<ManifestScan> {
   const applications: FoundApplication[] = [];
   const applicationSets: FoundApplicationSet[] = [];
   const unreadable = new Map<string, Unreadable>();
-  for (const { path, found } of files) {
+  for (const [index, { path, found }] of files.entries()) {
+    if (index % 500 === 499) await setImmediate();
     if (found.problem !== undefined) unreadable.set(path, found.problem);
     for (const resource of found.resources) {
       if (resource.kind === "Application") applications.push(toApplication(resource, path, nameOf));

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Application } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { jsonEqual } from "../../model/json.js";
@@ -22,12 +23,15 @@ export interface ResourceChange {
 }
 
 /** Compares by application name: a resource that is moved to another file or reformatted is unchanged. */
-export function compareResources(base: ManifestScan, head: ManifestScan): readonly ResourceChange[] {
+export async function compareResources(base: ManifestScan, head: ManifestScan): Promise<readonly ResourceChange[]> {
   const [before, after] = [byName(base), byName(head)];
-  return [...new Set([...before.keys(), ...after.keys()])].sort().map((name) => {
+  const changes: ResourceChange[] = [];
+  for (const name of [...new Set([...before.keys(), ...after.keys()])].sort()) {
     const [old, young] = [before.get(name) ?? [], after.get(name) ?? []];
-    return compareOne(name, { found: old, scan: base }, { found: young, scan: head });
-  });
+    changes.push(compareOne(name, { found: old, scan: base }, { found: young, scan: head }));
+    if (changes.length % 200 === 0) await setImmediate();
+  }
+  return changes;
 }
 
 interface Side {
