@@ -27,7 +27,7 @@ export const SMALL_READING: ReadingLimits = { characters: 2 * 1024 * 1024, deadl
 /** Characters in one batch: a few hundred ordinary resources. */
 const BATCH = 256 * 1024;
 /** What one commit may have read on this thread: an ordinary change, without a thread to start. */
-const INLINE = 96 * 1024;
+const INLINE = 192 * 1024;
 
 const TOO_MUCH: Unreadable = {
   reason: "the repository has more Application resources than svc reads",
