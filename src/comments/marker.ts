@@ -11,7 +11,7 @@ export interface Marker {
   readonly stale?: boolean;
   /** No command asked for it. */
   readonly automatic?: boolean;
-  /** The login whose command was refused. */
+  /** The person without write access whom it answers. */
   readonly login?: string;
   /** The run that wrote the comment. Kind, run and part together identify it. */
   readonly runId?: string;

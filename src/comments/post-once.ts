@@ -1,6 +1,6 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
-import type { CodeHost } from "../core/ports/code-host.js";
+import type { CodeHost, Posting } from "../core/ports/code-host.js";
 import { readMarker, type Marker } from "./marker.js";
 
 type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
@@ -11,13 +11,18 @@ type Poster = Pick<CodeHost, "postComment" | "listOwnComments">;
  * @returns The id of the comment.
  * @throws {HostFailure} if the comment could not be posted, or not be looked for.
  */
-export async function postOnce(host: Poster, change: ChangeRequestRef, body: string): Promise<string> {
+export async function postOnce(
+  host: Poster,
+  change: ChangeRequestRef,
+  body: string,
+  posting: Posting,
+): Promise<string> {
   try {
-    return await host.postComment(change, body);
+    return await host.postComment(change, body, posting);
   } catch (error) {
     if (!(error instanceof HostFailure) || !mayPassLater(error)) throw error;
     const posted = error.maybeDone ? await findPosted(host, change, body) : undefined;
-    return posted ?? (await secondTry(host, change, body));
+    return posted ?? (await secondTry(host, change, body, posting));
   }
 }
 
@@ -38,9 +43,9 @@ export async function findPosted(host: Poster, change: ChangeRequestRef, body: s
   return found?.id;
 }
 
-async function secondTry(host: Poster, change: ChangeRequestRef, body: string): Promise<string> {
+async function secondTry(host: Poster, change: ChangeRequestRef, body: string, posting: Posting): Promise<string> {
   try {
-    return await host.postComment(change, body);
+    return await host.postComment(change, body, posting);
   } catch (error) {
     const posted = error instanceof HostFailure && error.maybeDone ? await findPosted(host, change, body) : undefined;
     if (posted === undefined) throw error;
@@ -61,11 +66,12 @@ export async function repost(
   host: Pick<CodeHost, "postComment" | "editComment" | "listOwnComments">,
   change: ChangeRequestRef,
   body: string,
+  posting: Posting,
 ): Promise<string> {
   const wanted = readMarker(body);
   const own = wanted?.runId === undefined ? [] : await host.listOwnComments(change);
   const found = own.find((comment) => standsFor(readMarker(comment.body), wanted));
-  if (found === undefined) return host.postComment(change, body);
+  if (found === undefined) return host.postComment(change, body, posting);
   if (found.body !== body) await host.editComment(change, found.id, body);
   return found.id;
 }

@@ -22,6 +22,8 @@ export interface ProgressParts {
   readonly startedAt: Date;
   readonly clock: Clock;
   readonly log: Log;
+  /** Called when the comment has to wait for the host's limit. */
+  readonly onWait?: (() => void) | undefined;
 }
 
 /** The comment that shows the progress of a long command. */
@@ -33,7 +35,7 @@ export interface ProgressComment {
 
 /** Writes in the background when progress is reported and enough time has passed. A failed write does not fail the command. */
 export function createProgressComment(parts: ProgressParts): ProgressComment {
-  const { host, change, command, runId, startedAt, clock, log } = parts;
+  const { host, change, command, runId, startedAt, clock, log, onWait } = parts;
   const phases = new Map<string, Phase>();
   let due = startedAt.getTime() + SHOWN_AFTER_MS;
   let id: string | undefined;
@@ -43,7 +45,7 @@ export function createProgressComment(parts: ProgressParts): ProgressComment {
   async function write(): Promise<void> {
     const body = remark(renderProgress(command, phases, change), { runId });
     try {
-      if (id === undefined) id = await postOnce(host, change, body);
+      if (id === undefined) id = await postOnce(host, change, body, { urgency: "result", onWait });
       else await host.editComment(change, id, body);
     } catch (error) {
       log.warn({ err: error }, "could not show progress");

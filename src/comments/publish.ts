@@ -1,7 +1,7 @@
 import type { Revision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
-import type { CodeHost, OwnComment } from "../core/ports/code-host.js";
+import type { CodeHost, OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { details } from "./markdown.js";
 import { markerLine, readMarker, remark } from "./marker.js";
@@ -13,6 +13,9 @@ export interface PublishOptions {
   readonly into?: string | undefined;
   /** No command asked for it. */
   readonly automatic?: boolean;
+  readonly posting: Posting;
+  /** The outsider whom it answers. */
+  readonly login?: string | undefined;
 }
 
 /** Posts the parts of an answer in order, each once. @returns The id of the first. */
@@ -20,27 +23,33 @@ export async function publish(
   host: CodeHost,
   change: ChangeRequestRef,
   parts: readonly string[],
-  { runId, into, automatic = false }: PublishOptions,
+  { runId, into, automatic = false, posting, login }: PublishOptions,
 ): Promise<string | undefined> {
   let first: string | undefined;
   for (const [index, part] of parts.entries()) {
-    const body = remark(part, { runId, part: index + 1, automatic });
+    const body = remark(part, { runId, part: index + 1, automatic, ...(login !== undefined && { login }) });
     const replaces = index === 0 && into !== undefined;
-    const id = replaces ? await replace(host, change, into, body) : await postOnce(host, change, body);
+    const id = replaces
+      ? await replace(host, change, { id: into, body, posting })
+      : await postOnce(host, change, body, posting);
     first ??= id;
   }
   return first;
 }
 
 /** Edits the progress comment, or posts a new one if it cannot be edited: the answer must be seen. */
-async function replace(host: CodeHost, change: ChangeRequestRef, id: string, body: string): Promise<string> {
+async function replace(
+  host: CodeHost,
+  change: ChangeRequestRef,
+  { id, body, posting }: OwnComment & { readonly posting: Posting },
+): Promise<string> {
   try {
     await host.editComment(change, id, body);
     return id;
   } catch (error) {
     if (!(error instanceof HostFailure)) throw error;
     const edited = error.maybeDone ? await findPosted(host, change, body) : undefined;
-    return edited ?? (await postOnce(host, change, body));
+    return edited ?? (await postOnce(host, change, body, posting));
   }
 }
 
@@ -49,6 +58,7 @@ export interface PublishPlanOptions {
   readonly automatic: boolean;
   /** Our own comments on the change request, if the caller has them already. */
   readonly earlier?: readonly OwnComment[] | undefined;
+  readonly posting: Posting;
   readonly log: Log;
 }
 
@@ -61,7 +71,7 @@ export async function publishPlan(
   host: CodeHost,
   change: ChangeRequestRef,
   parts: readonly string[],
-  { runId, automatic, earlier, log }: PublishPlanOptions,
+  { runId, automatic, earlier, posting, log }: PublishPlanOptions,
 ): Promise<string | undefined> {
   const own = earlier ?? (await host.listOwnComments(change));
   const current = own.filter((comment) => isCurrentPlan(comment) && !isOfRun(comment, runId, parts));
@@ -71,7 +81,7 @@ export async function publishPlan(
   for (const comment of current) {
     if (comment.id !== reused?.id && (await markOutdated(host, change, comment, log))) outdated.push(comment);
   }
-  const id = reused === undefined ? await publish(host, change, parts, { runId }) : reused.id;
+  const id = reused === undefined ? await publish(host, change, parts, { runId, posting }) : reused.id;
   if (reused !== undefined && only !== undefined) {
     const body = remark(only, { runId, part: 1 });
     if (remark(reused.body, { runId }) !== body) await host.editComment(change, reused.id, body);
@@ -154,11 +164,11 @@ function repeatable(body: string, current: readonly OwnComment[]): OwnComment | 
   return readMarker(last.body)?.kind === "no-applications" ? last : undefined;
 }
 
-/** Whether we already answered this person, on this change request, that they lack write access. */
-export async function wasRefusedBefore(host: CodeHost, change: ChangeRequestRef, login: string): Promise<boolean> {
+/** Whether one of our answers on this change request went to a person without write access. */
+export async function hasAnsweredOutsider(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+): Promise<boolean> {
   const own = await host.listOwnComments(change);
-  return own.some(({ body }) => {
-    const marker = readMarker(body);
-    return marker?.kind === "refused" && marker.login === login;
-  });
+  return own.some(({ body }) => readMarker(body)?.login !== undefined);
 }

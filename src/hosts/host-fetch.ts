@@ -1,9 +1,9 @@
 import { HostFailure } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf, type Answer } from "../http/fetch-text.js";
-import { createContentPace, type ContentLimits } from "./content-pace.js";
 import type { FailureWords } from "./host-refusal.js";
 import { proveJson } from "./json-answer.js";
+import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
 import { isRateLimited, pauseAskedFor } from "./rate-limit.js";
 
 export interface HostRequest {
@@ -24,10 +24,12 @@ export interface HostFetchOptions {
   readonly requestTimeoutMs: number;
   /** Whether the request changes nothing. Writes are repeated only after the rate limit, when nothing was done. */
   readonly isRead: RequestTest;
-  /** Comments, reactions and statuses, which hosts limit separately. */
-  readonly content: ContentLimits & { readonly includes: RequestTest };
   /** GitHub answers 301 within its own origin for a renamed repository; reads follow that. */
   readonly followsOwnRedirects: boolean;
+  /** Reports a wait of more than ten seconds that the host asked for. */
+  readonly waits: (until: Date) => ReportedWait;
+  /** Sees the headers of every answer. */
+  readonly onAnswer?: (headers: Headers) => void;
 }
 
 type RequestTest = (method: string, url: URL, body: string | undefined) => boolean;
@@ -44,25 +46,45 @@ const MAX_RETRY_AFTER_MS = 60_000;
  * @returns A function that throws `HostFailure` (unreachable, or an unusable answer), or the signal's reason.
  */
 export function createHostFetch(options: HostFetchOptions): HostFetch {
-  const { clock, content } = options;
-  const pace = createContentPace(content, clock);
+  const { clock, onAnswer } = options;
+  const writes = createHolds(options);
   return async (address, request = {}) => {
     const url = new URL(address);
     const method = (request.method ?? "GET").toUpperCase();
     const signal = request.signal ?? undefined;
     const reads = options.isRead(method, url, request.body);
-    const isContent = content.includes(method, url, request.body);
+    const credentials = request.headers?.authorization ?? "";
     for (let attempt = 1; ; attempt += 1) {
-      if (isContent) await pace.turn(signal);
+      if (!reads) await writes.pass(credentials, signal);
       const outcome = await tryOnce(options, { url, method, reads, request });
+      if (outcome instanceof Response) onAnswer?.(outcome.headers);
       const pause = attempt < MAX_TRIES ? pauseBeforeRetry(outcome, { attempt, reads, now: clock.now() }) : undefined;
       if (pause === undefined) {
         if (outcome instanceof Response) return outcome;
         throw outcome.failure;
       }
-      if (isContent) pace.hold(pause);
-      else await clock.sleep(pause, signal);
+      if (reads) await clock.sleep(pause, signal);
+      else writes.hold(credentials, pause);
     }
+  };
+}
+
+/** After a write was refused by the host's limit, all writes with the same credentials wait as long as the host asked. */
+function createHolds({ clock, waits }: HostFetchOptions) {
+  /** By credentials, in milliseconds since 1970. */
+  const heldUntil = new Map<string, number>();
+  const now = () => clock.now().getTime();
+  return {
+    hold(credentials: string, ms: number): void {
+      for (const [one, until] of heldUntil) if (until <= now()) heldUntil.delete(one);
+      heldUntil.set(credentials, Math.max(heldUntil.get(credentials) ?? 0, now() + ms));
+    },
+    async pass(credentials: string, signal: AbortSignal | undefined): Promise<void> {
+      for (let until = heldUntil.get(credentials) ?? 0; until > now(); until = heldUntil.get(credentials) ?? 0) {
+        const reported = until - now() > REPORTED_WAIT_MS ? waits(new Date(until)) : undefined;
+        await clock.sleep(until - now(), signal).finally(() => reported?.end());
+      }
+    },
   };
 }
 
@@ -83,9 +105,10 @@ function pauseBeforeRetry(outcome: Response | Broken, { attempt, reads, now }: A
   const backOff = Math.round(500 * 2 ** (attempt - 1) * (1 + Math.random() / 2));
   if (!(outcome instanceof Response)) return reads ? backOff : undefined;
   const { status, headers } = outcome;
-  const limited = isRateLimited({ status, headers: Object.fromEntries(headers) });
+  const answer = { status, headers: Object.fromEntries(headers) };
+  const limited = isRateLimited(answer);
   if (!limited && (!reads || status < 500)) return undefined;
-  const asked = pauseAskedFor(status, headers, now);
+  const asked = pauseAskedFor(answer, now);
   if (asked === undefined) return limited ? undefined : backOff;
   return asked <= MAX_RETRY_AFTER_MS ? Math.max(asked, backOff) : undefined;
 }

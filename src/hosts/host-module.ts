@@ -4,6 +4,8 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
+import type { ContentBudget } from "../core/ports/content-budget.js";
+import type { LimitWaits } from "./limit-waits.js";
 import type { WebhookIntake, WebhookRoute } from "./webhook-route.js";
 
 /** One code host that svc knows. Importing a module does not load the host's client library. */
@@ -27,6 +29,8 @@ export interface ConfiguredHost {
 
 export interface HostParts {
   readonly clock: Clock;
+  readonly budget: ContentBudget;
+  readonly waits: LimitWaits;
   /** Pino, because Probot asks for it. */
   readonly log: Logger;
 }

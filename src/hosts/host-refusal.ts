@@ -1,6 +1,6 @@
 import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/model/errors.js";
 import type { HostWords } from "../core/model/host-words.js";
-import { isRateLimited } from "./rate-limit.js";
+import { isRateLimited, pauseAskedFor } from "./rate-limit.js";
 
 /** The words of failure messages that differ between code hosts. */
 export interface FailureWords extends Pick<HostWords, "title"> {
@@ -22,19 +22,28 @@ export interface RefusedAnswer {
   readonly message: string | undefined;
   /** Whether the request was a write, which may have taken effect although the host failed. */
   readonly changing: boolean;
+  readonly now: Date;
+}
+
+interface HostRefusalOptions extends HostFailureOptions {
+  readonly retryAfterMs?: number | undefined;
 }
 
 /** A `HostFailure` with the HTTP status, for the adapters to branch on. */
 export class HostRefusal extends HostFailure {
+  /** How long the host asks us to wait, if its limit is used up and it says so. */
+  readonly retryAfterMs: number | undefined;
+
   constructor(
     readonly status: number,
     reason: HostFailureReason,
     message: string,
     /** The host's own words on one line; may be empty. */
     readonly hostMessage: string,
-    options?: HostFailureOptions,
+    options?: HostRefusalOptions,
   ) {
     super(reason, message, options);
+    this.retryAfterMs = options?.retryAfterMs;
   }
 }
 
@@ -53,8 +62,8 @@ export function refusalOf(words: FailureWords, asked: string, answer: RefusedAns
   const { status } = answer;
   const { title } = words;
   const said = oneLine(answer.message ?? "", 300);
-  const refusal = (reason: HostFailureReason, message: string, maybeDone = false): HostRefusal =>
-    new HostRefusal(status, reason, message, said, { maybeDone });
+  const refusal = (reason: HostFailureReason, message: string, options?: HostRefusalOptions): HostRefusal =>
+    new HostRefusal(status, reason, message, said, options);
   if (status === 401) {
     return refusal(
       "unauthenticated",
@@ -65,6 +74,7 @@ export function refusalOf(words: FailureWords, asked: string, answer: RefusedAns
     return refusal(
       "rate-limited",
       `${title}'s rate limit is used up (${status}); it was asked to ${asked}. Try again in some minutes.`,
+      { retryAfterMs: pauseAskedFor(answer, answer.now) },
     );
   }
   if (status === 403) {
@@ -77,7 +87,7 @@ export function refusalOf(words: FailureWords, asked: string, answer: RefusedAns
     return refusal(
       "failed",
       `${title} failed (${status}) when asked to ${asked}. Try again later, and look at its status page.`,
-      answer.changing,
+      { maybeDone: answer.changing },
     );
   }
   return refusal("rejected", `${title} refused to ${asked} (${status}${quoted(said)}).`);

@@ -16,12 +16,14 @@ export function isRateLimited({ status, headers }: LimitedAnswer): boolean {
  * How long the host asks us to wait, in milliseconds; undefined if it does not say. Without `Retry-After`, GitHub gives
  * the end of its hourly limit in `X-RateLimit-Reset`, in seconds since 1970.
  */
-export function pauseAskedFor(status: number, headers: Headers, now: Date): number | undefined {
-  const pause = parseRetryAfter(headers.get("retry-after"), now);
+export function pauseAskedFor({ status, headers }: LimitedAnswer, now: Date): number | undefined {
+  const read = (name: string): string => {
+    const value = headers[name];
+    return typeof value === "string" || typeof value === "number" ? String(value) : "";
+  };
+  const pause = parseRetryAfter(read("retry-after"), now);
   if (pause !== undefined) return pause;
-  const remaining = headers.get("x-ratelimit-remaining");
-  const reset = headers.get("x-ratelimit-reset") ?? "";
+  const [remaining, reset] = [read("x-ratelimit-remaining"), read("x-ratelimit-reset")];
   if (remaining !== "0" || !/^\d{1,12}$/.test(reset)) return undefined;
-  const limited = isRateLimited({ status, headers: { "x-ratelimit-remaining": remaining } });
-  return limited ? Math.max(0, Number(reset) * 1000 - now.getTime()) : undefined;
+  return isRateLimited({ status, headers }) ? Math.max(0, Number(reset) * 1000 - now.getTime()) : undefined;
 }

@@ -7,6 +7,7 @@ import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { Repositories } from "../core/ports/repositories.js";
+import type { LimitWaits } from "../hosts/limit-waits.js";
 import type { WebhookIntake } from "../hosts/webhook-route.js";
 import type { Stores } from "../store/stores.js";
 import { countHostRequests, type ObservedHost } from "./metrics/host-requests.js";
@@ -17,6 +18,7 @@ import {
   measurePlans,
   measurePush,
   measureRenders,
+  measureWaits,
   type StoreName,
 } from "./metrics/measure-calls.js";
 import { startMetricsServer, type MetricsServer } from "./metrics/metrics-server.js";
@@ -31,6 +33,7 @@ export interface Telemetry {
   deployer<T extends Deployer>(deployer: T): T;
   repositories(repositories: Repositories): Repositories;
   host<T extends CodeHost>(host: T): T;
+  limitWaits(waits: LimitWaits): LimitWaits;
   push(push: EventQueue["push"]): EventQueue["push"];
   /** How a task of a worker thread ended. */
   countTask(task: string, outcome: string): void;
@@ -86,6 +89,7 @@ export async function createTelemetry({ config, hosts, tracer, log }: TelemetryP
         measure && measureFetches(measure),
       ),
     host: (codeHost) => wrapPort(codeHost, traced(codeHost.id)),
+    limitWaits: (waits) => wrapPort(waits, metrics && measureWaits(metrics)),
     push(push) {
       const tracedPush = tracer ? tracePush(push, tracer) : push;
       return metrics ? measurePush(tracedPush, metrics) : tracedPush;

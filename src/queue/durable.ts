@@ -2,21 +2,11 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
-import type { StoreConnection } from "../http/redis.js";
 import { DrainJobs, type DrainJob } from "./drain-jobs.js";
 import { EventRun, type RunStart } from "./event-run.js";
 import { createInProcessQueue } from "./in-process.js";
 import { LaneStore, type Attempt, type Pushed, type Taken } from "./lane-store.js";
-import { fieldsOf, QUEUE_TIMING, type QueueOptions, type QueueTiming } from "./queue-options.js";
-
-export interface DurableQueueOptions extends QueueOptions {
-  readonly connection: StoreConnection;
-  /** Answers an event that was refused because the store was unavailable when it came. */
-  readonly refuse: QueueOptions["run"];
-  readonly timing?: Partial<QueueTiming>;
-  /** Called when this replica starts an event whose last run was killed with its replica. */
-  readonly onTakeOver?: () => void;
-}
+import { fieldsOf, MAX_ASIDE, QUEUE_TIMING, type DurableQueueOptions, type QueueTiming } from "./queue-options.js";
 
 /** How long `close` waits for runs that it has asked to stop, in milliseconds. */
 const STOP_WITHIN_MS = 1_000;
@@ -188,7 +178,7 @@ class DurableQueue implements EventQueue {
           await this.#run(attempt, { takenAt, confirmed: accepted === attempt.event.delivery });
       }
     } catch (error) {
-      log.warn({ change, err: error }, "could not start an event or record how it ended");
+      log.warn({ change, err: error }, "could not start an event");
     }
   }
 
@@ -201,14 +191,21 @@ class DurableQueue implements EventQueue {
   }
 
   async #run(taken: Taken, start: RunStart): Promise<void> {
-    const { change } = taken;
-    const parts = { ...this.#options, lanes: this.#lanes, timing: this.#timing };
     if (taken.kills > 0) this.#options.onTakeOver?.();
+    const mayStepAside = () => [...this.#runs.values()].filter((run) => run.isAside).length < MAX_ASIDE;
+    const parts = { ...this.#options, lanes: this.#lanes, timing: this.#timing, mayStepAside };
     const run = new EventRun(taken, parts, start);
-    this.#runs.set(change, run);
+    this.#runs.set(taken.change, run);
+    // For BullMQ the job of a run that stepped aside is over; the lease still keeps its change request.
+    await Promise.race([run.aside, this.#follow(run)]);
+  }
+
+  async #follow(run: EventRun, { change } = run.taken): Promise<void> {
     try {
       const followed = await run.work(() => this.#wakeWaiters());
       if (followed?.kind === "more") void this.#jobs.add({ change }, followed.generation, followed.delayMs);
+    } catch (error) {
+      this.#options.log.warn({ change, err: error }, "could not record how an event ended");
     } finally {
       this.#runs.delete(change);
       this.#wakeWaiters();

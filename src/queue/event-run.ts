@@ -10,6 +10,7 @@ export interface EventRunParts extends Pick<QueueOptions, "run" | "log"> {
   readonly connection: StoreConnection;
   readonly lanes: LaneStore;
   readonly timing: QueueTiming;
+  readonly mayStepAside: () => boolean;
 }
 
 /** An event that ended this many processes is answered, and not run again. */
@@ -38,6 +39,12 @@ export class EventRun {
   readonly #abort = new AbortController();
   #abandoned = false;
   #over = false;
+  #isAside = false;
+  #leavePlace: () => void = () => undefined;
+  /** Resolves when another run may start in this one's place. */
+  readonly aside = new Promise<void>((resolve) => {
+    this.#leavePlace = resolve;
+  });
 
   constructor(
     readonly taken: Taken,
@@ -67,6 +74,10 @@ export class EventRun {
     return this.#over;
   }
 
+  get isAside(): boolean {
+    return this.#isAside;
+  }
+
   /** Asks the run to stop. Only the first reason counts. */
   stop(reason: StopReason): void {
     this.#abort.abort(new Stopped(reason));
@@ -91,6 +102,12 @@ export class EventRun {
     return { ...(await this.parts.lanes.end(this.taken, "again")), delayMs: 0 };
   }
 
+  #stepAside(): void {
+    if (this.#isAside || !this.parts.mayStepAside()) return;
+    this.#isAside = true;
+    this.#leavePlace();
+  }
+
   async #run(): Promise<RunEnd> {
     const { event, starts, kills, again, ageMs } = this.taken;
     const log = this.parts.log.child(fieldsOf(event));
@@ -105,6 +122,7 @@ export class EventRun {
         givenUp,
         confirm: () => this.#lease.confirm(),
         journal: new RedisJournal(this.parts.connection, event.delivery),
+        stepAside: () => this.#stepAside(),
       });
     } catch (error) {
       if (error instanceof Stopped) {

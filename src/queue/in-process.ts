@@ -3,7 +3,7 @@ import type { HostEvent } from "../core/model/event.js";
 import { type EventQueue, type QueueBacklog, type RunEnd, Stopped } from "../core/ports/event-queue.js";
 import { MemoryJournal } from "./journal.js";
 import { Lane } from "./lane.js";
-import { fieldsOf, IDS_KEPT_MS, idsOf, type QueueOptions } from "./queue-options.js";
+import { fieldsOf, IDS_KEPT_MS, idsOf, MAX_ASIDE, type QueueOptions } from "./queue-options.js";
 
 /** How long `close` waits for runs that it has asked to stop, in milliseconds. */
 const STOP_WITHIN_MS = 1000;
@@ -33,7 +33,10 @@ class InProcessQueue implements EventQueue {
   readonly #ready = new Set<string>();
   /** Notes of failed runs, by delivery, oldest first. */
   readonly #journals = new Map<string, MemoryJournal>();
+  /** Runs that count towards the concurrency. */
   #running = 0;
+  /** Runs that stepped aside. */
+  #aside = 0;
   #whenIdle: (() => void)[] = [];
   #closed: Promise<void> | undefined;
 
@@ -72,7 +75,8 @@ class InProcessQueue implements EventQueue {
     const waiting = [...this.#lanes.values()].flatMap((lane) => lane.waiting);
     const now = this.#options.clock.now().getTime();
     const ages = waiting.map(({ delivery }) => now - (this.#accepted.timeOf(delivery) ?? now));
-    return Promise.resolve({ waiting: waiting.length, running: this.#running, oldestMs: Math.max(0, ...ages) });
+    const running = [...this.#lanes.values()].filter((lane) => lane.running).length;
+    return Promise.resolve({ waiting: waiting.length, running, oldestMs: Math.max(0, ...ages) });
   }
 
   close(graceMs: number): Promise<void> {
@@ -122,8 +126,16 @@ class InProcessQueue implements EventQueue {
     const again = this.#journals.delete(event.delivery);
     const confirm = () => Promise.resolve();
     let end: RunEnd = "failed";
+    const place = { left: false };
+    const stepAside = () => {
+      if (place.left || this.#aside >= MAX_ASIDE) return;
+      place.left = true;
+      this.#aside += 1;
+      this.#running -= 1;
+      this.#startReady();
+    };
     try {
-      end = await this.#options.run(event, { signal, again, givenUp: false, confirm, journal });
+      end = await this.#options.run(event, { signal, again, givenUp: false, confirm, journal, stepAside });
     } catch (error) {
       const log = this.#options.log.child(fieldsOf(event));
       if (error instanceof Stopped) log.info({ reason: error.reason }, "run stopped");
@@ -132,7 +144,8 @@ class InProcessQueue implements EventQueue {
     }
     if (end === "failed") this.#allowRedelivery(event, journal);
     lane.done();
-    this.#running -= 1;
+    if (place.left) this.#aside -= 1;
+    else this.#running -= 1;
     if (lane.waiting.length > 0) this.#ready.add(key);
     else this.#lanes.delete(key);
     this.#startReady();

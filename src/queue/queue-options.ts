@@ -3,6 +3,7 @@ import type { HostEvent } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { RunEnd, RunTicket } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
+import type { StoreConnection } from "../http/redis.js";
 
 /** What both queues need. */
 export interface QueueOptions {
@@ -47,6 +48,19 @@ export function idsOf(event: HostEvent): readonly string[] {
   if (event.kind !== "commented") return [event.delivery];
   return [event.delivery, `${changeRequestKey(event.change)} comment ${event.commentId}`];
 }
+
+/** What the queue in Redis needs. */
+export interface DurableQueueOptions extends QueueOptions {
+  readonly connection: StoreConnection;
+  /** Answers an event that was refused because the store was unavailable when it came. */
+  readonly refuse: QueueOptions["run"];
+  readonly timing?: Partial<QueueTiming>;
+  /** Called when this replica starts an event whose last run was killed with its replica. */
+  readonly onTakeOver?: () => void;
+}
+
+/** How many runs may step aside at once: each keeps its result in memory. */
+export const MAX_ASIDE = 200;
 
 /** The fields of an event in a log line. */
 export function fieldsOf(event: HostEvent): object {

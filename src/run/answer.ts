@@ -3,15 +3,16 @@ import { publish, publishPlan } from "../comments/publish.js";
 import { renderMergeRefusal, renderResult } from "../comments/render.js";
 import { settledText } from "../comments/settled.js";
 import { auditFactsOf, auditFactsOfMerge } from "../core/commands/audit-facts.js";
-import { changePagePath, changeRequestKey, type ChangeRequest } from "../core/model/change-request.js";
-import { safeMessage, StoreUnavailable } from "../core/model/errors.js";
+import { changePagePath, changeRequestKey, type ChangeRequest, type User } from "../core/model/change-request.js";
+import { HostFailure, safeMessage, StoreUnavailable } from "../core/model/errors.js";
 import { sizeOfPlan } from "../core/model/plan.js";
 import type { CommandResult, Refusal, SyncedResult } from "../core/model/result.js";
-import type { MergeOutcome } from "../core/ports/code-host.js";
+import type { MergeOutcome, Posting } from "../core/ports/code-host.js";
 import { tooMuch } from "../core/ports/compute.js";
 import type { Answerable } from "./asked.js";
 import { auditRun } from "./audit.js";
 import { silent, type Finished, type Outcome, type Silent } from "./outcome.js";
+import { postingOf } from "./posting.js";
 import { isAlreadyAnswered } from "./recover.js";
 import type { Run } from "./run.js";
 import { refreshPlanStatus, setCommitStatus, setDetectedStatus, setPlanStatus } from "./status.js";
@@ -35,28 +36,37 @@ export async function answer(
     await writeToJournal(result, run);
     await auditRun(auditFactsOf(result), { change, asked }, run);
   }
-  await reply(asked, ended, change, run);
-  return { kind: "answered", result };
+  const posted = await reply(asked, ended, change, run);
+  return posted ? { kind: "answered", result } : silent("left-out");
 }
 
-/** Posts an answer, updates the commit status and merges. */
+/**
+ * Posts an answer, updates the commit status and merges.
+ * @returns Whether it was posted: a refusal or help is left out while the host's limit of comments is used up.
+ */
 export async function reply(
   asked: Answerable,
-  { result, settings, settled, earlier }: Finished,
+  { result, settings, settled, earlier, outsider = outsiderOf(asked) }: Finished,
   change: ChangeRequest,
   run: Run,
-): Promise<void> {
+): Promise<boolean> {
   const { host, runId, log } = run;
   const into = await run.attempt.settle();
   const rendered = await rendering(result, change, run);
   const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled));
-  const post = () => publish(host, change, parts, { runId, into, automatic: asked.kind === "autoplan" });
+  const posting = postingOf(result, run, { command: asked.command, outsider: outsider !== undefined });
+  const automatic = asked.kind === "autoplan";
+  const post = () => publish(host, change, parts, { runId, into, automatic, posting, login: outsider?.login });
+  const postIfPossible = () =>
+    post().then(
+      () => true,
+      (error: unknown) => leaveOut(error, posting, run),
+    );
   switch (result.kind) {
     case "planned": {
-      const automatic = asked.kind === "autoplan";
-      const planComment = await publishPlan(host, change, parts, { runId, automatic, earlier, log });
+      const planComment = await publishPlan(host, change, parts, { runId, automatic, earlier, posting, log });
       if (settings !== undefined) await setPlanStatus(change, { settings, planComment }, run);
-      return;
+      return true;
     }
     case "synced": {
       await post();
@@ -68,25 +78,39 @@ export async function reply(
       for (const other of result.replaced) {
         if (other.host === change.host) await refreshPlanStatus(other, run);
       }
-      return merge(asked, result, change, run);
+      await merge(asked, result, change, run);
+      return true;
     }
     case "rolled-back":
     case "unlocked":
       await post();
       if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings }, run);
-      return;
-    case "refused":
-      await post();
+      return true;
+    case "refused": {
+      const posted = await postIfPossible();
       if (asked.kind === "autoplan") {
         await setCommitStatus(change, { kind: "plan-failed", reason: shortReason(result.refusal) }, run);
       } else if (settings !== undefined && settled.length > 0 && change.state === "open") {
         await setPlanStatus(change, { settings }, run);
       }
-      return;
+      return posted;
+    }
     case "closed":
     case "help":
-      await post();
+      return postIfPossible();
   }
+}
+
+function outsiderOf({ access, by }: Answerable): User | undefined {
+  return access === "none" ? by : undefined;
+}
+
+/** What nobody waits for long for is not posted late. Whoever asked sees the reaction. */
+function leaveOut(error: unknown, { urgency }: Posting, { log }: Run): boolean {
+  const isLimit = error instanceof HostFailure && error.reason === "rate-limited";
+  if (!isLimit || urgency === "result" || urgency === "plan") throw error;
+  log.warn({ urgency, err: error }, "an answer was left out: the code host's limit is used up");
+  return false;
 }
 
 async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequest, run: Run): Promise<Silent> {
@@ -102,9 +126,8 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
       }
       return outcome;
     case "refused-before":
-      await auditRun({ action: "refused", applications: [], reason: "no-write-access" }, { change, asked }, run);
-      return outcome;
     case "closed-meanwhile":
+    case "left-out":
     case "not-addressed":
     case "still-open":
     case "settled":
@@ -160,12 +183,8 @@ function shortReason({ reason }: Refusal): string {
   return reason === "store-unavailable" ? "the lock store did not answer" : "see the comment";
 }
 
-async function merge(
-  asked: Answerable,
-  { merge: intent }: SyncedResult,
-  change: ChangeRequest,
-  run: Run,
-): Promise<void> {
+async function merge(asked: Answerable, result: SyncedResult, change: ChangeRequest, run: Run): Promise<void> {
+  const intent = result.merge;
   if (intent === undefined) return;
   // An earlier attempt of this run merged it.
   if (run.ticket.again && change.state === "merged") return;
@@ -175,6 +194,7 @@ async function merge(
   });
   await auditRun(auditFactsOfMerge(merged, intent), { change, asked }, run);
   if (merged.kind === "refused") {
-    await publish(run.host, change, [renderMergeRefusal(merged.reason, change)], { runId: run.runId });
+    const posting = postingOf(result, run);
+    await publish(run.host, change, [renderMergeRefusal(merged.reason, change)], { runId: run.runId, posting });
   } else run.log.info({ note: merged.note }, "merged");
 }

@@ -1,7 +1,9 @@
 import { COMMANDS, isDeploying } from "../core/commands/commands.js";
-import { parseComment } from "../core/commands/parse-command.js";
+import { isAddressed, parseComment } from "../core/commands/parse-command.js";
+import type { ChangeRequestRef, User } from "../core/model/change-request.js";
+import { HostFailure } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
-import type { Answerable, Asked } from "./asked.js";
+import type { Answerable, Asked, EarlyAccess } from "./asked.js";
 import { silent } from "./outcome.js";
 import type { Run } from "./run.js";
 
@@ -19,18 +21,43 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
   }
 }
 
-/** Parses first: an ordinary comment costs no call. Ignores our own comments and those of other bots. */
+/**
+ * An ordinary comment costs no call. Ignores our own comments and those of other bots, and outsiders once one of them was
+ * answered on this change request: only then is the rest of the comment parsed.
+ */
 async function askedInComment(
-  { body, author, commentId, found }: Extract<HostEvent, { kind: "commented" }>,
-  { config, host }: Run,
+  { body, author, commentId, change, found }: Extract<HostEvent, { kind: "commented" }>,
+  run: Run,
 ): Promise<Asked> {
-  const parsed = parseComment(body);
-  if (parsed === undefined) return silent("not-addressed");
+  const { config, host, outsiders } = run;
+  if (!isAddressed(body)) return silent("not-addressed");
   if (author.bot && !config.defaults.allowedBots.includes(author.login)) return silent("not-addressed");
   if (author.id === (await host.self()).id) return silent("not-addressed");
+  const access = await earlyAccess(change, author, run);
+  if (access === "none" && (await outsiders.wereAnswered(host, change))) return silent("refused-before");
+  const parsed = parseComment(body);
+  if (parsed === undefined) return silent("not-addressed");
   return parsed.kind === "command"
-    ? { kind: "command", command: parsed.command, by: author, commentId, found }
-    : { kind: "invalid", command: undefined, by: author };
+    ? { kind: "command", command: parsed.command, by: author, commentId, found, access }
+    : { kind: "invalid", command: undefined, by: author, access };
+}
+
+/**
+ * The write access of a comment's author, unless a failure to read it has to be answered, a deployment that an earlier
+ * attempt started has to be followed first, or only the change request's facts tell whether access is needed.
+ */
+async function earlyAccess(
+  change: ChangeRequestRef,
+  author: User,
+  { config, host, outsiders, ticket }: Run,
+): Promise<EarlyAccess> {
+  if (ticket.again || config.defaults.commandAccess !== "write") return "unknown";
+  try {
+    return (await outsiders.mayCommand(host, change, author)) ? "write" : "none";
+  } catch (error) {
+    if (error instanceof HostFailure) return "unknown";
+    throw error;
+  }
 }
 
 /**

@@ -9,6 +9,9 @@ export type Asked = Answerable | Silent | { readonly kind: "close" } | { readonl
 /** What is answered with a comment, unless there is a reason to stay silent. */
 export type Answerable = GivenCommand | Autoplan | InvalidComment;
 
+/** What the host said about the author's write access before the comment was parsed; `unknown` if it was not asked. */
+export type EarlyAccess = "write" | "none" | "unknown";
+
 export interface GivenCommand {
   readonly kind: "command";
   readonly command: Command;
@@ -16,6 +19,7 @@ export interface GivenCommand {
   readonly commentId: string;
   /** Only if its webhook was lost. */
   readonly found: FoundComment | undefined;
+  readonly access: EarlyAccess;
 }
 
 /** The plan that an update of a change request starts. */
@@ -23,6 +27,7 @@ export interface Autoplan {
   readonly kind: "autoplan";
   readonly command: Extract<Command, { readonly name: "plan" }>;
   readonly by: undefined;
+  readonly access?: undefined;
 }
 
 /** A comment that begins with our name and is no valid command. */
@@ -30,4 +35,5 @@ export interface InvalidComment {
   readonly kind: "invalid";
   readonly command: undefined;
   readonly by: User;
+  readonly access: EarlyAccess;
 }

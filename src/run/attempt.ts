@@ -8,12 +8,14 @@ import type { Phase } from "../core/model/progress.js";
 import type { CommandResult } from "../core/model/result.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
+import type { RunTicket } from "../core/ports/event-queue.js";
 import type { LiveFeed, LiveRun } from "../core/ports/live-feed.js";
 import type { Log } from "../core/ports/log.js";
 import type { Answerable } from "./asked.js";
 import type { Complaints } from "./complaints.js";
 
 export interface AttemptParts {
+  readonly ticket: Pick<RunTicket, "stepAside">;
   readonly runId: string;
   readonly host: CodeHost;
   readonly live: LiveFeed;
@@ -41,7 +43,8 @@ export class Attempt {
     const { host, clock, complaints, log } = this.parts;
     this.asked = asked;
     this.#startedAt = clock.now();
-    if (asked.kind === "command") {
+    // A reaction to an outsider would cost calls that anybody can cause.
+    if (asked.kind === "command" && asked.access !== "none") {
       this.#marks = markCommand(host, ref, asked.commentId, {
         set: () => complaints.settle("reaction", host.id),
         failed(reaction, error) {
@@ -86,9 +89,10 @@ export class Attempt {
     const command = asked?.command;
     if (command === undefined) return;
     const startedAt = this.#startedAt;
+    const onWait = () => parts.ticket.stepAside();
     // Only what deploys takes long enough for a comment.
     if (isDeploying(command)) {
-      this.#comment = createProgressComment({ ...parts, change, command: command.name, startedAt });
+      this.#comment = createProgressComment({ ...parts, change, command: command.name, startedAt, onWait });
     }
     if (COMMANDS[command.name].shownLive) {
       this.#page = publishProgress({ runId: parts.runId, change, command: command.name, startedAt }, parts.live);

@@ -6,6 +6,7 @@ import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-reque
 import type { CommandResult } from "../core/model/result.js";
 import { auditRun } from "./audit.js";
 import { silent, type Outcome } from "./outcome.js";
+import { postingOf } from "./posting.js";
 import type { Run } from "./run.js";
 
 /** Releases what a closed change request holds. Reads its state first: a late or repeated event proves nothing. */
@@ -14,7 +15,8 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   if (change.state === "open") return silent("still-open");
   const result = await release(ref, change.state === "merged", run);
   if (result.stillDeployed.length > 0) {
-    await publish(run.host, change, renderResult(result, change, run.hostWords[change.host]), { runId: run.runId });
+    const parts = renderResult(result, change, run.hostWords[change.host]);
+    await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(result, run) });
   }
   return { kind: "answered", result };
 }

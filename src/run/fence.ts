@@ -13,7 +13,7 @@ export function fence<Parts extends RunPorts & { readonly ticket: RunTicket }>(p
   const host = wrapPort(parts.host, confirmFirst(PORT_EFFECTS.host, ticket));
   const ports: RunPorts = {
     // An interrupted attempt may have posted the same comment.
-    host: ticket.again ? wrapPort(host, { postComment: (_call, change, body) => repost(host, change, body) }) : host,
+    host: ticket.again ? wrapPort(host, { postComment: (_call, ...given) => repost(host, ...given) }) : host,
     repositories: wrapPort(parts.repositories, confirmFirst(PORT_EFFECTS.repositories, ticket)),
     deployer: wrapPort(parts.deployer, confirmFirst(PORT_EFFECTS.deployer, ticket)),
     locks: wrapPort(parts.locks, confirmFirst(PORT_EFFECTS.locks, ticket)),

@@ -1,5 +1,6 @@
 import type { Settings } from "../config/settings.js";
 import type { Settled } from "../core/deploy/settle-records.js";
+import type { User } from "../core/model/change-request.js";
 import type { CommandResult } from "../core/model/result.js";
 import type { OwnComment } from "../core/ports/code-host.js";
 
@@ -23,8 +24,10 @@ export type SilentReason =
   | "not-addressed"
   /** Drafts, forks and repositories without autoplan are planned on command only. */
   | "not-planned"
-  /** This person was already told that they lack access. */
+  /** Somebody without access was answered on this change request before. */
   | "refused-before"
+  /** The host's limit of comments is used up. */
+  | "left-out"
   /** The change request was closed while its automatic plan ran. */
   | "closed-meanwhile"
   /** An earlier attempt of the run answered. */
@@ -47,6 +50,8 @@ export interface Finished {
   readonly earlier?: readonly OwnComment[] | undefined;
   /** An earlier attempt of the run wrote it to the journal and the audit trail. */
   readonly recorded?: boolean;
+  /** The person without write access whom it answers. */
+  readonly outsider?: User | undefined;
 }
 
 /** A command refused before the settings were read. */
@@ -95,7 +100,8 @@ function resultText(result: CommandResult): string {
 const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "not-addressed": undefined,
   "not-planned": undefined,
-  "refused-before": undefined,
+  "refused-before": "refused before",
+  "left-out": "left out",
   "closed-meanwhile": undefined,
   "already-answered": "already answered",
   "still-open": "still open",

@@ -1,5 +1,4 @@
 import { readMarker } from "../comments/marker.js";
-import { wasRefusedBefore } from "../comments/publish.js";
 import type { Settings } from "../config/settings.js";
 import { COMMANDS, isDeploying } from "../core/commands/commands.js";
 import type { Settled } from "../core/deploy/settle-records.js";
@@ -8,7 +7,7 @@ import type { Command } from "../core/model/command.js";
 import type { FoundComment } from "../core/model/event.js";
 import { needsWriteAccess } from "../core/policy/access.js";
 import type { Snapshot } from "../core/ports/snapshot.js";
-import type { Answerable, Autoplan, GivenCommand } from "./asked.js";
+import type { Answerable, Autoplan, GivenCommand, InvalidComment } from "./asked.js";
 import { openChange, plansAutomatically } from "./context.js";
 import { refused, silent, type Finished, type Silent } from "./outcome.js";
 import { settleEarlier } from "./revisit.js";
@@ -33,22 +32,19 @@ export async function permit(
   change: ChangeRequest,
   run: Run,
 ): Promise<Permitted | Finished | Silent> {
-  switch (asked.kind) {
-    case "invalid":
-      return refused({ reason: "not-a-command" });
-    case "autoplan":
-      return plansAutomatically(change, run.config) ? permitBySettings(asked, change, run) : silent("not-planned");
-    case "command": {
-      const refusal = await refusalByAccess(asked, change, run);
-      if (refusal !== undefined) return refusal;
-      if (asked.found !== undefined && (await isFoundLate(asked.command, asked.found, change, run))) {
-        return refused({ reason: "found-late", command: asked.command.name });
-      }
-      const { fixedResult } = COMMANDS[asked.command.name];
-      if (fixedResult !== undefined) return { kind: "finished", result: fixedResult, settled: [] };
-      return permitBySettings(asked, change, run);
-    }
+  if (asked.kind === "autoplan") {
+    return plansAutomatically(change, run.config) ? permitBySettings(asked, change, run) : silent("not-planned");
   }
+  if (await isByOutsider(asked, change, run)) return answerOutsider(asked, change, run);
+  if (asked.kind === "invalid") return refused({ reason: "not-a-command" });
+  const { worksOnClosed, worksOnForks, fixedResult } = COMMANDS[asked.command.name];
+  if (change.state !== "open" && !worksOnClosed) return refused({ reason: "closed", state: change.state });
+  if (change.fork && !worksOnForks && !run.config.defaults.allowForks) return refused({ reason: "fork" });
+  if (asked.found !== undefined && (await isFoundLate(asked.command, asked.found, change, run))) {
+    return refused({ reason: "found-late", command: asked.command.name });
+  }
+  if (fixedResult !== undefined) return { kind: "finished", result: fixedResult, settled: [] };
+  return permitBySettings(asked, change, run);
 }
 
 /**
@@ -66,20 +62,29 @@ async function isFoundLate(
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }
 
-/** A person without access is refused once per change request. */
-async function refusalByAccess(
-  { command, by }: GivenCommand,
+async function isByOutsider(
+  { access, by }: GivenCommand | InvalidComment,
   change: ChangeRequest,
   { host, config }: Run,
-): Promise<Finished | Silent | undefined> {
-  const { access, worksOnClosed, worksOnForks } = COMMANDS[command.name];
-  const needsAccess = access === "restricted" && needsWriteAccess(config.defaults, change);
-  if (needsAccess && !(await host.mayCommand(change, by))) {
-    if (await wasRefusedBefore(host, change, by.login)) return silent("refused-before");
-    return refused({ reason: "no-write-access", login: by.login });
+): Promise<boolean> {
+  if (!needsWriteAccess(config.defaults, change)) return false;
+  return access === "unknown" ? !(await host.mayCommand(change, by)) : access === "none";
+}
+
+/** One answer per change request in all: anybody can write comments. */
+async function answerOutsider(
+  asked: GivenCommand | InvalidComment,
+  change: ChangeRequest,
+  { host, outsiders }: Run,
+): Promise<Finished | Silent> {
+  const { by } = asked;
+  if (asked.access === "unknown" && (await outsiders.wereAnswered(host, change))) return silent("refused-before");
+  if (asked.kind === "invalid") return { ...refused({ reason: "not-a-command" }), outsider: by };
+  const { access, fixedResult } = COMMANDS[asked.command.name];
+  if (access === "anyone" && fixedResult !== undefined) {
+    return { kind: "finished", result: fixedResult, settled: [], outsider: by };
   }
-  if (change.state !== "open" && !worksOnClosed) return refused({ reason: "closed", state: change.state });
-  return change.fork && !worksOnForks && !config.defaults.allowForks ? refused({ reason: "fork" }) : undefined;
+  return { ...refused({ reason: "no-write-access", login: by.login }), outsider: by };
 }
 
 async function permitBySettings(

@@ -12,6 +12,7 @@ import type { Repositories } from "../core/ports/repositories.js";
 import type { HostId } from "../names.js";
 import type { Attempt } from "./attempt.js";
 import type { Complaints } from "./complaints.js";
+import type { Outsiders } from "./outsiders.js";
 
 /** What the service gives to every run. */
 export interface Dependencies extends CommandPorts {
@@ -22,6 +23,7 @@ export interface Dependencies extends CommandPorts {
   readonly audit: AuditLog;
   readonly live: LiveFeed;
   readonly complaints: Complaints;
+  readonly outsiders: Outsiders;
   /** The id of a run, the same for every attempt at the event with this key. */
   readonly newRunId: (runKey: string) => string;
 }

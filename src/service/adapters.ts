@@ -11,6 +11,7 @@ import type { Repositories } from "../core/ports/repositories.js";
 import { createArgoCd } from "../deployer/argocd/create-argocd.js";
 import { createGitMirror } from "../git/mirror.js";
 import type { ConnectedHost } from "../hosts/host-module.js";
+import { createLimitWaits, type LimitWaits } from "../hosts/limit-waits.js";
 import { HOSTS } from "../hosts/registry.js";
 import { HOST_IDS, SERVICE, type HostId } from "../names.js";
 import type { Telemetry } from "../observe/telemetry.js";
@@ -37,6 +38,8 @@ export interface Adapters {
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
   /** Their webhooks. */
   readonly webhooks: readonly ConnectedHost["webhook"][];
+  /** The writes of this replica that wait for a host's limit. */
+  readonly limitWaits: LimitWaits["current"];
   close(): Promise<void>;
 }
 
@@ -47,10 +50,12 @@ export async function createAdapters(parts: AdapterParts): Promise<Adapters> {
   const dataDir = config.server.dataDir ?? (await mkdtemp(join(tmpdir(), `${SERVICE}-`)));
   const mirror = createGitMirror({ dataDir, log });
   const argocd = createArgoCd(deployerConfig(config), { clock, log, compute });
+  const waits = telemetry.limitWaits(createLimitWaits(clock, log));
+  const hostParts = { clock, budget: observedStores.content, waits, log };
   const hosts: Partial<Record<HostId, CodeHost>> = {};
   const webhooks: ConnectedHost["webhook"][] = [];
   for (const id of HOST_IDS) {
-    const connected = await HOSTS[id].configured(config)?.connect({ clock, log });
+    const connected = await HOSTS[id].configured(config)?.connect(hostParts);
     if (connected === undefined) continue;
     hosts[id] = telemetry.host(connected.host);
     webhooks.push(connected.webhook);
@@ -61,6 +66,7 @@ export async function createAdapters(parts: AdapterParts): Promise<Adapters> {
     deployer: telemetry.deployer(argocd),
     hosts,
     webhooks,
+    limitWaits: () => waits.current(),
     async close() {
       await Promise.all([argocd.close(), mirror.close(), observedStores.close()]);
       if (config.server.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });

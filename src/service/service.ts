@@ -17,6 +17,7 @@ import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import { Complaints } from "../run/complaints.js";
+import { Outsiders } from "../run/outsiders.js";
 import { runIdOf, type Dependencies } from "../run/run.js";
 import type { Stores } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";
@@ -86,6 +87,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     renders: createRenderCache(clock),
     compute,
     live,
+    outsiders: new Outsiders(clock),
     clock,
     log,
     temporaryApps: config.deployer.temporaryApps,
@@ -127,6 +129,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     live,
     push,
     backlog,
+    limitWaits: adapters.limitWaits,
     newRunId: randomUUID,
     clock,
     log,
@@ -149,6 +152,8 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     queue: backlog,
     webhookBytes: () => bodies.heldBytes,
     workersWaiting: () => workers.waiting,
+    limitWaits: adapters.limitWaits,
+    hosts: hosts.map(({ id }) => id),
   });
   const server = await listen(app, config.server);
 

@@ -7,6 +7,7 @@ import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
 import type { Log } from "../core/ports/log.js";
+import type { LimitWaits } from "../hosts/limit-waits.js";
 import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
 import type { Stores } from "../store/stores.js";
 import { apiRouter } from "./api/api.js";
@@ -24,6 +25,7 @@ export interface SiteParts {
   readonly live: LiveFeed;
   readonly push: EventQueue["push"];
   readonly backlog: EventQueue["backlog"];
+  readonly limitWaits: LimitWaits["current"];
   readonly newRunId: () => string;
   readonly clock: Clock;
   readonly log: Log;

@@ -37,7 +37,7 @@ describe("posting a comment", () => {
     ["the second answer was lost as well", ["not-done", "lost"], 2],
   ])("%s", async (_, answers, posts) => {
     const world = hostThat(...answers);
-    expect(await postOnce(world.host, change, BODY)).toBe("1");
+    expect(await postOnce(world.host, change, BODY, { urgency: "result" })).toBe("1");
     expect(world.comments.filter(({ body }) => body === BODY)).toHaveLength(1);
     expect(world.posts()).toBe(posts);
   });
@@ -50,7 +50,7 @@ describe("posting a comment", () => {
     ["twice unknown and not there", ["not-done", "not-done"], 2],
   ])("it gives up: %s", async (_, answers, posts) => {
     const world = hostThat(...answers);
-    await expect(postOnce(world.host, change, BODY)).rejects.toThrow("it broke");
+    await expect(postOnce(world.host, change, BODY, { urgency: "result" })).rejects.toThrow("it broke");
     expect(world.comments).toHaveLength(1);
     expect(world.posts()).toBe(posts);
   });

@@ -97,8 +97,8 @@ export function accessContract(under: () => CodeHostUnderTest): void {
       const { host, forge, repository } = under();
       const { number } = await under().open({ "comment.txt": "1" });
       const text = `${MARKER}\n**Plan** \`web\` 🚀\n\n\`\`\`diff\n-a: 1\n+a: "é"\n /merge\n\`\`\``;
-      const id = await host.postComment(under().ref(number), text);
-      const second = await host.postComment(under().ref(number), "second");
+      const id = await host.postComment(under().ref(number), text, { urgency: "result" });
+      const second = await host.postComment(under().ref(number), "second", { urgency: "result" });
       await host.editComment(under().ref(number), id, "stale");
       const self = await host.self();
       expect(forge.changeRequest(repository, number).comments).toEqual([
@@ -110,10 +110,10 @@ export function accessContract(under: () => CodeHostUnderTest): void {
     test("of our own account are listed, oldest first; a person's with our marker is not", async () => {
       const { host, forge, repository } = under();
       const { number } = await under().open({ "list.txt": "1" });
-      const first = await host.postComment(under().ref(number), `${MARKER}\none`);
+      const first = await host.postComment(under().ref(number), `${MARKER}\none`, { urgency: "result" });
       await forge.comment(repository, number, "olga", `${MARKER}\nforged`);
       await forge.comment(repository, number, "renovate[bot]", `${MARKER}\nforged by a program`);
-      const second = await host.postComment(under().ref(number), `${MARKER}\ntwo`);
+      const second = await host.postComment(under().ref(number), `${MARKER}\ntwo`, { urgency: "result" });
       expect(await host.listOwnComments(under().ref(number))).toEqual([
         { id: first, body: `${MARKER}\none` },
         { id: second, body: `${MARKER}\ntwo` },
@@ -123,9 +123,9 @@ export function accessContract(under: () => CodeHostUnderTest): void {
     test("are found behind more than a page of other people's", async () => {
       const { host, forge, repository } = under();
       const { number } = await under().open({ "pages.txt": "1" });
-      const first = await host.postComment(under().ref(number), "first");
+      const first = await host.postComment(under().ref(number), "first", { urgency: "result" });
       for (let at = 0; at < 101; at += 1) await forge.comment(repository, number, "olga", `remark ${at}`);
-      const last = await host.postComment(under().ref(number), "last");
+      const last = await host.postComment(under().ref(number), "last", { urgency: "result" });
       const listed = await host.listOwnComments(under().ref(number));
       expect(listed.map(({ id }) => id)).toEqual([first, last]);
     });
@@ -133,8 +133,10 @@ export function accessContract(under: () => CodeHostUnderTest): void {
     test("that are too long are refused, and nothing is posted", async () => {
       const { host, title, longestComment } = under();
       const { number } = await under().open({ "long.txt": "1" });
-      await host.postComment(under().ref(number), "x".repeat(longestComment));
-      await expect(host.postComment(under().ref(number), "x".repeat(longestComment + 1))).rejects.toMatchObject({
+      await host.postComment(under().ref(number), "x".repeat(longestComment), { urgency: "result" });
+      await expect(
+        host.postComment(under().ref(number), "x".repeat(longestComment + 1), { urgency: "result" }),
+      ).rejects.toMatchObject({
         reason: "rejected",
         message: expect.stringMatching(new RegExp(`^${title} refused to post a comment`)),
       });

@@ -133,7 +133,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
       await under().open({ "recent/3.txt": "3" }),
     ];
     const since = new Date();
-    const own = await host.postComment(ref(one.number), "svc plan");
+    const own = await host.postComment(ref(one.number), "svc plan", { urgency: "plan" });
     const first = await forge.comment(repository, one.number, "ana", "svc sync");
     const edited = await forge.comment(repository, one.number, "ana", "hello");
     await forge.close(repository, closed.number);

@@ -81,7 +81,11 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     test("in answer to a new comment: sent again only when refused by the limit, and nothing is posted", async () => {
       if (isYoungToken(name)) return;
       const { comments } = under().paths;
-      const { outcome, sent } = await broken(name, "POST", comments, () => host.postComment(change, "text"));
+      // What the host asked for before is over.
+      under().clock.advance(2 * 60 * 60_000);
+      const { outcome, sent } = await broken(name, "POST", comments, () =>
+        host.postComment(change, "text", { urgency: "help" }),
+      );
       expectFailure(name, outcome);
       expectOutcomeToldFor(name, outcome);
       expect(sent).toBe(caseOf(name).writes ?? 1);
@@ -102,6 +106,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
       if (isYoungToken(name)) return;
       const { paths, title, repository, forge } = under();
       const intent = { method: "squash", deleteSourceBranch: true, protectedBranches: ["main"] } as const;
+      under().clock.advance(2 * 60 * 60_000);
       const { outcome, sent } = await broken(name, "PUT", paths.merge, () => host.merge(change, intent));
       // GitLab says 401 to who may not merge, and the token is good for reading.
       const refusals = title === "GitLab" ? ["401", "403", "409"] : ["403", "409"];
@@ -155,7 +160,10 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     const other = await open();
     const since = forge.requests.length;
     forge.faults.add({ method: "POST", path: paths.comments, fault: { kind: "lost-answer" } });
-    await expect(host.postComment(other, "once")).rejects.toMatchObject({ reason: "unreachable", maybeDone: true });
+    await expect(host.postComment(other, "once", { urgency: "result" })).rejects.toMatchObject({
+      reason: "unreachable",
+      maybeDone: true,
+    });
     expect(under().sent("POST", paths.comments, since)).toBe(1);
     expect(forge.changeRequest(repository, other.number).comments).toHaveLength(1);
   });
@@ -170,9 +178,28 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
       times: 1,
       fault: caseOf("429 with Retry-After").fault(""),
     });
-    await host.postComment(other, "after the pause");
+    await host.postComment(other, "after the pause", { urgency: "result" });
     expect(clock.now().getTime() - started).toBeGreaterThanOrEqual(7_000);
     expect(forge.changeRequest(repository, other.number).comments).toHaveLength(1);
+  });
+
+  test("a result that the rate limit refused for an hour is posted after it, and help is not", async () => {
+    const { forge, paths, repository, clock } = under();
+    const other = await open();
+    const started = clock.now().getTime();
+    const fault = caseOf("429 for an hour").fault("");
+    forge.faults.add({ method: "POST", path: paths.comments, times: 1, fault });
+    await host.postComment(other, "the result", { urgency: "result" });
+    expect(clock.now().getTime() - started).toBeGreaterThanOrEqual(3_600_000);
+    forge.faults.add({ method: "POST", path: paths.comments, times: 1, fault });
+    await expect(host.postComment(other, "help", { urgency: "help" })).rejects.toMatchObject({
+      reason: "rate-limited",
+    });
+    await expect(host.postComment(other, "help", { urgency: "help" })).rejects.toMatchObject({
+      reason: "rate-limited",
+    });
+    expect(forge.changeRequest(repository, other.number).comments.map(({ body }) => body)).toEqual(["the result"]);
+    clock.advance(3_600_000);
   });
 
   test("a merge whose answer is lost is seen to have happened, and the branch goes", async () => {
@@ -192,7 +219,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     const other = await open();
     const fresh = under().client({ clock: under().clock });
     forge.faults.add({ method: "POST", path: paths.comments, times: 1, fault: caseOf("401").fault("") });
-    await fresh.postComment(other, "once");
+    await fresh.postComment(other, "once", { urgency: "result" });
     expect(forge.changeRequest(repository, other.number).comments).toHaveLength(1);
   });
 

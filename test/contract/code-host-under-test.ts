@@ -10,6 +10,7 @@ import type { CodeHost } from "../../src/core/ports/code-host.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
 import { rsaKey } from "../config/rsa-key.js";
+import { hostParts } from "../hosts/host-parts.js";
 import { JumpClock } from "../jump-clock.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 
@@ -111,7 +112,7 @@ export async function startGitHubUnderTest({ approvalsRequired = 0 }: StartOptio
         aliases: [ALIAS],
         requestTimeoutMs,
       },
-      { clock, log: keptLogger(privateKey) },
+      hostParts(clock, keptLogger(privateKey)),
     );
   return underTest(forge, store, client, () => [], {
     title: "GitHub",
@@ -157,7 +158,7 @@ export async function startGitLabUnderTest(options: StartOptions = {}): Promise<
         aliases: [ALIAS],
         requestTimeoutMs,
       },
-      { clock, log: keptLogger(GITLAB_TOKEN) },
+      hostParts(clock, keptLogger(GITLAB_TOKEN)),
     );
   return underTest(forge, store, client, () => forge.quickActions, {
     title: "GitLab",

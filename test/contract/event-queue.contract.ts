@@ -146,6 +146,27 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       await runs.endAll(queue);
     });
 
+    test("a run that steps aside lets another one start, keeps its change request, and gives its place away once", async () => {
+      const runs = new Runs();
+      const { queue } = start(1, runs.run);
+      const events = [commented(1), commented(2), commented(1), commented(3)];
+      for (const event of events) await queue.push(event);
+      await runs.haveStarted(1);
+      runs.tickets[0]?.stepAside();
+      runs.tickets[0]?.stepAside();
+      await runs.haveStarted(2);
+      expect(runs.started.map((event) => event.change.number)).toEqual([1, 2]);
+      expect(await queue.backlog()).toMatchObject({ running: 2, waiting: 2 });
+      await runs.end(1);
+      await runs.haveStarted(3);
+      expect(runs.started.map((event) => event.change.number)).toEqual([1, 2, 3]);
+      await runs.end(2);
+      await runs.end(0);
+      await runs.haveStarted(4);
+      expect(runs.started).toEqual([events[0], events[1], events[3], events[2]]);
+      await runs.endAll(queue);
+    });
+
     test("a busy change request does not keep others waiting", async () => {
       const runs = new Runs();
       const { queue } = start(1, runs.run);

@@ -108,7 +108,9 @@ describe.each(HOSTS)("what people do on %s", (host) => {
 
   test("our own comment carries our own account, and another program's is known for one", async () => {
     const client = under.clients[host];
-    await client.postComment({ host, repository: repositoryName(REPOSITORY), number }, "svc plan");
+    await client.postComment({ host, repository: repositoryName(REPOSITORY), number }, "svc plan", {
+      urgency: "result",
+    });
     const own = { kind: "commented", author: await client.self() };
     expect(await events()).toEqual([expect.objectContaining(own)]);
     await forget();

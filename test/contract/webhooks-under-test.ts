@@ -19,6 +19,7 @@ import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { createWebServer } from "../../src/web/server.js";
 import { commentOnPullRequest, example, OPENED } from "../hosts/github-samples.js";
 import { sample } from "../hosts/gitlab-samples.js";
+import { hostParts } from "../hosts/host-parts.js";
 import { JumpClock } from "../jump-clock.js";
 import { recordingLog, type LogLine } from "../recording-log.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
@@ -65,9 +66,9 @@ export async function startWebhooks(configured: readonly HostId[] = HOSTS): Prom
   const hostb = await startGitLab({ store: gitlabStore, token: GITLAB_TOKEN });
   const github = createGitHubHost(
     { appId: GITHUB_APP.id, privateKey: appKeys().privateKey, apiUrl: hosta.apiUrl, webUrl: hosta.url, aliases: [] },
-    { clock, log: keptLogger(appKeys().privateKey, GITLAB_TOKEN, SECRET) },
+    hostParts(clock, keptLogger(appKeys().privateKey, GITLAB_TOKEN, SECRET)),
   );
-  const gitlab = createGitLabHost({ url: hostb.url, token: GITLAB_TOKEN, aliases: [] }, { clock, log });
+  const gitlab = createGitLabHost({ url: hostb.url, token: GITLAB_TOKEN, aliases: [] }, hostParts(clock, log));
   const intake = { push, bodies: new BodyBudget(), countRefusal: () => undefined };
   const routes = {
     hosta: () => githubWebhook({ ...intake, secret: SECRET, probot: github.probot, log }),

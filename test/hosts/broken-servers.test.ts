@@ -8,6 +8,7 @@ import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
+import { hostParts } from "./host-parts.js";
 import { skippingClock } from "./skipping-clock.js";
 
 const servers: Server[] = [];
@@ -42,7 +43,7 @@ const hosts = [
     (url: string): CodeHost =>
       createGitHubHost(
         { appId: 1, privateKey, apiUrl: url, aliases: [], requestTimeoutMs },
-        { clock: skippingClock(), log: keptLogger(privateKey) },
+        hostParts(skippingClock(), keptLogger(privateKey)),
       ),
   ],
   [
@@ -51,7 +52,7 @@ const hosts = [
     (url: string): CodeHost =>
       createGitLabHost(
         { url, token: "glpat-secret", aliases: [], requestTimeoutMs },
-        { clock: skippingClock(), log: keptLogger("glpat-secret") },
+        hostParts(skippingClock(), keptLogger("glpat-secret")),
       ),
   ],
 ] as const;

@@ -10,8 +10,8 @@ test("another origin than the configured one is never asked", async () => {
     clock: skippingClock(),
     requestTimeoutMs: 1000,
     isRead: () => false,
-    content: { perMinute: 80, perHour: 500, includes: () => true },
     followsOwnRedirects: true,
+    waits: () => ({ extend: () => undefined, end: () => undefined }),
   });
   await expect(hostFetch("http://127.0.0.1:1/next?page=2")).rejects.toMatchObject({
     reason: "failed",

@@ -19,5 +19,5 @@ test.each<[number, Record<string, string>, number | undefined]>([
   [500, { "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(SECONDS + 40) }, undefined],
   [403, { "retry-after": "3", "x-ratelimit-remaining": "0", "x-ratelimit-reset": String(SECONDS + 40) }, 3_000],
 ])("%i with %j", (status, headers, pause) => {
-  expect(pauseAskedFor(status, new Headers(headers), NOW)).toBe(pause);
+  expect(pauseAskedFor({ status, headers }, NOW)).toBe(pause);
 });

@@ -14,6 +14,7 @@ import { recordingLog } from "../recording-log.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 import { OPENED, commentOnPullRequest, example } from "./github-samples.js";
 import { sample } from "./gitlab-samples.js";
+import { hostParts } from "./host-parts.js";
 import { skippingClock } from "./skipping-clock.js";
 
 const GITHUB_SECRET = "example-webhook-secret";
@@ -28,7 +29,7 @@ const unsigned = { signingToken: undefined, clock: skippingClock(), log: recordi
 const probot = () =>
   createGitHubHost(
     { appId: 1, privateKey: rsaKey(), aliases: [] },
-    { clock: skippingClock(), log: keptLogger(GITHUB_SECRET) },
+    hostParts(skippingClock(), keptLogger(GITHUB_SECRET)),
   ).probot;
 
 beforeAll(async () => {

@@ -11,6 +11,7 @@ import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { Complaints } from "../../src/run/complaints.js";
+import { Outsiders } from "../../src/run/outsiders.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { reconcile } from "../../src/service/reconcile.js";
@@ -115,6 +116,7 @@ class World {
       clock: systemClock,
       log: this.#log,
       live: new MemoryLiveFeed(),
+      outsiders: new Outsiders(systemClock),
       hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",

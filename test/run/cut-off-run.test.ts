@@ -8,6 +8,7 @@ import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
 import { Complaints } from "../../src/run/complaints.js";
+import { Outsiders } from "../../src/run/outsiders.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
@@ -35,6 +36,7 @@ class CutWorld extends CommandWorld {
       renders: createRenderCache(this.clock),
       compute: inlineCompute,
       live: new MemoryLiveFeed(),
+      outsiders: new Outsiders(this.clock),
       clock: this.clock,
       log: this.log,
       hostWords: HOSTS,
@@ -98,6 +100,7 @@ function ticketOf(journal = new MemoryJournal()): RunTicket {
     givenUp: false,
     confirm: () => Promise.resolve(),
     journal,
+    stepAside: () => undefined,
   };
 }
 

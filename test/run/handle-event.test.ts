@@ -8,6 +8,7 @@ import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
 import { Complaints } from "../../src/run/complaints.js";
+import { Outsiders } from "../../src/run/outsiders.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
@@ -29,6 +30,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     clock: world.clock,
     log: world.log,
     live: new MemoryLiveFeed(),
+    outsiders: new Outsiders(world.clock),
     hostWords: HOSTS,
     temporaryApps: "auto",
     diffMode: "branch",
@@ -47,6 +49,7 @@ const never = (): RunTicket => ({
   givenUp: false,
   confirm: () => Promise.resolve(),
   journal: new MemoryJournal(),
+  stepAside: () => undefined,
 });
 
 test.each(["closed", "merged"] as const)(

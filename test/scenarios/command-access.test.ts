@@ -5,7 +5,7 @@ import { changeOf } from "./resources.js";
 const REFUSED = "`olga` has no write access to `acme/deploy`, which this command needs. Ask someone who has it.";
 
 describe.each(HOSTS)("who may command on %s", (host) => {
-  test("without write access every command is refused; the refusal says why, once per person and PR", async () => {
+  test("without write access every command is refused; the refusal says why, once per PR", async () => {
     const bot = await startBot({ host });
     bot.forge.setAccess(REPOSITORY, "olga", "read");
     const one = await bot.open(changeOf(["web"]));
@@ -37,13 +37,22 @@ describe.each(HOSTS)("who may command on %s", (host) => {
     expect((await bot.stores.locks.list(bot.ref(one))).map(({ user }) => user)).toEqual(["olga"]);
   });
 
-  test("help and what is no command need no access", async () => {
+  test("help and what is no command need no access, and are answered once per PR to all who have none", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(changeOf(["api"]));
     await bot.comment(one, "svc help", "olga");
     expect(bot.lastComment(one)).toContain("## svc Help");
-    await bot.comment(one, "svc make it so", "olga");
-    expect(bot.lastComment(one)).toContain("not a svc command");
+    await bot.comment(two, "svc make it so", "olga");
+    expect(bot.lastComment(two)).toContain("not a svc command");
+    const said = () => [one, two].map((number) => bot.answers(number).filter((body) => body.startsWith("<!--")).length);
+    const before = said();
+    for (const number of [one, two]) {
+      for (const by of ["olga", "mallory"]) {
+        for (const text of ["svc help", "svc make it so", "svc sync"]) await bot.comment(number, text, by);
+      }
+    }
+    expect(said()).toEqual(before);
   });
 
   test("command_access: anyone", async () => {

@@ -44,6 +44,7 @@ export interface SiteOptions {
   readonly deployer?: Partial<Deployer>;
   readonly hosts?: SiteParts["hosts"];
   readonly backlog?: SiteParts["backlog"];
+  readonly limitWaits?: ReturnType<SiteParts["limitWaits"]>;
 }
 
 export interface SiteUnderTest {
@@ -84,6 +85,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     live,
     push: async (event) => pushed.push(event) > 0,
     backlog: options.backlog ?? (async () => ({ waiting: 2, running: 1, oldestMs: 90_000 })),
+    limitWaits: () => options.limitWaits ?? [],
     newRunId: () => `run-${(runs += 1)}`,
     clock,
     log,

@@ -16,6 +16,12 @@ const MAIL_TAIL = /^(?:-- ?$|_{5,}$|-{3,}\s*original message|on .+wrote:$|sent f
 /** Characters that make a line look different from what it is: control, zero-width and bidirectional ones. */
 const DECEIVING = /[\p{Cc}\p{Cf}]/u;
 
+/** Whether a comment starts with the command word; the rest of it is not looked at. */
+export function isAddressed(body: string): boolean {
+  const found = firstOwnLine(body.slice(0, MAX_READ));
+  return found !== undefined && /^[^ \t]*/.exec(found.line)?.[0].toLowerCase() === SERVICE;
+}
+
 /**
  * Reads a comment. Only its first line counts, leaving out blank lines, quotes, code and mail tails, and only if it starts
  * with the command word; otherwise the result is undefined.

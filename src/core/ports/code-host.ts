@@ -26,8 +26,12 @@ export interface CodeHost {
   cloneSource(change: ChangeRequestRef): Promise<CloneSource>;
   /** Comments of our own account on the change request, oldest first. */
   listOwnComments(change: ChangeRequestRef): Promise<readonly OwnComment[]>;
-  /** Posts one comment and returns its id. Never retried after an unknown outcome. */
-  postComment(change: ChangeRequestRef, body: string): Promise<string>;
+  /**
+   * Posts one comment and returns its id. Never retried after an unknown outcome. While the host's limit of new comments
+   * is used up, results and plans wait, refusals wait for a minute at most, and help does not wait.
+   * @throws {HostFailure} "rate-limited" if it was not posted for that reason.
+   */
+  postComment(change: ChangeRequestRef, body: string, posting: Posting): Promise<string>;
   editComment(change: ChangeRequestRef, commentId: string, body: string): Promise<void>;
   /** Where a person reads one of our comments. */
   commentUrl(change: ChangeRequest, commentId: string): string;
@@ -72,6 +76,18 @@ export interface RecentComment {
   readonly body: string;
   readonly author: User;
   readonly createdAt: Date;
+}
+
+/** What a new comment says, the most urgent first: what people wait for gets through before what anybody can cause. */
+export const URGENCIES = ["result", "plan", "refusal", "help"] as const;
+export type Urgency = (typeof URGENCIES)[number];
+
+export interface Posting {
+  readonly urgency: Urgency;
+  /** Ends a wait for the host's limit. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called at most once, if the comment has to wait for more than ten seconds. */
+  readonly onWait?: (() => void) | undefined;
 }
 
 export interface OwnComment {

@@ -23,6 +23,11 @@ export interface RunTicket {
    */
   confirm(): Promise<void>;
   readonly journal: RunJournal;
+  /**
+   * Call it before a long wait: the next change request runs in this one's place. The run itself goes on, and its change
+   * request starts nothing else meanwhile. Calling it again does nothing.
+   */
+  stepAside(): void;
 }
 
 /** Notes of a run for the attempt that resumes it after a crash, kept until the run ends. Methods throw `StoreUnavailable`. */

@@ -9,6 +9,7 @@ import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { createHostFetch, type HostFetch } from "../host-fetch.js";
 import { decodeAnswer } from "../json-answer.js";
+import type { LimitWaits } from "../limit-waits.js";
 import { endsInstallation, githubFailure } from "./failure.js";
 import { GITHUB } from "./words.js";
 
@@ -19,6 +20,7 @@ export interface GitHubClientOptions {
   readonly apiUrl: string;
   readonly requestTimeoutMs: number;
   readonly clock: Clock;
+  readonly waits: LimitWaits;
   readonly log: Logger;
 }
 
@@ -40,6 +42,9 @@ export interface GitHubClient {
   readonly probot: Probot;
   /** The fetch below Octokit, for requests without authentication. */
   readonly fetch: HostFetch;
+  now(): Date;
+  /** Whether an answer of the last hour named a rate limit: self-hosted servers have none by default. */
+  showsLimit(): boolean;
   /** As the App itself. @param asked Completes "when asked to" in error messages. */
   asApp(asked: string, call: GitHubCall): Promise<unknown>;
   /** As the installation with this id. */
@@ -57,6 +62,8 @@ export interface GitHubClient {
     signal?: AbortSignal,
   ): Promise<z.output<Schema>>;
 }
+
+const LIMIT_SHOWN_FOR_MS = 60 * 60_000;
 
 /**
  * Without Octokit's throttling, which puts seconds between writes, and its retries, which repeat failed writes: our fetch
@@ -84,14 +91,18 @@ function appAuth(options: Parameters<typeof createProbotAuth>[0]): ReturnType<ty
 
 export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   const { log } = options;
+  let limitShownAt = Number.NEGATIVE_INFINITY;
   const hostFetch = createHostFetch({
     words: GITHUB,
     origin: new URL(options.apiUrl).origin,
     clock: options.clock,
     requestTimeoutMs: options.requestTimeoutMs,
     isRead,
-    content: { ...CONTENT_LIMITS, includes: isContent },
     followsOwnRedirects: true,
+    waits: (until) => options.waits.begin({ host: "hosta", account: undefined, reason: "asked", until }),
+    onAnswer: (headers) => {
+      if (headers.has("x-ratelimit-limit")) limitShownAt = options.clock.now().getTime();
+    },
   });
   const probot = new Probot({
     appId: options.appId,
@@ -116,7 +127,7 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (installation !== undefined && endsInstallation(error)) forget(installation);
-      throw githubFailure(error, asked);
+      throw githubFailure(error, asked, options.clock.now());
     }
   }
 
@@ -161,6 +172,8 @@ export function createGitHubClient(options: GitHubClientOptions): GitHubClient {
   return {
     probot,
     fetch: hostFetch,
+    now: () => options.clock.now(),
+    showsLimit: () => options.clock.now().getTime() - limitShownAt < LIMIT_SHOWN_FOR_MS,
     asApp,
     asInstallation,
     installationOf: (repository) => installationOf(repository),
@@ -179,16 +192,6 @@ function quietLog(log: Logger): Logger {
 function parametersOf(repository: RepositoryName, signal: AbortSignal | undefined): RepositoryParameters {
   const [owner = "", repo = ""] = repository.split("/");
   return { owner, repo, request: { signal } };
-}
-
-/** https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits */
-const CONTENT_LIMITS = { perMinute: 80, perHour: 500 };
-
-function isContent(method: string, url: URL, body: string | undefined): boolean {
-  if (url.pathname.endsWith("/graphql")) return !isRead(method, url, body);
-  return (
-    /^(?:POST|PATCH)$/.test(method) && /\/(?:comments(?:\/\d+)?|reactions|statuses\/[0-9a-f]+)$/.test(url.pathname)
-  );
 }
 
 function isRead(method: string, url: URL, body: string | undefined): boolean {

@@ -17,7 +17,7 @@ const graphqlErrorSchema = z.object({
 });
 
 /** Converts what an Octokit call threw. @param asked Completes "when asked to". */
-export function githubFailure(error: unknown, asked: string): HostFailure {
+export function githubFailure(error: unknown, asked: string, now: Date): HostFailure {
   // Octokit wraps what its fetch throws into an error of its own that pretends a status of 500.
   for (let inner = error; inner instanceof Error; inner = inner.cause) {
     if (inner instanceof HostFailure) return inner;
@@ -28,7 +28,7 @@ export function githubFailure(error: unknown, asked: string): HostFailure {
     const message = messageSchema.safeParse(response.data).data?.message;
     // GraphQL queries and new tokens change nothing although they are POSTs; hiding a comment twice does no harm.
     const changing = request?.method !== "GET" && !/\/(?:graphql|access_tokens)$/.test(request?.url ?? "");
-    return refusalOf(GITHUB, asked, { status, headers: response.headers, message, changing });
+    return refusalOf(GITHUB, asked, { status, headers: response.headers, message, changing, now });
   }
   const graphql = graphqlErrorSchema.safeParse(error);
   if (graphql.success) return graphqlFailure(graphql.data.errors, asked);

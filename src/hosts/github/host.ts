@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type { CodeHost, CommitStatus } from "../../core/ports/code-host.js";
 import { STATUS_NAME } from "../../names.js";
+import { createContentPace, MERGE_WRITE, type ContentWrite } from "../content-pace.js";
 import type { HostParts } from "../host-module.js";
 import { ifFound, oneLine } from "../host-refusal.js";
 import { keepAccount } from "../own-account.js";
@@ -38,10 +39,14 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
   const webUrl = (
     config.webUrl ?? (config.apiUrl === undefined ? "https://github.com" : new URL(apiUrl).origin)
   ).replace(/\/+$/, "");
-  const { clock, log } = parts;
+  const { clock, waits, log } = parts;
   const { appId, privateKey, requestTimeoutMs = 30_000 } = config;
-  const client = createGitHubClient({ appId, privateKey, apiUrl, requestTimeoutMs, clock, log });
+  const client = createGitHubClient({ appId, privateKey, apiUrl, requestTimeoutMs, clock, waits, log });
   const ownAccount = keepAccount(() => findSelf(client, apiUrl));
+  const limited = isOnline(apiUrl) ? () => true : () => client.showsLimit();
+  const pace = createContentPace({ ...parts, host: "hosta", windows: () => (limited() ? CONTENT_WINDOWS : []) });
+  const inTurn = async <T>({ repository }: ChangeRequestRef, write: ContentWrite, send: () => Promise<T>) =>
+    pace.send(String(await client.installationOf(repository)), write, send);
 
   return {
     id: "hosta",
@@ -56,15 +61,30 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     mayCommand: (change, user) => mayCommand(client, change, user),
     cloneSource: createCloneSource(client, { webUrl, clock }),
     listOwnComments: async (change) => listCommentsOf(client, change, (await ownAccount()).id),
-    postComment: (change, body) => postComment(client, change, body),
+    postComment: (change, body, posting) => inTurn(change, posting, () => postComment(client, change, body)),
     editComment: (change, commentId, body) => editComment(client, change, commentId, body),
     commentUrl: (change, commentId) => `${change.webUrl}#issuecomment-${commentId}`,
     react: (change, commentId, reaction) => react(client, change, commentId, reaction),
     minimise: (change, commentId) => minimise(client, change, commentId),
     setStatus: (change, status) => setStatus(client, change, status),
     belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),
-    merge: (change, intent) => merge(client, change, intent, clock),
+    merge: (change, intent) => inTurn(change, MERGE_WRITE, () => merge(client, change, intent, clock)),
   };
+}
+
+/**
+ * Requests that create content, per installation:
+ * https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits
+ */
+const CONTENT_WINDOWS = [
+  { windowMs: 60_000, max: 80 },
+  { windowMs: 60 * 60_000, max: 500 },
+];
+
+/** GitHub's own service, with data residency or without, rather than a self-hosted server. */
+function isOnline(apiUrl: string): boolean {
+  const { hostname } = new URL(apiUrl);
+  return hostname === "api.github.com" || hostname.endsWith(".ghe.com");
 }
 
 const permissionSchema = z.object({

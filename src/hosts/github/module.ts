@@ -18,13 +18,13 @@ export const github: HostModule = {
       apiUrl,
       changeRequestUrl: ({ repository, number }) =>
         `${webUrl}/${repository.split("/").map(encodeURIComponent).join("/")}/pull/${number}`,
-      async connect({ clock, log }) {
+      async connect(parts) {
         const [{ createGitHubHost }, { githubWebhook }] = await Promise.all([
           import("./host.js"),
           import("./webhook.js"),
         ]);
-        const { probot, ...host } = createGitHubHost(hosta, { clock, log });
-        return { host, webhook: (intake) => githubWebhook({ ...intake, secret, probot, log }) };
+        const { probot, ...host } = createGitHubHost(hosta, parts);
+        return { host, webhook: (intake) => githubWebhook({ ...intake, secret, probot, log: parts.log }) };
       },
     };
   },

@@ -59,5 +59,6 @@ async function readAnonymously(client: GitHubClient, url: string, asked: string)
     headers: Object.fromEntries(response.headers),
     message: refusalMessage(text),
     changing: false,
+    now: client.now(),
   });
 }

@@ -6,6 +6,7 @@ import type { Clock } from "../../core/ports/clock.js";
 import { createHostFetch } from "../host-fetch.js";
 import { refusalOf } from "../host-refusal.js";
 import { decodeAnswer, refusalMessage } from "../json-answer.js";
+import type { LimitWaits } from "../limit-waits.js";
 import { GITLAB } from "./words.js";
 
 export interface GitLabClientOptions {
@@ -14,6 +15,7 @@ export interface GitLabClientOptions {
   readonly token: string;
   readonly requestTimeoutMs: number;
   readonly clock: Clock;
+  readonly waits: LimitWaits;
 }
 
 /** The constructor options of gitbeaker's resource classes. */
@@ -32,11 +34,6 @@ export interface GitLabClient {
 }
 
 export type GitLabCall = (gitlab: GitLabOptions) => Promise<unknown>;
-
-/** https://docs.gitlab.com/user/gitlab_com/rate_limits/ */
-const NOTES_ON_GITLAB_COM = { perMinute: 60, perHour: 3600 };
-/** https://docs.gitlab.com/administration/settings/rate_limit_on_notes_creation/ */
-const NOTES_BY_DEFAULT = { perMinute: 300, perHour: 18_000 };
 
 /** Bound to the requester, because gitbeaker would send a signal as a query parameter. */
 interface Question {
@@ -61,19 +58,16 @@ const requestSchema = z.object({
  * gitbeaker with our own requester. The built-in one sends the token along with redirects, repeats refused requests
  * (writes too) ten times within half a second, and accepts a login page as an answer.
  */
-export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitLabClientOptions): GitLabClient {
+export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
+  const { url, token, requestTimeoutMs, clock, waits } = options;
   const hostFetch = createHostFetch({
     words: GITLAB,
     origin: new URL(url).origin,
     clock,
     requestTimeoutMs,
     isRead,
-    content: {
-      ...(new URL(url).hostname === "gitlab.com" ? NOTES_ON_GITLAB_COM : NOTES_BY_DEFAULT),
-      includes: (method, { pathname }) =>
-        /^(?:POST|PUT)$/.test(method) && /\/notes(?:\/\d+(?:\/award_emoji)?)?$/.test(pathname),
-    },
     followsOwnRedirects: false,
+    waits: (until) => waits.begin({ host: "hostb", account: undefined, reason: "asked", until }),
   });
 
   async function request({ asked, signal }: Question, endpoint: string, options?: Record<string, unknown>) {
@@ -86,7 +80,8 @@ export function createGitLabClient({ url, token, requestTimeoutMs, clock }: GitL
     const answerHeaders = Object.fromEntries(response.headers);
     if (!response.ok) {
       const changing = !isRead(method);
-      throw refusalOf(GITLAB, asked, { status, headers: answerHeaders, message: refusalMessage(text), changing });
+      const message = refusalMessage(text);
+      throw refusalOf(GITLAB, asked, { status, headers: answerHeaders, message, changing, now: clock.now() });
     }
     return { status, headers: answerHeaders, body: text === "" ? null : (JSON.parse(text) as Record<string, unknown>) };
   }

@@ -1,9 +1,10 @@
 import { Users } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { User } from "../../core/model/change-request.js";
-import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
+import { createContentPace } from "../content-pace.js";
+import type { HostParts } from "../host-module.js";
 import { keepAccount } from "../own-account.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getApproval } from "./approval.js";
@@ -26,12 +27,19 @@ export interface GitLabConfig {
   readonly requestTimeoutMs?: number;
 }
 
+export interface GitLabParts extends Pick<HostParts, "clock" | "budget" | "waits"> {
+  readonly log: Log;
+}
+
 /** GitLab, through an access token. Sends no request before the first call. */
-export function createGitLabHost(config: GitLabConfig, { clock, log }: { clock: Clock; log: Log }): CodeHost {
+export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): CodeHost {
+  const { clock, waits, log } = parts;
   const url = config.url.replace(/\/+$/, "");
   const { token, requestTimeoutMs = 30_000 } = config;
-  const client = createGitLabClient({ url, token, requestTimeoutMs, clock });
+  const client = createGitLabClient({ url, token, requestTimeoutMs, clock, waits });
   const ownAccount = keepAccount(() => findSelf(client, log));
+  const windows = [new URL(url).hostname === "gitlab.com" ? NOTES_ON_GITLAB_COM : NOTES_BY_DEFAULT];
+  const pace = createContentPace({ ...parts, host: "hostb", windows: () => windows });
 
   return {
     id: "hostb",
@@ -53,7 +61,7 @@ export function createGitLabHost(config: GitLabConfig, { clock, log }: { clock: 
         headRef: `refs/merge-requests/${change.number}/head`,
       }),
     listOwnComments: async (change) => listNotesOf(client, change, (await ownAccount()).id),
-    postComment: (change, body) => postNote(client, change, body),
+    postComment: (change, body, posting) => pace.send("token", posting, () => postNote(client, change, body)),
     editComment: (change, commentId, body) => editNote(client, change, commentId, body),
     commentUrl: (change, commentId) => `${change.webUrl}#note_${commentId}`,
     react: async (change, commentId, reaction) => react(client, change, commentId, reaction, (await ownAccount()).id),
@@ -63,6 +71,11 @@ export function createGitLabHost(config: GitLabConfig, { clock, log }: { clock: 
     merge: (change, intent) => merge(client, change, intent, clock),
   };
 }
+
+/** New notes per account; other writes have no limit of their own: https://docs.gitlab.com/user/gitlab_com/rate_limits/ */
+const NOTES_ON_GITLAB_COM = { windowMs: 60_000, max: 60 };
+/** https://docs.gitlab.com/administration/settings/rate_limit_on_notes_creation/ */
+const NOTES_BY_DEFAULT = { windowMs: 60_000, max: 300 };
 
 const accountSchema = z.object({ id: idField, username: loginField, bot: z.boolean().nullish() });
 

@@ -12,12 +12,13 @@ export const gitlab: HostModule = {
       apiUrl: url,
       changeRequestUrl: ({ repository, number }) =>
         `${url}/${repository.split("/").map(encodeURIComponent).join("/")}/-/merge_requests/${number}`,
-      async connect({ clock, log }) {
+      async connect(parts) {
+        const { clock, log } = parts;
         const [{ createGitLabHost }, { gitlabWebhook }] = await Promise.all([
           import("./host.js"),
           import("./webhook.js"),
         ]);
-        const host = createGitLabHost(hostb, { clock, log });
+        const host = createGitLabHost(hostb, parts);
         return { host, webhook: (intake) => gitlabWebhook({ ...intake, secret, signingToken, clock, log }) };
       },
     };

@@ -4,6 +4,7 @@ import type { Deployer } from "../../core/ports/deployer.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Repositories } from "../../core/ports/repositories.js";
 import type { PlanStore } from "../../core/ports/stores.js";
+import type { LimitWaits } from "../../hosts/limit-waits.js";
 import { reportEnd, type EveryCall, type MethodCalls } from "../wrap-port.js";
 import type { Metrics } from "./metrics.js";
 import type { RunMeasure } from "./run-measure.js";
@@ -57,6 +58,23 @@ export function measureRenders(measure: RunMeasure, metrics: Metrics): MethodCal
       } finally {
         ended();
       }
+    },
+  };
+}
+
+/** Observes a wait when it ends. */
+export function measureWaits({ writeWait }: Metrics): MethodCalls<LimitWaits> {
+  return {
+    begin(call, { host, reason }) {
+      const stop = writeWait.startTimer({ host, reason });
+      const wait = call();
+      return {
+        ...wait,
+        end() {
+          wait.end();
+          stop();
+        },
+      };
     },
   };
 }

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
-import { SERVICE } from "../../names.js";
+import { WAIT_REASONS, type LimitWaits } from "../../hosts/limit-waits.js";
+import { SERVICE, type HostId } from "../../names.js";
 
 /** Everything the service counts. Labels take few values, all known in advance: never a name that people chose. */
 export interface Metrics {
@@ -13,6 +14,7 @@ export interface Metrics {
   readonly renderErrors: Counter<"mode" | "reason">;
   readonly hostRequests: Counter<"host" | "outcome">;
   readonly rateLimitRemaining: Gauge<"host" | "resource">;
+  readonly writeWait: Histogram<"host" | "reason">;
   readonly storeErrors: Counter<"store" | "kind">;
   readonly workerTasks: Counter<"task" | "outcome">;
   readonly webhooksRefused: Counter<"host" | "reason">;
@@ -26,6 +28,8 @@ export interface MetricSources {
   readonly queue: () => Promise<QueueBacklog>;
   readonly webhookBytes: () => number;
   readonly workersWaiting: () => number;
+  readonly limitWaits: LimitWaits["current"];
+  readonly hosts: readonly HostId[];
 }
 
 /** In seconds. The longest command is a sync that runs into `deployer.sync_timeout`. */
@@ -83,6 +87,13 @@ export function createMetrics(): Metrics {
       labelNames: ["host", "resource"],
       registers,
     }),
+    writeWait: new Histogram({
+      name: name("host_write_wait_seconds"),
+      help: "Waits of more than ten seconds for the limit of a code host, when they end.",
+      labelNames: ["host", "reason"],
+      buckets: [15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200],
+      registers,
+    }),
     storeErrors: new Counter({
       name: name("store_errors_total"),
       help: "Failed calls to the store.",
@@ -105,6 +116,16 @@ export function createMetrics(): Metrics {
       const gauge = (rest: string, help: string, ask: () => Promise<number>) =>
         collectedGauge(registry, { name: name(rest), help }, ask);
       gauge("locks_held", "Held locks, over all replicas.", sources.locks);
+      const waiting = new Gauge({
+        name: name("host_writes_waiting"),
+        help: "Writes of this replica that wait for more than ten seconds for the limit of a code host.",
+        labelNames: ["host", "reason"],
+        registers,
+        collect() {
+          for (const host of sources.hosts) for (const reason of WAIT_REASONS) waiting.set({ host, reason }, 0);
+          for (const { host, reason } of sources.limitWaits()) waiting.inc({ host, reason });
+        },
+      });
       gauge(
         "queue_depth",
         "Waiting events; with Redis, over all replicas.",

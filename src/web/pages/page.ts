@@ -4,6 +4,7 @@ import type { AuditLog } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { DeploymentStore, LockStore, PlanStore, UserStore } from "../../core/ports/stores.js";
+import type { LimitWaits } from "../../hosts/limit-waits.js";
 import { SERVICE } from "../../names.js";
 import type { HostPageOf } from "../change-address.js";
 import type { LiveStreams } from "../live-streams.js";
@@ -97,6 +98,7 @@ export interface PageParts {
   readonly streams: LiveStreams;
   readonly status: StatusProbe;
   readonly backlog: EventQueue["backlog"];
+  readonly limitWaits: LimitWaits["current"];
   readonly hostPageOf: HostPageOf;
   readonly version: string;
   readonly clock: Clock;

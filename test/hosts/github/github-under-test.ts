@@ -5,6 +5,7 @@ import { createGitHubHost } from "../../../src/hosts/github/host.js";
 import { rsaKey } from "../../config/rsa-key.js";
 import { keptLogger } from "../../secrets-in-logs/kept-logger.js";
 import { registerSecret } from "../../secrets-in-logs/kept-logs.js";
+import { hostParts } from "../host-parts.js";
 import { skippingClock } from "../skipping-clock.js";
 
 export const HEAD = revision("1".repeat(40));
@@ -38,7 +39,7 @@ export function githubUnderTest({ installed = true, key = privateKey } = {}) {
   const clock = skippingClock();
   const host = createGitHubHost(
     { appId: 12, privateKey: key, aliases: ["git.example.com"] },
-    { clock, log: keptLogger(key) },
+    hostParts(clock, keptLogger(key)),
   );
   const api = nock("https://api.github.com");
   const id = (installations += 1);

@@ -233,14 +233,14 @@ describe("comments", () => {
     const { host, api } = githubUnderTest();
     api.post("/repos/acme/deploy/issues/7/comments", { body: "hello" }).reply(201, { id: 55 });
     api.patch("/repos/acme/deploy/issues/comments/55", { body: "again" }).reply(200, { id: 55 });
-    expect(await host.postComment(ref, "hello")).toBe("55");
+    expect(await host.postComment(ref, "hello", { urgency: "result" })).toBe("55");
     await host.editComment(ref, "55", "again");
   });
 
   test.each([500, 502, 429])("are sent once, also when the answer is %d", async (status) => {
     const { host, api } = githubUnderTest();
     api.post("/repos/acme/deploy/issues/7/comments").reply(status, { message: "oops" }, { "retry-after": "1" });
-    await expect(host.postComment(ref, "hello")).rejects.toThrow(HostFailure);
+    await expect(host.postComment(ref, "hello", { urgency: "help" })).rejects.toThrow(HostFailure);
   });
 });
 
@@ -310,6 +310,8 @@ describe("refusals", () => {
     const { host, api } = githubUnderTest();
     const location = "https://api.github.com/repositories/1/issues/7/comments";
     api.post("/repos/acme/deploy/issues/7/comments").reply(307, "", { location });
-    await expect(host.postComment(ref, "x")).rejects.toThrow("redirect to https://api.github.com (307)");
+    await expect(host.postComment(ref, "x", { urgency: "result" })).rejects.toThrow(
+      "redirect to https://api.github.com (307)",
+    );
   });
 });

@@ -3,6 +3,7 @@ import { repositoryName, revision } from "../../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../../src/core/model/change-request.js";
 import { createGitLabHost } from "../../../src/hosts/gitlab/host.js";
 import { recordingLog } from "../../recording-log.js";
+import { hostParts } from "../host-parts.js";
 import { skippingClock } from "../skipping-clock.js";
 
 export const HEAD = revision("1".repeat(40));
@@ -36,7 +37,7 @@ export function gitlabUnderTest() {
   const clock = skippingClock();
   const host = createGitLabHost(
     { url: "https://gitlab.example.com/git/", token: "glpat-secret", aliases: ["git.example.com"] },
-    { clock, log: recordingLog() },
+    hostParts(clock, recordingLog()),
   );
   const api = nock("https://gitlab.example.com/git/api/v4", { reqheaders: { "private-token": "glpat-secret" } });
   return { host, api, clock };

@@ -180,14 +180,14 @@ describe("own account and comments", () => {
     const { host, api } = gitlabUnderTest();
     api.post(`${MERGE_REQUEST}/notes`, { body: "hello" }).reply(201, { id: 55 });
     api.put(`${MERGE_REQUEST}/notes/55`, { body: "again" }).reply(200, { id: 55 });
-    expect(await host.postComment(ref, "hello")).toBe("55");
+    expect(await host.postComment(ref, "hello", { urgency: "result" })).toBe("55");
     await host.editComment(ref, "55", "again");
   });
 
   test.each([500, 502, 429])("comments are sent once, also when the answer is %d", async (status) => {
     const { host, api } = gitlabUnderTest();
     api.post(`${MERGE_REQUEST}/notes`).reply(status, { message: "oops" }, { "retry-after": "1" });
-    await expect(host.postComment(ref, "hello")).rejects.toThrow(HostFailure);
+    await expect(host.postComment(ref, "hello", { urgency: "help" })).rejects.toThrow(HostFailure);
   });
 });
 

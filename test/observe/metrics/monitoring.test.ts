@@ -41,6 +41,9 @@ beforeAll(async () => {
   bot.argocd.faults.add({ path: /\/manifests/, fault: { kind: "status", status: 403 } });
   await bot.comment(one, "svc plan");
   await fetch(`${bot.service.url}/webhook/hosta`, { method: "POST", body: "{}" });
+  const limit = { kind: "status", status: 429, headers: { "retry-after": "30" } } as const;
+  bot.forge.faults.add({ method: "POST", path: /\/comments$/, times: 1, fault: limit });
+  await bot.comment(one, "svc unlock");
   exported = await scrape(port);
   await bot.end();
 });
