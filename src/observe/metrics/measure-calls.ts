@@ -53,7 +53,7 @@ export function measureRenders(measure: RunMeasure, metrics: Metrics): MethodCal
         return await call();
       } catch (error) {
         const reason = error instanceof DeployerFailure ? error.reason : "unexpected";
-        if (signal?.aborted !== true) metrics.renderErrors.inc({ mode, reason });
+        if (!signal.aborted) metrics.renderErrors.inc({ mode, reason });
         throw error;
       } finally {
         ended();
