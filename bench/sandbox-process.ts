@@ -1,7 +1,9 @@
 import { gzipSync } from "node:zlib";
 import type { Exchange } from "../sandbox/argocd/exchanges.js";
+import type { Manifest } from "../sandbox/argocd/manifest.js";
 import type { FileChanges, Forge } from "../sandbox/forge.js";
 import { appKeys, startSandbox, type SandboxWorld } from "../sandbox/world.js";
+import { STATUS_NAME } from "../src/names.js";
 import { applicationOf, chartRepository, manifestsOf } from "./charts.js";
 import { answerOrders } from "./other-process.js";
 
@@ -12,6 +14,15 @@ export type Order =
   | { readonly name: "start"; readonly applications: readonly string[]; readonly renderMs: number }
   | { readonly name: "connect"; readonly url: string; readonly secret: string }
   | { readonly name: "open" | "push"; readonly number: number; readonly changes: FileChanges }
+  /** A person without access opens it from a fork. */
+  | { readonly name: "open-fork"; readonly changes: FileChanges }
+  | {
+      readonly name: "render";
+      readonly application: string;
+      readonly base: readonly Manifest[];
+      readonly head: readonly Manifest[];
+    }
+  | { readonly name: "status"; readonly number: number }
   | { readonly name: "calls" }
   | { readonly name: "stop" };
 
@@ -53,6 +64,16 @@ async function obey(order: Order): Promise<unknown> {
     case "open":
       await forge.open({ repository: REPOSITORY, by: "ana", changes: order.changes });
       return forge.idle();
+    case "open-fork":
+      return forge.open({ repository: REPOSITORY, by: "mallory", fork: true, changes: order.changes });
+    case "render":
+      world.argocd.setManifests(order.application, "*", order.head);
+      world.argocd.setManifests(order.application, tipOf(world, order.application), order.base);
+      return undefined;
+    case "status": {
+      const { headRevision } = forge.changeRequest(REPOSITORY, order.number);
+      return forge.statuses(REPOSITORY, headRevision).findLast(({ name }) => name === STATUS_NAME)?.description;
+    }
     case "push":
       await forge.push(REPOSITORY, order.number, order.changes);
       return forge.idle();
@@ -87,14 +108,21 @@ async function start(applications: readonly string[], renderMs: number): Promise
 }
 
 /** Prepares manifests and compares every application in advance, so that a render only waits. */
-async function prepareRenders({ argocd }: SandboxWorld, applications: readonly string[]): Promise<void> {
+async function prepareRenders(world: SandboxWorld, applications: readonly string[]): Promise<void> {
+  const { argocd } = world;
   for (const name of applications) argocd.setManifests(name, "*", manifestsOf(name, 2));
   const [first = ""] = applications;
   await argocd.deploy(first);
-  const tip = argocd.application(first)?.status.sync.revision;
-  if (typeof tip !== "string") throw new Error(`${first} was not compared`);
+  const tip = tipOf(world, first);
   for (const name of applications) argocd.setManifests(name, tip, manifestsOf(name, 1));
   await argocd.pollGit();
+}
+
+/** The commit of the base branch that Argo CD compared the application with. */
+function tipOf({ argocd }: SandboxWorld, application: string): string {
+  const tip = argocd.application(application)?.status.sync.revision;
+  if (typeof tip !== "string") throw new Error(`${application} was not compared`);
+  return tip;
 }
 
 function seenCall({ path, query, answer }: Exchange): SeenCall {

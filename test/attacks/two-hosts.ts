@@ -72,7 +72,11 @@ async function furnish(world: SandboxWorld, owner: HostId): Promise<TwoHosts> {
     host: owner,
     config: { hosta: { webhook_secret: SECRETS.hosta }, hostb: { webhook_secret: SECRETS.hostb } },
   };
-  const service = await startService(configFor(world, options), loggerFor(options), { clock, stores, compute: sharedPool() });
+  const service = await startService(configFor(world, options), loggerFor(options), {
+    clock,
+    stores,
+    compute: sharedPool(),
+  });
   for (const host of HOSTS) forges[host].connect({ url: `${service.url}/webhook/${host}`, secret: SECRETS[host] });
   const idle = () => settle(service, Object.values(forges));
   running.add(async () => {

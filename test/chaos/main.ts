@@ -14,6 +14,8 @@ const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "200" },
     seed: { type: "string" },
+    /** Of how many rounds one has a stranger with hostile change requests: 1 for all, 0 for none. */
+    hostile: { type: "string", default: "4" },
     /** How many rounds are played at a time: they mostly wait. */
     parallel: { type: "string", default: "1" },
     /** Folder of the built service. */
@@ -21,6 +23,7 @@ const { values } = parseArgs({
   },
 });
 const { build } = values;
+const hostileEvery = Number(values.hostile);
 const nextBuild = `${build}-next`;
 const rounds = Number(values.rounds);
 // The second of the random rounds is a rolling update.
@@ -48,15 +51,17 @@ async function playAll(): Promise<void> {
 
 async function playOne(seed: number): Promise<void> {
   const rolls = Math.floor(seed / SEED_STEP) % ROLL_EVERY === ROLL_EVERY - 1;
+  // Not always together with a rolling update.
+  const hostile = hostileEvery > 0 && Math.floor(seed / SEED_STEP / ROLL_EVERY) % hostileEvery === 0;
   const began = Date.now();
   const seconds = (): string => ((Date.now() - began) / 1000).toFixed(1);
   try {
-    const result = await playRound({ seed, build, spares, ...(rolls ? { nextBuild } : {}) });
+    const result = await playRound({ seed, build, spares, hostile, ...(rolls ? { nextBuild } : {}) });
     done += 1;
     const passes = result.violations.length === 0;
     if (!passes) failed += 1;
     print(
-      `${passes ? "ok" : "FAILED"} ${done}/${seeds.length} seed ${seed} (${summaryOf(result, rolls)}; ${seconds()} s)`,
+      `${passes ? "ok" : "FAILED"} ${done}/${seeds.length} seed ${seed} (${summaryOf(result, rolls, hostile)}; ${seconds()} s)`,
     );
     if (!passes) print(detailsOf(result));
   } catch (error) {
@@ -66,10 +71,11 @@ async function playOne(seed: number): Promise<void> {
   }
 }
 
-function summaryOf({ counts }: RoundResult, rolls: boolean): string {
+function summaryOf({ counts }: RoundResult, rolls: boolean, hostile: boolean): string {
   const { commands, syncs, merged, refused, kills, cuts, restarts } = counts;
   const weather = rolls ? "rolling update" : `storm: ${kills} kills, ${cuts} cuts, ${restarts} restarts of Redis`;
-  return `${weather}; ${commands} commands, ${syncs} syncs, ${merged} merged, ${refused} events refused`;
+  const who = hostile ? "; a stranger" : "";
+  return `${weather}${who}; ${commands} commands, ${syncs} syncs, ${merged} merged, ${refused} events refused`;
 }
 
 function detailsOf({ notes, violations, folder }: RoundResult): string {

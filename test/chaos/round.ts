@@ -12,6 +12,7 @@ import { Random } from "./random.js";
 import { Replica, type Peers } from "./replica.js";
 import { roll } from "./roll.js";
 import type { SpareProcesses } from "./spare-processes.js";
+import { intrude, wrongForStrangers } from "./stranger.js";
 import { play, type Told } from "./story.js";
 import { Trouble } from "./trouble.js";
 import { storm, type Damage } from "./weather.js";
@@ -29,6 +30,8 @@ export interface RoundOptions {
   readonly build: string;
   /** Replicas are replaced one after the other by this build while events flow. */
   readonly nextBuild?: string;
+  /** A stranger opens hostile change requests. */
+  readonly hostile: boolean;
   readonly spares: SpareProcesses;
 }
 
@@ -95,9 +98,11 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
   const calm = new AbortController();
   const land = { random: new Random(seed + 1), replicas, redis, trouble, buildOf, note };
   const weather = nextBuild === undefined ? storm(land, damage, calm.signal) : roll(replicas, builds, nextBuild, note);
+  const intruded = scene.hostile ? intrude(outside, new Random(seed + 9), note, calm.signal) : [];
   const told = await stories(scene, trouble, note);
   calm.abort();
   await weather;
+  const strange = await intruded;
   note("calm again");
   const after: Aftermath = {
     world,
@@ -115,7 +120,7 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
   await cleanUp(replicas, after, note);
   wrong.push(...(await stopAll(replicas)));
   note("stopped");
-  wrong.push(...(await violations(after)));
+  wrong.push(...(await violations(after)), ...(await wrongForStrangers(strange, outside, observer)));
   const merged = after.opened.filter(
     ({ host, number }) => forges[host].changeRequest(REPOSITORY, number).state === "merged",
   );

@@ -12,6 +12,7 @@ export const TARGETS = [
   "answer-comment",
   "pattern",
   "pumped",
+  "pumped-files",
 ] as const;
 export type Target = (typeof TARGETS)[number];
 
@@ -23,24 +24,38 @@ const HOUR_MS = 60 * 60 * 1000;
 /**
  * Tries a property with many generated inputs. `SVC_FUZZ_RUNS` says how many (300), and makes each run try others;
  * `SVC_FUZZ_SECONDS` is a limit for all targets together. A failure names seed and path: with `SVC_SEED` and `SVC_PATH`
- * it is told again.
+ * it is told again. `share` is the property's part of the runs and seconds of its target.
  */
-export function fuzz<T>(target: Target, inputs: fc.Arbitrary<T>, holds: (input: T) => void): void {
+export function fuzz<T>(target: Target, inputs: fc.Arbitrary<T>, holds: (input: T) => void, share = 1): void {
+  const property = fc.property(inputs, (input) => holds(input));
+  report(target, fc.check(property, parametersOf(share)));
+}
+
+/** `fuzz` for what is done elsewhere. */
+export async function fuzzAsync<T>(
+  target: Target,
+  inputs: fc.Arbitrary<T>,
+  holds: (input: T) => Promise<void>,
+  share = 1,
+): Promise<void> {
+  report(target, await fc.check(fc.asyncProperty(inputs, holds), parametersOf(share)));
+}
+
+function parametersOf<T>(share: number): fc.Parameters<T> {
   const { SVC_FUZZ_RUNS: runs, SVC_FUZZ_SECONDS: seconds, SVC_SEED: given, SVC_PATH: path } = process.env;
   const usual = runs === undefined ? USUAL_SEED : Math.floor(Math.random() * 2 ** 31);
-  const seed = given === undefined ? usual : Number(given);
-  const limited = seconds === undefined ? undefined : (Number(seconds) * 1000) / TARGETS.length;
   jest.setTimeout(HOUR_MS);
-  const details = fc.check(
-    fc.property(inputs, (input) => holds(input)),
-    {
-      seed,
-      numRuns: Number(runs ?? FEW_RUNS),
-      ...(path === undefined ? {} : { path }),
-      ...(limited === undefined ? {} : { interruptAfterTimeLimit: limited }),
-    },
-  );
-  if (runs !== undefined || path !== undefined) {
+  return {
+    seed: given === undefined ? usual : Number(given),
+    numRuns: Math.ceil(Number(runs ?? FEW_RUNS) * share),
+    ...(path === undefined ? {} : { path }),
+    ...(seconds === undefined ? {} : { interruptAfterTimeLimit: (Number(seconds) * 1000 * share) / TARGETS.length }),
+  };
+}
+
+function report<T>(target: Target, details: fc.RunDetails<T>): void {
+  const { seed } = details;
+  if (process.env.SVC_FUZZ_RUNS !== undefined || process.env.SVC_PATH !== undefined) {
     process.stdout.write(`fuzz ${target}: ${details.numRuns} inputs tried, seed ${seed}\n`);
   }
   if (!details.failed) return;

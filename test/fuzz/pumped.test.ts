@@ -81,8 +81,14 @@ function readJson(text: string): string {
 describe("no text of repeated parts keeps the event loop from answering", () => {
   test.each(SUBJECTS)("$name", ({ grammar, read }) => {
     const text = pumped(grammar, LONGEST);
-    fuzz("pumped", fc.tuple(text, text), ([one, other]) => {
-      beforeDeadline(() => read(one, other), DEADLINE_MS);
-    });
+    const share = 1 / SUBJECTS.length;
+    fuzz(
+      "pumped",
+      fc.tuple(text, text),
+      ([one, other]) => {
+        beforeDeadline(() => read(one, other), DEADLINE_MS);
+      },
+      share,
+    );
   });
 });
