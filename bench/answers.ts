@@ -2,8 +2,8 @@
  * Measures how soon the built service answers `/health` and webhooks while it reads hostile pull requests and plans 500
  * applications: `tsx bench/answers.ts [--applications 500] [--build dist]`.
  */
-import { parseArgs } from "node:util";
 import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { Agent, request } from "undici";
 import type { Manifest } from "../sandbox/argocd/manifest.js";
 import { GITHUB_APP } from "../sandbox/world.js";
@@ -11,7 +11,7 @@ import { hostileFiles } from "../test/attacks/hostile-files.js";
 import { RedisServer } from "../test/redis-server.js";
 import { memoryOf, startBuiltService } from "./built-service.js";
 import { applicationNames, changedValues } from "./charts.js";
-import { startOtherProcess } from "./other-process.js";
+import { type OtherProcess, startOtherProcess } from "./other-process.js";
 import { REPOSITORY, type Order, type Started } from "./sandbox-process.js";
 import { quantile, sendAtRate } from "./send-events.js";
 import { signedEvents, WEBHOOK_SECRET } from "./signed-events.js";
@@ -117,7 +117,7 @@ async function main(): Promise<void> {
   await sandbox.ask({ name: "connect", url: `${url}/webhook/hosta`, secret: WEBHOOK_SECRET });
   const quiet = await answersDuring(url, delay(QUIET_SECONDS * 1000));
   const startedAt = performance.now();
-  const busy = await answersDuring(url, plan(sandbox.ask));
+  const busy = await answersDuring(url, plan(sandbox));
   const seconds = (performance.now() - startedAt) / 1000;
   const planned = await memoryOf(pid);
   print(`Answers of the service (Node ${process.versions.node})\n`);
@@ -137,13 +137,13 @@ async function main(): Promise<void> {
 }
 
 /** Resolves once the status of every pull request says more than that it is being planned. */
-async function plan(ask: (order: Order) => Promise<unknown>): Promise<void> {
+async function plan(sandbox: OtherProcess<Order>): Promise<void> {
   for (let index = 1; index <= HOSTILE_PULL_REQUESTS; index += 1) {
-    await ask({ name: "open-fork", changes: hostileFiles() });
+    await sandbox.ask({ name: "open-fork", changes: hostileFiles() });
   }
-  await ask({ name: "open", number: PLAN, changes: changedValues(APPLICATIONS, 2) });
+  await sandbox.ask({ name: "open", number: PLAN, changes: changedValues(APPLICATIONS, 2) });
   for (let number = 1; number <= PLAN; number += 1) {
-    while (/^(?:undefined|planning)$/.test(String(await ask({ name: "status", number })))) await delay(200);
+    while (/^(?:undefined|planning)$/.test(String(await sandbox.ask({ name: "status", number })))) await delay(200);
   }
 }
 

@@ -12,8 +12,8 @@ import { Random } from "./random.js";
 import { Replica, type Peers } from "./replica.js";
 import { roll } from "./roll.js";
 import type { SpareProcesses } from "./spare-processes.js";
-import { intrude, wrongForStrangers } from "./stranger.js";
 import { play, type Told } from "./story.js";
+import { intrude, wrongForStrangers } from "./stranger.js";
 import { Trouble } from "./trouble.js";
 import { storm, type Damage } from "./weather.js";
 

@@ -41,7 +41,7 @@ export async function fuzzAsync<T>(
   report(target, await fc.check(fc.asyncProperty(inputs, holds), parametersOf(share)));
 }
 
-function parametersOf<T>(share: number): fc.Parameters<T> {
+function parametersOf(share: number) {
   const { SVC_FUZZ_RUNS: runs, SVC_FUZZ_SECONDS: seconds, SVC_SEED: given, SVC_PATH: path } = process.env;
   const usual = runs === undefined ? USUAL_SEED : Math.floor(Math.random() * 2 ** 31);
   jest.setTimeout(HOUR_MS);
