@@ -91,8 +91,11 @@ describe.each(HOSTS)("large bodies to %s's webhook", (host) => {
     for (const attacker of attackers) attacker.close();
     await Promise.all(attackers.map(({ closed }) => closed));
     while ((await held()) > 0) await new Promise(setImmediate);
-    collectGarbage();
-    expect(process.memoryUsage().arrayBuffers).toBeLessThan(before + 8 * MIB);
+    // The server's side closes a little later, and V8 frees buffers in the background. Memory that is kept ends the test.
+    do {
+      await new Promise(setImmediate);
+      collectGarbage();
+    } while (process.memoryUsage().arrayBuffers >= before + 8 * MIB);
     expect(await deliver(bot)).toBe(200);
   });
 });
