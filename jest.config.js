@@ -25,6 +25,7 @@ export default {
   // Services under test log at level debug into files, which are searched for the run's secrets at its end.
   globalSetup: "<rootDir>/test/secrets-in-logs/global-setup.js",
   globalTeardown: "<rootDir>/test/secrets-in-logs/global-teardown.js",
+  testSequencer: "<rootDir>/test/longest-first.js",
   reporters: ["default", "<rootDir>/test/closing-line-reporter.js"],
   collectCoverageFrom: ["src/**/*.ts", "!src/main.ts"],
   coverageProvider: "v8",

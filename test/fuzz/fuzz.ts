@@ -21,12 +21,18 @@ const FEW_RUNS = 300;
 const USUAL_SEED = 20260302;
 const HOUR_MS = 60 * 60 * 1000;
 
+/** A property's part of the runs and seconds of a target. */
+export interface Share {
+  readonly runs?: number;
+  readonly seconds?: number;
+}
+
 /**
  * Tries a property with many generated inputs. `SVC_FUZZ_RUNS` says how many (300), and makes each run try others;
  * `SVC_FUZZ_SECONDS` is a limit for all targets together. A failure names seed and path: with `SVC_SEED` and `SVC_PATH`
- * it is told again. `share` is the property's part of the runs and seconds of its target.
+ * it is told again.
  */
-export function fuzz<T>(target: Target, inputs: fc.Arbitrary<T>, holds: (input: T) => void, share = 1): void {
+export function fuzz<T>(target: Target, inputs: fc.Arbitrary<T>, holds: (input: T) => void, share: Share = {}): void {
   const property = fc.property(inputs, (input) => holds(input));
   report(target, fc.check(property, parametersOf(share)));
 }
@@ -36,20 +42,22 @@ export async function fuzzAsync<T>(
   target: Target,
   inputs: fc.Arbitrary<T>,
   holds: (input: T) => Promise<void>,
-  share = 1,
+  share: Share = {},
 ): Promise<void> {
   report(target, await fc.check(fc.asyncProperty(inputs, holds), parametersOf(share)));
 }
 
-function parametersOf(share: number) {
+function parametersOf({ runs: someRuns = 1, seconds: someSeconds = 1 }: Share) {
   const { SVC_FUZZ_RUNS: runs, SVC_FUZZ_SECONDS: seconds, SVC_SEED: given, SVC_PATH: path } = process.env;
   const usual = runs === undefined ? USUAL_SEED : Math.floor(Math.random() * 2 ** 31);
   jest.setTimeout(HOUR_MS);
   return {
     seed: given === undefined ? usual : Number(given),
-    numRuns: Math.ceil(Number(runs ?? FEW_RUNS) * share),
+    numRuns: Math.ceil(Number(runs ?? FEW_RUNS) * someRuns),
     ...(path === undefined ? {} : { path }),
-    ...(seconds === undefined ? {} : { interruptAfterTimeLimit: (Number(seconds) * 1000 * share) / TARGETS.length }),
+    ...(seconds === undefined
+      ? {}
+      : { interruptAfterTimeLimit: (Number(seconds) * 1000 * someSeconds) / TARGETS.length }),
   };
 }
 

@@ -8,7 +8,7 @@ import { pumped, YAML } from "./pumped-text.js";
 
 const LONGEST = 1024 * 1024;
 /** Each takes up to a second of a thread. */
-const SHARE = 0.1;
+const SHARE = { runs: 0.1 };
 
 const pool = createWorkerPool();
 afterAll(() => pool.close());

@@ -1,0 +1,25 @@
+import Sequencer from "@jest/test-sequencer";
+
+/** What takes longest, on two cores half a minute and more. Started last, one of them would keep the run going alone. */
+const LONGEST = [
+  "interleavings/locks",
+  "corpus/corpus",
+  "scenarios/exact-commit",
+  "scenarios/bad-input-answers",
+  "scenarios/host-limit",
+  "scenarios/large-plans",
+  "scenarios/resilience",
+  "demo/program",
+  "web/browser/flows",
+  "contract/code-host.test",
+  "web/browser/looks",
+  "types/new-command",
+];
+
+export default class LongestFirst extends Sequencer {
+  sort(tests) {
+    const isLong = ({ path }) => LONGEST.some((name) => path.includes(`/test/${name}`));
+    const sorted = super.sort(tests);
+    return [...sorted.filter(isLong), ...sorted.filter((one) => !isLong(one))];
+  }
+}
