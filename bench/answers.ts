@@ -19,6 +19,7 @@ import { signedEvents, WEBHOOK_SECRET } from "./signed-events.js";
 const RENDER_MS = 200;
 const HEALTH_PER_SECOND = 50;
 const WEBHOOKS_PER_SECOND = 50;
+const WARM_UP_SECONDS = 5;
 const QUIET_SECONDS = 10;
 const HOSTILE_PULL_REQUESTS = 3;
 const PLAN = HOSTILE_PULL_REQUESTS + 1;
@@ -115,6 +116,7 @@ async function main(): Promise<void> {
   const { url } = service;
   const pid = service.child.pid ?? 0;
   await sandbox.ask({ name: "connect", url: `${url}/webhook/hosta`, secret: WEBHOOK_SECRET });
+  await answersDuring(url, delay(WARM_UP_SECONDS * 1000));
   const quiet = await answersDuring(url, delay(QUIET_SECONDS * 1000));
   const startedAt = performance.now();
   const busy = await answersDuring(url, plan(sandbox));
