@@ -62,7 +62,8 @@ async function isFoundLate(
   return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
 }
 
-async function isByOutsider(
+/** Whether a comment was written by somebody who needs write access and has none. */
+export async function isByOutsider(
   { access, by }: GivenCommand | InvalidComment,
   change: ChangeRequest,
   { host, config }: Run,

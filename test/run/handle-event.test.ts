@@ -3,7 +3,7 @@ import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js"
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { HostFailure, StoreUnavailable, type HostFailureReason } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
-import type { RunTicket } from "../../src/core/ports/event-queue.js";
+import { type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
@@ -152,4 +152,17 @@ test("reactions that fail are logged once per cause, without a stack, until one 
     ["it is unreachable", undefined],
     ["it is unreachable", undefined],
   ]);
+});
+
+test("a command of an outsider that is stopped is not answered again after a restart", async () => {
+  const world = new CommandWorld();
+  const number = world.open(config("web", "2"));
+  world.host.mayCommand = () => Promise.resolve(false);
+  const stopped = { ...never(), again: true, signal: AbortSignal.abort(new Stopped("closed")) };
+  for (const id of ["1", "2", "3"]) {
+    const event = { ...comment(world, number, "svc plan"), delivery: id, commentId: id };
+    // Each is handled by another replica.
+    await supervise(event, { ...dependenciesOf(world), newRunId: () => id }, stopped);
+  }
+  expect(world.host.commentsOf(number)).toHaveLength(1);
 });
