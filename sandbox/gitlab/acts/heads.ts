@@ -61,8 +61,8 @@ export async function readHead(instance: Instance, merge: MergeRequest): Promise
   if (sourceProject !== project) await store.copyObjects(sourceProject.path, project.path, tip);
   // A merge may have started meanwhile: the merged commit stays its head.
   if (merge.state === "locked" || merge.state === "merged") return false;
-  await store.setRef(project.path, `refs/merge-requests/${merge.iid}/head`, tip);
   merge.head = tip;
+  await store.setRef(project.path, `refs/merge-requests/${merge.iid}/head`, tip);
   await addVersion(instance, merge);
   return true;
 }
