@@ -120,7 +120,7 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
   await cleanUp(replicas, after, note);
   wrong.push(...(await stopAll(replicas)));
   note("stopped");
-  wrong.push(...(await violations(after)), ...(await wrongForStrangers(strange, outside, observer)));
+  wrong.push(...(await violations(after)), ...(await wrongForStrangers(strange, outside, after)));
   const merged = after.opened.filter(
     ({ host, number }) => forges[host].changeRequest(REPOSITORY, number).state === "merged",
   );

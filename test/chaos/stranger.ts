@@ -2,7 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { readMarker } from "../../src/comments/marker.js";
 import { HOST_IDS } from "../../src/names.js";
 import { hostileFiles, NESTED_KEYS } from "../attacks/hostile-files.js";
-import { placeKey, REPOSITORY, type Observer, type Place } from "./observer.js";
+import type { Aftermath } from "./invariants.js";
+import { placeKey, REPOSITORY, type Place } from "./observer.js";
 import type { Outside } from "./outside.js";
 import type { Random } from "./random.js";
 
@@ -42,7 +43,7 @@ export async function intrude(
 export async function wrongForStrangers(
   places: readonly Place[],
   { forges }: Outside,
-  observer: Observer,
+  { observer, passed, isRefused }: Aftermath,
 ): Promise<string[]> {
   const keys = new Set(places.map(placeKey));
   const locks = await observer.locks();
@@ -54,9 +55,11 @@ export async function wrongForStrangers(
     ...places.flatMap((place) => {
       const { state, comments } = forges[place.host].changeRequest(REPOSITORY, place.number);
       const answers = comments.filter(({ body }) => readMarker(body) !== undefined).length;
+      // A replica without Redis answers at once, and so perhaps beside another one.
+      const beside = passed.filter(({ host, delivery }) => host === place.host && isRefused(delivery)).length;
       return [
         ...(state === "open" ? [] : [`${placeKey(place)}, a stranger's, was ${state}`]),
-        ...(answers <= 1 ? [] : [`${placeKey(place)}, a stranger's, has ${answers} answers`]),
+        ...(answers <= 1 + beside ? [] : [`${placeKey(place)}, a stranger's, has ${answers} answers`]),
       ];
     }),
   ];
