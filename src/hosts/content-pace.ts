@@ -92,7 +92,7 @@ interface Waiter {
 
 /** The writes that one account has yet to send, the most urgent first. */
 class Line {
-  readonly #waiters: Waiter[] = [];
+  #waiters: readonly Waiter[] = [];
   #heldUntil = 0;
   #working = false;
   #nap = new AbortController();
@@ -113,7 +113,7 @@ class Line {
       const leave = () => {
         waiter.reported?.end();
         signal?.removeEventListener("abort", onAbort);
-        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
+        this.#waiters = this.#waiters.filter((one) => one !== waiter);
       };
       const waiter: Waiter = {
         write,
@@ -132,7 +132,7 @@ class Line {
       const onAbort = () => waiter.fail(signal?.reason as Error);
       signal?.addEventListener("abort", onAbort, { once: true });
       const after = this.#waiters.findIndex(({ rank }) => rank < waiter.rank);
-      this.#waiters.splice(after === -1 ? this.#waiters.length : after, 0, waiter);
+      this.#waiters = this.#waiters.toSpliced(after === -1 ? this.#waiters.length : after, 0, waiter);
       // There may be room for it although the others wait.
       this.#nap.abort();
       if (!this.#working) void this.#work();
@@ -174,7 +174,7 @@ class Line {
   #announce(until: number): void {
     const { host, waits, clock } = this.parts;
     const reason = this.#heldUntil > clock.now().getTime() ? "asked" : "budget";
-    for (const waiter of [...this.#waiters]) {
+    for (const waiter of this.#waiters) {
       const { write, since, reported } = waiter;
       if (!isPatient(write, since, until)) waiter.fail(tooLong(host));
       else if (reported !== undefined) reported.extend(new Date(until));

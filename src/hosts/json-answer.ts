@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { HostFailure } from "../core/model/errors.js";
-import { parseJson } from "../core/model/json.js";
+import { isNestedDeeper, parseJson } from "../core/model/json.js";
 import type { Answer } from "../http/fetch-text.js";
 import type { FailureWords } from "./host-refusal.js";
 
@@ -27,6 +27,9 @@ export function proveJson({ status, headers, text }: Answer, words: FailureWords
   }
 }
 
+/** GitLab answers with lists of messages by field. */
+const MAX_MESSAGE_DEPTH = 10;
+
 /** The `message` or `error` of a refusal's body, if it is JSON that has one. */
 export function refusalMessage(text: string): string | undefined {
   const parsed = z
@@ -34,7 +37,8 @@ export function refusalMessage(text: string): string | undefined {
     .safeParse(parseJson(text));
   const said = parsed.data?.message ?? parsed.data?.error;
   if (said === undefined || said === null) return undefined;
-  return typeof said === "string" ? said : JSON.stringify(said);
+  if (typeof said === "string") return said;
+  return isNestedDeeper(MAX_MESSAGE_DEPTH, said) ? undefined : JSON.stringify(said);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { hasAnsweredOutsider } from "../comments/publish.js";
 import { changeRequestKey, type ChangeRequestRef, type User } from "../core/model/change-request.js";
 import type { Clock } from "../core/ports/clock.js";
@@ -20,9 +21,9 @@ interface Refusals {
  */
 export class Outsiders {
   /** By host, repository and account. */
-  readonly #refusals = new Map<string, Refusals>();
+  readonly #refusals = new LRUCache<string, Refusals>({ max: MAX_REMEMBERED });
   /** Change requests on which an outsider was answered. */
-  readonly #answered = new Set<string>();
+  readonly #answered = new LRUCache<string, true>({ max: MAX_REMEMBERED });
 
   constructor(private readonly clock: Clock) {}
 
@@ -35,7 +36,6 @@ export class Outsiders {
     const may = await host.mayCommand(change, user);
     this.#refusals.delete(key);
     if (!may) this.#refusals.set(key, { ...current, count: current.count + 1 });
-    dropOldest(this.#refusals);
     return may;
   }
 
@@ -44,15 +44,7 @@ export class Outsiders {
     const key = changeRequestKey(change);
     if (this.#answered.has(key)) return true;
     const answered = await hasAnsweredOutsider(host, change);
-    if (answered) this.#answered.add(key);
-    dropOldest(this.#answered);
+    if (answered) this.#answered.set(key, true);
     return answered;
-  }
-}
-
-function dropOldest(entries: Pick<Set<string> | Map<string, unknown>, "size" | "keys" | "delete">): void {
-  for (const oldest of entries.keys()) {
-    if (entries.size <= MAX_REMEMBERED) return;
-    entries.delete(oldest);
   }
 }

@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { LockStore } from "../core/ports/stores.js";
@@ -70,18 +71,13 @@ export function createChores(parts: ChoreParts): Chores {
 
   const reconcileInTurn = () => tryReconcile(() => takesTurn(connection, "reconcile", RECONCILE_EVERY_MS));
 
-  /** When each holder was looked at, in milliseconds since 1970; oldest first. */
-  const lookedAt = new Map<string, number>();
+  /** When each holder was looked at, in milliseconds since 1970. */
+  const lookedAt = new LRUCache<string, number>({ max: MAX_HOLDERS });
 
   async function lookAtHolder(holder: ChangeRequestRef): Promise<void> {
     const [key, now] = [changeRequestKey(holder), clock.now().getTime()];
     if (now - (lookedAt.get(key) ?? -Infinity) < HOLDER_EVERY_MS) return;
-    lookedAt.delete(key);
     lookedAt.set(key, now);
-    for (const oldest of lookedAt.keys()) {
-      if (lookedAt.size <= MAX_HOLDERS) break;
-      lookedAt.delete(oldest);
-    }
     await reconcileChange(holder, { holds: true, unsettled: false }, parts);
   }
 

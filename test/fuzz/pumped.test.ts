@@ -16,7 +16,8 @@ import { parseComment } from "../../src/core/commands/parse-command.js";
 import { matchesGlob } from "../../src/core/detect/tree/path-glob.js";
 import { cleanPath } from "../../src/core/detect/tree/repository-path.js";
 import { canonicalRepository, redactUserInfo } from "../../src/core/detect/tree/repository-url.js";
-import { canonicalJson, parseJson, type Json } from "../../src/core/model/json.js";
+import { canonicalJson, isNestedDeeper, parseJson, type Json } from "../../src/core/model/json.js";
+import { MAX_DEPTH } from "../../src/deployer/argocd/read-large.js";
 import { parseLog } from "../../src/git/parse-log.js";
 import { beforeDeadline, fuzz } from "./fuzz.js";
 import { GIT_NAME, GLOB, JSON_TEXT, MARKDOWN, pumped, URL_TEXT, type Grammar } from "./pumped-text.js";
@@ -75,7 +76,7 @@ function logOf(message: string, path: string): Buffer {
 
 function readJson(text: string): string {
   const value = parseJson(text);
-  return value === undefined ? "" : canonicalJson(value as Json);
+  return value === undefined || isNestedDeeper(MAX_DEPTH, value) ? "" : canonicalJson(value as Json);
 }
 
 describe("no text of repeated parts keeps the event loop from answering", () => {

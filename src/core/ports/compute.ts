@@ -38,7 +38,7 @@ export type Computed<O> =
   | { readonly kind: "exceeded"; readonly limit: "time" | "memory" };
 
 /** A thread would cost more than it saves; the worst content of this size takes some tens of milliseconds. */
-const SMALL = 32 * 1024;
+const SMALL = 8 * 1024;
 
 /** Runs a task over so many characters of foreign content: at once if they are few, which most are. */
 export async function computeIfLarge<I, O>(

@@ -1,12 +1,16 @@
 import { z } from "zod";
-import { isJsonObject, type JsonObject } from "../../core/model/json.js";
+import { isJsonObject, isNestedDeeper, type JsonObject } from "../../core/model/json.js";
+import { MAX_DEPTH } from "./read-large.js";
 
 const texts = z
   .record(z.string(), z.string())
   .nullish()
   .transform((value) => value ?? {});
 
-export const json = z.custom<JsonObject>(isJsonObject, "not an object");
+export const json = z.custom<JsonObject>(
+  (value) => isJsonObject(value) && !isNestedDeeper(MAX_DEPTH, value),
+  "not an object, or nested too deep",
+);
 
 const metadata = z.object({
   name: z.string().min(1),

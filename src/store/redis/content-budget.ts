@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import type { ContentBudget, ContentLimit, Taken } from "../../core/ports/content-budget.js";
 import { RedisScript } from "../../http/redis.js";
 import { CONTENT_KEY_PREFIX } from "../../names.js";
@@ -25,9 +24,8 @@ export class RedisContentBudget implements ContentBudget {
       if (kind === "full") return { kind, freeInMs };
       this.#own.add(account, rank, limits);
       return { kind };
-    } catch (error) {
-      // What an operator put there, of another type, must not silence the service either.
-      if (!(error instanceof StoreUnavailable || error instanceof StoredValueUnreadable)) throw error;
+    } catch {
+      // Whatever Redis answers, or an operator put there, must not silence the service. The status page shows its outages.
       return this.#own.take(account, rank, limits);
     }
   }
