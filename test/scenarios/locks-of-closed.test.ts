@@ -1,28 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { startService } from "../../src/service/service.js";
-import { createRedisStores } from "../../src/store/redis/redis-stores.js";
-import { recordingLog } from "../recording-log.js";
-import { RedisServer } from "../redis-server.js";
-import { sharedPool } from "../workers/shared-pool.js";
-import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
+import { describe, expect, test } from "@jest/globals";
+import { SECRET, type BotOptions } from "./bot-options.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { ownRedis, startReplica } from "./own-redis.js";
 import { changeOf } from "./resources.js";
 
-let redis: RedisServer;
-
-beforeAll(async () => {
-  redis = await RedisServer.start();
-});
-
-beforeEach(async () => {
-  await redis.restart();
-});
-
-afterAll(async () => {
-  await redis.stop();
-});
-
-const storesOf = () => createRedisStores({ address: redis.address, db: 0, tls: false }, { log: recordingLog() });
+const redis = ownRedis();
 
 /** Closes a change request while nothing receives webhooks. */
 async function closeUnheard(bot: Bot, number: number): Promise<void> {
@@ -34,16 +16,12 @@ async function closeUnheard(bot: Bot, number: number): Promise<void> {
 
 describe.each(HOSTS)("locks of a change request whose close was lost, on %s", (host) => {
   test("a replica that starts gives them back, however recently another one looked", async () => {
-    const options: BotOptions = { host, stores: storesOf };
+    const options: BotOptions = { host, stores: () => redis.stores() };
     const bot = await startBot(options);
     const one = await bot.open(changeOf(["web"]));
     await closeUnheard(bot, one);
     expect(await bot.locked(one)).toEqual(["web"]);
-    const other = await startService(configFor(bot.world, options), loggerFor(options), {
-      clock: bot.clock,
-      stores: storesOf(),
-      compute: sharedPool(),
-    });
+    const other = await startReplica(bot, options);
     while ((await bot.locked(one)).length > 0) await bot.idle();
     await other.close();
   });

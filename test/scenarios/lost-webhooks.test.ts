@@ -1,33 +1,15 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import express from "express";
 import { listenOnLoopback } from "../../sandbox/loopback.js";
-import { startService, type Service } from "../../src/service/service.js";
-import { createRedisStores } from "../../src/store/redis/redis-stores.js";
-import { recordingLog } from "../recording-log.js";
-import { RedisServer } from "../redis-server.js";
-import { sharedPool } from "../workers/shared-pool.js";
-import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
+import { SECRET, type BotOptions } from "./bot-options.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { ownRedis, startReplica } from "./own-redis.js";
 import { changeOf } from "./resources.js";
 
 const MINUTE_MS = 60_000;
 const ANOTHER_TIME = "reached the service late, because its webhook was lost. Nothing was run.";
 
-let redis: RedisServer;
-
-beforeAll(async () => {
-  redis = await RedisServer.start();
-});
-
-beforeEach(async () => {
-  await redis.restart();
-});
-
-afterAll(async () => {
-  await redis.stop();
-});
-
-const storesOf = () => createRedisStores({ address: redis.address, db: 0, tls: false }, { log: recordingLog() });
+const redis = ownRedis();
 
 /** What people do is answered with 200, as by a process that dies before it has written or answered the event. */
 async function unheard(bot: Bot, act: () => Promise<unknown>): Promise<void> {
@@ -45,25 +27,20 @@ async function nextSecond(): Promise<void> {
   while (Math.floor(Date.now() / 1000) === second) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-async function startOther(bot: Bot, options: BotOptions): Promise<Service> {
-  const overrides = { clock: bot.clock, stores: storesOf(), compute: sharedPool() };
-  return startService(configFor(bot.world, options), loggerFor(options), overrides);
-}
-
 async function reconcile(bot: Bot): Promise<void> {
   await bot.service.reconcile();
   await bot.idle();
 }
 
 describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
-  const options: BotOptions = { host, stores: storesOf };
+  const options: BotOptions = { host, stores: () => redis.stores() };
 
   test("a sync is found and run once, although two replicas look and look again", async () => {
     const bot = await startBot(options);
     const one = await bot.open(changeOf(["web"]));
     await unheard(bot, () => bot.forge.comment(REPOSITORY, one, "ana", "svc sync"));
     bot.expectChanges("sync web");
-    const other = await startOther(bot, options);
+    const other = await startReplica(bot, options);
     await Promise.all([bot.service.reconcile(), other.reconcile()]);
     await bot.idle();
     await Promise.all([bot.service.reconcile(), other.reconcile()]);
@@ -119,12 +96,12 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
   test("a command that was answered `failed to acquire lock` while Redis was away stays unrun after a restart", async () => {
     const bot = await startBot(options);
     const one = await bot.open(changeOf(["web"]));
-    await redis.kill();
+    await redis.server.kill();
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("failed to acquire lock");
     const said = bot.answers(one);
-    await redis.restart();
-    const other = await startOther(bot, options);
+    await redis.server.restart();
+    const other = await startReplica(bot, options);
     await other.reconcile();
     await bot.idle();
     await other.close();

@@ -1,9 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { createRedisStores } from "../../src/store/redis/redis-stores.js";
-import { recordingLog } from "../recording-log.js";
-import { RedisServer } from "../redis-server.js";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
+import { ownRedis } from "./own-redis.js";
 import { changeOf } from "./resources.js";
 import { ServiceLog } from "./service-log.js";
 
@@ -12,26 +10,13 @@ const NOT_USABLE = "not usable at start: ";
 const CREDENTIAL_KEYS = { hosta: /hosta\.app_id.*hosta\.private_key/, hostb: /hostb\.token/ };
 const TITLES = { hosta: "GitHub", hostb: "GitLab" };
 
-let redis: RedisServer;
-
-beforeAll(async () => {
-  redis = await RedisServer.start();
-});
-
-afterAll(async () => {
-  await redis.stop();
-});
+const redis = ownRedis();
 
 describe.each(HOSTS)("operational messages on %s", (host) => {
   test("`failed to connect to <store>: connection refused`: store unreachable; the service starts, answers webhooks and recovers", async () => {
-    await redis.kill();
+    await redis.server.kill();
     const log = new ServiceLog();
-    const store = { address: redis.address, db: 0, tls: false };
-    const bot = await startBot({
-      host,
-      log: log.write,
-      stores: () => createRedisStores(store, { log: recordingLog() }),
-    });
+    const bot = await startBot({ host, log: log.write, stores: () => redis.stores() });
     const started = await log.first(`${NOT_USABLE}Redis`);
     expect(started).toMatchObject({
       problem: "failed to connect to Redis: connection refused",
@@ -47,7 +32,7 @@ describe.each(HOSTS)("operational messages on %s", (host) => {
     const one = await bot.open(WEB);
     expect(bot.forge.deliveries.map(({ status }) => status)).not.toContain(503);
     expect(bot.lastComment(one)).toContain("failed to acquire lock");
-    await redis.restart();
+    await redis.server.restart();
     await untilReady(bot.service.url);
     await bot.comment(one, "svc plan");
     expect(bot.lastComment(one)).toContain("**Status:** Locked by this PR");

@@ -1,28 +1,10 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { startService } from "../../src/service/service.js";
-import { createRedisStores } from "../../src/store/redis/redis-stores.js";
-import { recordingLog } from "../recording-log.js";
-import { RedisServer } from "../redis-server.js";
-import { sharedPool } from "../workers/shared-pool.js";
-import { configFor, loggerFor, type BotOptions } from "./bot-options.js";
+import { describe, expect, test } from "@jest/globals";
+import type { BotOptions } from "./bot-options.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { ownRedis, startReplica } from "./own-redis.js";
 import { changeOf } from "./resources.js";
 
-let redis: RedisServer;
-
-beforeAll(async () => {
-  redis = await RedisServer.start();
-});
-
-beforeEach(async () => {
-  await redis.restart();
-});
-
-afterAll(async () => {
-  await redis.stop();
-});
-
-const storesOf = () => createRedisStores({ address: redis.address, db: 0, tls: false }, { log: recordingLog() });
+const redis = ownRedis();
 
 /** Resolves when Argo CD was asked to sync this application. */
 function syncAsked(bot: Bot, application: string): Promise<void> {
@@ -39,7 +21,7 @@ describe.each(HOSTS)("two replicas on %s", (host) => {
   test("a sync that one of them cannot finish before it ends is followed by the other, and answered once", async () => {
     const options: BotOptions = {
       host,
-      stores: storesOf,
+      stores: () => redis.stores(),
       config: { server: { concurrency: 1 }, deployer: { sync_timeout: "24h" } },
     };
     const bot = await startBot(options);
@@ -50,11 +32,7 @@ describe.each(HOSTS)("two replicas on %s", (host) => {
     const apiBegun = syncAsked(bot, "api");
     await bot.forge.comment(REPOSITORY, two, "ana", "svc sync");
     await apiBegun;
-    const other = await startService(configFor(bot.world, options), loggerFor(options), {
-      clock: bot.clock,
-      stores: storesOf(),
-      compute: sharedPool(),
-    });
+    const other = await startReplica(bot, options);
     const webBegun = syncAsked(bot, "web");
     await bot.forge.comment(REPOSITORY, one, "ana", "svc sync");
     await webBegun;

@@ -1,27 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import type { HostId } from "../../src/names.js";
-import { createRedisStores } from "../../src/store/redis/redis-stores.js";
-import { recordingLog, type LogLine } from "../recording-log.js";
-import { RedisServer } from "../redis-server.js";
+import { type LogLine } from "../recording-log.js";
 import { withinASecond } from "../within-a-second.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
+import { ownRedis } from "./own-redis.js";
 import { changeOf } from "./resources.js";
 
 const WEB = changeOf(["web"]);
 
-let redis: RedisServer;
-
-beforeAll(async () => {
-  redis = await RedisServer.start();
-});
-
-beforeEach(async () => {
-  await redis.restart();
-});
-
-afterAll(async () => {
-  await redis.stop();
-});
+const redis = ownRedis();
 
 /** A bot whose store is the Redis of this file; `onStore` hears each line of the store's log. */
 function startOnRedis(
@@ -34,8 +21,7 @@ function startOnRedis(
     for (const line of added) onStore(line);
     return 0;
   };
-  const stores = () => createRedisStores({ address: redis.address, db: 0, tls: false }, { log: recordingLog(lines) });
-  return startBot({ host, stores, ...more });
+  return startBot({ host, stores: () => redis.stores(lines), ...more });
 }
 
 async function readiness(bot: Bot): Promise<number> {
@@ -47,8 +33,8 @@ async function untilReady(bot: Bot): Promise<void> {
 }
 
 const OUTAGES = [
-  ["killed", () => redis.kill(), () => redis.restart()],
-  ["frozen", () => redis.freeze(), () => redis.thaw()],
+  ["killed", () => redis.server.kill(), () => redis.server.restart()],
+  ["frozen", () => redis.server.freeze(), () => redis.server.thaw()],
 ] as const;
 
 describe.each(HOSTS)("the store on %s", (host) => {
@@ -103,20 +89,20 @@ describe.each(HOSTS)("the store on %s", (host) => {
     await bot.comment(one, "svc sync");
     const said = bot.answers(one);
     expect(said.at(-1)).toContain("closed");
-    await redis.kill();
+    await redis.server.kill();
     try {
       for (const { id } of [...bot.forge.deliveries]) await bot.forge.redeliver(id);
       await bot.idle();
       expect(bot.answers(one)).toEqual(said);
     } finally {
-      await redis.restart();
+      await redis.server.restart();
     }
     await untilReady(bot);
   });
 
   test("a running sync that loses the store is followed to its end; its lock and record are brought up to date by retry", async () => {
     const bot = await startOnRedis(host, {}, ({ text }) => {
-      if (text === "Redis cannot be used") redis.thaw();
+      if (text === "Redis cannot be used") redis.server.thaw();
     });
     const one = await bot.open(WEB);
     bot.expectChanges("sync web");
@@ -130,7 +116,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
     });
     await bot.forge.comment("acme/deploy", one, "ana", "svc sync");
     await begun;
-    redis.freeze();
+    redis.server.freeze();
     release();
     await bot.idle();
     expect(bot.lastComment(one)).toContain("succeeded");
@@ -145,11 +131,11 @@ describe.each(HOSTS)("the store on %s", (host) => {
     const bot = await startOnRedis(host);
     const one = await bot.open(WEB);
     bot.expectChanges("sync web");
-    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => redis.freeze());
+    bot.meanwhile("argocd", { method: "POST", path: /\/web\/sync$/ }, () => redis.server.freeze());
     try {
       await bot.comment(one, "svc sync");
     } finally {
-      redis.thaw();
+      redis.server.thaw();
     }
     expect(bot.lastComment(one)).toContain("succeeded");
     expect(bot.lastComment(one)).toContain(
