@@ -1,3 +1,4 @@
+import type { AccessRule } from "../config/requirements.js";
 import { COMMAND_NAMES, COMMANDS, usageOf } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { BarredApplication, NarrowedCommand, Refusal } from "../core/model/result.js";
@@ -121,10 +122,16 @@ function narrower(others: readonly string[], command: NarrowedCommand = "sync"):
 }
 
 function whoMay({ allowed, problem }: BarredApplication): string {
-  const teams = allowed.teams.length === 0 ? [] : [`members of ${allowed.teams.join(", ")}`];
-  const who = [...allowed.users, ...teams].join(", ");
   const doubt = problem === undefined ? "" : `; could not check whether this person is one of them: ${problem}`;
-  return `only ${who} may${doubt}`;
+  return `${peopleOf(allowed)} may${doubt}`;
+}
+
+function peopleOf(rules: readonly AccessRule[]): string {
+  const lists = rules.map(({ users, teams }) => {
+    return [...users, ...(teams.length === 0 ? [] : [`members of ${teams.join(", ")}`])].join(", ");
+  });
+  if (lists.includes("")) return "nobody (the list is empty)";
+  return `only ${[...new Set(lists)].join(", and of those only ")}`;
 }
 
 function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {

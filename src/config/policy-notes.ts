@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { REPOSITORY_FILE } from "../names.js";
+import { describeSelectors, SELECTORS } from "./rule-match.js";
 import type { RepositoryConfig, RepositoryConfigResult } from "./repository.js";
 
 /** Sentences for a plan about changes of the repository's file. See `resolveSettings` for what takes effect when. */
@@ -31,10 +32,12 @@ function ruleChanges(base: RepositoryConfig, head: RepositoryConfig): readonly s
 
 function requirementChanges(base: RepositoryConfig, head: RepositoryConfig): readonly string[] {
   const [before, after] = [base.syncRequirements, head.syncRequirements];
-  const names = [...new Set([...before, ...after].map(({ name }) => name))];
+  const names = [...new Set([...before, ...after].map(describeSelectors))];
   const changed = names.flatMap((name) => {
-    const [old, now] = [before, after].map((entries) => entries.find((entry) => entry.name === name) ?? { name });
-    return changedKeys(old, now).map((key) => `sync_requirements ${name}: ${snake(key)}`);
+    const [old, now] = [before, after].map((entries) => entries.find((entry) => describeSelectors(entry) === name));
+    return changedKeys(old, now)
+      .filter((key) => !SELECTORS.some((one) => one === key))
+      .map((key) => `sync_requirements ${name}: ${snake(key)}`);
   });
   if (changed.length > 0 || isDeepStrictEqual(before, after)) return changed;
   return ["the order of sync_requirements"];

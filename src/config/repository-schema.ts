@@ -1,4 +1,6 @@
 import { SHARED_SETTINGS } from "./defaults-section.js";
+import { PATTERN_FORM, patternProblem } from "./pattern.js";
+import { bareCluster, describeSelectors, SELECTORS } from "./rule-match.js";
 import { leaf, flag, listOf, oneOf, pattern, section, textLeaf, Wrong } from "./schema-parts.js";
 
 const MOST_PATTERNS_OF_AN_APPLICATION = 100;
@@ -45,12 +47,20 @@ function application() {
 
 function syncRequirements() {
   const requirement = section({
-    name: pattern().describe("the application"),
+    name: pattern()
+      .optional()
+      .describe(
+        "the application; without a slash it also requires something of applications of that name in other namespaces, and lifts nothing there",
+      ),
+    project: pattern().optional().describe("applications of this AppProject"),
+    destination: destination().optional().describe("applications that deploy there"),
     require_approval: flag().optional().describe("as at the top of the file, for this application"),
     require_up_to_date: flag().optional().describe("as at the top of the file, for this application"),
     allowed_users: listOf(login(), MOST_USERS)
       .optional()
-      .describe("who may give commands (they need write access as well); ignoring case, without `@`"),
+      .describe(
+        "who may give commands (they need write access as well); ignoring case, without `@`; an empty list: nobody",
+      ),
     allowed_teams: listOf(team(), MOST_TEAMS)
       .optional()
       .describe("whose members may give commands: `<org>/<team-slug>` on GitHub, a group's full path on GitLab"),
@@ -60,6 +70,10 @@ function syncRequirements() {
       .describe("the commands that the two lists restrict; if omitted: `sync` and `rollback`"),
   })
     .superRefine((entry, context) => {
+      if (!SELECTORS.some((key) => entry[key] !== undefined)) {
+        const message = `is required, or ${SELECTORS.slice(1).join(" or ")}: an entry says which applications it is for`;
+        context.addIssue({ code: "custom", path: [SELECTORS[0]], message });
+      }
       const lists = entry.allowed_users !== undefined || entry.allowed_teams !== undefined;
       if (!lists && entry.commands !== undefined) {
         const message = "commands says what allowed_users and allowed_teams restrict; set at least one of the two";
@@ -71,20 +85,45 @@ function syncRequirements() {
       }
     })
     .meta({
-      anyOf: ["require_approval", "require_up_to_date", "allowed_users", "allowed_teams"].map((key) => ({
-        required: [key],
+      allOf: [SELECTORS, ["require_approval", "require_up_to_date", "allowed_users", "allowed_teams"]].map((keys) => ({
+        anyOf: keys.map((key) => ({ required: [key] })),
       })),
       dependencies: { commands: { anyOf: [{ required: ["allowed_users"] }, { required: ["allowed_teams"] }] } },
     });
   return listOf(requirement).superRefine((entries, context) => {
     const seen = new Set<string>();
-    entries.forEach(({ name }, index) => {
-      if (seen.has(name)) {
-        const message = "an earlier entry has this name; merge the two";
-        context.addIssue({ code: "custom", path: [index, "name"], message });
+    entries.forEach((entry, index) => {
+      const selectors = describeSelectors(entry);
+      if (seen.has(selectors)) {
+        const first = SELECTORS.find((key) => entry[key] !== undefined) ?? SELECTORS[0];
+        const message = `an earlier entry has this ${first}; merge the two`;
+        context.addIssue({ code: "custom", path: [index, first], message });
       }
-      seen.add(name);
+      seen.add(selectors);
     });
+  });
+}
+
+function destination() {
+  return section({
+    cluster: cluster().optional().describe("the cluster's name, or its address, which begins with `https://`"),
+    namespace: pattern().optional().describe("the namespace"),
+  })
+    .superRefine(({ cluster, namespace }, context) => {
+      if (cluster !== undefined || namespace !== undefined) return;
+      context.addIssue({ code: "custom", message: "set cluster, namespace or both" });
+    })
+    .meta({ anyOf: [{ required: ["cluster"] }, { required: ["namespace"] }] });
+}
+
+function cluster() {
+  return textLeaf("a cluster's name or address, or a pattern with `*`", (value) => {
+    const problem = patternProblem(bareCluster(value));
+    return problem === undefined ? value : new Wrong(problem);
+  }).meta({
+    title: "pattern",
+    ...PATTERN_FORM,
+    pattern: `^(?:[hH][tT][tT][pP][sS]?://)?${PATTERN_FORM.pattern.slice(1)}`,
   });
 }
 

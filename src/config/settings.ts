@@ -1,9 +1,15 @@
-import { matchesName } from "./pattern.js";
 import { policyNotes } from "./policy-notes.js";
 import type { ConfigProblem } from "./problem.js";
 import { NO_REPOSITORY_CONFIG, type RepositoryConfig, type RepositoryConfigResult } from "./repository.js";
+import {
+  accessRulesOf,
+  requirementsOf,
+  type AccessCommand,
+  type AccessRule,
+  type Requirements,
+} from "./requirements.js";
+import type { RuledApplication } from "./rule-match.js";
 import type { ServerConfig, ServerDefaults } from "./server-config.js";
-import { accessRuleOf, type AccessCommand, type AccessRule } from "./sync-access.js";
 
 export type { MergeMethod } from "./server-config.js";
 export { describeProblem } from "./problem.js";
@@ -17,16 +23,11 @@ export interface Settings extends Omit<ServerDefaults, "allowedRepos" | "require
   /** Which repositories may drive which applications, from the server's file. */
   readonly applicationRepositories: ServerConfig["applicationRepositories"];
   /** What a sync of this application requires: exact entry, else wildcard entry, else repository, else server. */
-  requirementsFor(application: string): Requirements;
-  /** Who may give this command for this application; undefined if everyone who may give commands may. */
-  accessTo(application: string, command: AccessCommand): AccessRule | undefined;
+  requirementsFor(application: RuledApplication): Requirements;
+  /** Rules that each must allow a person this command for this application; if none, everyone who may give commands may. */
+  accessTo(application: RuledApplication, command: AccessCommand): readonly AccessRule[];
   /** Sentences for a plan: what the change request changes in the repository's file, and when that takes effect. */
   readonly notes: readonly string[];
-}
-
-export interface Requirements {
-  readonly requireApproval: boolean;
-  readonly requireUpToDate: boolean;
 }
 
 /** The settings of a change request, and what is wrong with its repository files. */
@@ -73,7 +74,7 @@ export function resolveSettings(
     crPaths: unionOfCrPaths(sides),
     applicationRepositories: server.applicationRepositories,
     requirementsFor: (application) => requirementsOf(application, policy, defaults),
-    accessTo: (application, command) => accessRuleOf(application, command, policy.syncRequirements),
+    accessTo: (application, command) => accessRulesOf(application, command, policy),
     notes: policyNotes(base, head),
   };
   const problems = [...new Set([head, base])].flatMap((side) => (side.kind === "invalid" ? side.problems : []));
@@ -94,17 +95,4 @@ function unionOfApplications(sides: readonly RepositoryConfig[]): Settings["appl
 function unionOfCrPaths(sides: readonly RepositoryConfig[]): readonly string[] {
   const lists = sides.map((side) => side.crPaths ?? []);
   return lists.length < 2 || lists.some((list) => list.length === 0) ? [] : [...new Set(lists.flat())];
-}
-
-/** For each requirement: the exact entry, else the first matching pattern, else the repository, else the server. */
-function requirementsOf(application: string, policy: RepositoryConfig, defaults: ServerDefaults): Requirements {
-  const exact = policy.syncRequirements.filter((entry) => entry.name === application);
-  const wildcard = policy.syncRequirements.filter(
-    (entry) => entry.name !== application && matchesName(entry.name, application),
-  );
-  const inOrder = [...exact, ...wildcard, policy, defaults];
-  return {
-    requireApproval: inOrder.find((each) => each.requireApproval !== undefined)?.requireApproval ?? true,
-    requireUpToDate: inOrder.find((each) => each.requireUpToDate !== undefined)?.requireUpToDate ?? true,
-  };
 }

@@ -177,10 +177,10 @@ describe("the refusals", () => {
         command: "sync",
         login: "ana",
         applications: [
-          { application: web, allowed: { users: ["bo", "*carol*"], teams: ["acme/platform"] }, problem: undefined },
+          { application: web, allowed: [{ users: ["bo", "*carol*"], teams: ["acme/platform"] }], problem: undefined },
           {
             application: applicationName("api"),
-            allowed: { users: [], teams: ["acme/api", "acme/sre"] },
+            allowed: [{ users: [], teams: ["acme/api", "acme/sre"] }],
             problem: "GitHub does not allow us to look for ana in the team acme/api (403): see @app.yml.",
           },
         ],
@@ -193,7 +193,27 @@ describe("the refusals", () => {
         reason: "not-allowed",
         command: "unlock",
         login: "ana",
-        applications: [{ application: web, allowed: { users: ["bo"], teams: [] }, problem: undefined }],
+        applications: [{ application: web, allowed: [{ users: ["bo"], teams: [] }], problem: undefined }],
+        others: [],
+      },
+    ],
+    [
+      "not-allowed-by-several-lists",
+      {
+        reason: "not-allowed",
+        command: "sync",
+        login: "ana",
+        applications: [
+          {
+            application: web,
+            allowed: [
+              { users: ["bo"], teams: ["acme/platform"] },
+              { users: ["carol"], teams: [] },
+            ],
+            problem: undefined,
+          },
+          { application: applicationName("api"), allowed: [{ users: [], teams: [] }], problem: undefined },
+        ],
         others: [],
       },
     ],

@@ -84,7 +84,23 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
     ["cr_paths: ['a*a*a*a*a']", "cr_paths[0]: more than 3 `*`"],
     ["sync_requirements: {a: 1}", "sync_requirements: expected a list; found a section"],
     ["sync_requirements:\n  - {name: a}", ".svc.yaml:2:5 sync_requirements[0]: the entry requires nothing"],
-    ["sync_requirements:\n  - {require_approval: true}", "sync_requirements[0].name: is required"],
+    [
+      "sync_requirements:\n  - {require_approval: true}",
+      "sync_requirements[0].name: is required, or project or destination",
+    ],
+    [
+      "sync_requirements:\n  - {destination: {}, require_approval: true}",
+      "[0].destination: set cluster, namespace or both",
+    ],
+    [
+      "sync_requirements:\n  - {project: a, require_approval: true}\n  - {project: a, require_approval: false}",
+      ".svc.yaml:3:15 sync_requirements[1].project: an earlier entry has this project; merge the two",
+    ],
+    [
+      "sync_requirements:\n  - {destination: {cluster: 'https://a//b'}, require_approval: true}",
+      "sync_requirements[0].destination.cluster: the pattern contains an empty part",
+    ],
+    ["sync_requirements:\n  - {destination: {server: a}, require_approval: true}", "server: unknown key"],
     ["sync_requirements:\n  - {name: a, require_approval: on}", "sync_requirements[0].require_approval: expected true"],
     [
       "sync_requirements:\n  - {name: a, require_approval: true}\n  - {name: a, require_approval: false}",

@@ -31,7 +31,7 @@ describe("approval: per-app sync_requirements (exact match first, then wildcard)
     ["a star alone reaches every application", file("", entry("*", true)), false, true],
   ])("%s: %j, server %p", (_, text, server, expected) => {
     const { settings } = resolve(text, text, { ...DEFAULTS, requireApproval: server });
-    expect(settings.requirementsFor("prod-web").requireApproval).toBe(expected);
+    expect(settings.requirementsFor({ name: "prod-web" }).requireApproval).toBe(expected);
   });
 
   test("each requirement is looked up on its own", () => {
@@ -41,16 +41,16 @@ sync_requirements:
   - {name: web, require_approval: false}
   - {name: w*, require_up_to_date: true, require_approval: true}
 `);
-    expect(settings.requirementsFor("web")).toEqual({ requireApproval: false, requireUpToDate: true });
-    expect(settings.requirementsFor("wide")).toEqual({ requireApproval: true, requireUpToDate: true });
-    expect(settings.requirementsFor("other")).toEqual({ requireApproval: false, requireUpToDate: false });
+    expect(settings.requirementsFor({ name: "web" })).toEqual({ requireApproval: false, requireUpToDate: true });
+    expect(settings.requirementsFor({ name: "wide" })).toEqual({ requireApproval: true, requireUpToDate: true });
+    expect(settings.requirementsFor({ name: "other" })).toEqual({ requireApproval: false, requireUpToDate: false });
   });
 
   test("up to date: repository over server", () => {
     const defaults = { ...DEFAULTS, requireUpToDate: true };
-    expect(resolve("", "", defaults).settings.requirementsFor("web").requireUpToDate).toBe(true);
+    expect(resolve("", "", defaults).settings.requirementsFor({ name: "web" }).requireUpToDate).toBe(true);
     const loosened = resolve("require_up_to_date: false", "", defaults).settings;
-    expect(loosened.requirementsFor("web").requireUpToDate).toBe(false);
+    expect(loosened.requirementsFor({ name: "web" }).requireUpToDate).toBe(false);
   });
 });
 
@@ -124,14 +124,14 @@ sync_requirements: [{name: web, require_approval: false}, {name: "*", require_ap
       { base: strict, head },
     );
     expect(settings).toMatchObject({ autoMerge: false, autoplan: false });
-    expect(settings.requirementsFor("web").requireApproval).toBe(true);
-    expect(settings.requirementsFor("other").requireApproval).toBe(true);
+    expect(settings.requirementsFor({ name: "web" }).requireApproval).toBe(true);
+    expect(settings.requirementsFor({ name: "other" }).requireApproval).toBe(true);
     expect({ brokenAt, repairs }).toEqual({ brokenAt: undefined, repairs: false });
   });
 
   test("a file that only the head has sets no rule", () => {
     const { settings } = resolveTexts(STRICT, { applicationRepositories: [] }, { base: undefined, head: loose });
-    expect(settings.requirementsFor("web").requireApproval).toBe(true);
+    expect(settings.requirementsFor({ name: "web" }).requireApproval).toBe(true);
     expect(settings.autoMerge).toBe(false);
   });
 });
@@ -178,7 +178,7 @@ describe("a broken file", () => {
       brokenAt,
       repairs,
       files: [...new Set(problems.map((problem) => problem.file))],
-      approval: settings.requirementsFor("web").requireApproval,
+      approval: settings.requirementsFor({ name: "web" }).requireApproval,
       autoMerge: settings.autoMerge,
       crPaths: settings.crPaths,
       applications: settings.applications.length,
@@ -225,7 +225,7 @@ describe("a broken file", () => {
   test("with the base broken, no entry of the head lifts the approval", () => {
     const head = 'sync_requirements: [{name: "*", require_approval: false}, {name: web, require_approval: false}]';
     const { settings } = resolve(broken, head);
-    expect(settings.requirementsFor("web").requireApproval).toBe(true);
+    expect(settings.requirementsFor({ name: "web" }).requireApproval).toBe(true);
   });
 });
 

@@ -18,7 +18,7 @@ export function sampleSettings(more: Partial<Settings> = {}): Settings {
     crPaths: [],
     applicationRepositories: [],
     requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
-    accessTo: () => undefined,
+    accessTo: () => [],
     notes: [],
     ...more,
   };

@@ -75,10 +75,13 @@ const refusal: fc.Arbitrary<Refusal> = fc.oneof(
     applications: fc.array(
       fc.record({
         application,
-        allowed: fc.record({
-          users: fc.array(hostileName(), { maxLength: 5 }),
-          teams: fc.array(hostileName(), { maxLength: 5 }),
-        }),
+        allowed: fc.array(
+          fc.record({
+            users: fc.array(hostileName(), { maxLength: 5 }),
+            teams: fc.array(hostileName(), { maxLength: 5 }),
+          }),
+          { minLength: 1, maxLength: 2 },
+        ),
         problem: optionalText,
       }),
       { minLength: 1, maxLength: 3 },

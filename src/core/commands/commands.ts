@@ -1,4 +1,4 @@
-import type { AccessCommand } from "../../config/sync-access.js";
+import type { AccessCommand } from "../../config/requirements.js";
 import { SERVICE } from "../../names.js";
 import type { Command, CommandName, CommandOptions, DeployingCommand } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";

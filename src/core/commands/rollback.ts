@@ -104,7 +104,7 @@ async function checkApproval(targets: readonly Target[], context: DeployContext)
   if (!needsApproval(context.settings, names)) return undefined;
   const approval = await context.host.approval(context.change);
   if (approval.approved) return undefined;
-  const requiring = names.filter((name) => context.settings.requirementsFor(name).requireApproval);
+  const requiring = names.filter((name) => context.settings.requirementsFor({ name }).requireApproval);
   const others = targets.map(({ application }) => application).filter((name) => !requiring.includes(name));
   return {
     reason: "not-approved",

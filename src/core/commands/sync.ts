@@ -183,7 +183,7 @@ async function obstaclesOf(
       if (subject.notDriven !== undefined) return [{ application, reason: subject.notDriven }];
       const { uncovered, behind } = await findInputGaps(subject, context);
       if (uncovered !== undefined) return [{ application, reason: uncovered }];
-      const { requireUpToDate } = context.settings.requirementsFor(application);
+      const { requireUpToDate } = context.settings.requirementsFor({ name: application });
       return behind === undefined || !requireUpToDate ? [] : [{ application, reason: behind }];
     }),
   );

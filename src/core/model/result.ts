@@ -1,5 +1,5 @@
 import type { MergeMethod } from "../../config/settings.js";
-import type { AccessCommand, AccessRule } from "../../config/sync-access.js";
+import type { AccessCommand, AccessRule } from "../../config/requirements.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { CommandName } from "./command.js";
@@ -148,8 +148,8 @@ export type NarrowedCommand = AccessCommand;
 /** An application that a person may not command. */
 export interface BarredApplication {
   readonly application: ApplicationName;
-  /** Who may. */
-  readonly allowed: AccessRule;
+  /** Who may: each of these rules must allow the person. */
+  readonly allowed: readonly AccessRule[];
   /** Why the host could not check the teams; safe to show and untrusted. */
   readonly problem: string | undefined;
 }

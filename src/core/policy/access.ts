@@ -1,5 +1,5 @@
 import type { Settings } from "../../config/settings.js";
-import type { AccessCommand, AccessRule } from "../../config/sync-access.js";
+import type { AccessCommand, AccessRule } from "../../config/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import { HostFailure } from "../model/errors.js";
@@ -32,16 +32,21 @@ export async function barredFrom(
   const asked = new Map<string, Promise<Membership>>();
   const found = await Promise.all(
     applications.map(async (application): Promise<readonly BarredApplication[]> => {
-      const allowed = settings.accessTo(application, command);
-      if (allowed === undefined || namesUser(allowed, user)) return [];
-      const key = JSON.stringify(allowed.teams);
-      const membership = asked.get(key) ?? membershipIn(allowed.teams, context);
-      asked.set(key, membership);
-      const { member, problem } = await membership;
-      return member ? [] : [{ application, allowed, problem }];
+      const allowed = settings.accessTo({ name: application }, command);
+      const needed = allowed.filter((rule) => !namesUser(rule, user));
+      const memberships = await Promise.all(needed.map(({ teams }) => membershipOf(teams)));
+      if (memberships.every(({ member }) => member)) return [];
+      return [{ application, allowed, problem: memberships.find(({ problem }) => problem !== undefined)?.problem }];
     }),
   );
   return found.flat();
+
+  function membershipOf(teams: readonly string[]): Promise<Membership> {
+    const key = JSON.stringify(teams);
+    const membership = asked.get(key) ?? membershipIn(teams, context);
+    asked.set(key, membership);
+    return membership;
+  }
 }
 
 /** Names the barred applications and the `others`; undefined if none is barred. */

@@ -42,7 +42,7 @@ export function checkSync(facts: SyncFacts): Refusal | undefined {
 
 /** Whether any of these applications requires an approval. */
 export function needsApproval(settings: Settings, applications: readonly ApplicationName[]): boolean {
-  return applications.some((name) => settings.requirementsFor(name).requireApproval);
+  return applications.some((name) => settings.requirementsFor({ name }).requireApproval);
 }
 
 function checkApproval(facts: SyncFacts): Refusal | undefined {
@@ -94,7 +94,7 @@ function selected({ locks }: SyncFacts): readonly ApplicationName[] {
 
 function unapproved(facts: SyncFacts): readonly ApplicationName[] {
   if (facts.approval?.approved === true) return [];
-  return selected(facts).filter((name) => facts.settings.requirementsFor(name).requireApproval);
+  return selected(facts).filter((name) => facts.settings.requirementsFor({ name }).requireApproval);
 }
 
 function stale({ locks, change }: SyncFacts): readonly ApplicationName[] {

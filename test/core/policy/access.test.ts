@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { AccessCommand, AccessRule } from "../../../src/config/sync-access.js";
+import type { AccessCommand, AccessRule } from "../../../src/config/requirements.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { HostFailure } from "../../../src/core/model/errors.js";
 import { checkLists, confirmAccess, needsWriteAccess } from "../../../src/core/policy/access.js";
@@ -32,8 +32,8 @@ function hostWith(teams: (asked: readonly string[]) => boolean, writer = true) {
 }
 
 function contextOf(host: CodeHost, rules = RULES, user = ana) {
-  const accessTo = (application: string, command: AccessCommand) =>
-    command === "sync" ? rules[application] : undefined;
+  const accessTo = ({ name }: { readonly name: string }, command: AccessCommand) =>
+    command === "sync" ? [rules[name]].filter((rule) => rule !== undefined) : [];
   return { change, host, user, settings: sampleSettings({ accessTo }) };
 }
 
@@ -57,7 +57,7 @@ describe("who may give a command for which application", () => {
       reason: "not-allowed",
       command: "sync",
       login: "Ana",
-      applications: [{ application: "api", allowed: RULES.api, problem: undefined }],
+      applications: [{ application: "api", allowed: [RULES.api], problem: undefined }],
       others: ["web", "wiki"],
     });
   });

@@ -7,10 +7,10 @@ import { sampleSettings } from "../sample-settings.js";
 const approved = { approved: true, approvers: ["bo"], missing: undefined };
 const unapproved = { approved: false, approvers: [], missing: "nobody has approved it yet" };
 const strict = sampleSettings({
-  requirementsFor: (name) => ({ requireApproval: name !== "dev", requireUpToDate: false }),
+  requirementsFor: ({ name }) => ({ requireApproval: name !== "dev", requireUpToDate: false }),
 });
 const stale = { ...sampleLock("web"), planRevision: revision("0".repeat(40)) };
-const barred = [{ application: applicationName("web"), allowed: { users: ["bo"], teams: [] }, problem: undefined }];
+const barred = [{ application: applicationName("web"), allowed: [{ users: ["bo"], teams: [] }], problem: undefined }];
 const obstacles = [{ application: applicationName("web"), reason: "no right" }];
 
 function facts(more: Partial<SyncFacts> = {}): SyncFacts {

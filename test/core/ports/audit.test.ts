@@ -102,7 +102,7 @@ describe("what the trail says of a result", () => {
         reason: "not-allowed",
         command: "sync",
         login: "ana",
-        applications: [{ application: web, allowed: { users: ["bo"], teams: [] }, problem: undefined }],
+        applications: [{ application: web, allowed: [{ users: ["bo"], teams: [] }], problem: undefined }],
         others: [api],
       },
       [{ application: "web", outcome: "refused", detail: undefined }],

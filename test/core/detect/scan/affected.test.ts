@@ -63,7 +63,7 @@ const SETTINGS: Settings = {
   crPaths: [],
   applicationRepositories: [],
   requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
-  accessTo: () => undefined,
+  accessTo: () => [],
   notes: [],
 };
 

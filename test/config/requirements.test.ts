@@ -1,0 +1,154 @@
+import { describe, expect, test } from "@jest/globals";
+import type { RepositoryConfig } from "../../src/config/repository.js";
+import { accessRulesOf } from "../../src/config/requirements.js";
+import type { RuledApplication } from "../../src/config/rule-match.js";
+import { resolveTexts } from "./resolve-texts.js";
+import { configOf, SMALLEST } from "./server-file.js";
+
+type AccessEntry = RepositoryConfig["syncRequirements"][number];
+
+const users = (name: string, ...allowedUsers: readonly string[]): AccessEntry => ({ name, allowedUsers });
+const bound = (commands: AccessEntry["commands"], entry: AccessEntry) => ({ ...entry, ...(commands && { commands }) });
+
+describe("who may give a command for `prod-web`", () => {
+  test.each<[string, readonly AccessEntry[], readonly string[] | undefined]>([
+    ["no entry", [], undefined],
+    ["no entry of this name", [users("prod", "bo"), users("test-*", "bo")], undefined],
+    ["an entry without lists", [{ name: "prod-web" }], undefined],
+    ["the exact name", [users("prod-web", "bo")], ["bo"]],
+    ["a pattern", [users("prod-*", "bo")], ["bo"]],
+    ["exact over pattern, in any order", [users("prod-*", "ana"), users("prod-web", "bo")], ["bo"]],
+    ["the first pattern that matches", [users("prod-*", "ana"), users("*", "bo")], ["ana"]],
+    ["an exact entry without lists leaves the pattern's", [users("*", "bo"), { name: "prod-web" }], ["bo"]],
+    ["empty lists of the exact entry mean nobody", [users("*", "bo"), users("prod-web")], []],
+    [
+      "an exact entry that binds another command leaves the pattern's",
+      [users("*", "bo"), bound(["unlock"], users("prod-web", "ana"))],
+      ["bo"],
+    ],
+  ])("%s", (_case, entries, expected) => {
+    const rules = accessRulesOf({ name: "prod-web" }, "sync", { syncRequirements: entries });
+    expect(rules.map(({ users }) => users)).toEqual(expected === undefined ? [] : [expected]);
+  });
+
+  test.each([
+    ["plan", undefined, false],
+    ["sync", undefined, true],
+    ["rollback", undefined, true],
+    ["unlock", undefined, false],
+    ["plan", ["plan", "unlock"], true],
+    ["sync", ["plan", "unlock"], false],
+    ["unlock", ["plan", "unlock"], true],
+  ] as const)("%s with commands %j is bound: %p", (command, commands, expected) => {
+    const syncRequirements = [bound(commands, users("web", "bo"))];
+    expect(accessRulesOf({ name: "web" }, command, { syncRequirements }).length === 1).toBe(expected);
+  });
+});
+
+test("the lists are the base branch's, and both stand in the rule", () => {
+  const list = (entry: string) => `sync_requirements:\n  - { name: web, ${entry} }\n`;
+  const files = {
+    base: list("allowed_users: [bo], allowed_teams: [acme/platform]"),
+    head: list("allowed_users: [ana]"),
+  };
+  const { settings } = resolveTexts(configOf([SMALLEST]).defaults, { applicationRepositories: [] }, files);
+  expect(settings.accessTo({ name: "web" }, "sync")).toEqual([{ users: ["bo"], teams: ["acme/platform"] }]);
+  expect(settings.accessTo({ name: "api" }, "sync")).toEqual([]);
+});
+
+describe("a pattern without a slash", () => {
+  const approval = (text: string, name: string, server = false) => {
+    const defaults = { ...configOf([SMALLEST]).defaults, requireApproval: server };
+    const file = `sync_requirements: [${text}]`;
+    const { settings } = resolveTexts(defaults, { applicationRepositories: [] }, { base: file, head: file });
+    return settings.requirementsFor({ name }).requireApproval;
+  };
+  const required = (name: string) => `{name: "${name}", require_approval: true}`;
+  const lifted = (name: string) => `{name: "${name}", require_approval: false}`;
+
+  test.each([
+    ["requires in every namespace", required("prod*"), "team-a/prod", false, true],
+    ["requires in every namespace, as a plain name", required("prod"), "team-a/prod", false, true],
+    ["requires in every namespace, as one of several", required("{x/y,prod}"), "team-a/prod", false, true],
+    ["requires nothing of another name", required("prod*"), "prod/web", false, false],
+    ["lifts in Argo CD's own namespace", lifted("prod*"), "prod", true, false],
+    ["lifts nothing elsewhere", lifted("prod*"), "team-a/prod", true, true],
+    ["lifts nothing elsewhere, as a star", lifted("*"), "team-a/prod", true, true],
+    ["lifts nothing elsewhere, as two stars", lifted("**"), "team-a/prod", true, true],
+    ["lifts elsewhere with a slash", lifted("team-a/*"), "team-a/prod", true, false],
+    ["lifts everywhere with stars on both sides", lifted("**/*"), "team-a/prod", true, false],
+    [
+      "requires before what lifts with a slash",
+      `${required("prod")}, ${lifted("team-a/*")}`,
+      "team-a/prod",
+      false,
+      true,
+    ],
+    ["comes after the exact name", `${required("prod")}, ${lifted("team-a/prod")}`, "team-a/prod", true, false],
+    ["comes after what lifts first", `${lifted("team-a/*")}, ${required("prod")}`, "team-a/prod", true, false],
+  ])("%s", (_case, text, name, server, expected) => {
+    expect(approval(text, name, server)).toBe(expected);
+  });
+
+  test("its list holds besides the list of the namespace", () => {
+    const syncRequirements = [users("prod", "ana"), users("team-a/*", "bo"), users("*", "carl")];
+    const rules = accessRulesOf({ name: "team-a/prod" }, "sync", { syncRequirements });
+    expect(rules.map(({ users }) => users)).toEqual([["ana"], ["bo"]]);
+  });
+});
+
+describe("rules by project and destination", () => {
+  const web: RuledApplication = {
+    name: "web",
+    project: "shop",
+    server: "https://eu.prod.example.org",
+    namespaces: ["prod-web"],
+  };
+  const named: RuledApplication = { ...web, server: undefined, cluster: "prod-eu" };
+  const own: RuledApplication = { ...web, server: "https://kubernetes.default.svc" };
+  const ownByName: RuledApplication = { ...web, server: undefined, cluster: "in-cluster" };
+
+  test.each<[string, RuledApplication, "requires and lifts" | "requires" | "nothing"]>([
+    ["project: shop", web, "requires and lifts"],
+    ["project: shop-*", web, "nothing"],
+    ["project: shop", { name: "web" }, "requires"],
+    ["destination: {namespace: prod-*}", web, "requires and lifts"],
+    ["destination: {namespace: dev-*}", web, "nothing"],
+    ["destination: {namespace: prod-*}", { ...web, namespaces: ["dev", "prod-x"] }, "requires"],
+    ["destination: {namespace: prod-*}", { ...web, namespaces: [] }, "requires"],
+    ["destination: {namespace: prod-*}", { name: "web" }, "requires"],
+    ["destination: {cluster: 'https://*.prod.example.org'}", web, "requires and lifts"],
+    [
+      "destination: {cluster: 'https://*.PROD.example.org'}",
+      { ...web, server: `${web.server}/` },
+      "requires and lifts",
+    ],
+    ["destination: {cluster: 'https://*.dev.example.org'}", web, "nothing"],
+    ["destination: {cluster: prod-*}", web, "requires"],
+    ["destination: {cluster: prod-*}", named, "requires and lifts"],
+    ["destination: {cluster: dev-*}", named, "nothing"],
+    ["destination: {cluster: 'https://*.prod.example.org'}", named, "requires"],
+    ["destination: {cluster: in-cluster}", own, "requires and lifts"],
+    ["destination: {cluster: 'https://kubernetes.default.svc'}", ownByName, "requires and lifts"],
+    ["destination: {cluster: prod-*}", own, "nothing"],
+    ["destination: {cluster: '*'}", web, "requires and lifts"],
+    ["name: w*, project: shop, destination: {namespace: prod-*}", web, "requires and lifts"],
+    ["name: x*, project: shop, destination: {namespace: prod-*}", web, "nothing"],
+    ["name: w*, project: other, destination: {namespace: prod-*}", web, "nothing"],
+    ["name: w*, project: shop, destination: {namespace: dev}", { name: "web" }, "requires"],
+  ])("%s: %j: %s", (selectors, application, expected) => {
+    const approval = (value: boolean) => {
+      const file = `require_approval: ${!value}\nsync_requirements: [{${selectors}, require_approval: ${value}}]`;
+      const files = { base: file, head: file };
+      const { settings, problems } = resolveTexts(
+        configOf([SMALLEST]).defaults,
+        { applicationRepositories: [] },
+        files,
+      );
+      expect(problems).toEqual([]);
+      return settings.requirementsFor(application).requireApproval;
+    };
+    const lifts = !approval(false);
+    expect(approval(true) ? (lifts ? "requires and lifts" : "requires") : "nothing").toBe(expected);
+  });
+});
