@@ -123,15 +123,15 @@ function narrower(others: readonly string[], command: NarrowedCommand = "sync"):
 
 function whoMay({ allowed, problem }: BarredApplication): string {
   const doubt = problem === undefined ? "" : `; could not check whether this person is one of them: ${problem}`;
-  return `${peopleOf(allowed)} may${doubt}`;
+  return `${whoOf(allowed)}${doubt}`;
 }
 
-function peopleOf(rules: readonly AccessRule[]): string {
+function whoOf(rules: readonly AccessRule[]): string {
   const lists = rules.map(({ users, teams }) => {
     return [...users, ...(teams.length === 0 ? [] : [`members of ${teams.join(", ")}`])].join(", ");
   });
-  if (lists.includes("")) return "nobody (the list is empty)";
-  return `only ${[...new Set(lists)].join(", and of those only ")}`;
+  if (lists.includes("")) return "nobody may, because the list is empty";
+  return `only ${[...new Set(lists)].join(", and of those only ")} may`;
 }
 
 function elsewhere(holder: ChangeRequestRef, change: ChangeRequestRef): string {
