@@ -1,9 +1,11 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
+import MarkdownIt from "markdown-it";
 import { parseComment } from "../../src/core/commands/parse-command.js";
 import { fuzz } from "./fuzz.js";
 import { hostileText } from "./hostile-text.js";
 
+const rendered = new MarkdownIt("commonmark");
 const word = fc.constantFrom(
   ...[
     "svc",
@@ -66,12 +68,10 @@ test("a command is only what a person wrote on the first line of their own, and 
   fuzz("comment-parser", comment, (body) => {
     const parsed = parseComment(body);
     if (parsed === undefined) return;
-    // Whatever stands in front of it is blank, quoted, indented or in a fence: nothing that a person says.
-    const [first = ""] = body.split(/\r\n|\r|\n/).filter((line) => line.trim() !== "" && !isTakenOut(line));
-    const own =
-      body.split(/\r\n|\r|\n/).find((line) => !isTakenOut(line) && /^svc(?:[ \t]|$)/i.test(line.trim())) ?? "";
-    expect(own).not.toBe("");
-    if (first !== own) expect(body).toMatch(/^ {0,3}(?:`{3}|~{3})/m);
+    // What a reader sees first, outside of quotes, lists and code.
+    const shown = /<p>(.*)$/m.exec(withoutContainers(body))?.[1] ?? "";
+    const own = shown.replace(/(?:<br \/>|<\/p>)$/, "");
+    expect(own).toMatch(/^svc(?:[ \t]|$)/i);
     if (parsed.kind === "not-a-command") return;
     const { command } = parsed;
     expect(own.trim().replaceAll("\t", " ")).not.toMatch(/[\p{Cf}\p{Cc}]/u);
@@ -87,6 +87,10 @@ test("a command is only what a person wrote on the first line of their own, and 
       expect(own.toLowerCase().includes("--dry-run")).toBe(command.dryRun);
     }
     expect(parseComment(`> ${body.split(/\r\n|\r|\n/).join("\n> ")}`)).toBeUndefined();
+    expect(parseComment(`- hello\n\n  ${own}`)).toBeUndefined();
+    for (const opened of ["> hello", "> > hello", "- hello", "1. > hello", "hello", "[^1]: hello", "<div>", ">>>"]) {
+      for (const end of ["\n", "\r", "\r\n"]) expect(parseComment(opened + end + own)).toBeUndefined();
+    }
     expect(parseComment(`~~~~~~~~~~\n${body.replaceAll("~", "")}\n~~~~~~~~~~`)).toBeUndefined();
   });
 });
@@ -98,7 +102,16 @@ test.each([" \tsvc sync", "  \tsvc sync", "   \tsvc plan -a web"])(
   },
 );
 
-/** Quoted, or indented so far that it is code: a tab reaches the next of every fourth column. */
-function isTakenOut(line: string): boolean {
-  return /^(?: {4}| {0,3}\t| {0,3}>)/.test(line);
+/** The first rendered text that no quote, list or code block contains. */
+function withoutContainers(body: string): string {
+  const level = (tag: string) => (/^<\//.test(tag) ? -1 : 1);
+  let depth = 0;
+  return rendered
+    .render(body)
+    .split(/(<\/?(?:blockquote|ul|ol|pre)(?: [^>]*)?>)/)
+    .filter((part, index) => {
+      if (index % 2 === 1) depth += level(part);
+      return index % 2 === 0 && depth === 0;
+    })
+    .join("");
 }

@@ -1,6 +1,7 @@
 import { SERVICE } from "../../names.js";
 import type { Command } from "../model/command.js";
 import { COMMAND_NAMES, COMMANDS } from "./commands.js";
+import { firstLine, type FirstLine } from "./first-paragraph.js";
 import { OPTIONS, type OptionName } from "./options.js";
 
 /** A comment that starts with the command word. */
@@ -11,57 +12,35 @@ export type ParsedComment =
 const MAX_READ = 10_000;
 const MAX_NAME_LENGTH = 253;
 const MAX_NAMES = 100;
-/** The start of a quoted mail or a signature: nothing after it is meant for us. */
-const MAIL_TAIL = /^(?:-- ?$|_{5,}$|-{3,}\s*original message|on .+wrote:$|sent from my )/i;
 /** Characters that make a line look different from what it is: control, zero-width and bidirectional ones. */
 const DECEIVING = /[\p{Cc}\p{Cf}]/u;
 
 /** Whether a comment starts with the command word; the rest of it is not looked at. */
 export function isAddressed(body: string): boolean {
-  const found = firstOwnLine(body.slice(0, MAX_READ));
-  return found !== undefined && /^[^ \t]*/.exec(found.line)?.[0].toLowerCase() === SERVICE;
+  return addressed(body) !== undefined;
 }
 
 /**
- * Reads a comment. Only its first line counts, leaving out blank lines, quotes, code and mail tails, and only if it starts
- * with the command word; otherwise the result is undefined.
+ * Reads a comment. Only the first line of its first top-level paragraph counts, and only if it starts with the command
+ * word; otherwise the result is undefined.
  */
 export function parseComment(body: string): ParsedComment | undefined {
-  const found = firstOwnLine(body.slice(0, MAX_READ));
-  if (found === undefined) return undefined;
-  const { line, last } = found;
-  const [word = "", ...rest] = line.split(/[ \t]+/);
-  if (word.toLowerCase() !== SERVICE) return undefined;
+  const first = addressed(body);
+  if (first === undefined) return undefined;
+  const { line, open } = first;
   // The part that was cut off may contain `--dry-run`.
-  if (last && body.length > MAX_READ) return { kind: "not-a-command" };
-  const command = DECEIVING.test(line.replaceAll("\t", " ")) ? undefined : parseWords(rest);
+  if (open || DECEIVING.test(line.replaceAll("\t", " "))) return { kind: "not-a-command" };
+  const command = parseWords(wordsOf(line).slice(1));
   return command === undefined ? { kind: "not-a-command" } : { kind: "command", command };
 }
 
-interface OwnLine {
-  readonly line: string;
-  /** Nothing follows it. */
-  readonly last: boolean;
+function addressed(body: string): FirstLine | undefined {
+  const first = firstLine(body.slice(0, MAX_READ), body.length <= MAX_READ);
+  return first !== undefined && wordsOf(first.line)[0]?.toLowerCase() === SERVICE ? first : undefined;
 }
 
-function firstOwnLine(body: string): OwnLine | undefined {
-  let fence: string | undefined;
-  const lines = body.split(/\r\n|\r|\n/);
-  for (const [index, raw] of lines.entries()) {
-    const marker = /^ {0,3}(`{3,}|~{3,})(.*)$/.exec(raw);
-    if (fence !== undefined) {
-      const closes = marker?.[1]?.startsWith(fence) === true && marker[2]?.trim() === "";
-      if (closes) fence = undefined;
-      continue;
-    }
-    if (marker?.[1] !== undefined) {
-      fence = marker[1];
-      continue;
-    }
-    if (/^(?: {4}| {0,3}\t| {0,3}>)/.test(raw) || raw.trim() === "") continue;
-    return MAIL_TAIL.test(raw.trim()) ? undefined : { line: raw.trim(), last: index === lines.length - 1 };
-  }
-  return undefined;
+function wordsOf(line: string): readonly string[] {
+  return line.split(/[ \t]+/).filter((word) => word !== "");
 }
 
 function parseWords([first = "", ...words]: readonly string[]): Command | undefined {
