@@ -54,12 +54,17 @@ export async function wrongForStrangers(
       .map(({ change, application }) => `${change} synced ${application}`),
     ...places.flatMap((place) => {
       const { state, comments } = forges[place.host].changeRequest(REPOSITORY, place.number);
-      const answers = comments.filter(({ body }) => readMarker(body) !== undefined).length;
+      const answers = comments.flatMap(({ id, body }) => {
+        const marker = readMarker(body);
+        return marker === undefined ? [] : [`${id}: ${JSON.stringify(marker)}`];
+      });
       // A replica without Redis answers at once, and so perhaps beside another one.
       const beside = passed.filter(({ host, delivery }) => host === place.host && isRefused(delivery)).length;
       return [
         ...(state === "open" ? [] : [`${placeKey(place)}, a stranger's, was ${state}`]),
-        ...(answers <= 1 + beside ? [] : [`${placeKey(place)}, a stranger's, has ${answers} answers`]),
+        ...(answers.length <= 1 + beside
+          ? []
+          : [`${placeKey(place)}, a stranger's, has the answers ${answers.join(", ")}`]),
       ];
     }),
   ];
