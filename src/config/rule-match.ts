@@ -9,9 +9,7 @@ export interface RuledApplication {
   readonly name: string;
   /** The AppProject. */
   readonly project?: string | undefined;
-  /** The address of the destination's cluster. */
-  readonly server?: string | undefined;
-  /** The name of the destination's cluster. */
+  /** The destination's cluster: its address or its name, whichever the definition has. */
   readonly cluster?: string | undefined;
   /** The destination's namespace, and further ones that its objects name. */
   readonly namespaces?: readonly string[] | undefined;
@@ -46,7 +44,7 @@ export function matchOf({ name, project, destination }: RuleSelectors, applicati
   const matches: readonly RuleMatch[] = [
     name === undefined ? "certain" : nameMatch(name, application.name),
     project === undefined ? "certain" : textMatch(project, application.project),
-    destination?.cluster === undefined ? "certain" : clusterMatch(destination.cluster, application),
+    destination?.cluster === undefined ? "certain" : clusterMatch(destination.cluster, application.cluster),
     destination?.namespace === undefined ? "certain" : namespaceMatch(destination.namespace, application.namespaces),
   ];
   if (matches.includes("none")) return "none";
@@ -80,16 +78,16 @@ function namespaceMatch(pattern: string, namespaces: readonly string[] | undefin
 
 const SCHEME = /^https?:\/\//i;
 /** Argo CD's own cluster: https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters */
-const OWN_CLUSTER = { server: "https://kubernetes.default.svc", cluster: "in-cluster" } as const;
+const OWN_CLUSTER = ["https://kubernetes.default.svc", "in-cluster"];
 
 /** A definition has the cluster's address or its name; which belong together is known for Argo CD's own cluster alone. */
-function clusterMatch(pattern: string, application: RuledApplication): RuleMatch {
-  const server = application.server?.replace(/\/+$/, "");
-  const own = server?.toLowerCase() === OWN_CLUSTER.server || application.cluster === OWN_CLUSTER.cluster;
-  const known = own ? OWN_CLUSTER : { server, cluster: application.cluster };
-  const texts = [known.server, known.cluster].filter((text) => text !== undefined);
-  if (texts.some((text) => matchesName(bareCluster(pattern), bareCluster(text)))) return "certain";
-  return (SCHEME.test(pattern) ? known.server : known.cluster) === undefined ? "possible" : "none";
+function clusterMatch(pattern: string, cluster: string | undefined): RuleMatch {
+  if (cluster === undefined || cluster === "") return "possible";
+  const text = cluster.replace(/\/+$/, "");
+  const own = OWN_CLUSTER.includes(text.toLowerCase());
+  const names = own ? OWN_CLUSTER : [text];
+  if (names.some((one) => matchesName(bareCluster(pattern), bareCluster(one)))) return "certain";
+  return own || SCHEME.test(pattern) === SCHEME.test(text) ? "none" : "possible";
 }
 
 /** An address without its scheme, which a pattern cannot contain; host names ignore case. */

@@ -101,12 +101,12 @@ describe("rules by project and destination", () => {
   const web: RuledApplication = {
     name: "web",
     project: "shop",
-    server: "https://eu.prod.example.org",
+    cluster: "https://eu.prod.example.org",
     namespaces: ["prod-web"],
   };
-  const named: RuledApplication = { ...web, server: undefined, cluster: "prod-eu" };
-  const own: RuledApplication = { ...web, server: "https://kubernetes.default.svc" };
-  const ownByName: RuledApplication = { ...web, server: undefined, cluster: "in-cluster" };
+  const named: RuledApplication = { ...web, cluster: "prod-eu" };
+  const own: RuledApplication = { ...web, cluster: "https://kubernetes.default.svc" };
+  const ownByName: RuledApplication = { ...web, cluster: "in-cluster" };
 
   test.each<[string, RuledApplication, "requires and lifts" | "requires" | "nothing"]>([
     ["project: shop", web, "requires and lifts"],
@@ -120,7 +120,7 @@ describe("rules by project and destination", () => {
     ["destination: {cluster: 'https://*.prod.example.org'}", web, "requires and lifts"],
     [
       "destination: {cluster: 'https://*.PROD.example.org'}",
-      { ...web, server: `${web.server}/` },
+      { ...web, cluster: `${web.cluster}/` },
       "requires and lifts",
     ],
     ["destination: {cluster: 'https://*.dev.example.org'}", web, "nothing"],
