@@ -21,7 +21,7 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
 
   test("nobody: not approved, whatever the host's own word for an empty set of rules", async () => {
     const verdict = await under().host.approval(await open());
-    expect(verdict).toEqual({ approved: false, approvers: [], missing: expect.any(String) });
+    expect(verdict).toEqual({ approved: false, approvers: [], people: [], missing: expect.any(String) });
   });
 
   test("a person with write access", async () => {
@@ -41,6 +41,7 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     expect(await under().host.approval(change)).toEqual({
       approved: false,
       approvers: [],
+      people: [],
       missing: expect.any(String),
     });
   });
@@ -57,6 +58,7 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     expect(await under().host.approval(change)).toEqual({
       approved: false,
       approvers: [],
+      people: [],
       missing: expect.any(String),
     });
   });
@@ -117,7 +119,7 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     await approveAll(change.number);
     await forge.push(repository, change.number, { "after-approval.txt": String(change.number) });
     const moved = await under().read(change.number);
-    expect(await host.approval(moved)).toEqual({ approved: false, approvers: [], missing: expect.any(String) });
+    expect(await host.approval(moved)).toEqual({ approved: false, approvers: [], people: [], missing: expect.any(String) });
     await approveAll(change.number);
     expect(await host.approval(moved)).toMatchObject({ approved: true });
   });

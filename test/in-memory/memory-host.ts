@@ -195,7 +195,13 @@ export class MemoryHost implements CodeHost {
     await this.#options.delay();
     const { approvers } = this.#held(number);
     const approved = approvers.length > 0 && headRevision === this.facts(number).headRevision;
-    return { approved, approvers: approved ? approvers : [], missing: approved ? undefined : "nobody approved it yet" };
+    const people = approved ? approvers : [];
+    return {
+      approved,
+      approvers: people,
+      people: people.map((login) => ({ id: login, login, bot: false })),
+      missing: approved ? undefined : "nobody approved it yet",
+    };
   }
 
   async mayCommand(): Promise<boolean> {

@@ -77,6 +77,8 @@ export interface Approval {
   readonly approved: boolean;
   /** Logins of the people whose approval counts. */
   readonly approvers: readonly string[];
+  /** The same people, for questions about them. */
+  readonly people: readonly User[];
   /** A sentence for people; undefined if approved. */
   readonly missing: string | undefined;
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Approval, ChangeRequest } from "../../core/model/change-request.js";
+import type { Approval, ChangeRequest, User } from "../../core/model/change-request.js";
 import { idField, loginField } from "../payload-fields.js";
 import { describeAwaited } from "./awaited-reviews.js";
 import type { GitHubClient } from "./client.js";
@@ -61,8 +61,8 @@ export function judgeReviews(change: ChangeRequest, pull: PullRequestReviews): A
   const reviews = pull.latestOpinionatedReviews.nodes.filter((review) => review !== null);
   const approvals = reviews.filter((review) => review.state === "APPROVED" && isOtherPerson(review, change));
   const fresh = approvals.filter((review) => review.commit?.oid === change.headRevision);
-  const approvers = logins(fresh);
-  const refuse = (missing: string): Approval => ({ approved: false, approvers, missing });
+  const counting = { approvers: logins(fresh), people: usersOf(fresh) };
+  const refuse = (missing: string): Approval => ({ approved: false, ...counting, missing });
 
   if (pull.headRefOid !== change.headRevision) return refuse("The head commit changed while the reviews were read.");
   if (pull.latestOpinionatedReviews.pageInfo.hasNextPage) {
@@ -79,7 +79,7 @@ export function judgeReviews(change: ChangeRequest, pull: PullRequestReviews): A
   if (pull.reviewDecision && pull.reviewDecision !== "APPROVED") {
     return refuse("GitHub gives a review decision of an unknown kind.");
   }
-  if (fresh.length > 0) return { approved: true, approvers, missing: undefined };
+  if (fresh.length > 0) return { approved: true, ...counting, missing: undefined };
   if (approvals.length > 0) {
     return refuse(`${logins(approvals).join(", ")} approved an earlier commit: the present head needs an approval.`);
   }
@@ -94,4 +94,10 @@ function isOtherPerson({ author }: Review, change: ChangeRequest): boolean {
 
 function logins(reviews: readonly Review[]): readonly string[] {
   return reviews.map((review) => review.author?.login).filter((login) => login !== undefined);
+}
+
+function usersOf(reviews: readonly Review[]): readonly User[] {
+  return reviews.flatMap(({ author }) =>
+    author?.databaseId ? [{ id: author.databaseId, login: author.login, bot: false }] : [],
+  );
 }

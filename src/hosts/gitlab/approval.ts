@@ -117,8 +117,11 @@ export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): App
     if (newest === undefined) return false;
     return typeof at === "number" ? at > newest.created_at : versions.length === 1;
   });
-  const approvers = names(fresh);
-  const refuse = (missing: string): Approval => ({ approved: false, approvers, missing });
+  const counting = {
+    approvers: names(fresh),
+    people: fresh.map(({ user }) => ({ id: user.id, login: user.username, bot: false })),
+  };
+  const refuse = (missing: string): Approval => ({ approved: false, ...counting, missing });
 
   if (facts.headRevision !== change.headRevision || newest?.head_commit_sha !== change.headRevision) {
     return refuse("The head commit changed while the approvals were read, or GitLab is still preparing it.");
@@ -132,7 +135,7 @@ export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): App
   }
   if (people.length > 0 && fresh.length === 0) return refuse(whyStale(people));
   const met = approvals.approved === true && (approvals.approvals_left ?? 0) === 0;
-  if (met && fresh.length > 0) return { approved: true, approvers, missing: undefined };
+  if (met && fresh.length > 0) return { approved: true, ...counting, missing: undefined };
   const rules = `GitLab's approval rules are not all met yet${facts.openRules}.`;
   if (fresh.length > 0) return refuse(rules);
   const awaited = names(reviewers.filter(({ state }) => state === "unreviewed"));

@@ -4,8 +4,8 @@ import { checkSync, needsApproval, type SyncFacts } from "../../../src/core/poli
 import { sampleApplication, sampleChange, sampleLock, samplePlan } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";
 
-const approved = { approved: true, approvers: ["bo"], missing: undefined };
-const unapproved = { approved: false, approvers: [], missing: "nobody has approved it yet" };
+const approved = { approved: true, approvers: ["bo"], people: [], missing: undefined };
+const unapproved = { approved: false, approvers: [], people: [], missing: "nobody has approved it yet" };
 const strict = sampleSettings({
   requirementsFor: ({ name }) => ({ requireApproval: name !== "dev", requireUpToDate: false }),
 });

@@ -21,8 +21,8 @@ const web = applicationName("web");
 const db = applicationName("db");
 const changed = evaluated([resource("ConfigMap a/b", "update", "@@")]);
 const same = evaluated([]);
-const APPROVED = { approved: true, approvers: ["bo"], missing: undefined };
-const UNAPPROVED = { approved: false, approvers: [], missing: "nobody has approved it yet" };
+const APPROVED = { approved: true, approvers: ["bo"], people: [], missing: undefined };
+const UNAPPROVED = { approved: false, approvers: [], people: [], missing: "nobody has approved it yet" };
 const GATED: Partial<Settings> = { requirementsFor: () => ({ requireApproval: true, requireUpToDate: false }) };
 const OLDER = revision("0".repeat(40));
 

@@ -43,6 +43,7 @@ describe("approved", () => {
     expect(await approvalOf(pullRequest(decision, [review("APPROVED")]))).toEqual({
       approved: true,
       approvers: ["bo"],
+      people: [{ id: expect.any(String), login: "bo", bot: false }],
       missing: undefined,
     });
   });

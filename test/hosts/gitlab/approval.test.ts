@@ -75,7 +75,7 @@ describe("approved", () => {
     ["by a Maintainer", { role: { access_level: 40, state: "active" } }],
     ["beside the author's own", { approvals: { approved_by: [by("ana", 101), ben] } }],
   ])("%s", async (_, given) => {
-    expect(await approvalOf(given)).toEqual({ approved: true, approvers: ["ben"], missing: undefined });
+    expect(await approvalOf(given)).toMatchObject({ approved: true, approvers: ["ben"], people: [{ login: "ben" }], missing: undefined });
   });
 });
 
