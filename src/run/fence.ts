@@ -1,6 +1,6 @@
 import { repost } from "../comments/post-once.js";
 import { StoreUnavailable } from "../core/model/errors.js";
-import { PORT_EFFECTS, type Effect, type RunPorts } from "../core/ports/effects.js";
+import { PORT_REACH, type Reach, type RunPorts } from "../core/ports/reach.js";
 import type { RunTicket } from "../core/ports/event-queue.js";
 import { wrapPort, type EveryCall } from "../observe/wrap-port.js";
 
@@ -10,24 +10,24 @@ import { wrapPort, type EveryCall } from "../observe/wrap-port.js";
  */
 export function fence<Parts extends RunPorts & { readonly ticket: RunTicket }>(parts: Parts): Parts {
   const { ticket } = parts;
-  const host = wrapPort(parts.host, confirmFirst(PORT_EFFECTS.host, ticket));
+  const host = wrapPort(parts.host, confirmFirst(PORT_REACH.host, ticket));
   const ports: RunPorts = {
     // An interrupted attempt may have posted the same comment.
     host: ticket.again ? wrapPort(host, { postComment: (_call, ...given) => repost(host, ...given) }) : host,
-    repositories: wrapPort(parts.repositories, confirmFirst(PORT_EFFECTS.repositories, ticket)),
-    deployer: wrapPort(parts.deployer, confirmFirst(PORT_EFFECTS.deployer, ticket)),
-    locks: wrapPort(parts.locks, confirmFirst(PORT_EFFECTS.locks, ticket)),
-    plans: wrapPort(parts.plans, confirmFirst(PORT_EFFECTS.plans, ticket)),
-    deployments: wrapPort(parts.deployments, confirmFirst(PORT_EFFECTS.deployments, ticket)),
-    audit: wrapPort(parts.audit, confirmFirst(PORT_EFFECTS.audit, ticket)),
-    live: wrapPort(parts.live, confirmFirst(PORT_EFFECTS.live, ticket)),
+    repositories: wrapPort(parts.repositories, confirmFirst(PORT_REACH.repositories, ticket)),
+    deployer: wrapPort(parts.deployer, confirmFirst(PORT_REACH.deployer, ticket)),
+    locks: wrapPort(parts.locks, confirmFirst(PORT_REACH.locks, ticket)),
+    plans: wrapPort(parts.plans, confirmFirst(PORT_REACH.plans, ticket)),
+    deployments: wrapPort(parts.deployments, confirmFirst(PORT_REACH.deployments, ticket)),
+    audit: wrapPort(parts.audit, confirmFirst(PORT_REACH.audit, ticket)),
+    live: wrapPort(parts.live, confirmFirst(PORT_REACH.live, ticket)),
   };
   return { ...parts, ...ports };
 }
 
-function confirmFirst(effects: Readonly<Record<string, Effect | undefined>>, ticket: RunTicket): EveryCall {
+function confirmFirst(reach: Readonly<Record<string, Reach | undefined>>, ticket: RunTicket): EveryCall {
   return (method, call) => {
-    switch (Object.hasOwn(effects, method) ? effects[method] : undefined) {
+    switch (Object.hasOwn(reach, method) ? reach[method] : undefined) {
       case "act":
         return ticket.confirm().then(call);
       case "speak":

@@ -1,5 +1,6 @@
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
+import type { Member } from "../../src/core/model/effect.js";
 import type { Lock } from "../../src/core/model/lock.js";
 import type {
   ApplicationPlan,
@@ -47,7 +48,7 @@ export function sampleLock(application: string, number = 1, user = "ana"): Lock 
 
 /** A changed ApplicationSet of which nothing is to be told but what is given. */
 export function sampleSet(name: string, more: Partial<ApplicationSetPreview> = {}): ApplicationSetPreview {
-  const nothing = { added: [], removed: [], changed: [], notes: [], owned: [] };
+  const nothing = { added: [], removed: [], changed: [], members: [], notes: [], owned: [] };
   return { name, sourceFile: undefined, problem: undefined, ...nothing, ...more };
 }
 
@@ -76,8 +77,26 @@ export function sampleApplication(
     sourceFile: undefined,
     warnings: [],
     atMerge: undefined,
+    effect: { members: [sampleMember(name)], applies: [] },
   };
   return { ...common, ...what } as ApplicationPlan;
+}
+
+/** An application in an effect, of which nothing changes but what is given. */
+export function sampleMember(name: string, more: Partial<Member> = {}): Member {
+  return {
+    application: applicationName(name),
+    project: "default",
+    destination: { cluster: "https://kubernetes.default.svc", namespace: "guestbook" },
+    reachedBy: { kind: "direct" },
+    definition: { kind: "unchanged" },
+    digest: "0".repeat(32),
+    sources: [],
+    startsAutoSync: false,
+    boundAs: [],
+    problem: undefined,
+    ...more,
+  };
 }
 
 const NO_NAMES = { created: [], changed: [], deleted: [] };

@@ -1,13 +1,53 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
+import { NO_EFFECT, type Effect, type Member } from "../../src/core/model/effect.js";
 import type { Plan } from "../../src/core/model/plan.js";
 import type { PlanStore } from "../../src/core/ports/stores.js";
 import { sampleSet } from "../comments/samples.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
 
 const change: ChangeRequestRef = { host: "hostb", repository: repositoryName("acme/group/deploy"), number: 7 };
-const base = { sourceFile: undefined, atMerge: undefined, warnings: [] };
+const destination = { cluster: "https://kubernetes.default.svc", namespace: "web" };
+const identity = { application: applicationName("web"), project: "default", destination };
+const member: Member = {
+  ...identity,
+  reachedBy: { kind: "direct" },
+  definition: {
+    kind: "changed",
+    moves: [
+      { what: "repository", from: "https://git.test/a", to: "https://git.test/b" },
+      { what: "project", from: "default", to: "prod" },
+      { what: "destination", from: "a/b", to: "a/c" },
+      { what: "auto-sync", from: "off", to: "on" },
+    ],
+  },
+  digest: "0".repeat(32),
+  sources: [
+    { repoURL: "https://git.test/b", targetRevision: "main", commit: revision("a".repeat(40)) },
+    { repoURL: "https://charts.test", targetRevision: "1.x", commit: undefined },
+  ],
+  startsAutoSync: true,
+  boundAs: [{ ...identity, because: "it is there before this change" }],
+  problem: undefined,
+};
+const effect: Effect = {
+  members: [
+    member,
+    { ...member, reachedBy: { kind: "child", of: applicationName("web") }, definition: { kind: "new" } },
+    {
+      ...member,
+      reachedBy: { kind: "generated", by: "shops" },
+      definition: { kind: "unknown" },
+      digest: undefined,
+      problem: "not rendered",
+    },
+    { ...member, definition: { kind: "removed" } },
+    { ...member, definition: { kind: "unchanged" } },
+  ],
+  applies: [{ application: applicationName("shop"), digest: "f".repeat(32) }],
+};
+const base = { sourceFile: undefined, atMerge: undefined, warnings: [], effect: NO_EFFECT };
 
 /** A plan in which every kind of every union stands once. */
 const plan: Plan = {
@@ -21,6 +61,7 @@ const plan: Plan = {
       application: applicationName("web"),
       lock: { kind: "ours" },
       sourceFile: "apps/web.yaml",
+      effect,
       warnings: ["the parent shows OutOfSync until the merge"],
       verdict: "changed",
       writesDefinition: true,
@@ -69,6 +110,7 @@ const plan: Plan = {
       sourceFile: "sets/shops.yaml",
       added: [applicationName("shop-ch")],
       changed: [applicationName("shop-at")],
+      members: [member],
       notes: ["removed applications are deleted"],
       owned: [applicationName("shop-be")],
     }),

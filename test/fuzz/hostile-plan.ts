@@ -91,6 +91,7 @@ const applicationSet: fc.Arbitrary<ApplicationSetPreview> = fc.record({
   added: applications,
   removed: applications,
   changed: applications,
+  members: fc.constant([]),
   notes: fc.array(hostileText(), { maxLength: 3 }),
   problem: fc.option(hostileText(), { nil: undefined }),
   owned: applications,

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import { typeErrors, type Edit } from "./type-errors.js";
 
-const EFFECTS = "src/core/ports/effects.ts";
+const REACH = "src/core/ports/reach.ts";
 
 const newMethod = (file: string, port: string, method: string): Edit => ({
   path: `src/core/ports/${file}.ts`,
@@ -9,8 +9,8 @@ const newMethod = (file: string, port: string, method: string): Edit => ({
   to: `export interface ${port} {\n  ${method};`,
 });
 
-test("the effects compile as they are", () => {
-  expect(typeErrors([EFFECTS])).toEqual([]);
+test("the table compiles as it is", () => {
+  expect(typeErrors([REACH])).toEqual([]);
 });
 
 test.each([
@@ -22,27 +22,27 @@ test.each([
   ["DeploymentStore", "stores"],
   ["AuditLog", "audit"],
   ["LiveFeed", "live-feed"],
-])("a new method of %s does not compile until its effect is classed", (port, file) => {
-  expect(typeErrors([EFFECTS], [newMethod(file, port, "archive(name: string): Promise<void>")])).toEqual([
+])("a new method of %s does not compile until its reach is classed", (port, file) => {
+  expect(typeErrors([REACH], [newMethod(file, port, "archive(name: string): Promise<void>")])).toEqual([
     expect.stringContaining("Property 'archive' is missing"),
   ]);
 });
 
 test("an optional method is classed as well", () => {
-  expect(typeErrors([EFFECTS], [newMethod("code-host", "CodeHost", "archive?(): Promise<void>")])).toEqual([
+  expect(typeErrors([REACH], [newMethod("code-host", "CodeHost", "archive?(): Promise<void>")])).toEqual([
     expect.stringContaining("Property 'archive' is missing"),
   ]);
 });
 
 test("a class is one of the four", () => {
-  const edit = { path: EFFECTS, from: 'merge: "act"', to: 'merge: "write"' };
-  expect(typeErrors([EFFECTS], [edit])).toEqual([expect.stringContaining(`Type '"write"' is not assignable`)]);
+  const edit = { path: REACH, from: 'merge: "act"', to: 'merge: "write"' };
+  expect(typeErrors([REACH], [edit])).toEqual([expect.stringContaining(`Type '"write"' is not assignable`)]);
 });
 
 test("the fence does not compile without every port", () => {
   const fence = "src/run/fence.ts";
   const edit = {
-    path: EFFECTS,
+    path: REACH,
     from: "  readonly live: LiveFeed;",
     to: "  readonly live: LiveFeed;\n  mail: PlanStore;",
   };

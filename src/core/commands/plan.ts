@@ -4,6 +4,7 @@ import { changeRequestName, changeRequestRef } from "../model/change-request.js"
 import type { Command } from "../model/command.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { destinationOf } from "../model/destination.js";
+import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Evaluated, Plan, Unevaluated } from "../model/plan.js";
@@ -16,6 +17,7 @@ import { compareRenders, movesCluster } from "../render/live-diff-mode.js";
 import type { RenderedSides } from "../render/render.js";
 import { withApplicationSets } from "../survey/application-sets.js";
 import { findInputGaps } from "../survey/input-gaps.js";
+import { directMember } from "../survey/members.js";
 import { survey } from "../survey/survey.js";
 import { lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
 import { createPlanStart } from "./plan-start.js";
@@ -106,6 +108,7 @@ async function evaluate(
       sourceFile: subject.sourceFile,
       warnings: [],
       atMerge: undefined,
+      effect: { members: [directMember(subject, context.change)], applies: [] },
     };
     switch (subject.kind) {
       case "new":
@@ -197,6 +200,7 @@ function unplanned(subject: Subject): ApplicationPlan {
     sourceFile: subject.sourceFile,
     warnings: [],
     atMerge: undefined,
+    effect: NO_EFFECT,
   };
 }
 

@@ -132,6 +132,11 @@ export function readSource(value: unknown, position: number, role: Source["role"
   };
 }
 
+/** `spec.project`; Argo CD reads an empty one as `default`. */
+export function projectOf({ project }: ApplicationSpec): string {
+  return typeof project === "string" && project !== "" ? project : "default";
+}
+
 /** Whether Argo CD expects positions with revisions; a `sources` list of one element counts. */
 export function isMultiSource(spec: ApplicationSpec): boolean {
   return !isHydrated(spec) && Array.isArray(spec.sources) && spec.sources.length > 0;

@@ -1,5 +1,6 @@
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
+import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
 
 /** One Kubernetes object that a sync would create, update or delete. */
@@ -72,6 +73,8 @@ interface ApplicationPlanBase {
   readonly sourceFile: string | undefined;
   /** Why svc will not deploy it although it was planned: it takes effect at the merge and does not block it. */
   readonly atMerge: string | undefined;
+  /** What deploying it would change, or what the merge does to it; empty if `-a` left it out. */
+  readonly effect: Effect;
   /** Sentences for people. */
   readonly warnings: readonly string[];
 }
@@ -118,6 +121,8 @@ export interface ApplicationSetPreview {
   readonly added: readonly ApplicationName[];
   readonly removed: readonly ApplicationName[];
   readonly changed: readonly ApplicationName[];
+  /** The applications that it would add, remove or change. */
+  readonly members: readonly Member[];
   /** Sentences for people: what happens to removed applications, and where the preview is inexact. */
   readonly notes: readonly string[];
   /** Why it could not be previewed; untrusted. */

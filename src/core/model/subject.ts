@@ -1,4 +1,4 @@
-import type { ApplicationSpec, LiveApplication } from "./application.js";
+import type { Application, ApplicationSpec, LiveApplication } from "./application.js";
 import type { ApplicationName } from "./brand.js";
 import type { Deployment } from "./deployment.js";
 
@@ -10,13 +10,18 @@ interface SubjectBase {
   readonly sourceFile: string | undefined;
 }
 
+interface Undeployed extends SubjectBase {
+  /** The definition to come, or else the one to go; undefined if none could be read. */
+  readonly definition: Application | undefined;
+}
+
 /** Created or deleted with its Application resource; never deployed by us. */
-export interface AnnouncedSubject extends SubjectBase {
+export interface AnnouncedSubject extends Undeployed {
   readonly kind: "new" | "deleted";
 }
 
 /** Argo CD does not know it, or could not be reached. */
-export interface UnreadableSubject extends SubjectBase {
+export interface UnreadableSubject extends Undeployed {
   readonly kind: "unreadable";
   readonly problem: string;
 }

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
 import { helmPositions, overrideFiles } from "../detect/scan/application-files.js";
-import type { ApplicationSpec } from "../model/application.js";
+import { projectOf } from "../model/application-spec.js";
 import { shortRevision } from "../model/brand.js";
 import { safeMessage } from "../model/errors.js";
 import { specEqual, specText } from "../model/spec-equality.js";
@@ -175,11 +175,6 @@ async function isUndeployed({ name }: LiveSubject, { deployments }: CommandConte
 function failure({ name }: LiveSubject, where: string, error: unknown, { log, signal }: CommandContext) {
   if (!signal.aborted) log.warn({ application: name, where, err: error }, "rendering failed");
   return { kind: "failed", reason: `${where}: ${safeMessage(error)}` } as const;
-}
-
-function projectOf(spec: ApplicationSpec): string {
-  const project = spec.project;
-  return typeof project === "string" && project !== "" ? project : "default";
 }
 
 /** Argo CD finds such a file by the application's name, so a temporary Application would be rendered without it. */

@@ -9,6 +9,8 @@ import { policyOf } from "./application-set-policy.js";
 /** What Argo CD generates from a set on both sides. */
 export interface Expansion {
   readonly set: ChangedApplicationSet;
+  /** What it generates at the merge base. */
+  readonly base: readonly Application[];
   /** What it generates at the head, including duplicate names. */
   readonly head: readonly Application[];
   readonly comparison: GeneratedChange;
@@ -17,7 +19,7 @@ export interface Expansion {
 const MAX_NAMED = 10;
 
 export interface NoteSurroundings {
-  readonly live: ReadonlySet<ApplicationName>;
+  readonly live: Pick<ReadonlySet<ApplicationName>, "has">;
   readonly change: ChangeRequest;
   /** Paths that changed on the base branch since the head branched off. */
   readonly baseChanges: readonly string[];
@@ -27,7 +29,7 @@ export interface NoteSurroundings {
  * Sentences for people on what the controller does with the generated applications, and where the preview is inexact.
  */
 export function notesOf(
-  { set, head, comparison }: Expansion,
+  { set, head, comparison }: Omit<Expansion, "base">,
   { live, change, baseChanges }: NoteSurroundings,
 ): readonly string[] {
   const { added, removed, changed } = comparison;

@@ -1,13 +1,15 @@
 import { compareGenerated, type ChangedApplicationSet } from "../detect/scan/application-sets.js";
 import { pinGitGenerators } from "../detect/scan/git-generators.js";
 import type { Application, ApplicationSet } from "../model/application.js";
-import type { ApplicationName, Revision } from "../model/brand.js";
+import { applicationName, type ApplicationName, type Revision } from "../model/brand.js";
+import type { Member } from "../model/effect.js";
 import { DeployerFailure, safeMessage } from "../model/errors.js";
 import { isJsonObject } from "../model/json.js";
 import type { ApplicationSetPreview } from "../model/plan.js";
 import type { CommandContext } from "../ports/context.js";
 import { notesOf, type Expansion, type NoteSurroundings } from "./application-set-notes.js";
 import { applyExpansions, warnOfUnpreviewed } from "./generated-applications.js";
+import { memberOf, unknownMember } from "./members.js";
 import type { Survey } from "./survey.js";
 
 export interface SurveyWithSets {
@@ -24,6 +26,10 @@ interface Unpreviewed {
   readonly owned: readonly ApplicationName[];
 }
 
+interface Surroundings extends NoteSurroundings {
+  readonly live: ReadonlyMap<ApplicationName, Application>;
+}
+
 /** Previews what changed ApplicationSets generate on both sides. A set that cannot be previewed says why. */
 export async function withApplicationSets(found: Survey, context: CommandContext): Promise<SurveyWithSets> {
   const { change, snapshot } = context;
@@ -32,8 +38,8 @@ export async function withApplicationSets(found: Survey, context: CommandContext
   const attempts = await Promise.all(applicationSets.map((set) => expand(set, context)));
   const unpreviewed = attempts.flatMap((one) => ("problem" in one ? [one.set] : []));
   const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
-  const around: NoteSurroundings = {
-    live: new Set(found.everyApplication.map(({ name }) => name)),
+  const around: Surroundings = {
+    live: byName(found.everyApplication),
     change,
     baseChanges: await snapshot.changedPaths(change.mergeBase, change.baseRevision),
   };
@@ -43,14 +49,49 @@ export async function withApplicationSets(found: Survey, context: CommandContext
   };
 }
 
-function previewOf(attempt: Attempt, around: NoteSurroundings): ApplicationSetPreview {
+function previewOf(attempt: Attempt, around: Surroundings): ApplicationSetPreview {
   const { name, sourceFile } = attempt.set;
   if ("problem" in attempt) {
     const { problem, owned } = attempt;
-    return { name, sourceFile, added: [], removed: [], changed: [], notes: [], problem, owned };
+    return {
+      name,
+      sourceFile,
+      added: [],
+      removed: [],
+      changed: [],
+      members: unknownMembers(attempt),
+      notes: [],
+      problem,
+      owned,
+    };
   }
   const notes = notesOf(attempt, around);
-  return { name, sourceFile, ...attempt.comparison, notes, problem: undefined, owned: [] };
+  const members = generatedMembers(attempt, around);
+  return { name, sourceFile, ...attempt.comparison, members, notes, problem: undefined, owned: [] };
+}
+
+/** What the controller makes of the generated applications, given what runs. */
+function generatedMembers({ set, base, head, comparison }: Expansion, { live }: Surroundings): readonly Member[] {
+  const [before, after] = [byName(base), byName(head)];
+  const reachedBy = { kind: "generated", by: set.name } as const;
+  const names = [...comparison.added, ...comparison.changed, ...comparison.removed];
+  return names.map((application) => {
+    const replaced = [before.get(application), live.get(application)].flatMap((one) =>
+      one === undefined ? [] : [one.spec],
+    );
+    return memberOf({ application, head: after.get(application)?.spec, before: replaced, reachedBy });
+  });
+}
+
+function byName(applications: readonly Application[]): ReadonlyMap<ApplicationName, Application> {
+  return new Map(applications.map((one) => [one.name, one]));
+}
+
+/** Those that it owns now stand for the ones that cannot be known; without any, the set itself does. */
+function unknownMembers({ set, problem, owned }: Unpreviewed): readonly Member[] {
+  const reachedBy = { kind: "generated", by: set.name } as const;
+  const names = owned.length > 0 ? owned : [applicationName(set.name)];
+  return names.map((name) => unknownMember(name, reachedBy, problem));
 }
 
 async function expand(set: ChangedApplicationSet, context: CommandContext): Promise<Attempt> {
@@ -59,7 +100,7 @@ async function expand(set: ChangedApplicationSet, context: CommandContext): Prom
   try {
     const head = await generated(set.head, change.headRevision, context);
     const base = await generated(set.base, change.mergeBase, context);
-    return { set, head, comparison: compareGenerated(base, head) };
+    return { set, base, head, comparison: compareGenerated(base, head) };
   } catch (error) {
     signal.throwIfAborted();
     log.warn({ set: set.name, err: error }, "could not preview an ApplicationSet");

@@ -137,16 +137,17 @@ interface LeftOut {
 async function lookAt(affected: AffectedApplication, around: Surroundings): Promise<Subject | LeftOut> {
   const { change, settings, deployer, signal } = around.context;
   const { name, sourceFile } = affected;
+  const shown = { name, sourceFile, definition: affected.head ?? affected.live ?? affected.base };
   let live: LiveApplication | undefined;
   try {
     live = await deployer.findApplication(name, signal);
   } catch (error) {
     signal.throwIfAborted();
-    return { kind: "unreadable", name, sourceFile, problem: safeMessage(error) };
+    return { ...shown, kind: "unreadable", problem: safeMessage(error) };
   }
   if (live === undefined) {
-    if (affected.kind === "new" || affected.kind === "deleted") return { kind: affected.kind, name, sourceFile };
-    return { kind: "unreadable", name, sourceFile, problem: affected.problem ?? UNKNOWN_APPLICATION };
+    if (affected.kind === "new" || affected.kind === "deleted") return { ...shown, kind: affected.kind };
+    return { ...shown, kind: "unreadable", problem: affected.problem ?? UNKNOWN_APPLICATION };
   }
   const claim: DrivingClaim = {
     live,
@@ -159,8 +160,8 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   const obstacle = drivingObstacle(claim);
   // Comes first: a change request that may not drive an application must not lock it either.
   if (obstacle !== undefined) return { application: name, reason: obstacle };
-  if (affected.kind === "deleted") return { kind: "deleted", name, sourceFile };
-  if (affected.problem !== undefined) return { kind: "unreadable", name, sourceFile, problem: affected.problem };
+  if (affected.kind === "deleted") return { ...shown, kind: "deleted" };
+  if (affected.problem !== undefined) return { ...shown, kind: "unreadable", problem: affected.problem };
   return liveSubject(affected, claim, around);
 }
 

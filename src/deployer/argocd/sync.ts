@@ -1,3 +1,4 @@
+import { projectOf } from "../../core/model/application-spec.js";
 import type { SyncOutcome } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { FollowRequest, SyncLookup, SyncRequest } from "../../core/ports/deployer.js";
@@ -7,7 +8,6 @@ import { ArgoCdFailure } from "./argocd-failure.js";
 import type { ArgoCdConfig, Client } from "./client.js";
 import { syncBody } from "./sync-body.js";
 import { syncState, type SyncState } from "./sync-outcome.js";
-import { projectOf } from "./to-application.js";
 
 /** How often to look for an operation whose start was not confirmed. */
 const LOOKS_FOR_LOST_START = 5;

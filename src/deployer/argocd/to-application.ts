@@ -1,4 +1,4 @@
-import { isMultiSource } from "../../core/model/application-spec.js";
+import { isMultiSource, projectOf } from "../../core/model/application-spec.js";
 import type { Application, ApplicationSpec, LiveApplication } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject, type JsonObject } from "../../core/model/json.js";
@@ -19,11 +19,6 @@ export function toApplication(item: ApplicationItem, settings: ServerSettings): 
     annotations: metadata.annotations,
     spec,
   };
-}
-
-/** Argo CD treats an empty project as `default`. */
-export function projectOf(spec: ApplicationSpec): string {
-  return typeof spec.project === "string" && spec.project !== "" ? spec.project : "default";
 }
 
 export function toLiveApplication(whole: WholeApplication, settings: ServerSettings): LiveApplication {

@@ -4,6 +4,7 @@ import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from
 import type { PlanStore } from "../../core/ports/stores.js";
 import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
+import { storedEffect, storedMember } from "./stored-effect.js";
 import { orUndefined, readStored, stored } from "./stored-value.js";
 
 const lock = z.object({
@@ -65,6 +66,7 @@ const planned = {
   lock: planLock,
   sourceFile: orUndefined(z.string()),
   atMerge: orUndefined(z.string()),
+  effect: storedEffect,
   warnings: z.array(z.string()),
 };
 
@@ -93,6 +95,7 @@ const plan: z.ZodType<Plan> = z.object({
       added: z.array(stored.application),
       removed: z.array(stored.application),
       changed: z.array(stored.application),
+      members: z.array(storedMember),
       notes: z.array(z.string()).default([]),
       problem: orUndefined(z.string()),
       owned: z.array(stored.application).default([]),

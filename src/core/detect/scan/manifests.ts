@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { matchesPath } from "../../../config/pattern.js";
+import { projectOf } from "../../model/application-spec.js";
 import type { Compute } from "../../ports/compute.js";
 import type { Naming } from "../../ports/deployer.js";
 import type {
@@ -130,14 +131,13 @@ async function assemble(files: readonly ReadFile[], nameOf: Naming): Promise<Man
 
 function toApplication(resource: Resource, file: string, nameOf: Naming): FoundApplication {
   const name = nameOf(resource.namespace, resource.name);
-  const project = resource.spec.project;
   return {
     file,
     application: {
       name,
       resourceName: resource.name,
       namespace: name === resource.name ? undefined : resource.namespace,
-      project: typeof project === "string" && project !== "" ? project : "default",
+      project: projectOf(resource.spec),
       labels: resource.labels,
       annotations: resource.annotations,
       spec: resource.spec,

@@ -6,7 +6,7 @@ import type { Repositories } from "./repositories.js";
 import type { DeploymentStore, LockStore, PlanStore } from "./stores.js";
 
 /** What a method does outside this process; the fence of a run blocks some of it. */
-export type Effect =
+export type Reach =
   /** Changes nothing that anybody relies on. */
   | "read"
   /** Tells people something: blocked once another replica has taken over. */
@@ -16,8 +16,8 @@ export type Effect =
   /** Keeps a record of what has happened: never blocked. */
   | "record";
 
-/** The effect of every method of a port: a new method does not compile until it is classed. */
-export type EffectsOf<Port> = Readonly<Record<MethodOf<Port>, Effect>>;
+/** The reach of every method of a port: a new method does not compile until it is classed. */
+export type ReachOf<Port> = Readonly<Record<MethodOf<Port>, Reach>>;
 
 type MethodOf<Port> = {
   [Key in keyof Port]-?: Extract<Port[Key], (...args: never[]) => unknown> extends never ? never : Key;
@@ -35,7 +35,7 @@ export interface RunPorts {
   readonly live: LiveFeed;
 }
 
-export const PORT_EFFECTS: { readonly [Name in keyof RunPorts]: EffectsOf<RunPorts[Name]> } = {
+export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[Name]> } = {
   host: {
     self: "read",
     reach: "read",

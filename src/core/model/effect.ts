@@ -1,0 +1,85 @@
+import type { ApplicationName, Revision } from "./brand.js";
+import type { Destination } from "./destination.js";
+
+/**
+ * Everything that one deployment changes: the application itself, and every application that it creates, changes or removes
+ * through what it applies. Rules are asked of each member, since Argo CD acts on all of them.
+ */
+export interface Effect {
+  /** The application itself comes first. */
+  readonly members: readonly Member[];
+  /** The child Applications that it applies, changed or not, with the digests of their definitions. */
+  readonly applies: readonly AppliedChild[];
+}
+
+/** One application that a deployment reaches. */
+export interface Member extends Identity {
+  readonly reachedBy: ReachedBy;
+  readonly definition: DefinitionChange;
+  /** Digest of the definition that takes effect; undefined if there is none. */
+  readonly digest: string | undefined;
+  readonly sources: readonly MemberSource[];
+  /** Argo CD will deploy it by itself, which it did not do before. */
+  readonly startsAutoSync: boolean;
+  /** Further applications whose rules hold for it, since it takes their place or leaves it. */
+  readonly boundAs: readonly BoundIdentity[];
+  /** Why it is not known what becomes of it; such a member needs an approval. Untrusted. */
+  readonly problem: string | undefined;
+}
+
+/** What rules are matched with. */
+export interface Identity {
+  readonly application: ApplicationName;
+  readonly project: string;
+  readonly destination: Destination;
+}
+
+/** An identity besides a member's own. */
+export interface BoundIdentity extends Identity {
+  /** Completes "the rules of … hold, because": untrusted. */
+  readonly because: string;
+}
+
+/** How a deployment reaches an application. */
+export type ReachedBy =
+  | { readonly kind: "direct" }
+  /** Its definition is among the manifests of this application. */
+  | { readonly kind: "child"; readonly of: ApplicationName }
+  /** This ApplicationSet generates it. */
+  | { readonly kind: "generated"; readonly by: string };
+
+/** What becomes of a definition. */
+export type DefinitionChange =
+  | { readonly kind: "unchanged" | "new" | "removed" | "unknown" }
+  /** `moves` is empty if only other members of it change. */
+  | { readonly kind: "changed"; readonly moves: readonly Move[] };
+
+/** A change that nobody may make without an approval, whatever the rules say. Both texts are untrusted. */
+export interface Move {
+  readonly what: "repository" | "project" | "destination" | "auto-sync";
+  readonly from: string;
+  readonly to: string;
+}
+
+/** What a member is deployed from. */
+export interface MemberSource {
+  readonly repoURL: string;
+  /** As configured; empty means the default branch, or the newest version of a chart. */
+  readonly targetRevision: string;
+  /** The commit that is deployed; undefined if Argo CD resolves the revision. */
+  readonly commit: Revision | undefined;
+}
+
+/** A child Application among the rendered manifests. */
+export interface AppliedChild {
+  readonly application: ApplicationName;
+  readonly digest: string;
+}
+
+/** Of applications that are not planned. */
+export const NO_EFFECT: Effect = { members: [], applies: [] };
+
+/** What an approval is required for whatever the rules say. */
+export function movesOf({ definition }: Member): readonly Move[] {
+  return definition.kind === "changed" ? definition.moves : [];
+}

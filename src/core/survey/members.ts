@@ -1,0 +1,98 @@
+import { projectOf, sourcesOf } from "../model/application-spec.js";
+import type { Application, ApplicationSpec } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
+import { destinationOf } from "../model/destination.js";
+import type { BoundIdentity, DefinitionChange, Identity, Member, ReachedBy } from "../model/effect.js";
+import type { LiveSubject, Subject } from "../model/subject.js";
+import { definitionChange, digestOf, startsAutoSync } from "./definition-change.js";
+
+/** The member that a planned application itself is, from a survey alone. */
+export function directMember(subject: Subject, change: Pick<ChangeRequest, "headRevision">): Member {
+  const reachedBy = { kind: "direct" } as const;
+  if (subject.kind === "live") return liveMember(subject, change);
+  const { name, definition } = subject;
+  if (definition === undefined) return unknownMember(name, reachedBy, "its definition could not be read");
+  switch (subject.kind) {
+    case "new":
+      return memberOf({ application: name, head: definition.spec, before: [], reachedBy });
+    case "deleted":
+      return memberOf({ application: name, head: undefined, before: [definition.spec], reachedBy });
+    case "unreadable":
+      return {
+        ...memberOf({ application: name, head: definition.spec, before: [definition.spec], reachedBy }),
+        definition: { kind: "unknown" },
+        problem: subject.problem,
+      };
+  }
+}
+
+function liveMember(
+  { name, head, base, live }: LiveSubject,
+  { headRevision }: Pick<ChangeRequest, "headRevision">,
+): Member {
+  const member = memberOf({
+    application: name,
+    head: head.spec,
+    before: [base.spec, live.spec],
+    reachedBy: { kind: "direct" },
+  });
+  const moving = new Set(head.positions);
+  const sources = sourcesOf(head.spec).map(({ repoURL, targetRevision, position }) => ({
+    repoURL,
+    targetRevision,
+    commit: moving.has(position) ? headRevision : undefined,
+  }));
+  return { ...member, sources };
+}
+
+/** One application of an effect, before and after. */
+export interface MemberRequest {
+  readonly application: ApplicationName;
+  /** Undefined if it is removed. */
+  readonly head: ApplicationSpec | undefined;
+  /** The definitions that the head's replaces; empty for a new application. */
+  readonly before: readonly ApplicationSpec[];
+  readonly reachedBy: ReachedBy;
+}
+
+/** Describes one application of an effect. Argo CD resolves the revisions of its sources. */
+export function memberOf({ application, head, before, reachedBy }: MemberRequest): Member {
+  const spec = head ?? before[0] ?? {};
+  const definition: DefinitionChange =
+    head === undefined ? { kind: "removed" } : before.length === 0 ? { kind: "new" } : definitionChange(head, before);
+  return {
+    ...identityOf(application, spec),
+    reachedBy,
+    definition,
+    digest: head === undefined ? undefined : digestOf(head),
+    sources: sourcesOf(spec).map(({ repoURL, targetRevision }) => ({ repoURL, targetRevision, commit: undefined })),
+    startsAutoSync:
+      head !== undefined &&
+      (before.length === 0 ? startsAutoSync(undefined, head) : before.some((one) => startsAutoSync(one, head))),
+    boundAs: leftBehind(application, spec, before),
+    problem: undefined,
+  };
+}
+
+/** A member of which nothing but its name is known. */
+export function unknownMember(application: ApplicationName, reachedBy: ReachedBy, problem: string): Member {
+  const known = memberOf({ application, head: undefined, before: [], reachedBy });
+  return { ...known, definition: { kind: "unknown" }, problem };
+}
+
+export function identityOf(application: ApplicationName, spec: Application["spec"]): Identity {
+  return { application, project: projectOf(spec), destination: destinationOf(spec) };
+}
+
+/** Rules by project and destination also bind whoever takes an application out of them. */
+function leftBehind(
+  application: ApplicationName,
+  spec: ApplicationSpec,
+  before: readonly ApplicationSpec[],
+): readonly BoundIdentity[] {
+  const own = JSON.stringify(identityOf(application, spec));
+  const left = before.map((one) => identityOf(application, one)).filter((one) => JSON.stringify(one) !== own);
+  const distinct = new Map(left.map((one) => [JSON.stringify(one), one]));
+  return [...distinct.values()].map((one) => ({ ...one, because: "it is there before this change" }));
+}
