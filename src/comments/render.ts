@@ -1,5 +1,6 @@
-import type { ChangeRequest } from "../core/model/change-request.js";
+import { changeRequestName, type ChangeRequest } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
+import type { Lock } from "../core/model/lock.js";
 import type { CommandResult } from "../core/model/result.js";
 import { SERVICE } from "../names.js";
 import { code, codes, sentence } from "./markdown.js";
@@ -51,6 +52,18 @@ function refused(
   const marker = markerLine({ kind: "refused", head: change.headRevision, login });
   const limit = words.maxComment - OVERHEAD;
   return pack(cutBlocks(refusalBlocks(refusal, change), limit), limit).map((part) => `${marker}\n${part}`);
+}
+
+/** Tells a change request that a rollback of another one took over its locks. */
+export function renderTakenOver(taken: readonly Lock[], by: ChangeRequest, login: string): string {
+  const names = taken.map(({ application }) => application);
+  const deployed = names.length === 1 ? "it" : "them";
+  return [
+    markerLine({ kind: "result" }),
+    `## ${SERVICE} Lock taken over`,
+    "",
+    `${code(changeRequestName(by))} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over the lock that a plan of this PR held. To plan and lock ${deployed} again, comment ${code(`${SERVICE} plan`)}.`,
+  ].join("\n");
 }
 
 /** The host refused to merge. A merge that succeeds needs no comment. */

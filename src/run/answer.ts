@@ -1,10 +1,11 @@
 import { renderPlanTask } from "../comments/plan.js";
 import { publish, publishPlan } from "../comments/publish.js";
-import { renderMergeRefusal, renderResult } from "../comments/render.js";
+import { renderMergeRefusal, renderResult, renderTakenOver } from "../comments/render.js";
 import { settledText } from "../comments/settled.js";
 import { auditFactsOf, auditFactsOfMerge } from "../core/commands/audit-facts.js";
 import { changePagePath, changeRequestKey, type ChangeRequest, type User } from "../core/model/change-request.js";
 import { HostFailure, safeMessage, StoreUnavailable } from "../core/model/errors.js";
+import type { Lock } from "../core/model/lock.js";
 import { sizeOfPlan } from "../core/model/plan.js";
 import type { CommandResult, Refusal, SyncedResult } from "../core/model/result.js";
 import type { MergeOutcome, Posting } from "../core/ports/code-host.js";
@@ -82,6 +83,10 @@ export async function reply(
       return true;
     }
     case "rolled-back":
+      await post();
+      if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings }, run);
+      await tellFormerHolders(result.takenOver, change, asked, run);
+      return true;
     case "unlocked":
       await post();
       if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings }, run);
@@ -98,6 +103,28 @@ export async function reply(
     case "closed":
     case "help":
       return postIfPossible();
+  }
+}
+
+/** Whose locks a rollback took over. What it did stands, whether or not they can be told. */
+async function tellFormerHolders(
+  taken: readonly Lock[],
+  change: ChangeRequest,
+  { by }: Answerable,
+  run: Run,
+): Promise<void> {
+  const holders = new Map(taken.map(({ holder }) => [changeRequestKey(holder), holder]));
+  for (const [key, holder] of holders) {
+    const theirs = taken.filter((lock) => changeRequestKey(lock.holder) === key);
+    const host = holder.host === change.host ? run.host : run.hosts[holder.host];
+    if (host === undefined) continue;
+    try {
+      const body = renderTakenOver(theirs, change, by?.login ?? "");
+      await publish(host, holder, [body], { runId: run.runId, posting: { urgency: "result" } });
+      if (holder.host === change.host) await refreshPlanStatus(holder, run);
+    } catch (error) {
+      run.log.warn({ holder: key, err: error }, "could not tell a PR that its lock was taken over");
+    }
   }
 }
 

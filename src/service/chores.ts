@@ -108,8 +108,8 @@ export function createChores(parts: ChoreParts): Chores {
 /** The same locks; `onHeld` hears who holds one that somebody else wanted. */
 export function watchHolders(locks: LockStore, onHeld: (holder: ChangeRequestRef) => void): LockStore {
   return {
-    async acquire(request, now) {
-      const attempt = await locks.acquire(request, now);
+    async acquire(request, now, from) {
+      const attempt = await locks.acquire(request, now, from);
       if (attempt.kind === "held") onHeld(attempt.lock.holder);
       return attempt;
     },

@@ -90,7 +90,7 @@ describe("the answers to commands", () => {
         notMerged: [{ application: api, reason: "its sync did not succeed" }],
       }),
     ],
-    ["rollback", { kind: "rolled-back", dryRun: false, applications: [succeeded] }],
+    ["rollback", { kind: "rolled-back", dryRun: false, applications: [succeeded], takenOver: [] }],
     [
       "unlock",
       {

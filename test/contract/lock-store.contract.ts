@@ -75,6 +75,31 @@ export function lockStoreContract(name: string, start: () => Promise<StoresUnder
     });
 
     test.each(others.map((other) => [changeRequestKey(other), other] as const))(
+      "%s takes the lock over only from the change request that it names",
+      async (_name, other) => {
+        await locks.acquire(request(one, { planRevision: first, sourceFile: "apps/web.yaml" }), now);
+        for (const wrong of others) {
+          expect((await locks.acquire(request(other), later, wrong)).kind).toBe("held");
+        }
+        const lock = { ...request(other), timestamp: later.toISOString() };
+        expect(await locks.acquire(request(other), later, one)).toEqual({ kind: "acquired", lock, fresh: true });
+        expect(await locks.find(web)).toEqual(lock);
+        expect((await locks.acquire(request(one), later)).kind).toBe("held");
+      },
+    );
+
+    test("naming another change request neither takes a lock from a third one, nor changes how one's own is refreshed", async () => {
+      const [two, three] = others;
+      if (two === undefined || three === undefined) throw new Error("three change requests are needed");
+      const free = await locks.acquire(request(one, { planRevision: first }), now, two);
+      expect(free).toMatchObject({ kind: "acquired", fresh: true });
+      const own = { ...request(one, { planRevision: first }), timestamp: now.toISOString() };
+      expect(await locks.acquire(request(one), later, two)).toEqual({ kind: "acquired", lock: own, fresh: false });
+      expect(await locks.acquire(request(one), later, one)).toEqual({ kind: "acquired", lock: own, fresh: false });
+      expect((await locks.acquire(request(three), later, two)).kind).toBe("held");
+    });
+
+    test.each(others.map((other) => [changeRequestKey(other), other] as const))(
       "%s does not take, refresh or release the lock",
       async (_name, other) => {
         await locks.acquire(request(one, { planRevision: first }), now);

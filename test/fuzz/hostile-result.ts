@@ -110,7 +110,12 @@ export const hostileResult: fc.Arbitrary<CommandResult> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ kind: fc.constant("rolled-back" as const), dryRun: fc.boolean(), applications: syncs }),
+    arbitrary: fc.record({
+      kind: fc.constant("rolled-back" as const),
+      dryRun: fc.boolean(),
+      applications: syncs,
+      takenOver: fc.constant([]),
+    }),
   },
   fc.record({
     kind: fc.constant("unlocked" as const),

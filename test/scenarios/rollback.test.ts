@@ -82,10 +82,12 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["api", "web"]);
   });
 
-  test("locked by another PR: says so and does nothing, not even to the others", async () => {
+  test("locked by another PR that deployed: says so and does nothing, not even to the others", async () => {
     const bot = await startBot({ host });
     const one = await synced(bot, ["api", "web"]);
     const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await bot.comment(two, "svc sync", "bo");
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain(`web: \`Locked by PR #${two} (bo)\``);
     expect(await bot.locked(one)).toEqual([]);
@@ -93,6 +95,17 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     await bot.comment(one, "svc rollback -a api");
     expect(bot.liveValue("api")).toBe("1");
     expect(await bot.deployed(one)).toEqual(["web"]);
+  });
+
+  test("a dry run takes over no lock of a plan", async () => {
+    const bot = await startBot({ host });
+    const one = await synced(bot);
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    bot.expectChanges("dry-run web");
+    await bot.comment(one, "svc rollback --dry-run");
+    expect(bot.lastComment(one)).toContain("the dry run succeeded, nothing was changed");
+    expect(await bot.locked(two)).toEqual(["web"]);
+    expect(bot.lastComment(two)).not.toContain("taken over");
   });
 
   test("nothing to act on: No applications are locked by this PR. Run the plan command first.", async () => {

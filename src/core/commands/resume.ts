@@ -30,7 +30,10 @@ export async function resumeDeployment(
     missing.length === 0 ? undefined : await startMissing(command, missing, { started, skipped }, context);
   const all = [...applications, ...rest(restarted, missing)];
   const { dryRun } = command;
-  if (command.name === "rollback") return { kind: "rolled-back", dryRun, applications: all };
+  if (command.name === "rollback") {
+    const takenOver = restarted?.kind === "rolled-back" ? restarted.takenOver : [];
+    return { kind: "rolled-back", dryRun, applications: all, takenOver };
+  }
   const involved = [...started.map(({ application }) => application), ...skipped];
   const unchanged = dryRun ? skipped : await releaseSkipped(skipped, context);
   const plan = await context.plans.find(context.change);

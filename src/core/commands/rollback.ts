@@ -7,12 +7,13 @@ import { changeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
-import type { LockAttempt } from "../model/lock.js";
+import type { Lock, LockAttempt } from "../model/lock.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
 import { confirmAccess } from "../policy/access.js";
 import { needsApproval } from "../policy/checks.js";
 import { select } from "./selection.js";
+import { isHeldByPlanAlone, takeOver, takenOverSentence, type TakeOver } from "./take-over.js";
 
 interface Target {
   readonly application: ApplicationName;
@@ -29,16 +30,22 @@ export async function rollback(command: Command<"rollback">, context: DeployCont
   const targets = selection.items;
   const attempts = command.dryRun ? [] : await takeLocks(targets, context);
   const held = command.dryRun ? await heldByOthers(targets, context) : heldIn(attempts);
+  const { blocking, takeable } = await blockingAmong(held, targets, context);
   const live = await Promise.all(targets.map((target) => look(target, context)));
   const names = targets.map(({ application }) => application);
   const refusal =
-    held ??
+    (blocking.length > 0 ? { reason: "locked-by-other" as const, locks: blocking } : undefined) ??
     (await checkApproval(targets, context)) ??
     checkAutoSync(live) ??
     (await confirmAccess("rollback", names, context));
   if (refusal !== undefined) {
     await releaseFresh(attempts, context);
     return { kind: "refused", refusal };
+  }
+  const taken = command.dryRun ? NONE_TAKEN : await takeOver(takeable, context);
+  if (taken.kind === "refused") {
+    await releaseFresh(attempts, context);
+    return { kind: "refused", refusal: { reason: "locked-by-other", locks: taken.locks } };
   }
   const applications = await deployAll(
     live.map((one) => ({
@@ -48,7 +55,18 @@ export async function rollback(command: Command<"rollback">, context: DeployCont
     })),
     context,
   );
-  return { kind: "rolled-back", dryRun: command.dryRun, applications };
+  return {
+    kind: "rolled-back",
+    dryRun: command.dryRun,
+    applications: applications.map((one) => withNote(one, takenOverSentence(one.application, taken.locks))),
+    takenOver: taken.locks,
+  };
+}
+
+const NONE_TAKEN: TakeOver = { kind: "taken", locks: [] };
+
+function withNote(one: ApplicationSync, note: string | undefined): ApplicationSync {
+  return note === undefined ? one : { ...one, warnings: [...one.warnings, note] };
 }
 
 /** Locked or deployed applications, without new and deleted ones, which svc never deploys. */
@@ -71,12 +89,29 @@ async function targetsOf({ locks, deployments, plans, change }: DeployContext): 
   }));
 }
 
-async function heldByOthers(targets: readonly Target[], context: DeployContext): Promise<Refusal | undefined> {
+interface Held {
+  readonly blocking: readonly Lock[];
+  /** Held by plans alone, of applications that this change request deployed. */
+  readonly takeable: readonly Lock[];
+}
+
+/** An emergency does not wait for a plan of somebody else, and what this change request deployed is its own to take back. */
+async function blockingAmong(held: readonly Lock[], targets: readonly Target[], context: DeployContext): Promise<Held> {
+  const deployed = new Set(targets.filter(({ record }) => record !== undefined).map(({ application }) => application));
+  const takes = await Promise.all(
+    held.map(async (lock) => deployed.has(lock.application) && (await isHeldByPlanAlone(lock, context))),
+  );
+  return {
+    blocking: held.filter((_lock, index) => takes[index] === false),
+    takeable: held.filter((_lock, index) => takes[index] === true),
+  };
+}
+
+async function heldByOthers(targets: readonly Target[], context: DeployContext): Promise<readonly Lock[]> {
   const ours = await context.locks.list(context.change);
   const missing = targets.filter(({ application }) => !ours.some((lock) => lock.application === application));
   const found = await Promise.all(missing.map(({ application }) => context.locks.find(application)));
-  const locks = found.filter((lock) => lock !== undefined);
-  return locks.length === 0 ? undefined : { reason: "locked-by-other", locks };
+  return found.filter((lock) => lock !== undefined);
 }
 
 async function takeLocks(targets: readonly Target[], context: DeployContext): Promise<readonly LockAttempt[]> {
@@ -86,9 +121,8 @@ async function takeLocks(targets: readonly Target[], context: DeployContext): Pr
   return Promise.all(targets.map(({ application }) => locks.acquire({ ...common, application }, clock.now())));
 }
 
-function heldIn(attempts: readonly LockAttempt[]): Refusal | undefined {
-  const held = attempts.filter(({ kind }) => kind === "held").map(({ lock }) => lock);
-  return held.length === 0 ? undefined : { reason: "locked-by-other", locks: held };
+function heldIn(attempts: readonly LockAttempt[]): readonly Lock[] {
+  return attempts.filter(({ kind }) => kind === "held").map(({ lock }) => lock);
 }
 
 /** A refused rollback keeps only the locks that it had before. */

@@ -1,11 +1,12 @@
-import { changeRequestRef } from "../model/change-request.js";
+import type { ApplicationName } from "../model/brand.js";
+import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
-import { safeMessage } from "../model/errors.js";
+import { safeMessage, StoreUnavailable } from "../model/errors.js";
 import type { ApplicationSync } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject } from "../model/subject.js";
-import { deployOne, writesSpec, type DeployContext } from "./deploy.js";
+import { deployOne, writesSpec, type DeployContext, type DeployOutcome } from "./deploy.js";
 import { settleSync } from "./settle.js";
 
 /** How the head is deployed. */
@@ -34,7 +35,7 @@ export async function deployHead(subject: LiveSubject, options: HeadOptions): Pr
     context.log.error({ application, err: error }, "nothing was deployed: could not write the record");
     return { application, warnings, kind: "rejected", message: "failed to acquire lock: nothing was deployed" };
   }
-  const outcome = await deployOne(request, command, context);
+  const outcome = (await lockTaken(application, context)) ?? (await deployOne(request, command, context));
   const failed = outcome.kind === "failed" || outcome.kind === "rejected";
   const restored = failed && writesSpec(request) ? await restoreSpec(subject, context) : undefined;
   const untouched = outcome.kind === "rejected" && restored?.done !== false;
@@ -48,6 +49,25 @@ export async function deployHead(subject: LiveSubject, options: HeadOptions): Pr
     ...outcome,
     warnings: [...warnings, restored?.sentence, unsettled].filter((one) => one !== undefined),
   };
+}
+
+/**
+ * Why nothing may be deployed: a rollback of another change request takes over the lock of one that has no record yet. It
+ * looks for the record after that, and this looks for the lock after writing the record.
+ */
+async function lockTaken(
+  application: ApplicationName,
+  { locks, change }: DeployContext,
+): Promise<Extract<DeployOutcome, { kind: "rejected" }> | undefined> {
+  try {
+    const lock = await locks.find(application);
+    if (lock !== undefined && sameChangeRequest(lock.holder, change)) return undefined;
+    const by = lock === undefined ? "It was released" : `PR #${lock.holder.number} (${lock.user}) has it now`;
+    return { kind: "rejected", message: `its lock is no longer this PR's: nothing was deployed. ${by}. Plan it again` };
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    return { kind: "rejected", message: "failed to acquire lock: nothing was deployed" };
+  }
 }
 
 /** Every later record keeps the spec from before this change request's first sync. */

@@ -24,7 +24,7 @@ export interface Lock {
  */
 export type LockRequest = Omit<Lock, "timestamp">;
 
-/** Result of an acquire. `fresh`: the lock was free before. */
+/** Result of an acquire. `fresh`: the lock was not ours before. */
 export type LockAttempt =
   | { readonly kind: "acquired"; readonly lock: Lock; readonly fresh: boolean }
   | { readonly kind: "held"; readonly lock: Lock };

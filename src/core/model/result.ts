@@ -14,6 +14,8 @@ export type CommandResult =
       readonly kind: "rolled-back";
       readonly dryRun: boolean;
       readonly applications: readonly ApplicationSync[];
+      /** Locks that plans of other change requests held. */
+      readonly takenOver: readonly Lock[];
     }
   | {
       readonly kind: "unlocked";

@@ -7,8 +7,11 @@ import type { Plan } from "../model/plan.js";
 
 /** One lock per application. Methods throw `StoreUnavailable`. */
 export interface LockStore {
-  /** Atomic: takes a free lock, refreshes our own, or returns the holder's. */
-  acquire(request: LockRequest, now: Date): Promise<LockAttempt>;
+  /**
+   * Atomic: takes a free lock, refreshes our own, or returns the holder's.
+   * @param from Takes the lock also if this change request holds it.
+   */
+  acquire(request: LockRequest, now: Date, from?: ChangeRequestRef): Promise<LockAttempt>;
   /** Atomic: removes the lock if `by` holds it. True if it removed one. */
   release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean>;
   find(application: ApplicationName): Promise<Lock | undefined>;

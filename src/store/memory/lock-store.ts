@@ -17,8 +17,10 @@ export class MemoryLockStore implements LockStore {
 
   constructor(private readonly clock: Clock) {}
 
-  acquire(request: LockRequest, now: Date): Promise<LockAttempt> {
-    const current = this.#current(request.application);
+  acquire(request: LockRequest, now: Date, from?: ChangeRequestRef): Promise<LockAttempt> {
+    const found = this.#current(request.application);
+    const takesOver = found !== undefined && from !== undefined && sameChangeRequest(found.holder, from);
+    const current = takesOver && !sameChangeRequest(from, request.holder) ? undefined : found;
     if (current !== undefined && !sameChangeRequest(current.holder, request.holder)) {
       return Promise.resolve({ kind: "held", lock: current });
     }

@@ -1,5 +1,5 @@
 --[[
-Takes a free lock, refreshes the caller's own, or returns the holder's.
+Takes a free lock, or that of a change request that the caller names, refreshes the caller's own, or returns the holder's.
 
 The caller builds every part of the record that contains a number: Lua only copies strings from the old record into the
 new one, which cjson encodes without loss.
@@ -13,9 +13,10 @@ ARGV[5]  timestamp, used if the lock is free
 ARGV[6]  plan revision; empty: keep the lock's
 ARGV[7]  source file; empty: none, or the lock's if the plan revision is kept
 ARGV[8]  lifetime in ms
+ARGV[9..11]  host, repository and number of a change request whose lock is taken as if it were free; none: nobody's
 
 Returns { outcome, record }
-  "acquired"    the lock was free and is now the caller's
+  "acquired"    the lock was free or taken over, and is now the caller's
   "refreshed"   it was the caller's already
   "held"        another change request has it; nothing was written
   "unreadable"  the stored value is not a record of version 1; nothing was written
@@ -32,13 +33,19 @@ if current then
   then
     return { "unreadable", current }
   end
-  if record.host ~= ARGV[1] or record.repository ~= ARGV[2] or record.pr_number ~= tonumber(ARGV[3]) then
-    return { "held", current }
+  local function held_by(host, repository, number)
+    return record.host == host and record.repository == repository and record.pr_number == tonumber(number)
   end
-  timestamp = record.timestamp
-  if plan_revision == "" then
-    plan_revision = record.plan_revision
-    if source_file == "" then source_file = record.source_file or "" end
+  if held_by(ARGV[1], ARGV[2], ARGV[3]) then
+    timestamp = record.timestamp
+    if plan_revision == "" then
+      plan_revision = record.plan_revision
+      if source_file == "" then source_file = record.source_file or "" end
+    end
+  elseif ARGV[9] and held_by(ARGV[9], ARGV[10], ARGV[11]) then
+    current = false
+  else
+    return { "held", current }
   end
 end
 

@@ -26,7 +26,7 @@ const answer = z.tuple([z.string(), z.string()]);
 export class RedisLockStore implements LockStore {
   constructor(private readonly connection: RedisConnection) {}
 
-  async acquire(request: LockRequest, now: Date): Promise<LockAttempt> {
+  async acquire(request: LockRequest, now: Date, from?: ChangeRequestRef): Promise<LockAttempt> {
     const key = lockKey(request.application);
     const args = [
       ...ownerArguments(request.holder),
@@ -35,6 +35,7 @@ export class RedisLockStore implements LockStore {
       request.planRevision ?? "",
       request.sourceFile ?? "",
       LOCK_LIFETIME_MS,
+      ...(from === undefined ? [] : ownerArguments(from)),
     ];
     const [outcome, record] = await this.#call(ACQUIRE, key, args);
     if (outcome === "unreadable") throw unreadable(describeLock(key), key);

@@ -1,4 +1,8 @@
 import { beforeEach, expect, test } from "@jest/globals";
+import type { ApplicationName } from "../../../src/core/model/brand.js";
+import { changeRequestRef } from "../../../src/core/model/change-request.js";
+import type { CommandContext } from "../../../src/core/ports/context.js";
+import type { DeploymentStore, LockStore } from "../../../src/core/ports/stores.js";
 import { sampleSettings } from "../sample-settings.js";
 import {
   API,
@@ -26,10 +30,87 @@ async function deploy(changes: Parameters<CommandWorld["open"]>[0]): Promise<num
   return number;
 }
 
-test("gives back the locks that it took when another holds one of them", async () => {
+/** Another change request that has locked the application, and deployed to it. */
+async function planAndDeploy(application: ApplicationName): Promise<number> {
+  const other = world.open(config(application, "3"));
+  await world.run(other, PLAN);
+  const [record] = await world.stores.deployments.ofApplication(application);
+  if (record === undefined) throw new Error("the application was deployed");
+  await world.stores.deployments.save({ ...record, change: changeRequestRef(world.host.facts(other)) });
+  return other;
+}
+
+/** Ports whose lock store lets `meanwhile` happen right after the first takeover. */
+function whileTakingOver(meanwhile: () => Promise<void>): LockStore {
+  const { locks } = world.stores;
+  return {
+    acquire: async (request, now, from) => {
+      const attempt = await locks.acquire(request, now, from);
+      if (from !== undefined && request.holder.number !== from.number) await meanwhile();
+      return attempt;
+    },
+    release: (application, by) => locks.release(application, by),
+    find: (application) => locks.find(application),
+    list: (holder) => locks.list(holder),
+    ping: () => locks.ping(),
+  };
+}
+
+test("returns a lock that it took over when the holder began to deploy at that moment", async () => {
   const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
   const other = world.open(config(API, "3"));
   await world.run(other, PLAN);
+  const before = await world.stores.locks.find(API);
+  const [record] = await world.stores.deployments.ofApplication(API);
+  if (record === undefined) throw new Error("the application was deployed");
+  let times = 0;
+  const locks = whileTakingOver(async () => {
+    times += 1;
+    if (times > 1) return;
+    await world.stores.deployments.save({ ...record, change: changeRequestRef(world.host.facts(other)) });
+  });
+  const refusal = refused(await world.run(number, ROLLBACK, { locks }));
+  expect(refusal).toMatchObject({ reason: "locked-by-other", locks: [{ application: API }] });
+  expect(await world.holders()).toEqual({ api: other });
+  expect((await world.stores.locks.find(API))?.planRevision).toBe(before?.planRevision);
+  expect(world.deployer.syncs).toHaveLength(2);
+});
+
+test("a sync whose lock was taken over at that moment deploys nothing and leaves no record", async () => {
+  const number = world.open(config(WEB, "2"));
+  await world.run(number, PLAN);
+  const { deployments, locks } = world.stores;
+  const other = { ...changeRequestRef(world.host.facts(number)), number: 99 };
+  const context: Partial<CommandContext> = {
+    deployments: {
+      ...portOf(deployments),
+      save: async (record) => {
+        await deployments.save(record);
+        const request = { application: WEB, holder: other, user: "bo", planRevision: undefined, sourceFile: undefined };
+        await locks.acquire(request, world.clock.now(), record.change);
+      },
+    },
+  };
+  const [result] = synced(await world.run(number, SYNC, context));
+  expect(result).toMatchObject({ kind: "rejected", message: expect.stringContaining("PR #99 (bo) has it now") });
+  expect(world.deployer.syncs).toEqual([]);
+  expect(await deployments.ofApplication(WEB)).toEqual([]);
+  expect(await world.holders()).toEqual({ web: 99 });
+});
+
+function portOf(deployments: DeploymentStore): DeploymentStore {
+  return {
+    save: (record) => deployments.save(record),
+    remove: (application, change) => deployments.remove(application, change),
+    ofApplication: (application) => deployments.ofApplication(application),
+    ofChange: (change) => deployments.ofChange(change),
+    list: () => deployments.list(),
+  };
+}
+
+test("gives back the locks that it took when another holds one of them", async () => {
+  const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
+  const other = await planAndDeploy(API);
   const refusal = refused(await world.run(number, ROLLBACK));
   expect(refusal).toMatchObject({ reason: "locked-by-other", locks: [{ application: API }] });
   expect(await world.holders()).toEqual({ api: other });
@@ -40,8 +121,7 @@ test("keeps the locks that it had when another holds one of them", async () => {
   const number = await deploy({ ...config(WEB, "2"), ...config(API, "2") });
   world.host.push(number, { ...config(WEB, "4"), ...config(API, "4") });
   await world.run(number, { name: "plan", applications: ["web"] });
-  const other = world.open(config(API, "3"));
-  await world.run(other, PLAN);
+  const other = await planAndDeploy(API);
   await world.run(number, ROLLBACK);
   expect(await world.holders()).toEqual({ api: other, web: number });
 });

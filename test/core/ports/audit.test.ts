@@ -56,7 +56,7 @@ describe("what the trail says of a result", () => {
     ];
     expect(auditFactsOf(result)).toEqual({ action: "synced", applications, reason: "dry run" });
     expect(auditFactsOf({ ...result, dryRun: false })?.reason).toBeUndefined();
-    expect(auditFactsOf({ kind: "rolled-back", dryRun: false, applications: [failed] })).toEqual({
+    expect(auditFactsOf({ kind: "rolled-back", dryRun: false, applications: [failed], takenOver: [] })).toEqual({
       action: "rolled-back",
       applications: applications.slice(0, 1),
       reason: undefined,

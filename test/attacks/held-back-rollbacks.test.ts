@@ -1,0 +1,60 @@
+import { describe, expect, test } from "@jest/globals";
+import { HOSTS, startBot, type Bot } from "../scenarios/bot.js";
+import { changeOf } from "../scenarios/resources.js";
+
+/** A PR whose head runs in the cluster, and another one that locks the same application with its plan. */
+async function deployedAndPlanned(bot: Bot): Promise<readonly [number, number]> {
+  const one = await bot.open(changeOf(["web"]));
+  bot.expectChanges("sync web");
+  await bot.comment(one, "svc sync");
+  const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+  expect(await bot.locked(two)).toEqual(["web"]);
+  return [one, two];
+}
+
+describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
+  test("is not held back by a lock that only a plan of another PR holds, which is told", async () => {
+    const bot = await startBot({ host });
+    const [one, two] = await deployedAndPlanned(bot);
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
+    expect(bot.lastComment(one)).toContain("⚠️ Its lock was taken over from PR #");
+    expect(bot.lastComment(one)).toContain(`${two} (bo), which had only planned it and has to plan it again.`);
+    expect(bot.liveValue("web")).toBe("1");
+    expect(bot.lastComment(two)).toContain("## svc Lock taken over");
+    expect(bot.lastComment(two)).toContain(
+      "(`ana`) rolled back `web`, which it had deployed, and took over the lock that a plan of this PR held. To plan and lock it again, comment `svc plan`.",
+    );
+    expect(await bot.locked(two)).toEqual([]);
+    await bot.comment(two, "svc sync", "bo");
+    expect(bot.lastComment(two)).toContain("No applications are locked by this PR. Run the plan command first.");
+    expect(bot.changes()).toEqual(["sync web", "sync web"]);
+  });
+
+  test("takes no lock of a PR that deployed as well, nor of an application that it did not deploy itself", async () => {
+    const bot = await startBot({ host });
+    const [one, two] = await deployedAndPlanned(bot);
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await bot.comment(two, "svc sync", "bo");
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain(`web: \`Locked by PR #${two} (bo)\``);
+    expect(await bot.locked(two)).toEqual(["web"]);
+    const three = await bot.open(changeOf(["web"], "4"));
+    await bot.comment(three, "svc rollback");
+    expect(bot.lastComment(three)).toContain("No applications are locked by this PR. Run the plan command first.");
+    expect(await bot.locked(two)).toEqual(["web"]);
+  });
+
+  test("that is refused leaves the other PR's lock and plan as they were", async () => {
+    const bot = await startBot({ host });
+    const [one, two] = await deployedAndPlanned(bot);
+    bot.argocd.addApplication(bot.resourceOf("web", { spec: { syncPolicy: { automated: {} } } }));
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("Application web has auto-sync enabled.");
+    expect(await bot.locked(two)).toEqual(["web"]);
+    bot.argocd.addApplication(bot.resourceOf("web"));
+    bot.expectChanges("sync web");
+    await bot.comment(two, "svc sync", "bo");
+    expect(bot.liveValue("web")).toBe("3");
+  });
+});
