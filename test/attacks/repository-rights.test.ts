@@ -50,8 +50,12 @@ function definition(bot: Bot, value: string, file = "argocd/web.yaml"): FileChan
   return { [file]: asYaml(bot.resourceOf("web", { labels: { value } })) };
 }
 
-async function lockedByEvil(bot: Bot, number: number): Promise<readonly string[]> {
-  const change = { host: bot.host, repository: repositoryName(EVIL), number };
+function lockedByEvil(bot: Bot, number: number): Promise<readonly string[]> {
+  return lockedBy(bot, number, EVIL);
+}
+
+async function lockedBy(bot: Bot, number: number, repository: string): Promise<readonly string[]> {
+  const change = { host: bot.host, repository: repositoryName(repository), number };
   return (await bot.stores.locks.list(change)).map(({ application }) => application);
 }
 
@@ -78,6 +82,37 @@ describe.each(HOSTS)("another repository of the same host, on %s", (host) => {
     await bot.forge.close(EVIL, theft);
     await bot.idle();
     expect(await bot.locked(one)).toEqual(["web"]);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("in a group with a numeric name does not pass for the one that its SSH address looks like", async () => {
+    // `git@host:2222/acme/deploy.git` is no port and `acme/deploy`.
+    const numeric = `2222/${REPOSITORY}`;
+    const bot = await startBot({
+      host,
+      prepare: async ({ argocd }, forge) => {
+        const { hostname } = new URL(forge.url);
+        argocd.addApplication(applicationResource("bank", { repoURL: `git@${hostname}:${numeric}.git` }));
+        if (host === "hosta") return;
+        await forge.createRepository(numeric, { "README.md": "1\n" });
+        forge.setAccess(numeric, "bo", "admin");
+      },
+    });
+    const one = await bot.open(changeOf(["bank"]), { by: "bo" });
+    expect(await bot.locked(one)).toEqual([]);
+    for (const command of ["plan -a bank", "sync -a bank", "rollback -a bank"]) {
+      await bot.comment(one, `svc ${command}`, "bo");
+      expect([command, await bot.locked(one)]).toEqual([command, []]);
+    }
+    expect(bot.answers(one)[1]).toContain("application not found: `bank`. This PR affects no application of that name");
+    if (host === "hostb") {
+      const theft = await bot.forge.open({ repository: numeric, by: "bo", changes: changeOf(["web"]) });
+      await bot.forge.comment(numeric, theft, "bo", "svc plan -a web");
+      await bot.idle();
+      const said = bot.forge.changeRequest(numeric, theft).comments.map(({ body }) => body);
+      expect(said.at(-1)).toContain("application not found: `web`. This PR affects no application of that name");
+      expect(await lockedBy(bot, theft, numeric)).toEqual([]);
+    }
     expect(bot.changes()).toEqual([]);
   });
 

@@ -10,9 +10,10 @@ const SCP_FORM = /^[^/@:\s]+@(\[[^\]]+\]|[^/@:\s]+):(.+)$/;
 const MAX_LENGTH = 2048;
 
 interface RepositoryAddress {
+  /** Over HTTP, where the path of a repository may begin with that of the whole host. */
+  readonly web: boolean;
   readonly host: string;
-  /** The repository's path. Two if a leading number may be a port or a group. */
-  readonly paths: readonly string[];
+  readonly path: string;
   /** A web port other than the defaults, or empty. */
   readonly port: string;
 }
@@ -23,8 +24,7 @@ interface RepositoryAddress {
  */
 export function canonicalRepository(url: string): string | undefined {
   const address = parseAddress(url);
-  const path = address?.paths[0];
-  return address === undefined || path === undefined ? undefined : `${address.host}/${path}`;
+  return address && `${address.host}/${address.path}`;
 }
 
 /**
@@ -38,15 +38,20 @@ export function sameRepository(left: string, right: string): boolean {
 function sameAddress(one: RepositoryAddress | undefined, other: RepositoryAddress | undefined): boolean {
   if (one === undefined || one.host !== other?.host) return false;
   if (one.port !== "" && other.port !== "" && one.port !== other.port) return false;
-  return one.paths.some((path) => other.paths.includes(path));
+  return one.path === other.path;
 }
 
-/** Whether a source's URL names the change request's repository. */
+/**
+ * Whether a source's URL names the change request's repository. Web addresses are compared with those that the host gave,
+ * and others with its other ones: on a GitLab below a path, `git@host:gitlab/x.git` is not `https://host/gitlab/x`.
+ */
 export function isOwnRepository({ repositoryUrls }: Pick<ChangeRequest, "repositoryUrls">, url: string): boolean {
   // Most sources have one of these very URLs, and a plan asks for those of thousands of applications.
   if (repositoryUrls.includes(url)) return true;
   const address = parseAddress(url);
-  return address !== undefined && repositoryUrls.some((own) => sameAddress(parseAddress(own), address));
+  const own = repositoryUrls.map(parseAddress).filter((one) => one?.host === address?.host);
+  const alike = own.filter((one) => one?.web === address?.web);
+  return (alike.length > 0 ? alike : own).some((one) => sameAddress(one, address));
 }
 
 /** The URL without user name and password, for messages. The user name of git's short SSH form is not secret and stays. */
@@ -68,32 +73,32 @@ function parseAddress(url: string): RepositoryAddress | undefined {
   if (!trimmed.includes("://")) return readScpForm(trimmed);
   if (!URL.canParse(trimmed)) {
     // `ssh://git@host:org/repo` is not a URL: it has a path in place of the port.
-    return /^(?:git\+)?ssh:\/\//i.test(trimmed) ? readScpForm(afterScheme(trimmed)) : undefined;
+    const short = /^(?:git\+)?ssh:\/\/([^/]*:(?!\d+(?:\/|$)).*)$/i.exec(trimmed)?.[1];
+    return short === undefined ? undefined : readScpForm(short);
   }
-  const parsed = new URL(trimmed);
-  if (!SCHEMES.has(parsed.protocol)) return undefined;
-  const web = parsed.protocol === "http:" || parsed.protocol === "https:";
-  return address(parsed.hostname, [parsed.pathname], web && !USUAL_PORTS.has(parsed.port) ? parsed.port : "");
+  const { protocol, hostname, pathname, port } = new URL(trimmed);
+  if (!SCHEMES.has(protocol)) return undefined;
+  const web = protocol === "http:" || protocol === "https:";
+  return address(hostname, pathname, { web, port: web && !USUAL_PORTS.has(port) ? port : "" });
 }
 
-function afterScheme(url: string): string {
-  return url.slice(url.indexOf("://") + "://".length);
-}
-
+/** The short form has no port: a number that leads the path is a group of GitLab. */
 function readScpForm(text: string): RepositoryAddress | undefined {
   const [, host, path] = SCP_FORM.exec(text) ?? [];
-  if (host === undefined || path === undefined) return undefined;
-  const afterPort = /^\d+\/(.+)$/.exec(path)?.[1];
-  return address(host, afterPort === undefined ? [path] : [afterPort, path], "");
+  return host === undefined || path === undefined ? undefined : address(host, path, { web: false, port: "" });
 }
 
-function address(host: string, paths: readonly string[], port: string): RepositoryAddress | undefined {
+function address(
+  host: string,
+  path: string,
+  transport: Pick<RepositoryAddress, "web" | "port">,
+): RepositoryAddress | undefined {
   const plainHost = host
     .toLowerCase()
     .replace(/\.$/, "")
     .replace(/^(?:(?:ssh|altssh|www)\.)+(?=.)/, "");
-  const plainPaths = paths.map(plainPath).filter((path) => path !== "");
-  return plainHost === "" || plainPaths.length === 0 ? undefined : { host: plainHost, paths: plainPaths, port };
+  const plain = plainPath(path);
+  return plainHost === "" || plain === "" ? undefined : { host: plainHost, path: plain, ...transport };
 }
 
 function plainPath(path: string): string {

@@ -24,7 +24,6 @@ const SAME = [
   "https://github.com/argoproj/%74est?tab=readme#top",
   "git@github.com:/argoproj/test",
   "git@github.com:~/argoproj/test",
-  "git@github.com:7999/argoproj/test.git",
 ];
 
 describe("canonicalRepository", () => {
@@ -37,6 +36,10 @@ describe("canonicalRepository", () => {
     ["https://github.example.com/argoproj/test", "github.example.com/argoproj/test"],
     ["https://gitlab.com/group/sub/test", "gitlab.com/group/sub/test"],
     ["https://github.com@evil.example/argoproj/test", "evil.example/argoproj/test"],
+    ["git@gitlab.com:7999/argoproj/test.git", "gitlab.com/7999/argoproj/test"],
+    ["git@gitlab.com:22/test.git", "gitlab.com/22/test"],
+    ["ssh://git@gitlab.com:2222/123/test.git", "gitlab.com/123/test"],
+    ["https://gitlab.com/2222/argoproj/test", "gitlab.com/2222/argoproj/test"],
     ["https://git.example.com/acme/50%25", "git.example.com/acme/50%"],
     ["https://git.example.com/acme/100%zz", "git.example.com/acme/100%zz"],
   ])("%s is another repository", (url, canonical) => {
@@ -52,6 +55,7 @@ describe("canonicalRepository", () => {
     "https://",
     "https://github.com",
     "https://git.example.com:port/acme/deploy",
+    "ssh://git@git.example.com:99999/acme/deploy",
     "file:///srv/git/deploy",
   ])("%j is no Git repository", (url) => {
     expect(canonicalRepository(url)).toBeUndefined();
@@ -77,7 +81,8 @@ describe("canonicalRepository", () => {
 
 describe("sameRepository", () => {
   test.each([
-    ["git@git.example.com:2222/acme/deploy.git", "https://git.example.com/acme/deploy", true],
+    ["git@git.example.com:2222/acme/deploy.git", "https://git.example.com/acme/deploy", false],
+    ["git@git.example.com:2222/acme/deploy.git", "ssh://git@git.example.com:2222/acme/deploy.git", false],
     ["git@git.example.com:2222/acme/deploy.git", "https://git.example.com/2222/acme/deploy", true],
     ["git@git.example.com:2222/acme/deploy.git", "https://git.example.com/2223/acme/deploy", false],
     ["https://git.example.com:8443/acme/deploy", "https://git.example.com/acme/deploy", true],
@@ -105,6 +110,23 @@ describe("sameRepository", () => {
     };
     expect(isOwnRepository(change, "ssh://git@ssh-git.example.net/acme/deploy")).toBe(true);
     expect(isOwnRepository(change, "https://git.example.net/acme/deploy")).toBe(false);
+  });
+
+  test("a group that is called as the path below which GitLab answers makes no repository another one", () => {
+    const urls = (path: string) => ({
+      repositoryUrls: [`https://git.example.com/gitlab/${path}.git`, `git@git.example.com:${path}.git`],
+    });
+    expect(isOwnRepository(urls("gitlab/acme/deploy"), "https://git.example.com/gitlab/acme/deploy")).toBe(false);
+    expect(isOwnRepository(urls("acme/deploy"), "git@git.example.com:gitlab/acme/deploy")).toBe(false);
+    for (const own of ["http://git.example.com/gitlab/acme/deploy", "ssh://git@git.example.com:2222/acme/deploy"]) {
+      expect(isOwnRepository(urls("acme/deploy"), own)).toBe(true);
+    }
+  });
+
+  test("where the host gives no address of a kind, the others tell", () => {
+    const change = { repositoryUrls: ["https://git.example.com/12/deploy.git"] };
+    expect(isOwnRepository(change, "git@git.example.com:12/deploy.git")).toBe(true);
+    expect(isOwnRepository(change, "ssh://git@git.example.com:12/deploy.git")).toBe(false);
   });
 });
 
