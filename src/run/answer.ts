@@ -14,6 +14,7 @@ import type { Answerable } from "./asked.js";
 import { auditRun } from "./audit.js";
 import { silent, type Finished, type Outcome, type Silent } from "./outcome.js";
 import { postingOf } from "./posting.js";
+import { outsiderIn } from "./permit.js";
 import { isAlreadyAnswered } from "./recover.js";
 import type { Run } from "./run.js";
 import { refreshPlanStatus, setCommitStatus, setDetectedStatus, setPlanStatus } from "./status.js";
@@ -37,7 +38,10 @@ export async function answer(
     await writeToJournal(result, run);
     await auditRun(auditFactsOf(result), { change, asked }, run);
   }
-  const posted = await reply(asked, ended, change, run);
+  // What is known of an earlier attempt does not say whom it answers.
+  const outsider =
+    ended.outsider ?? (recorded || run.ticket.givenUp ? await outsiderIn(asked, change, run) : undefined);
+  const posted = await reply(asked, { ...ended, outsider }, change, run);
   return posted ? { kind: "answered", result } : silent("left-out");
 }
 

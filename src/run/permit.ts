@@ -2,8 +2,9 @@ import { readMarker } from "../comments/marker.js";
 import type { Settings } from "../config/settings.js";
 import { COMMANDS, isDeploying } from "../core/commands/commands.js";
 import type { Settled } from "../core/deploy/settle-records.js";
-import type { ChangeRequest } from "../core/model/change-request.js";
+import type { ChangeRequest, User } from "../core/model/change-request.js";
 import type { Command } from "../core/model/command.js";
+import { HostFailure } from "../core/model/errors.js";
 import type { FoundComment } from "../core/model/event.js";
 import { needsWriteAccess } from "../core/policy/access.js";
 import type { Snapshot } from "../core/ports/snapshot.js";
@@ -63,13 +64,24 @@ async function isFoundLate(
 }
 
 /** Whether a comment was written by somebody who needs write access and has none. */
-export async function isByOutsider(
+async function isByOutsider(
   { access, by }: GivenCommand | InvalidComment,
   change: ChangeRequest,
   { host, config }: Run,
 ): Promise<boolean> {
   if (!needsWriteAccess(config.defaults, change)) return false;
   return access === "unknown" ? !(await host.mayCommand(change, by)) : access === "none";
+}
+
+/** The author of a command without write access, for an answer that may not rest on that question; undefined if it fails. */
+export async function outsiderIn(asked: Answerable, change: ChangeRequest, run: Run): Promise<User | undefined> {
+  if (asked.kind === "autoplan") return undefined;
+  try {
+    return (await isByOutsider(asked, change, run)) ? asked.by : undefined;
+  } catch (error) {
+    if (error instanceof HostFailure) return undefined;
+    throw error;
+  }
 }
 
 /** One answer per change request in all: anybody can write comments. */

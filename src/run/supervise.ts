@@ -1,13 +1,11 @@
 import { matchesName } from "../config/pattern.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { auditFactsOf } from "../core/commands/audit-facts.js";
-import { type ChangeRequest, changeRequestKey, type User } from "../core/model/change-request.js";
-import { HostFailure } from "../core/model/errors.js";
+import { changeRequestKey } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { RunEnd, RunTicket } from "../core/ports/event-queue.js";
 import { reply } from "./answer.js";
 import { heedingStops } from "./ask.js";
-import type { Answerable } from "./asked.js";
 import { Attempt } from "./attempt.js";
 import { auditRun } from "./audit.js";
 import { explainFailure } from "./explain-failure.js";
@@ -15,7 +13,7 @@ import { fence } from "./fence.js";
 import { giveUp } from "./give-up.js";
 import { handleEvent } from "./handle-event.js";
 import { didAsAsked, outcomeText, refused, silent, type Outcome } from "./outcome.js";
-import { isByOutsider } from "./permit.js";
+import { outsiderIn } from "./permit.js";
 import { NotRecovered } from "./recover.js";
 import { runKeyOf, type Dependencies, type Run } from "./run.js";
 
@@ -74,17 +72,6 @@ async function answerFailure(error: unknown, event: HostEvent, given: Run): Prom
   await auditRun(auditFactsOf(failure.result), { change, asked }, run);
   await reply(asked, { ...failure, outsider }, change, run);
   return { kind: "answered", result: failure.result };
-}
-
-/** The author of a command without write access, if the host says so: what broke may have come before that was asked. */
-async function outsiderIn(asked: Answerable, change: ChangeRequest, run: Run): Promise<User | undefined> {
-  if (asked.kind === "autoplan") return undefined;
-  try {
-    return (await isByOutsider(asked, change, run)) ? asked.by : undefined;
-  } catch (error) {
-    if (error instanceof HostFailure) return undefined;
-    throw error;
-  }
 }
 
 /** The last mark on a person's command. None if an earlier answer stands, or a newer plan will replace this one. */

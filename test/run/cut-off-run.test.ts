@@ -362,6 +362,15 @@ test("an unlock that is cut off before its answer tells what it released", async
   expect(world.host.commentsOf(number)[1]).toContain("`web`");
 });
 
+test("an outsider's command that is cut off before its answer is the only one of theirs that is answered", async () => {
+  const world = new CutWorld();
+  const number = world.open(config("web", "2"));
+  world.host.mayCommand = () => Promise.resolve(false);
+  await world.cutOff(world.comment(number, "svc help"), { at: world.host, method: "postComment", when: "before" });
+  await world.says(number, "svc plan");
+  expect(titles(world.host.commentsOf(number))).toEqual(["Help"]);
+});
+
 test("while it cannot be told what was done before, nothing is said, and the run fails: it is tried again", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));
