@@ -22,7 +22,7 @@ export function defaultsSection() {
     autoplan: SHARED_SETTINGS.autoplan.prefault(true),
     allowed_repos: listOf(repository()).prefault([]).describe("repositories that svc serves; empty: all"),
     require_approval: SHARED_SETTINGS.require_approval.prefault(false),
-    require_up_to_date: SHARED_SETTINGS.require_up_to_date.prefault(false),
+    require_up_to_date: SHARED_SETTINGS.require_up_to_date.prefault(true),
     auto_merge: SHARED_SETTINGS.auto_merge.prefault(false),
     merge_method: SHARED_SETTINGS.merge_method.prefault("squash"),
     skip_no_changes: SHARED_SETTINGS.skip_no_changes.prefault(false),

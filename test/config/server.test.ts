@@ -35,7 +35,7 @@ test("every default is filled in", () => {
       autoplan: true,
       allowedRepos: [],
       requireApproval: false,
-      requireUpToDate: false,
+      requireUpToDate: true,
       autoMerge: false,
       mergeMethod: "squash",
       skipNoChanges: false,

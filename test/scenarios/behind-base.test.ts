@@ -18,7 +18,7 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     const named = tips.slice(0, 5).map((tip) => `${tip.slice(0, 8)} "Change apps/web/more.yaml"`);
     expect(section(bot.lastComment(one), "web")).toContain(
       "⚠️ Main changed apps/web/more.yaml since this branch left it: a sync would revert these commits: " +
-        `${named.join(", ")} and 2 more. Bring the branch up to date first.`,
+        `${named.join(", ")} and 2 more. Update the branch first.`,
     );
     expect(bot.lastComment(one)).not.toContain("guide");
   });

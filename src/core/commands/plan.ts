@@ -169,7 +169,7 @@ async function evaluated(
 
 async function warningsOf(subject: LiveSubject, context: CommandContext): Promise<readonly string[]> {
   const { uncovered, behind } = await findInputGaps(subject, context);
-  const gaps = [uncovered, behind].filter((one) => one !== undefined);
+  const gaps = [uncovered, behind?.wouldRevert].filter((one) => one !== undefined);
   const { ownRecord, foreignRecords } = subject;
   const deployed =
     ownRecord === undefined || isDeployedAt(ownRecord, context.change.headRevision)

@@ -74,7 +74,7 @@ async function follow(
   const record = records.find((one) => one.application === application);
   const onProgress = (reported: SyncProgress) => progress(application, { kind: "running", ...reported });
   let outcome: SyncOutcome | undefined;
-  let warnings: readonly string[] = [];
+  let warnings: readonly string[] = command.name === "sync" && record?.reverted !== undefined ? [record.reverted] : [];
   try {
     const live = await deployer.findApplication(application);
     if (live === undefined) return unknown(application, "the application no longer exists");
@@ -90,7 +90,7 @@ async function follow(
       if (live.lastOperation === lastOperation) return undefined;
       return unknown(application, "another operation took the place of this one, so its outcome is not known");
     }
-    if (outcome.kind === "failed" && keepsWritten(record, live.spec)) warnings = [SPEC_LEFT];
+    if (outcome.kind === "failed" && keepsWritten(record, live.spec)) warnings = [...warnings, SPEC_LEFT];
   } catch (error) {
     context.log.warn({ application, err: error }, "could not look up an operation from before the restart");
     return unknown(application, safeMessage(error));

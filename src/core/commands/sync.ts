@@ -14,7 +14,7 @@ import { decideMerge } from "../policy/auto-merge.js";
 import { checkSync, needsApproval } from "../policy/checks.js";
 import { confirmSync } from "../policy/confirm-sync.js";
 import type { CommandContext } from "../ports/context.js";
-import { findInputGaps } from "../survey/input-gaps.js";
+import { behindOf, findInputGaps } from "../survey/input-gaps.js";
 import { survey } from "../survey/survey.js";
 import { select } from "./selection.js";
 
@@ -45,11 +45,12 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
   if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context);
   const approvers = prepared.approval?.approvers ?? [];
+  const behind = await behindOf(confirmed.subjects, context);
   const deployed = await deployAll(
     confirmed.subjects.map((subject) => ({
       application: subject.name,
       live: subject.live,
-      deploy: () => deployHead(subject, { command, approvers, context }),
+      deploy: () => deployHead(subject, { command, approvers, behind: behind.get(subject.name), context }),
     })),
     context,
     skipped,
@@ -184,7 +185,7 @@ async function obstaclesOf(
       const { uncovered, behind } = await findInputGaps(subject, context);
       if (uncovered !== undefined) return [{ application, reason: uncovered }];
       const { requireUpToDate } = context.settings.requirementsFor({ name: application });
-      return behind === undefined || !requireUpToDate ? [] : [{ application, reason: behind }];
+      return behind === undefined || !requireUpToDate ? [] : [{ application, reason: behind.wouldRevert }];
     }),
   );
   return found.flat();

@@ -5,8 +5,8 @@ import type { Deployment } from "../model/deployment.js";
 import { safeMessage, StoreUnavailable } from "../model/errors.js";
 import type { ApplicationSync } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
-import type { LiveSubject } from "../model/subject.js";
-import { deployOne, writesSpec, type DeployContext, type DeployOutcome } from "./deploy.js";
+import type { BehindBase, LiveSubject } from "../model/subject.js";
+import { deployOne, writesSpec, type DeployContext } from "./deploy.js";
 import { settleSync } from "./settle.js";
 
 /** How the head is deployed. */
@@ -14,6 +14,8 @@ export interface HeadOptions {
   readonly command: Command<"sync">;
   /** Logins whose approval this deployment runs under. */
   readonly approvers: readonly string[];
+  /** What it reverts of the base branch. */
+  readonly behind: BehindBase | undefined;
   readonly context: DeployContext;
 }
 
@@ -22,20 +24,27 @@ export interface HeadOptions {
  * before it; a success releases the lock.
  */
 export async function deployHead(subject: LiveSubject, options: HeadOptions): Promise<ApplicationSync> {
-  const { command, context } = options;
-  const { warnings, name: application, live, head } = subject;
+  const { command, behind, context } = options;
+  const { name: application, live, head } = subject;
+  const reverts = command.dryRun ? behind?.wouldRevert : behind?.reverted;
   const { spec, positions } = head;
   const pins = positions.map((position) => ({ position, revision: context.change.headRevision }));
   const request = { live, spec, at: pins.length === 0 ? "target" : pins } as const;
+  const warnings = reverts === undefined ? subject.warnings : [...subject.warnings, reverts];
   if (command.dryRun) return { application, warnings, ...(await deployOne(request, command, context)) };
   const record = recordOf(subject, options);
   try {
     await context.deployments.save(record);
   } catch (error) {
     context.log.error({ application, err: error }, "nothing was deployed: could not write the record");
-    return { application, warnings, kind: "rejected", message: "failed to acquire lock: nothing was deployed" };
+    return { application, warnings: subject.warnings, kind: "rejected", message: NO_LOCK };
   }
-  const outcome = (await lockTaken(application, context)) ?? (await deployOne(request, command, context));
+  const taken = await lockTaken(application, context);
+  if (taken !== undefined) {
+    await settleSync(record, { kind: "untouched", earlier: subject.ownRecord }, context);
+    return { application, warnings: subject.warnings, kind: "rejected", message: taken };
+  }
+  const outcome = await deployOne(request, command, context);
   const failed = outcome.kind === "failed" || outcome.kind === "rejected";
   const restored = failed && writesSpec(request) ? await restoreSpec(subject, context) : undefined;
   const untouched = outcome.kind === "rejected" && restored?.done !== false;
@@ -47,31 +56,35 @@ export async function deployHead(subject: LiveSubject, options: HeadOptions): Pr
   return {
     application,
     ...outcome,
-    warnings: [...warnings, restored?.sentence, unsettled].filter((one) => one !== undefined),
+    warnings: [...(untouched ? subject.warnings : warnings), restored?.sentence, unsettled].filter(
+      (one) => one !== undefined,
+    ),
   };
 }
 
 /**
- * Why nothing may be deployed: a rollback of another change request takes over the lock of one that has no record yet. It
+ * Why nothing may be deployed; undefined if the lock is held: a rollback of another change request takes over the lock of one that has no record yet. It
  * looks for the record after that, and this looks for the lock after writing the record.
  */
-async function lockTaken(
-  application: ApplicationName,
-  { locks, change }: DeployContext,
-): Promise<Extract<DeployOutcome, { kind: "rejected" }> | undefined> {
+async function lockTaken(application: ApplicationName, { locks, change }: DeployContext): Promise<string | undefined> {
   try {
     const lock = await locks.find(application);
     if (lock !== undefined && sameChangeRequest(lock.holder, change)) return undefined;
     const by = lock === undefined ? "It was released" : `PR #${lock.holder.number} (${lock.user}) has it now`;
-    return { kind: "rejected", message: `its lock is no longer this PR's: nothing was deployed. ${by}. Plan it again` };
+    return `its lock is no longer this PR's: nothing was deployed. ${by}. Plan it again`;
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
-    return { kind: "rejected", message: "failed to acquire lock: nothing was deployed" };
+    return NO_LOCK;
   }
 }
 
+const NO_LOCK = "failed to acquire lock: nothing was deployed";
+
 /** Every later record keeps the spec from before this change request's first sync. */
-function recordOf({ name, ownRecord, live, head }: LiveSubject, { approvers, context }: HeadOptions): Deployment {
+function recordOf(
+  { name, ownRecord, live, head }: LiveSubject,
+  { approvers, behind, context }: HeadOptions,
+): Deployment {
   const { change, user, clock, runId } = context;
   return {
     application: name,
@@ -82,6 +95,7 @@ function recordOf({ name, ownRecord, live, head }: LiveSubject, { approvers, con
     specWritten: writesSpec({ live, spec: head.spec }) ? head.spec : ownRecord?.specWritten,
     approvers,
     user: user.login,
+    reverted: behind?.reverted,
     runId,
     timestamp: clock.now().toISOString(),
   };

@@ -17,6 +17,8 @@ export interface Deployment {
   /** Logins of the approvers at the time; empty if there were none. */
   readonly approvers: readonly string[];
   readonly user: string;
+  /** What it took out of the cluster again that the base branch has, as a sentence: such a head is not merged. Untrusted. */
+  readonly reverted?: string | undefined;
   /** The run that synced last; undefined in records of older versions. */
   readonly runId?: string | undefined;
   /** Last written. ISO 8601. */

@@ -43,6 +43,14 @@ export interface LiveSubject extends SubjectBase {
   readonly warnings: readonly string[];
 }
 
+/** What the base branch got since the head branched off, and the head lacks. Both sentences have untrusted words. */
+export interface BehindBase {
+  /** For a plan, and for the refusal of a sync. */
+  readonly wouldRevert: string;
+  /** For the result of a sync that was allowed nevertheless. */
+  readonly reverted: string;
+}
+
 export interface Side {
   readonly spec: ApplicationSpec;
   readonly positions: readonly number[];

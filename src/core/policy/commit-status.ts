@@ -108,6 +108,11 @@ function ofPlan(facts: PlannedFacts): StatusText {
   if (unclear.length > 0) {
     return { state: "pending", description: `the end of the sync is not known: look at ${names(unclear)} in Argo CD` };
   }
+  const reverting = own("succeeded");
+  if (reverting.length > 0) {
+    const description = `update the branch: the sync of ${names(reverting)} reverted what ${change.baseBranch} got meanwhile`;
+    return { state: "pending", description };
+  }
   if (awaiting.length > 0) {
     return {
       state: "pending",

@@ -34,7 +34,8 @@ function hindrance(
   settings: Settings,
 ): string | undefined {
   if (planned.kind === "new" || planned.kind === "deleted" || planned.atMerge !== undefined) return undefined;
-  if (own.some((record) => isDeployedAt(record, change.headRevision))) return undefined;
+  const deployed = own.find((record) => isDeployedAt(record, change.headRevision));
+  if (deployed !== undefined) return deployed.reverted === undefined ? undefined : revertedText(change);
   if (planned.lock.kind === "held") return "it is locked by another PR";
   switch (planned.kind) {
     case "evaluated":
@@ -47,6 +48,10 @@ function hindrance(
     case "unplanned":
       return "it was left out of the plan";
   }
+}
+
+function revertedText({ baseBranch }: ChangeRequest): string {
+  return `its sync reverted what ${baseBranch} got since this branch left it: update the branch and sync again`;
 }
 
 /** The applications that the merge or a sync deploys and that require an approval. */

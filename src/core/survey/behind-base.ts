@@ -2,6 +2,7 @@ import { touchedPaths } from "../detect/inputs/input-set.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { RepositoryFailure } from "../model/errors.js";
 import type { InputSet } from "../model/input-set.js";
+import type { BehindBase } from "../model/subject.js";
 import type { CommitRange, CommitSummary } from "../ports/repositories.js";
 import type { Snapshot } from "../ports/snapshot.js";
 
@@ -11,18 +12,21 @@ const MAX_COMMITS = 5;
 const MAX_SUBJECT = 60;
 
 /**
- * A sentence about what a sync of the head would revert: files among `inputs` that changed on the base branch since the
- * head branched off and differ from the head's, with the commits that changed them. Undefined if there are none. It
- * contains untrusted paths and subjects.
+ * What a sync of the head would revert: files among `inputs`, or the file of the definition that it writes, that changed on
+ * the base branch since the head branched off and differ from the head's, with the commits that changed them. Undefined if
+ * there are none.
  * @param inputs what the application reads at the base branch's tip and at the head.
  */
-export async function behindSentence(
+export async function behindBase(
   inputs: InputSet,
+  definition: string | undefined,
   change: ChangeRequest,
   snapshot: Snapshot,
-): Promise<string | undefined> {
+): Promise<BehindBase | undefined> {
   if (change.mergeBase === change.baseRevision) return undefined;
-  const lost = touchedPaths(inputs, await snapshot.lostChanges(change));
+  const changes = await snapshot.lostChanges(change);
+  const written = definition !== undefined && changes.paths.includes(definition) ? [definition] : [];
+  const lost = [...new Set([...written, ...touchedPaths(inputs, changes)])];
   if (lost.length === 0) return undefined;
   const range = await commitsOf(change, snapshot);
   const lostPaths = new Set(lost);
@@ -30,12 +34,19 @@ export async function behindSentence(
   const changed = `${change.baseBranch} changed ${listed(lost, MAX_FILES)} since this branch left it`;
   if (range === undefined || commits.length === 0) {
     const span = `${change.mergeBase.slice(0, 8)} to ${change.baseRevision.slice(0, 8)}`;
-    return `${changed} (${span}): a sync would revert that. Bring the branch up to date first`;
+    return sentences(`${changed} (${span})`, "that");
   }
   const which = commits.length === 1 && range.complete ? "this commit" : "these commits";
   const others = range.complete ? "" : " and perhaps others";
   const names = listed(commits.map(named), MAX_COMMITS);
-  return `${changed}: a sync would revert ${which}: ${names}${others}. Bring the branch up to date first`;
+  return sentences(changed, `${which}: ${names}${others}`);
+}
+
+function sentences(changed: string, what: string): BehindBase {
+  return {
+    wouldRevert: `${changed}: a sync would revert ${what}. Update the branch first`,
+    reverted: `${changed}: this sync reverted ${what}. Update the branch and sync again`,
+  };
 }
 
 /** Undefined if the history could not be fetched: the sentence then names no commits. */

@@ -1,18 +1,19 @@
 import { GENERATE_PATHS_ANNOTATION, uncoveredByGeneratePaths } from "../detect/inputs/generate-paths.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import type { Application } from "../model/application.js";
-import type { Revision } from "../model/brand.js";
+import type { ApplicationName, Revision } from "../model/brand.js";
+import { allInTurns } from "../model/in-turns.js";
 import type { InputSet } from "../model/input-set.js";
-import type { LiveSubject } from "../model/subject.js";
+import type { BehindBase, LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import { behindSentence, listed } from "./behind-base.js";
+import { behindBase, listed } from "./behind-base.js";
 
 /** Problems with what an application reads: a plan warns of them, and a sync may be refused for them. */
 export interface InputGaps {
   /** The annotation does not cover the change: Argo CD would report a success that applied nothing. */
   readonly uncovered: string | undefined;
   /** A sync would revert what the base branch got since the head branched off. */
-  readonly behind: string | undefined;
+  readonly behind: BehindBase | undefined;
 }
 
 const MAX_NAMED = 5;
@@ -26,9 +27,23 @@ export async function findInputGaps(subject: LiveSubject, context: CommandContex
   const inputs = [...base, ...head];
   const [uncovered, behind] = await Promise.all([
     uncoveredSentence(subject, inputs, context),
-    behindSentence(inputs, change, snapshot),
+    behindBase(inputs, subject.sourceFile, change, snapshot),
   ]);
   return { uncovered, behind };
+}
+
+/** The applications whose sync reverts something of the base branch. */
+export async function behindOf(
+  subjects: readonly LiveSubject[],
+  context: CommandContext,
+): Promise<ReadonlyMap<ApplicationName, BehindBase>> {
+  const { mergeBase, baseRevision } = context.change;
+  const some = mergeBase === baseRevision ? [] : subjects;
+  const found = await allInTurns(some, async (subject) => ({
+    name: subject.name,
+    behind: (await findInputGaps(subject, context)).behind,
+  }));
+  return new Map(found.flatMap(({ name, behind }) => (behind === undefined ? [] : [[name, behind]])));
 }
 
 async function uncoveredSentence(

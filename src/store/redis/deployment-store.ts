@@ -22,6 +22,7 @@ const deployment: z.ZodType<Deployment> = z.object({
   specWritten: orUndefined(spec),
   approvers: z.array(z.string()),
   user: z.string(),
+  reverted: orUndefined(z.string()),
   runId: orUndefined(z.string()),
   timestamp: stored.time,
 });

@@ -5,7 +5,7 @@ import { revision, type Revision } from "../../../src/core/model/brand.js";
 import { RepositoryFailure } from "../../../src/core/model/errors.js";
 import type { CommitRange, RepositorySnapshot } from "../../../src/core/ports/repositories.js";
 import type { Snapshot } from "../../../src/core/ports/snapshot.js";
-import { behindSentence } from "../../../src/core/survey/behind-base.js";
+import { behindBase } from "../../../src/core/survey/behind-base.js";
 import { INLINE_READING } from "../../in-memory/inline-compute.js";
 import { BASE_TIP, CHANGE, HEAD, memorySnapshot, MERGE_BASE } from "../detect/memory-snapshot.js";
 import { inputs, single } from "../detect/read-inputs.js";
@@ -49,7 +49,8 @@ const commit = (digit: number, subject: string, ...paths: readonly string[]) => 
 const all = (...commits: CommitRange["commits"]): CommitRange => ({ commits, complete: true });
 
 async function sentence(history: History): Promise<string | undefined> {
-  return behindSentence(await inputs({}, single("apps/web")), CHANGE, snapshotWith(history));
+  const found = await behindBase(await inputs({}, single("apps/web")), undefined, CHANGE, snapshotWith(history));
+  return found?.wouldRevert;
 }
 
 const RAISE = commit(1, "Raise the limit", "apps/web/v.yaml");
@@ -59,37 +60,37 @@ test.each<[string, History, string | undefined]>([
   [
     "one commit",
     { changed: ["apps/web/v.yaml"], commits: all(RAISE) },
-    'main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Bring the branch up to date first',
+    'main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Update the branch first',
   ],
   [
     "commits that touch nothing that it reads are not named",
     { changed: ["apps/web/v.yaml", "docs/x"], commits: all(commit(2, "Docs", "docs/x"), RAISE) },
-    'main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Bring the branch up to date first',
+    'main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Update the branch first',
   ],
   [
     "many commits and files",
     { changed: ["apps/web/a", "apps/web/b", "apps/web/c", "apps/web/v.yaml"], commits: all(...TEN) },
-    'main changed apps/web/a, apps/web/b, apps/web/c and 1 more since this branch left it: a sync would revert these commits: 11111111 "Change 1", 22222222 "Change 2", 33333333 "Change 3", 44444444 "Change 4", 55555555 "Change 5" and 4 more. Bring the branch up to date first',
+    'main changed apps/web/a, apps/web/b, apps/web/c and 1 more since this branch left it: a sync would revert these commits: 11111111 "Change 1", 22222222 "Change 2", 33333333 "Change 3", 44444444 "Change 4", 55555555 "Change 5" and 4 more. Update the branch first',
   ],
   [
     "a part of the history",
     { changed: ["apps/web/v.yaml"], commits: { commits: [RAISE], complete: false } },
-    'main changed apps/web/v.yaml since this branch left it: a sync would revert these commits: 11111111 "Raise the limit" and perhaps others. Bring the branch up to date first',
+    'main changed apps/web/v.yaml since this branch left it: a sync would revert these commits: 11111111 "Raise the limit" and perhaps others. Update the branch first',
   ],
   [
     "a long subject",
     { changed: ["apps/web/v.yaml"], commits: all(commit(1, "é".repeat(100), "apps/web/v.yaml")) },
-    `main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "${"é".repeat(60)}…". Bring the branch up to date first`,
+    `main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "${"é".repeat(60)}…". Update the branch first`,
   ],
   [
     "no history",
     { changed: ["apps/web/v.yaml"], commits: new RepositoryFailure("away") },
-    "main changed apps/web/v.yaml since this branch left it (aaaaaaaa to cccccccc): a sync would revert that. Bring the branch up to date first",
+    "main changed apps/web/v.yaml since this branch left it (aaaaaaaa to cccccccc): a sync would revert that. Update the branch first",
   ],
   [
     "history that does not reach far enough",
     { changed: ["apps/web/v.yaml"], commits: { commits: [], complete: false } },
-    "main changed apps/web/v.yaml since this branch left it (aaaaaaaa to cccccccc): a sync would revert that. Bring the branch up to date first",
+    "main changed apps/web/v.yaml since this branch left it (aaaaaaaa to cccccccc): a sync would revert that. Update the branch first",
   ],
   ["nothing that it reads", { changed: ["docs/x"], commits: all(RAISE) }, undefined],
   [
@@ -100,7 +101,7 @@ test.each<[string, History, string | undefined]>([
   [
     "the head has a part of it",
     { changed: ["apps/web/a", "apps/web/v.yaml"], different: ["apps/web/v.yaml", "apps/web/own"], commits: all(RAISE) },
-    'main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Bring the branch up to date first',
+    'main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Update the branch first',
   ],
 ])("%s", async (_, history, expected) => {
   expect(await sentence(history)).toBe(expected);
@@ -111,22 +112,37 @@ test("a hostile subject does nothing in a comment", async () => {
   const text = await sentence({ changed: ["apps/web/v.yaml"], commits: all(commit(1, subject, "apps/web/v.yaml")) });
   const shown = warning(text ?? "");
   expect(shown).not.toMatch(/[`<>]|@ana|#1|!2|(?<!\\)\*|(?<!\\)\[/);
-  expect(shown).toContain("Bring the branch up to date first.");
+  expect(shown).toContain("Update the branch first.");
 });
 
 test("a branch that is up to date takes nothing back", async () => {
   const upToDate = { ...CHANGE, baseRevision: MERGE_BASE };
   const snapshot = snapshotWith({ changed: ["apps/web/v.yaml"], commits: all(RAISE) });
-  expect(await behindSentence(await inputs({}, single("apps/web")), upToDate, snapshot)).toBeUndefined();
+  expect(await behindBase(await inputs({}, single("apps/web")), undefined, upToDate, snapshot)).toBeUndefined();
 });
 
 test("the history is asked for once, whatever the number of applications", async () => {
   const snapshot = snapshotWith({ changed: ["apps/web/v.yaml"], commits: all(RAISE) });
   const read = await inputs({}, single("apps/web"));
-  await Promise.all([1, 2, 3].map(() => behindSentence(read, CHANGE, snapshot)));
+  await Promise.all([1, 2, 3].map(() => behindBase(read, undefined, CHANGE, snapshot)));
   expect(snapshot.asked).toBe(1);
 });
 
 test("anything but a failing repository is thrown", async () => {
   await expect(sentence({ changed: ["apps/web/v.yaml"], commits: new TypeError("broken") })).rejects.toThrow("broken");
+});
+
+test("the definition that a sync writes counts, and no file of another application's does", async () => {
+  const snapshot = snapshotWith({ changed: ["argocd/web.yaml"], commits: all() });
+  const read = await inputs({}, single("apps/web"));
+  expect((await behindBase(read, "argocd/web.yaml", CHANGE, snapshot))?.wouldRevert).toContain("argocd/web.yaml");
+  expect(await behindBase(read, "argocd/api.yaml", CHANGE, snapshot)).toBeUndefined();
+  expect(await behindBase(read, undefined, CHANGE, snapshot)).toBeUndefined();
+});
+
+test("a result says what was reverted", async () => {
+  const snapshot = snapshotWith({ changed: ["apps/web/v.yaml"], commits: all(RAISE) });
+  expect((await behindBase(await inputs({}, single("apps/web")), undefined, CHANGE, snapshot))?.reverted).toBe(
+    'main changed apps/web/v.yaml since this branch left it: this sync reverted this commit: 11111111 "Raise the limit". Update the branch and sync again',
+  );
 });
