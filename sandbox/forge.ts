@@ -90,6 +90,8 @@ export interface Forge {
   /** Clone URL over http, as Argo CD's sources name the repository. */
   cloneUrl(repository: string): string;
   setAccess(repository: string, login: string, level: AccessLevel): void;
+  /** Whether strangers may read the repository. */
+  setVisibility(repository: string, visibility: "public" | "private"): void;
   /** Sets the members of a team: `acme/platform` on GitHub, a group's full path on GitLab. */
   setTeam(team: string, logins: readonly string[]): void;
   /** Approvals that the default branch requires; 0 for none. On GitLab only Premium has such rules. */

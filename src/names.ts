@@ -33,7 +33,9 @@ export const STORE_PREFIX = `${SERVICE}:`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
 export const DEPLOYMENT_KEY_PREFIX = `${SERVICE}:deployment:`;
-export const USER_KEY_PREFIX = `${SERVICE}:user:`;
+/** The braces keep all people in one slot of a Redis Cluster: one script looks at several of them. */
+export const USER_KEY_PREFIX = `${SERVICE}:{user}:`;
+export const STANDING_KEY_PREFIX = `${SERVICE}:{user}-standing:`;
 export const SESSION_KEY_PREFIX = `${SERVICE}:session:`;
 export const LOGIN_ATTEMPT_KEY_PREFIX = `${SERVICE}:login-attempts:`;
 /** The newest writes of content of an account on a code host. */

@@ -84,6 +84,10 @@ export class GitHubForge implements Forge {
     this.#world.repository(repository).access.set(login.toLowerCase(), level);
   }
 
+  setVisibility(repository: string, visibility: "public" | "private"): void {
+    this.#world.repository(repository).private = visibility === "private";
+  }
+
   setTeam(team: string, logins: readonly string[]): void {
     this.#world.teams.set(team.toLowerCase(), new Set(logins.map((login) => this.#world.person(login))));
   }

@@ -85,7 +85,7 @@ export interface Repository {
   readonly name: string;
   readonly owner: Person;
   readonly defaultBranch: string;
-  readonly private: boolean;
+  private: boolean;
   readonly parent: Repository | undefined;
   /** Whether the App is installed: webhooks are sent, and installation tokens cover the repository. */
   readonly installed: boolean;

@@ -10,7 +10,7 @@ import type { ForgeServer } from "./forge-server.js";
 import type { Delivery, Receiver } from "./hooks/hook-sender.js";
 import type { Instance, QuickActionSeen } from "./model/instance.js";
 import { draftTitle, isDraft, type MergeRequest } from "./model/merge-request.js";
-import { accessLevels } from "./model/project.js";
+import { accessLevels, type Project } from "./model/project.js";
 import { seenMergeRequest, seenStatuses } from "./seen.js";
 
 /** A GitLab driven by tests and the demo; see `Forge`. Methods that name no person act as the author. */
@@ -81,6 +81,11 @@ export class GitLabForge implements Forge {
     const { members } = this.#instance.project(repository);
     if (level === "none") members.delete(id);
     else members.set(id, accessLevels[level]);
+  }
+
+  /** `membersOnly`: the files of a public or internal project are for its members. */
+  setVisibility(repository: string, visibility: Project["visibility"], { membersOnly = false } = {}): void {
+    Object.assign(this.#instance.project(repository), { visibility, membersOnly });
   }
 
   setTeam(team: string, logins: readonly string[]): void {

@@ -15,6 +15,11 @@ export function authSection() {
       .prefault("auto")
       .describe("domain of the cookie; `auto`: the host of the request"),
     cookie_secure: flag().prefault(true).describe("send the cookie over HTTPS only"),
+    diffs: oneOf(["readers", "all"])
+      .prefault("readers")
+      .describe(
+        "who sees diffs. `readers`: whoever can read the repository with the account of that host they logged in with, and admins who have no account there; `all`: also everybody else who logged in without an account there, such as with OpenID Connect",
+      ),
     default_role: oneOf(ROLES).prefault("user").describe("role of people whom no assignment matches"),
     role_assignments: roleAssignments(),
     hosta: hostaLogin().optional().describe("login with GitHub"),
@@ -77,7 +82,11 @@ function oidcLogin() {
     allowed_domains: listOf(hostName())
       .prefault([])
       .describe("only e-mail addresses of these domains, ignoring case; empty: all"),
-    require_verified_email: flag().prefault(false).describe("refuse a login without the claim `email_verified: true`"),
+    require_verified_email: flag()
+      .prefault(true)
+      .describe(
+        "refuse a login without the claim `email_verified: true`; `false` accepts a provider that does not send the claim",
+      ),
   });
 }
 

@@ -1,4 +1,5 @@
 import { HOST_IDS, HOST_TITLES } from "../names.js";
+import { isLoopback } from "./loopback.js";
 import type { ConfigProblem } from "./problem.js";
 import { Expanded } from "./schema-parts.js";
 import type { ServerConfig } from "./server-config.js";
@@ -6,6 +7,11 @@ import { problemAt, treeAt } from "./validate.js";
 import type { MapTree } from "./yaml-tree.js";
 
 const STORE_KINDS = ["address", "sentinel", "cluster"] as const;
+
+/** Whoever guesses one of them can send webhooks or forge sessions, and may try as often as they like. */
+const GUESSABLE = HOST_IDS.map((host) => [host, "webhook_secret"]);
+const SESSION_SECRET = ["auth", "session_secret"];
+const SHORTEST_SECRET = 16;
 
 /** Checks rules between keys. They apply to the file as written, so they report even if other values are invalid. */
 export function serverRules(tree: MapTree): readonly ConfigProblem[] {
@@ -22,6 +28,11 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   }
   if (isTrue(tree, ["auth", "enabled"]) && !has("auth", "session_secret")) {
     report(["auth", "session_secret"], "is required when auth.enabled is true: 32 random bytes as hex");
+  }
+  const guarding = isTrue(tree, ["auth", "enabled"]) ? [...GUESSABLE, SESSION_SECRET] : GUESSABLE;
+  for (const path of servesThisMachineOnly(tree) ? [] : guarding) {
+    const length = [...(textAt(tree, path) ?? "").trim()].length;
+    if (length > 0 && length < SHORTEST_SECRET) report(path, TOO_SHORT);
   }
   // With only one of them, svc would send a self-hosted GitHub's token to github.com, or the other way round.
   if (has("hosta", "api_url") !== has("hosta", "web_url")) {
@@ -66,6 +77,24 @@ export function serverWarnings(config: ServerConfig): readonly string[] {
     warnings.push("auth.session_secret is shorter than 32 characters; use 32 random bytes as hex");
   }
   return warnings;
+}
+
+const TOO_SHORT =
+  `has fewer than ${SHORTEST_SECRET} characters and could be guessed; use 32 random bytes as hex (openssl rand -hex 32). ` +
+  "Shorter ones are accepted only if server.host, and server.base_url if it is set, are loopback addresses";
+
+/** Nothing but this machine reaches svc: it listens on a loopback address, and no proxy is meant to publish it. */
+function servesThisMachineOnly(tree: MapTree): boolean {
+  const baseUrl = textAt(tree, ["server", "base_url"]);
+  const published = baseUrl !== undefined && !(URL.canParse(baseUrl) && isLoopback(new URL(baseUrl).hostname));
+  return !published && isLoopback(textAt(tree, ["server", "host"]) ?? "");
+}
+
+function textAt(tree: MapTree, path: readonly string[]): string | undefined {
+  const found = treeAt(tree, path);
+  if (found?.kind !== "scalar") return undefined;
+  if (found.value instanceof Expanded) return found.value.text;
+  return typeof found.value === "string" ? found.value : undefined;
 }
 
 function isTrue(tree: MapTree, path: readonly string[]): boolean {

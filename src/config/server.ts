@@ -43,7 +43,8 @@ export function loadServerConfig(
   // An unset variable is already reported; a second problem for the missing value would not help.
   const said = new Set(unset.map(standing));
   const more = found.filter((problem) => !said.has(standing(problem)));
-  const problems = [...mistakes, ...unset, ...more, ...serverRules(tree)];
+  const broken = serverRules(tree).filter((problem) => !said.has(standing(problem)));
+  const problems = [...mistakes, ...unset, ...more, ...broken];
   if (checked.kind === "invalid" || problems.length > 0) return invalid(problems);
   const config: ServerConfig = camelKeys(checked.value);
   return { kind: "valid", config, warnings: serverWarnings(config) };

@@ -1,7 +1,9 @@
 import type { RequestHandler, Response } from "express";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { LiveApplicationPhase, LiveFeed, LiveRun } from "../core/ports/live-feed.js";
+import type { PlanStore } from "../core/ports/stores.js";
 import { readChangeAddress } from "./change-address.js";
+import type { DiffReaders } from "./diff-readers.js";
 import { viewerOf } from "./viewer.js";
 
 export interface LiveStreamsOptions {
@@ -102,9 +104,15 @@ function pace(ms: number, write: (run: LiveRun) => void) {
   };
 }
 
-/** Streams the progress of a change request's commands as server-sent events. */
-export function liveRoute(streams: LiveStreams): RequestHandler {
-  return (request, response) => {
+export interface LiveRouteParts {
+  readonly streams: LiveStreams;
+  readonly plans: Pick<PlanStore, "find">;
+  readonly readers: DiffReaders;
+}
+
+/** Streams the progress of a change request's commands as server-sent events, with messages to those who see its diffs. */
+export function liveRoute({ streams, plans, readers }: LiveRouteParts): RequestHandler {
+  return async (request, response) => {
     const viewer = viewerOf(request);
     response.set("cache-control", "no-store");
     if (viewer.kind === "anonymous") {
@@ -117,9 +125,13 @@ export function liveRoute(streams: LiveStreams): RequestHandler {
       return;
     }
     const account = viewer.kind === "account" ? viewer.account.id : undefined;
+    // Argo CD says nothing before a plan, so nobody can have the host asked about every address that they make up.
+    const isPlanned = account !== undefined && (await plans.find(change)) !== undefined;
+    const withMessages = isPlanned && (await readers.ask(viewer, change)).kind === "shown";
+    if (response.destroyed) return;
     const opened = streams.open(change, response, {
       listener: account ?? `address ${request.ip ?? ""}`,
-      withMessages: account !== undefined,
+      withMessages,
     });
     if (!opened) {
       response.status(503).set("retry-after", "30").json({ error: "too many pages are open; reload this one later" });

@@ -12,6 +12,7 @@ import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
 import type { Stores } from "../store/stores.js";
 import { apiRouter } from "./api/api.js";
 import type { HostPageOf } from "./change-address.js";
+import { DiffReaders } from "./diff-readers.js";
 import { LiveStreams } from "./live-streams.js";
 import { pagesRouter } from "./pages/pages.js";
 import { StatusProbe, type StatusCheck } from "./status-probe.js";
@@ -43,7 +44,7 @@ export interface Site {
 export function createSite(parts: SiteParts): Site {
   const { stores, live } = parts;
   const streams = new LiveStreams(live);
-  const shared = { ...parts, ...stores };
+  const shared = { ...parts, ...stores, readers: new DiffReaders(parts) };
   const status = new StatusProbe(checksOf(parts), parts);
   return {
     api: apiRouter(shared),

@@ -3,8 +3,7 @@ import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
 
 describe("environment variables", () => {
   const secretOf = (value: string, env: Readonly<Record<string, string>>) =>
-    configOf([`deployer: {server_url: http://a, token: t}\nhostb: {token: t, webhook_secret: ${value}}`], env).hostb
-      ?.webhookSecret;
+    configOf([`${SMALLEST}auth: {session_secret: ${value}}`], env).auth.sessionSecret;
 
   test.each([
     ["'${A}'", "one"],

@@ -7,7 +7,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 /** The smallest valid file. */
 export const SMALLEST = `
 deployer: { server_url: "https://argocd.example.org", token: t }
-hostb: { token: t, webhook_secret: s }
+hostb: { token: t, webhook_secret: hook-secret-of-tests }
 `;
 
 /** The mistakes as lines; empty if the file is valid. */
@@ -28,7 +28,7 @@ export function configOf(texts: readonly string[], env: Env = {}): ServerConfig 
 export function withKey(path: string, value: string): string {
   const base: Record<string, unknown> = {
     deployer: { server_url: "https://argocd.example.org", token: "t" },
-    hostb: { token: "t", webhook_secret: "s" },
+    hostb: { token: "t", webhook_secret: "hook-secret-of-tests" },
   };
   const marker = "@value@";
   put(base, path.split("."), marker);
@@ -37,7 +37,7 @@ export function withKey(path: string, value: string): string {
 
 /** Keys that the sections require besides the one under test. */
 const BESIDE: Readonly<Record<string, object>> = {
-  hosta: { app_id: 1, webhook_secret: "s" },
+  hosta: { app_id: 1, webhook_secret: "hook-secret-of-tests" },
   "auth.hosta": { client_id: "i", client_secret: "s" },
   "auth.hostb": { client_id: "i", client_secret: "s" },
   "auth.oidc": { name: "n", issuer_url: "https://id.example.org", client_id: "i", client_secret: "s" },

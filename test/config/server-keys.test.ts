@@ -70,6 +70,7 @@ const choices = [
   ["deployer.temporary_apps", "auto, always"],
   ["defaults.merge_method", "squash, merge, rebase"],
   ["defaults.command_access", "write, anyone"],
+  ["auth.diffs", "readers, all"],
   ["auth.default_role", "admin, user"],
   ["auth.role_assignments[].provider", "hosta, hostb, oidc"],
   ["auth.role_assignments[].role", "admin, user"],
@@ -136,7 +137,7 @@ describe.each(secrets)("%s", (path) => {
     expect(problemsOf(withKey(path, '"${V}"'), { V: "" }).join()).toContain(`${shown(path)}: expected text`);
   });
   test("takes text with colons and quotes from a variable", () => {
-    expect(problemsOf(withKey(path, '"${V}"'), { V: `a: b "c" #d` })).toEqual([]);
+    expect(problemsOf(withKey(path, '"${V}"'), { V: `a: b "c" #d, and some more` })).toEqual([]);
   });
 });
 

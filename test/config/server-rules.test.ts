@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { loadServerConfig } from "../../src/config/server.js";
 import { describeProblem } from "../../src/config/settings.js";
+import { rsaKey } from "./rsa-key.js";
 import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
 
 const SIGNING_TOKEN = `whsec_${Buffer.alloc(24).toString("base64")}`;
@@ -8,7 +9,7 @@ const SIGNING_TOKEN = `whsec_${Buffer.alloc(24).toString("base64")}`;
 describe("what is required", () => {
   test.each([
     ["", ["deployer: is required: a section with server_url, token", "at least one host is needed"]],
-    ["hostb: {token: t, webhook_secret: s}", ["deployer: is required"]],
+    ["hostb: {token: t, webhook_secret: hook-secret-of-tests}", ["deployer: is required"]],
     ["deployer: {server_url: http://a, token: t}", ["svc.yaml:1:1 at least one host is needed"]],
     [
       "deployer:\nhostb:",
@@ -51,6 +52,51 @@ describe("what is required", () => {
   });
 });
 
+describe("secrets under 16 characters", () => {
+  const server = (text: string) => `server: {${text}}\n`;
+  const short = "deployer: {server_url: http://a, token: t}\nhostb: {token: t, webhook_secret: fifteen-letters}\n";
+  const refused = /hostb\.webhook_secret: has fewer than 16 characters and could be guessed; use 32 random bytes/;
+
+  test.each([
+    "",
+    server("host: 0.0.0.0"),
+    server('host: "::"'),
+    server("host: svc.internal"),
+    server("host: localhost.example.org"),
+    server("host: 127.0.0.1.example.org"),
+    server("base_url: http://localhost:4141"),
+    server("host: 127.0.0.1, base_url: https://svc.example.org"),
+    server("host: localhost, base_url: https://127.0.0.1.example.org"),
+    server("host: localhost, base_url: https://localhost@example.org"),
+  ])("are refused with %j", (text) => {
+    expect(problemsOf(short + text).join("\n")).toMatch(refused);
+  });
+
+  test.each([
+    server("host: 127.0.0.1"),
+    server("host: localhost, base_url: http://127.8.0.1:4141"),
+    server('host: "::1", base_url: "http://[::1]:4141"'),
+    server('host: "${HOST}"'),
+  ])("are accepted on this machine alone, with %j", (text) => {
+    expect(problemsOf(short + text, { HOST: "127.0.0.1" })).toEqual([]);
+  });
+
+  test("every one of them is named, also from a variable, and never shown", () => {
+    const text = `deployer: {server_url: http://a, token: t}
+hosta: {app_id: 1, private_key: "\${KEY}", webhook_secret: "\${SHORT}"}
+hostb: {token: t, webhook_secret: hunter2}
+auth: {enabled: true, session_secret: "\${SHORT}"}`;
+    const problems = problemsOf(text, { KEY: rsaKey(), SHORT: "hunter2" });
+    const named = ["hosta.webhook_secret", "hostb.webhook_secret", "auth.session_secret"];
+    expect(problems.map((line) => /(\S+): has fewer than 16/.exec(line)?.[1])).toEqual(named);
+    expect(problems.join()).not.toContain("hunter2");
+  });
+
+  test("a session secret is not asked for its length while login is off", () => {
+    expect(problemsOf(`${SMALLEST}auth: {session_secret: short}`)).toEqual([]);
+  });
+});
+
 describe("warnings", () => {
   const warningsOf = (auth: string) => {
     const text = `${SMALLEST}auth:\n  enabled: true\n  session_secret: ${"a".repeat(32)}\n${auth}`;
@@ -81,7 +127,7 @@ describe("warnings", () => {
       expect.stringContaining("server.base_url"),
     ]);
     const result = loadServerConfig(
-      [{ name: "a", text: `${SMALLEST}auth: {enabled: true, session_secret: short, basic: {users: []}}` }],
+      [{ name: "a", text: `${SMALLEST}auth: {enabled: true, session_secret: sixteen-letters-, basic: {users: []}}` }],
       {},
     );
     expect(result.kind === "valid" && result.warnings.join()).toContain("shorter than 32");

@@ -30,7 +30,13 @@ test("every default is filled in", () => {
       requestTimeout: 30_000,
       pollInterval: 2000,
     },
-    hostb: { url: "https://gitlab.com", token: "t", webhookSecret: "s", commitStatus: false, aliases: [] },
+    hostb: {
+      url: "https://gitlab.com",
+      token: "t",
+      webhookSecret: "hook-secret-of-tests",
+      commitStatus: false,
+      aliases: [],
+    },
     defaults: {
       autoplan: true,
       allowedRepos: [],
@@ -51,6 +57,7 @@ test("every default is filled in", () => {
       enabled: false,
       sessionTtl: 86_400_000,
       cookieSecure: true,
+      diffs: "readers",
       defaultRole: "user",
       roleAssignments: [],
     },
@@ -63,7 +70,7 @@ test("the defaults of sections that are present", () => {
     [
       `
 deployer: {server_url: "https://a.example.org///", token: t}
-hosta: {app_id: 7, private_key: "\${KEY}", webhook_secret: s, aliases: [Ssh.GitHub.com]}
+hosta: {app_id: 7, private_key: "\${KEY}", webhook_secret: hook-secret-of-tests, aliases: [Ssh.GitHub.com]}
 auth:
   cookie_domain: auto
   hosta: {client_id: i, client_secret: s}
@@ -78,7 +85,7 @@ auth:
   expect(config.hosta).toEqual({
     appId: 7,
     privateKey: KEY,
-    webhookSecret: "s",
+    webhookSecret: "hook-secret-of-tests",
     apiUrl: "https://api.github.com",
     webUrl: "https://github.com",
     commitStatus: true,
@@ -96,7 +103,7 @@ auth:
     usernameClaim: "preferred_username",
     emailClaim: "email",
     allowedDomains: ["example.org"],
-    requireVerifiedEmail: false,
+    requireVerifiedEmail: true,
   });
 });
 
@@ -133,7 +140,7 @@ describe("several files", () => {
     ]);
     expect(config.server).toMatchObject({ port: 2, host: "a", logLevel: "warn" });
     expect(config.defaults).toMatchObject({ allowedRepos: ["e/f"], autoplan: false });
-    expect(config.hostb).toMatchObject({ token: "u", webhookSecret: "s" });
+    expect(config.hostb).toMatchObject({ token: "u", webhookSecret: "hook-secret-of-tests" });
   });
 
   const load = (...texts: readonly string[]) => {

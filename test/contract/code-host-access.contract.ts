@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { gitEnvironment } from "../../sandbox/git/run-git.js";
+import { repositoryName } from "../../src/core/model/brand.js";
 import type { User } from "../../src/core/model/change-request.js";
 import type { CloneSource } from "../../src/core/ports/code-host.js";
 import type { CodeHostUnderTest } from "./code-host-under-test.js";
@@ -45,6 +46,42 @@ export function accessContract(under: () => CodeHostUnderTest): void {
       forge.setAccess(repository, "dana", "admin");
       block("dana");
       expect(await may()).toBe(false);
+    });
+  });
+
+  describe("who may read", () => {
+    let person: User;
+    let number: number;
+    beforeAll(async () => {
+      under().forge.setAccess(under().repository, "erin", "write");
+      const change = await under().open({ "read.txt": "1" }, { by: "erin" });
+      number = change.number;
+      person = change.author ?? { id: "", login: "", bot: false };
+    });
+    const may = (who: Partial<User> = {}): Promise<boolean> =>
+      under().host.mayRead(under().ref(number), { ...person, ...who, external: false });
+
+    test.each([
+      ["private", "none", false],
+      ["private", "write", true],
+      ["private", "admin", true],
+      ["public", "none", true],
+    ] as const)("a %s repository with the access %s: %s, asked anew each time", async (visibility, level, allowed) => {
+      const { forge, repository } = under();
+      forge.setVisibility(repository, visibility);
+      forge.setAccess(repository, "erin", level);
+      expect(await may()).toBe(allowed);
+      forge.setVisibility(repository, "private");
+    });
+
+    test("not somebody else who took over the login", async () => {
+      under().forge.setAccess(under().repository, "erin", "admin");
+      expect(await may({ id: "987654321" })).toBe(false);
+    });
+
+    test("nobody, if there is no such repository", async () => {
+      const gone = { ...under().ref(number), repository: repositoryName("acme/gone") };
+      expect(await under().host.mayRead(gone, { ...person, external: false })).toBe(false);
     });
   });
 

@@ -129,6 +129,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     ["mergeability", "GET", (paths) => paths.changeRequest, (one) => one.mergeability(change)],
     ["state", "GET", (paths) => paths.changeRequest, (one) => one.state(change)],
     ["mayCommand", "GET", (paths) => paths.permission, (one) => one.mayCommand(change, user())],
+    ["mayRead", "GET", (paths) => paths.permission, (one) => one.mayRead(change, { ...user(), external: false })],
     ["listOwnComments", "GET", (paths) => paths.comments, (one) => one.listOwnComments(change)],
     ["getChangeRequest, its branch", "GET", (paths) => paths.branch, (one) => one.getChangeRequest(change)],
   ])("%s is asked three times of a host that fails", async (_, method, path, call) => {

@@ -56,19 +56,23 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
 
     test("a role that an admin set counts at once and at every later login, until an admin sets another", async () => {
       await users.signIn(ana, SESSION_MS);
-      expect(await users.setRole(ana.id, "admin", olga)).toEqual({ ...ana, role: "admin" });
+      await users.signIn(olga, SESSION_MS);
+      expect(await users.setRole(ana.id, "admin", olga)).toEqual({ kind: "set", account: { ...ana, role: "admin" } });
       expect(await users.find(ana.id)).toEqual({ ...ana, role: "admin" });
       expect(await users.signIn({ ...ana, username: "ana2" }, SESSION_MS)).toEqual({
         ...ana,
         username: "ana2",
         role: "admin",
       });
-      expect(await users.setRole(ana.id, "user", olga)).toEqual({ ...ana, username: "ana2", role: "user" });
+      expect(await users.setRole(ana.id, "user", olga)).toEqual({
+        kind: "set",
+        account: { ...ana, username: "ana2", role: "user" },
+      });
       expect(await users.signIn({ ...ana, role: "admin" }, SESSION_MS)).toEqual(ana);
     });
 
     test("nobody gets a role who never logged in", async () => {
-      expect(await users.setRole("hosta:1", "admin", olga)).toBeUndefined();
+      expect(await users.setRole("hosta:1", "admin", olga)).toEqual({ kind: "unknown" });
       expect(await users.find("hosta:1")).toBeUndefined();
       expect(await users.signIn({ ...ana, id: "hosta:1" }, SESSION_MS)).toMatchObject({ role: "user" });
     });
@@ -110,7 +114,7 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await users.find(ana.id)).toEqual(ana);
       await under.expire(2 * MINUTE_MS);
       expect(await users.find(ana.id)).toBeUndefined();
-      expect(await users.setRole(ana.id, "admin", olga)).toBeUndefined();
+      expect(await users.setRole(ana.id, "admin", olga)).toEqual({ kind: "unknown" });
       expect(await users.find(olga.id)).toEqual(olga);
       await under.expire(USER_KEPT_MS);
       expect(await users.find(olga.id)).toBeUndefined();
@@ -134,6 +138,7 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
 
     test("the role user that an admin set is never forgotten: the rules would give back the other one", async () => {
       await users.signIn({ ...ana, role: "admin" }, SESSION_MS);
+      await users.signIn(olga, SESSION_MS);
       await users.setRole(ana.id, "user", olga);
       await under.expire(10 * USER_KEPT_MS);
       expect(await users.find(ana.id)).toEqual(ana);
@@ -145,6 +150,118 @@ export function userStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await users.find(ana.id)).toMatchObject({ role: "admin" });
       await under.expire(2 * MINUTE_MS);
       expect(await users.find(ana.id)).toBeUndefined();
+    });
+
+    describe("the last admin", () => {
+      const admins = (...people: readonly Account[]) =>
+        Promise.all(people.map((one) => users.signIn({ ...one, role: "admin" }, SESSION_MS)));
+
+      test("keeps the role, whoever takes it", async () => {
+        await admins(olga);
+        await users.signIn(ana, SESSION_MS);
+        expect(await users.setRole(olga.id, "user", olga)).toEqual({ kind: "last-admin" });
+        expect(await users.setRole(olga.id, "user", ana)).toEqual({ kind: "last-admin" });
+        expect(await users.find(olga.id)).toEqual(olga);
+        await users.setRole(ana.id, "admin", olga);
+        expect(await users.setRole(olga.id, "user", olga)).toMatchObject({ kind: "set", account: { role: "user" } });
+        expect(await users.setRole(ana.id, "user", ana)).toEqual({ kind: "last-admin" });
+      });
+
+      test("is not somebody who only was one, is gone, or whose login was ended", async () => {
+        const standing = { sealed: "s", askedAt: 1, provenAt: 1 };
+        await admins(olga, ana);
+        await users.setRole(ana.id, "user", olga);
+        await users.signIn({ ...ana, role: "admin" }, SESSION_MS);
+        expect(await users.setRole(olga.id, "user", olga)).toEqual({ kind: "last-admin" });
+        const bo: Account = { ...ana, id: "hosta:77", username: "bo", role: "admin" };
+        await users.signIn(bo, SESSION_MS, standing);
+        await users.end(bo.id, standing);
+        expect(await users.setRole(olga.id, "user", olga)).toEqual({ kind: "last-admin" });
+        await users.signIn(bo, 0);
+        await under.expire(USER_KEPT_MS + MINUTE_MS);
+        expect(await users.setRole(olga.id, "user", olga)).toEqual({ kind: "last-admin" });
+      });
+
+      test("remains when several admins take the role from each other at the same time", async () => {
+        const people = Array.from({ length: 5 }, (_, index) => ({
+          ...ana,
+          id: `hosta:${index}`,
+          username: `p${index}`,
+        }));
+        for (let round = 0; round < 10; round += 1) {
+          await under.clear();
+          ({ users } = under.stores);
+          await admins(...people);
+          await Promise.all(people.map(({ id }, index) => users.setRole(id, "user", people[(index + 1) % 5] ?? ana)));
+          const found = await Promise.all(people.map(({ id }) => users.find(id)));
+          expect(found.filter((one) => one?.role === "admin")).toHaveLength(1);
+        }
+      });
+
+      test("may be set to what it is, and users to user", async () => {
+        await admins(olga);
+        await users.signIn(ana, SESSION_MS);
+        expect(await users.setRole(olga.id, "admin", olga)).toMatchObject({ kind: "set" });
+        expect(await users.setRole(ana.id, "user", olga)).toMatchObject({ kind: "set" });
+      });
+    });
+
+    describe("the standing of a person", () => {
+      const first = { sealed: "sealed-1", askedAt: 1_700_000_000_000, provenAt: 1_700_000_000_000 };
+      const second = { sealed: "sealed-2", askedAt: 1_700_000_900_000, provenAt: 1_700_000_000_000 };
+
+      test("is what the last login left, as long as its session", async () => {
+        expect(await users.standing(ana.id)).toBeUndefined();
+        await users.signIn(ana, SESSION_MS, first);
+        expect(await users.standing(ana.id)).toEqual(first);
+        await users.signIn(ana, SESSION_MS, second);
+        expect(await users.standing(ana.id)).toEqual(second);
+        expect(await users.standing(olga.id)).toBeUndefined();
+        await under.expire(SESSION_MS + MINUTE_MS);
+        expect(await users.standing(ana.id)).toBeUndefined();
+        expect(await users.find(ana.id)).toEqual(ana);
+        await users.signIn(ana, SESSION_MS, first);
+        await users.signIn(ana, SESSION_MS);
+        expect(await users.standing(ana.id)).toBeUndefined();
+      });
+
+      test("is renewed once, with the profile and without the role of an admin, and lasts no longer", async () => {
+        await users.signIn(ana, SESSION_MS, first);
+        await users.setRole(ana.id, "admin", olga);
+        const renamed: Account = { ...ana, username: "ana-maria", external: true };
+        const tries = await Promise.all(Array.from({ length: 8 }, () => users.renew(ana.id, first, second, renamed)));
+        expect(tries.filter(Boolean)).toHaveLength(1);
+        expect(await users.standing(ana.id)).toEqual(second);
+        expect(await users.find(ana.id)).toEqual({ ...renamed, role: "admin" });
+        expect(await users.renew(ana.id, second, first)).toBe(true);
+        expect(await users.find(ana.id)).toEqual({ ...renamed, role: "admin" });
+        await under.expire(SESSION_MS + MINUTE_MS);
+        expect(await users.renew(ana.id, first, second)).toBe(false);
+        expect(await users.standing(ana.id)).toBeUndefined();
+      });
+
+      test("ends the login if nobody has renewed it since, and the next login begins anew", async () => {
+        await users.signIn(olga, SESSION_MS);
+        await users.signIn({ ...ana, role: "admin" }, SESSION_MS, first);
+        await users.setRole(ana.id, "user", olga);
+        await put(sessions, "one", { accountId: ana.id });
+        expect(await users.end(ana.id, second)).toBe(false);
+        expect(await users.list()).toEqual([ana]);
+        expect(await users.end(ana.id, first)).toBe(true);
+        expect([await users.find(ana.id), await users.standing(ana.id)]).toEqual([undefined, undefined]);
+        expect(await users.list()).toEqual([]);
+        expect(await users.renew(ana.id, first, second, ana)).toBe(false);
+        expect(await users.setRole(ana.id, "admin", olga)).toEqual({ kind: "unknown" });
+        expect(await users.signIn({ ...ana, role: "admin" }, SESSION_MS, second)).toEqual(ana);
+      });
+
+      test("of an earlier login ends nothing of a later one", async () => {
+        await users.signIn(ana, SESSION_MS, first);
+        await users.signIn(ana, SESSION_MS, second);
+        expect(await users.end(ana.id, first)).toBe(false);
+        expect(await users.renew(ana.id, first, { ...first, sealed: "x" }, { ...ana, role: "admin" })).toBe(false);
+        expect(await users.find(ana.id)).toEqual(ana);
+      });
     });
 
     test("a session comes back as it was written, until it ends or is removed", async () => {

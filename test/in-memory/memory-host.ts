@@ -209,6 +209,11 @@ export class MemoryHost implements CodeHost {
     return true;
   }
 
+  async mayRead(): Promise<boolean> {
+    await this.#options.delay();
+    return true;
+  }
+
   async cloneSource({ number }: ChangeRequestRef): Promise<CloneSource> {
     await this.#options.delay();
     return { url: this.url, authorization: undefined, headRef: headRef(number) };

@@ -6,7 +6,7 @@ import { describeProblem } from "../../src/config/settings.js";
 export function testConfig(defaults: Readonly<Record<string, unknown>> = {}): ServerConfig {
   const text = stringify({
     deployer: { server_url: "https://argocd.example.com", token: "t" },
-    hostb: { url: "https://git.example.com", token: "t", webhook_secret: "s" },
+    hostb: { url: "https://git.example.com", token: "t", webhook_secret: "hook-secret-of-tests" },
     defaults,
   });
   const loaded = loadServerConfig([{ name: "svc.yaml", text }], {});

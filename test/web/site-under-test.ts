@@ -153,8 +153,8 @@ function configOf({ auth = true, baseUrl, github }: SiteOptions) {
   const text = stringify({
     ...(baseUrl === undefined ? {} : { server: { base_url: baseUrl } }),
     deployer: { server_url: "https://argocd.example.com", token: "t" },
-    hosta: { app_id: 1, private_key: KEY, webhook_secret: "s", ...github },
-    hostb: { url: "https://git.example.com", token: "t", webhook_secret: "s" },
+    hosta: { app_id: 1, private_key: KEY, webhook_secret: "hook-secret-of-tests", ...github },
+    hostb: { url: "https://git.example.com", token: "t", webhook_secret: "hook-secret-of-tests" },
     ...(auth !== false
       ? {
           auth: {
@@ -162,6 +162,7 @@ function configOf({ auth = true, baseUrl, github }: SiteOptions) {
             session_secret: "session-secret-of-the-tests-5b1f0e",
             session_ttl: "1h",
             cookie_secure: false,
+            diffs: "all",
             basic: { users },
             ...(auth === true ? {} : auth),
           },

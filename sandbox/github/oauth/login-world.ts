@@ -113,6 +113,11 @@ export class LoginWorld {
     return token;
   }
 
+  /** As if the person had removed the application from their account. */
+  revoke(login: string): void {
+    for (const [token, { person }] of this.#tokens) if (person.login === login) this.#tokens.delete(token);
+  }
+
   grantOf(token: string): Grant | undefined {
     return this.#tokens.get(token);
   }

@@ -21,6 +21,8 @@ export function newProject(
     defaultBranch,
     forkOf: options.forkOf,
     members: new Map(),
+    visibility: "private",
+    membersOnly: false,
     protectedBranches: new Set([defaultBranch]),
     statuses: [],
     approvalsRequired: undefined,

@@ -20,6 +20,8 @@ type ShownProject = ShownReference &
     | "only_allow_merge_if_pipeline_succeeds"
   > & {
     readonly forked_from_project?: ShownReference;
+    readonly repository_access_level: string;
+    readonly merge_requests_access_level: string;
     readonly permissions: {
       readonly project_access: { readonly access_level: number; readonly notification_level: number } | null;
       readonly group_access: null;
@@ -31,7 +33,9 @@ export function showProject(instance: Instance, project: Project): ShownProject 
   return {
     ...showReference(instance, project),
     ...(project.forkOf === undefined ? {} : { forked_from_project: showReference(instance, project.forkOf) }),
-    visibility: "private",
+    visibility: project.visibility,
+    repository_access_level: project.membersOnly ? "private" : "enabled",
+    merge_requests_access_level: "enabled",
     archived: false,
     empty_repo: false,
     merge_requests_enabled: true,

@@ -13,6 +13,10 @@ export interface Project {
   /** Access levels by person id. */
   readonly members: Map<number, number>;
   readonly protectedBranches: Set<string>;
+  /** `internal`: everybody with an account, external users aside. */
+  visibility: "public" | "internal" | "private";
+  /** The files are for members, whatever the visibility. */
+  membersOnly: boolean;
   /** Every status ever set, oldest first. */
   readonly statuses: CommitStatus[];
   /** Approvals that Premium's rule requires here. Default: the instance's number. */

@@ -27,6 +27,8 @@ export interface Account {
   readonly email: string;
   /** Whether the address was confirmed. Otherwise the account cannot log in to applications. */
   readonly confirmed: boolean;
+  /** External users do not see internal projects. */
+  readonly external?: boolean;
 }
 
 /** https://docs.gitlab.com/api/oauth2/ : codes are valid for 10 minutes, access tokens for two hours. */
@@ -39,6 +41,7 @@ export class LoginInstance {
   readonly #accounts = new Map<string, Account>();
   readonly #codes = new Map<string, Code>();
   readonly #tokens = new Map<string, Grant & { readonly expiresAt: number }>();
+  readonly #refreshTokens = new Map<string, Grant>();
   /** The person who is signed in to GitLab, or "deny" for one who declines. */
   signedIn = "deny";
   /** Tests may replace it. */
@@ -80,6 +83,27 @@ export class LoginInstance {
     const token = randomBytes(32).toString("hex");
     this.#tokens.set(token, { application, person, scopes, expiresAt: this.now() + TOKEN_LIFETIME_S * 1000 });
     return token;
+  }
+
+  issueRefreshToken(grant: Grant): string {
+    const token = randomBytes(32).toString("hex");
+    this.#refreshTokens.set(token, grant);
+    return token;
+  }
+
+  /** A refresh token works once. */
+  refresh(token: string, application: OAuthApplication): Grant | undefined {
+    const grant = this.#refreshTokens.get(token);
+    if (grant?.application !== application) return undefined;
+    this.#refreshTokens.delete(token);
+    return grant;
+  }
+
+  /** As if the person had removed the application from their account. */
+  revoke(username: string): void {
+    for (const kept of [this.#tokens, this.#refreshTokens]) {
+      for (const [token, { person }] of kept) if (person.username === username) kept.delete(token);
+    }
   }
 
   grantOf(token: string): Grant | undefined {

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import express, { type Request, type Response, type Router } from "express";
 import type { Instance } from "../model/instance.js";
 import { TOKEN_LIFETIME_S, type OAuthApplication } from "./login-instance.js";
@@ -79,13 +78,16 @@ function giveToken({ login: world }: Instance, request: Request, response: Respo
     response.status(401).json({ error: "invalid_client", error_description: description });
     return;
   }
-  if (given.grant_type !== "authorization_code") {
+  const { grant_type: kind, code = "", redirect_uri: redirectUri = "", code_verifier: verifier } = given;
+  if (kind !== "authorization_code" && kind !== "refresh_token") {
     const description = "The authorization grant type is not supported by the authorization server.";
     response.status(400).json({ error: "unsupported_grant_type", error_description: description });
     return;
   }
-  const { code = "", redirect_uri: redirectUri = "", code_verifier: verifier } = given;
-  const grant = world.redeem(code, application, redirectUri, verifier);
+  const grant =
+    kind === "refresh_token"
+      ? world.refresh(given.refresh_token ?? "", application)
+      : world.redeem(code, application, redirectUri, verifier);
   if (grant === undefined) {
     const description =
       "The provided authorization grant is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or was issued to another client.";
@@ -96,7 +98,7 @@ function giveToken({ login: world }: Instance, request: Request, response: Respo
     access_token: world.issueToken(grant),
     token_type: "Bearer",
     expires_in: TOKEN_LIFETIME_S,
-    refresh_token: randomBytes(32).toString("hex"),
+    refresh_token: world.issueRefreshToken(grant),
     scope: grant.scopes.join(" "),
     created_at: Math.floor(world.now() / 1000),
   });

@@ -45,7 +45,7 @@ function allowed({ login }: Instance, token: string, scopes: readonly string[]):
 }
 
 function profile(instance: Instance, person: Person): object {
-  const { email, confirmed } = instance.login.accountOf(person);
+  const { email, confirmed, external = false } = instance.login.accountOf(person);
   const created = instance.startedAt.toISOString();
   return {
     ...showUser(instance, person),
@@ -55,7 +55,7 @@ function profile(instance: Instance, person: Person): object {
     public_email: null,
     email,
     confirmed_at: confirmed ? created : null,
-    external: false,
+    external,
     two_factor_enabled: false,
   };
 }

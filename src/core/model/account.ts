@@ -18,4 +18,6 @@ export interface Account {
   /** A verified address; undefined if the provider has none. */
   readonly email: string | undefined;
   readonly role: Role;
+  /** The host shows this person only public repositories and those that they are a member of. */
+  readonly external?: boolean | undefined;
 }

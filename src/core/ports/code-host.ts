@@ -22,6 +22,11 @@ export interface CodeHost {
   approval(change: ChangeRequest): Promise<Approval>;
   /** Whether this person can push to the repository now. */
   mayCommand(change: ChangeRequestRef, user: User): Promise<boolean>;
+  /**
+   * Whether this person can read the repository's files and change requests now. False too where our own account cannot
+   * tell, such as for an administrator of the host who is not a member.
+   */
+  mayRead(change: ChangeRequestRef, person: Visitor): Promise<boolean>;
   /** Where git reads the repository, with short-lived credentials. */
   cloneSource(change: ChangeRequestRef): Promise<CloneSource>;
   /** Comments of our own account on the change request, oldest first. */
@@ -45,6 +50,12 @@ export interface CodeHost {
   belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;
   /** Merges if the head is still `change.headRevision`, then deletes the source branch if the intent says so. */
   merge(change: ChangeRequest, intent: MergeIntent): Promise<MergeOutcome>;
+}
+
+/** Somebody who logged in with their account on the host. */
+export interface Visitor extends Pick<User, "id" | "login"> {
+  /** The host shows them only public repositories and those that they are a member of. */
+  readonly external: boolean;
 }
 
 export interface CloneSource {

@@ -45,6 +45,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     mergeability: "read",
     approval: "read",
     mayCommand: "read",
+    mayRead: "read",
     belongsToAny: "read",
     cloneSource: "read",
     listOwnComments: "read",

@@ -39,19 +39,46 @@ export interface DeploymentStore {
 export interface UserStore {
   /**
    * Records a login that opens a session of this length, and keeps it for `USER_KEPT_MS` after the session's end. Returns
-   * the account with its effective role: the one an admin set, otherwise that of this login.
+   * the account with its effective role: the one an admin set, otherwise that of this login. The standing is kept as long
+   * as the session; without one, an earlier one is removed.
    */
-  signIn(account: Account, sessionMs: number): Promise<Account>;
+  signIn(account: Account, sessionMs: number, standing?: Standing): Promise<Account>;
   /** The account with its current role. Undefined if nobody with this id has logged in, or too long ago. */
   find(id: string): Promise<Account | undefined>;
   /** Accounts with a session, sorted by username. */
   list(): Promise<readonly Account[]>;
   /**
-   * Sets a role that outlasts later logins. Undefined if there is no such account. The role `user` is kept for good:
-   * the rules might give this person more.
+   * Sets a role that outlasts later logins. The role `user` is kept for good: the rules might give this person more.
+   * Atomic: whatever happens at the same time, an account with the role admin remains.
    */
-  setRole(id: string, role: Role, by: Account): Promise<Account | undefined>;
+  setRole(id: string, role: Role, by: Account): Promise<RoleChange>;
+  /** What the last login, or the last check, left behind; undefined if the provider cannot be asked about this person. */
+  standing(id: string): Promise<Standing | undefined>;
+  /**
+   * Atomic: replaces a standing that is still `before`, and the account of the login if one is given; a role that an admin
+   * set stays. False if somebody else was faster, or the person has logged in again.
+   */
+  renew(id: string, before: Standing, after: Standing, account?: Account): Promise<boolean>;
+  /** Atomic: if the standing is still `before`, nobody is logged in with this id any more. A role that an admin set stays. */
+  end(id: string, before: Standing): Promise<boolean>;
 }
+
+/** What lets svc ask the login provider about a person again. Times in milliseconds since 1970. */
+export interface Standing {
+  /** The provider's tokens, encrypted: whoever reads the store cannot use them. */
+  readonly sealed: string;
+  /** When the provider was last asked. */
+  readonly askedAt: number;
+  /** When it last confirmed that the person may log in. */
+  readonly provenAt: number;
+}
+
+export type RoleChange =
+  | { readonly kind: "set"; readonly account: Account }
+  /** Nobody with this id has logged in, or too long ago. */
+  | { readonly kind: "unknown" }
+  /** The role was not taken: no other admin is known. */
+  | { readonly kind: "last-admin" };
 
 /** Counts login attempts per address, across replicas. Methods throw `StoreUnavailable`. */
 export interface AttemptCounter {

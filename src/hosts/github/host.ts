@@ -58,7 +58,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     recentActivity: (repository, since) => recentActivity(client, repository, since),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     approval: (change) => getApproval(client, change),
-    mayCommand: (change, user) => mayCommand(client, change, user),
+    mayCommand: (change, user) => hasPermission(client, change, user, ["admin", "write"]),
+    mayRead: (change, person) => hasPermission(client, change, person, ["admin", "write", "read"]),
     cloneSource: createCloneSource(client, { webUrl, clock }),
     listOwnComments: async (change) => listCommentsOf(client, change, (await ownAccount()).id),
     postComment: (change, body, posting) => inTurn(change, posting, () => postComment(client, change, body)),
@@ -92,8 +93,16 @@ const permissionSchema = z.object({
   user: z.object({ id: idField, login: loginField }).nullish(),
 });
 
-/** Custom roles and `maintain` are mapped to these: https://docs.github.com/rest/collaborators/collaborators */
-async function mayCommand(client: GitHubClient, change: ChangeRequestRef, user: User): Promise<boolean> {
+/**
+ * Custom roles and `maintain` are mapped to `write`, `triage` to `read`. On a public repository everybody has `read`, and
+ * on a private one strangers have `none`: https://docs.github.com/rest/collaborators/collaborators
+ */
+async function hasPermission(
+  client: GitHubClient,
+  change: ChangeRequestRef,
+  user: Pick<User, "id" | "login">,
+  permissions: readonly string[],
+): Promise<boolean> {
   const asked = `read ${user.login}'s permission on ${change.repository}`;
   const answer = await ifFound(
     client.read(permissionSchema, change.repository, asked, (octokit, at) =>
@@ -101,7 +110,7 @@ async function mayCommand(client: GitHubClient, change: ChangeRequestRef, user: 
     ),
   );
   // A login can change hands; the id cannot.
-  return answer !== undefined && ["admin", "write"].includes(answer.permission) && answer.user?.id === user.id;
+  return answer !== undefined && permissions.includes(answer.permission) && answer.user?.id === user.id;
 }
 
 /** Set in the base repository on the head commit, which works for forks as well. */

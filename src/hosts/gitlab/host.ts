@@ -11,7 +11,7 @@ import { getApproval } from "./approval.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { setStatus } from "./commit-status.js";
-import { belongsToAnyGroup, mayWrite } from "./members.js";
+import { belongsToAnyGroup, mayRead, mayWrite } from "./members.js";
 import { merge } from "./merge.js";
 import { editNote, listNotesOf, postNote, react } from "./notes.js";
 import { recentActivity } from "./recent-activity.js";
@@ -53,6 +53,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
     approval: async (change) => getApproval(client, change, (await ownAccount()).id, clock),
     mayCommand: (change, user) => mayWrite(client, change, user),
+    mayRead: (change, person) => mayRead(client, change, person),
     cloneSource: (change) =>
       Promise.resolve({
         url: `${url}/${change.repository}.git`,

@@ -1,12 +1,14 @@
-import { GroupMembers, ProjectMembers } from "@gitbeaker/rest";
+import { GroupMembers, ProjectMembers, Projects } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
+import type { Visitor } from "../../core/ports/code-host.js";
 import { ifFound } from "../host-refusal.js";
 import { idField } from "../payload-fields.js";
 import type { GitLabCall, GitLabClient } from "./client.js";
 
 type Person = Pick<User, "id" | "login">;
 
+const REPORTER = 20;
 const DEVELOPER = 30;
 const memberSchema = z.object({ id: idField, state: z.string(), access_level: z.number() });
 
@@ -16,10 +18,43 @@ export async function mayWrite(
   { repository }: ChangeRequestRef,
   person: Person,
 ): Promise<boolean> {
+  return (await roleIn(client, repository, person)) >= DEVELOPER;
+}
+
+const projectSchema = z.object({
+  visibility: z.string(),
+  repository_access_level: z.string().nullish(),
+  merge_requests_access_level: z.string().nullish(),
+});
+
+/**
+ * Whether the user can read the project's files and merge requests: by its visibility, or with the role Reporter or above.
+ * Guests and Planners of a private project see no code: https://docs.gitlab.com/user/permissions/#repository
+ */
+export async function mayRead(
+  client: GitLabClient,
+  { repository }: ChangeRequestRef,
+  person: Visitor,
+): Promise<boolean> {
+  const project = await ifFound(
+    client.read(projectSchema, `read the visibility of ${repository}`, (gitlab) =>
+      new Projects(gitlab).show(repository),
+    ),
+  );
+  if (project === undefined) return false;
+  const { visibility, repository_access_level: code, merge_requests_access_level: changes } = project;
+  // A part of a public project can be for its members alone: https://docs.gitlab.com/user/public_access/
+  const isOpen = code === "enabled" && changes === "enabled";
+  if (isOpen && (visibility === "public" || (visibility === "internal" && !person.external))) return true;
+  return (await roleIn(client, repository, person)) >= REPORTER;
+}
+
+/** 0 for somebody who is no active member. */
+async function roleIn(client: GitLabClient, repository: string, person: Person): Promise<number> {
   const member = await findActive(client, person, `read ${person.login}'s role in ${repository}`, (gitlab) =>
     new ProjectMembers(gitlab).show(repository, Number(person.id), { includeInherited: true }),
   );
-  return member !== undefined && member.access_level >= DEVELOPER;
+  return member?.access_level ?? 0;
 }
 
 /**

@@ -1,4 +1,3 @@
-import { USER_KEPT_MS, type Account, type Role } from "../../core/model/account.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
@@ -12,13 +11,14 @@ import {
   type AuditRecord,
 } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { AttemptCounter, DeploymentStore, PlanStore, UserStore } from "../../core/ports/stores.js";
-import { byApplication, byUsername } from "../order.js";
+import type { AttemptCounter, DeploymentStore, PlanStore } from "../../core/ports/stores.js";
+import { byApplication } from "../order.js";
 import type { Stores } from "../stores.js";
 import { MemoryContentBudget } from "./content-budget.js";
 import { MemoryLiveFeed } from "./live-feed.js";
 import { MemoryLockStore } from "./lock-store.js";
 import { MemorySessionStore } from "./session-store.js";
+import { MemoryUserStore } from "./user-store.js";
 
 const MAX_WINDOWS = 10_000;
 
@@ -140,60 +140,4 @@ class MemoryAttemptCounter implements AttemptCounter {
     window.count += 1;
     return Promise.resolve({ count: window.count, resetsInMs: window.endsAt - now });
   }
-}
-
-interface KnownUser {
-  readonly profile: Account;
-  /** The role that an admin set. */
-  readonly given: Role | undefined;
-  /** Milliseconds since 1970. */
-  readonly keptUntil: number;
-}
-
-/** Users who have logged in since this process started. */
-class MemoryUserStore implements UserStore {
-  readonly #users = new Map<string, KnownUser>();
-
-  constructor(
-    private readonly sessions: MemorySessionStore,
-    private readonly clock: Clock,
-  ) {}
-
-  signIn(account: Account, sessionMs: number): Promise<Account> {
-    for (const id of this.#users.keys()) if (this.#known(id) === undefined) this.#users.delete(id);
-    const known = this.#known(account.id);
-    const { given, keptUntil = 0 } = known ?? {};
-    return Promise.resolve(this.#keep({ profile: account, given, keptUntil }, sessionMs));
-  }
-
-  find(id: string): Promise<Account | undefined> {
-    const known = this.#known(id);
-    return Promise.resolve(known && accountOf(known));
-  }
-
-  async list(): Promise<readonly Account[]> {
-    const found = await Promise.all([...this.sessions.accountIds()].map((id) => this.find(id)));
-    return found.filter((account) => account !== undefined).sort(byUsername);
-  }
-
-  setRole(id: string, role: Role): Promise<Account | undefined> {
-    const known = this.#known(id);
-    return Promise.resolve(known && this.#keep({ ...known, given: role }, 0));
-  }
-
-  #known(id: string): KnownUser | undefined {
-    const known = this.#users.get(id);
-    const kept = known?.given === "user" || (known?.keptUntil ?? 0) > this.clock.now().getTime();
-    return kept ? known : undefined;
-  }
-
-  #keep(user: KnownUser, sessionMs: number): Account {
-    const keptUntil = Math.max(user.keptUntil, this.clock.now().getTime() + sessionMs + USER_KEPT_MS);
-    this.#users.set(user.profile.id, { ...user, keptUntil });
-    return accountOf(user);
-  }
-}
-
-function accountOf({ profile, given }: KnownUser): Account {
-  return { ...profile, role: given ?? profile.role };
 }

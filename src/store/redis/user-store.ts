@@ -1,15 +1,17 @@
 import { z } from "zod";
 import { ROLES, USER_KEPT_MS, type Account, type Role } from "../../core/model/account.js";
+import { StoredValueUnreadable } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
-import type { UserStore } from "../../core/ports/stores.js";
+import type { RoleChange, Standing, UserStore } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
-import { HOST_IDS, SESSION_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
+import { HOST_IDS, SESSION_KEY_PREFIX, STANDING_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
 import { byUsername } from "../order.js";
 import type { RedisConnection } from "./connection.js";
 import { readKeys, scanKeys } from "./keys.js";
 import { orUndefined, readStored } from "./stored-value.js";
 
 const SAVE = new RedisScript(new URL("save-user.lua", import.meta.url));
+const RENEW = new RedisScript(new URL("renew-standing.lua", import.meta.url));
 
 /** Fields of a user's hash. They are separate so that a login and an admin's change never overwrite each other. */
 const PROFILE_FIELD = "profile";
@@ -24,6 +26,7 @@ const profile = z.object({
   username: z.string(),
   email: orUndefined(z.string()),
   role: z.enum(ROLES),
+  external: orUndefined(z.boolean()),
 });
 
 const sessionData = z.object({ accountId: z.string().optional() });
@@ -35,19 +38,31 @@ const given = z.object({ v: z.literal(1), role: z.enum(ROLES), by: z.string() })
 function readUser(fields: Readonly<Record<string, string>>, key: string): Account | undefined {
   const { [PROFILE_FIELD]: stored = "", [ROLE_FIELD]: role = "" } = fields;
   if (stored === "") return undefined;
-  const { id, provider, username, email, role: ofLogin } = readStored(profile, stored, "a user's record", key);
+  const { role: ofLogin, ...login } = readStored(profile, stored, "a user's record", key);
+  const { id, provider, username, email, external } = login;
   const ofAdmin = role === "" ? undefined : readStored(given, role, "a user's role", key).role;
-  return { id, provider, username, email, role: ofAdmin ?? ofLogin };
+  return { id, provider, username, email, role: ofAdmin ?? ofLogin, external };
 }
 
-/** Users as one hash each, `svc:user:<id>`. Active users are found through their sessions. */
+const standing = z.object({ v: z.literal(1), sealed: z.string(), askedAt: z.number(), provenAt: z.number() });
+
+/** Records that one read of others' roles takes at a time. */
+const AT_ONCE = 500;
+const LAST_ADMIN = "last-admin";
+
+/**
+ * Users as one hash each, `svc:{user}:<id>`, and what lets svc ask the provider again as one text each. Active users are
+ * found through their sessions.
+ */
 export class RedisUserStore implements UserStore {
   constructor(private readonly connection: RedisConnection) {}
 
-  async signIn(account: Account, sessionMs: number): Promise<Account> {
-    const { id, provider, username, email, role } = account;
-    const record = { v: 1, id, provider, username, email, role };
-    return (await this.#save(id, PROFILE_FIELD, record, sessionMs + USER_KEPT_MS)) ?? account;
+  async signIn(account: Account, sessionMs: number, standing?: Standing): Promise<Account> {
+    const key = userKey(account.id);
+    const kept = standing === undefined ? "" : standingText(standing);
+    const args = [PROFILE_FIELD, profileText(account), sessionMs + USER_KEPT_MS, kept, Math.max(1, sessionMs)];
+    const [profile, role] = await this.#save([key, standingKey(account.id)], args);
+    return readUser({ [PROFILE_FIELD]: profile, [ROLE_FIELD]: role }, key) ?? account;
   }
 
   async find(id: string): Promise<Account | undefined> {
@@ -66,19 +81,76 @@ export class RedisUserStore implements UserStore {
     return found.filter((account) => account !== undefined).sort(byUsername);
   }
 
-  setRole(id: string, role: Role, by: Account): Promise<Account | undefined> {
-    return this.#save(id, ROLE_FIELD, { v: 1, role, by: by.id }, USER_KEPT_MS);
+  async setRole(id: string, role: Role, by: Account): Promise<RoleChange> {
+    const key = userKey(id);
+    const others = role === "user" ? await this.#otherAdmins(key) : [];
+    const args = [ROLE_FIELD, JSON.stringify({ v: 1, role, by: by.id }), USER_KEPT_MS, role];
+    const [profile, given] = await this.#save([key, standingKey(id), ...others], args);
+    if (profile === LAST_ADMIN) return { kind: "last-admin" };
+    const account = readUser({ [PROFILE_FIELD]: profile, [ROLE_FIELD]: given }, key);
+    return account === undefined ? { kind: "unknown" } : { kind: "set", account };
   }
 
-  async #save(id: string, field: string, value: object, keptMs: number): Promise<Account | undefined> {
-    const key = userKey(id);
-    const args = [field, JSON.stringify(value), keptMs];
-    const answer = await this.connection.run((redis) => SAVE.run(redis, [key], args));
-    const [profile, role] = saved.parse(answer);
-    return readUser({ [PROFILE_FIELD]: profile, [ROLE_FIELD]: role }, key);
+  async standing(id: string): Promise<Standing | undefined> {
+    const key = standingKey(id);
+    const text = await this.connection.run((redis) => redis.get(key));
+    if (text === null) return undefined;
+    const { sealed, askedAt, provenAt } = readStored(standing, text, "a user's standing", key);
+    return { sealed, askedAt, provenAt };
   }
+
+  renew(id: string, before: Standing, after: Standing, account?: Account): Promise<boolean> {
+    return this.#renew(id, [before, after].map(standingText), account === undefined ? "" : profileText(account));
+  }
+
+  end(id: string, before: Standing): Promise<boolean> {
+    return this.#renew(id, [standingText(before), ""], "");
+  }
+
+  async #renew(id: string, standings: readonly string[], profile: string): Promise<boolean> {
+    const keys = [userKey(id), standingKey(id)];
+    return (await this.connection.run((redis) => RENEW.run(redis, keys, [...standings, profile]))) === 1;
+  }
+
+  async #save(keys: readonly string[], args: readonly (string | number)[]): Promise<z.output<typeof saved>> {
+    return saved.parse(await this.connection.run((redis) => SAVE.run(redis, keys, args)));
+  }
+
+  /** Records of those who are admins now. The script looks at them again. */
+  async #otherAdmins(key: string): Promise<readonly string[]> {
+    const keys = await this.connection.run((redis) => scanKeys(redis, USER_KEY_PREFIX));
+    const found: string[] = [];
+    for (let start = 0; start < keys.length; start += AT_ONCE) {
+      const part = keys.slice(start, start + AT_ONCE).filter((one) => one !== key);
+      const records = await this.connection.run((redis) => Promise.all(part.map((one) => redis.hgetall(one))));
+      found.push(...part.filter((one, index) => isAdmin(records[index] ?? {}, one)));
+    }
+    return found;
+  }
+}
+
+/** A damaged record does not count: it must not stop others from changing roles. */
+function isAdmin(fields: Readonly<Record<string, string>>, key: string): boolean {
+  try {
+    return readUser(fields, key)?.role === "admin";
+  } catch (error) {
+    if (error instanceof StoredValueUnreadable) return false;
+    throw error;
+  }
+}
+
+function profileText({ id, provider, username, email, role, external }: Account): string {
+  return JSON.stringify({ v: 1, id, provider, username, email, role, external });
+}
+
+function standingText({ sealed, askedAt, provenAt }: Standing): string {
+  return JSON.stringify({ v: 1, sealed, askedAt, provenAt });
 }
 
 function userKey(id: string): string {
   return USER_KEY_PREFIX + id;
+}
+
+function standingKey(id: string): string {
+  return STANDING_KEY_PREFIX + id;
 }

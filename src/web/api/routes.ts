@@ -1,12 +1,15 @@
 import express, { Router } from "express";
 import { z } from "zod";
-import { ROLES } from "../../core/model/account.js";
+import { type Account, ROLES } from "../../core/model/account.js";
 import { applicationName } from "../../core/model/brand.js";
 import { changeRequestName } from "../../core/model/change-request.js";
-import type { LockStore, PlanStore, UserStore } from "../../core/ports/stores.js";
+import type { Log } from "../../core/ports/log.js";
+import type { LockStore, PlanStore, RoleChange, UserStore } from "../../core/ports/stores.js";
 import { SERVICE } from "../../names.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
 import { CHANGE_ADDRESS, readChangeAddress, type HostPageOf } from "../change-address.js";
+import type { DiffReaders } from "../diff-readers.js";
+import { viewerOf } from "../viewer.js";
 import { activityBody, lockBody, planBody, userBody } from "./bodies.js";
 import { forceUnlock, type ForceUnlockParts } from "./force-unlock.js";
 import { answeringAdmin } from "./guards.js";
@@ -18,6 +21,7 @@ export interface ApiParts extends ForceUnlockParts {
   readonly locks: LockStore;
   readonly plans: PlanStore;
   readonly users: Pick<UserStore, "list" | "setRole">;
+  readonly readers: DiffReaders;
   readonly hostPageOf: HostPageOf;
 }
 
@@ -73,10 +77,7 @@ export function userRoutes({ users, log }: ApiParts): Router {
       async (request, admin) => {
         const update = readBody(request, roleUpdate);
         if (update.kind === "wrong") return update.answer;
-        const user = await users.setRole(pathPart(request, "id"), update.value.role, admin);
-        if (user === undefined) return { status: 404, error: "no user has this id; GET /api/v1/users lists them" };
-        log.info({ user: user.id, role: user.role, by: admin.id }, "role changed");
-        return { status: 200, body: { user: userBody(user) } };
+        return roleAnswer(await users.setRole(pathPart(request, "id"), update.value.role, admin), admin, log);
       },
       withoutQuery,
       express.json({ limit: "10kb", inflate: false }),
@@ -85,10 +86,24 @@ export function userRoutes({ users, log }: ApiParts): Router {
   return router;
 }
 
+function roleAnswer(change: RoleChange, by: Account, log: Log): ApiAnswer {
+  switch (change.kind) {
+    case "unknown":
+      return { status: 404, error: "no user has this id; GET /api/v1/users lists them" };
+    case "last-admin":
+      return { status: 409, error: "this is the last admin: give somebody else the role admin first" };
+    case "set": {
+      const { id, role } = change.account;
+      log.info({ user: id, role, by: by.id }, "role changed");
+      return { status: 200, body: { user: userBody(change.account) } };
+    }
+  }
+}
+
 const DEFAULT_LIMIT = 50;
 
 /** `/api/v1/plans` and `/api/v1/activity`. */
-export function readRoutes({ plans, audit, hostPageOf }: ApiParts): Router {
+export function readRoutes({ plans, audit, readers, hostPageOf }: ApiParts): Router {
   const router = Router();
   router.get(
     "/plans/:host/:owner/:repo/:number",
@@ -100,9 +115,13 @@ export function readRoutes({ plans, audit, hostPageOf }: ApiParts): Router {
         return { status: 400, error };
       }
       const plan = await plans.find(change);
-      if (plan !== undefined) return { status: 200, body: { plan: planBody(plan, hostPageOf) } };
-      const error = `no plan is stored for ${changeRequestName(change)}: comment \`${SERVICE} plan\` on it`;
-      return { status: 404, error };
+      if (plan === undefined) {
+        const error = `no plan is stored for ${changeRequestName(change)}: comment \`${SERVICE} plan\` on it`;
+        return { status: 404, error };
+      }
+      const right = await readers.ask(viewerOf(request), change);
+      if (right.kind === "hidden") return { status: 403, error: `${right.why} ${right.cure}`.trim() };
+      return { status: 200, body: { plan: planBody(plan, hostPageOf) } };
     }),
   );
   router.get(

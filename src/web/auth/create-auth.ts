@@ -13,6 +13,8 @@ import { oidcLogin } from "./oidc.js";
 import { callbackUrl } from "./redirect-routes.js";
 import { authRoutes } from "./routes.js";
 import { WebSessions } from "./session.js";
+import { StandingChecks } from "./standing-checks.js";
+import { TokenSeal } from "./token-seal.js";
 
 export interface AuthOptions {
   readonly config: Pick<ServerConfig, "auth" | "server" | "hosta">;
@@ -42,17 +44,21 @@ export function createAuth({ config, stores, clock, log }: AuthOptions): Auth {
     log.warn({ pattern }, "a role assignment matches nobody: a group needs its provider (hosta, hostb or oidc)");
   }
   const { users, attempts } = stores;
+  const seal = new TokenSeal(auth.sessionSecret);
+  const standings = new StandingChecks({ auth, users, providers, seal, clock, log });
   return {
-    identify: [sessions.middleware(), identify(sessions, users)],
-    routes: authRoutes({ config, providers, sessions, users, attempts, log }),
+    identify: [sessions.middleware(), identify(sessions, users, standings)],
+    routes: authRoutes({ config, providers, sessions, users, attempts, seal, clock, log }),
   };
 }
 
 function providersOf({ auth, hosta }: AuthOptions["config"], clock: Clock, log: Log): readonly RedirectProvider[] {
   const { roleAssignments } = auth;
   return [
-    ...(auth.hosta === undefined ? [] : [githubLogin({ ...auth.hosta, roleAssignments, ...addressesOf(hosta) }, log)]),
-    ...(auth.hostb === undefined ? [] : [gitlabLogin({ ...auth.hostb, roleAssignments }, log)]),
+    ...(auth.hosta === undefined
+      ? []
+      : [githubLogin({ ...auth.hosta, roleAssignments, ...addressesOf(hosta) }, clock, log)]),
+    ...(auth.hostb === undefined ? [] : [gitlabLogin({ ...auth.hostb, roleAssignments }, clock, log)]),
     ...(auth.oidc === undefined ? [] : [oidcLogin(auth.oidc, clock, log)]),
   ];
 }
@@ -71,10 +77,11 @@ export function identifyNobody(): RequestHandler {
 }
 
 /** Records who makes each request, with the current role. Mount it after the sessions. */
-export function identify(sessions: WebSessions, users: UserStore): RequestHandler {
+export function identify(sessions: WebSessions, users: UserStore, standings: StandingChecks): RequestHandler {
   return async (request, _response, next) => {
     const found = sessions.accountOf(request);
-    const account = typeof found === "object" ? await users.find(found.id) : undefined;
+    const known = typeof found === "object" ? await users.find(found.id) : undefined;
+    const account = known && (await standings.current(known));
     const viewer: Viewer =
       account === undefined ? { kind: "anonymous", expired: found !== "none" } : { kind: "account", account };
     setViewer(request, viewer);

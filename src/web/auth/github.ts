@@ -1,22 +1,25 @@
 import { z } from "zod";
 import type { AuthSection, RoleAssignment } from "../../config/server-config.js";
+import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { HOST_TITLES, SERVICE } from "../../names.js";
 import { groupsAskedFor } from "./assign-role.js";
-import type { LoginFacts, RedirectProvider } from "./login-provider.js";
+import { isRefusal, type LoginFacts, type RedirectProvider } from "./login-provider.js";
 import {
   askMemberships,
   hintFor,
+  isRejected,
   type ListedGroups,
   listGroups,
   memberOfAny,
   type Membership,
   unprovenGroups,
 } from "./membership.js";
-import { authorizationUrl, exchangeCode, oauthClient } from "./oauth-client.js";
+import { authorizationUrl, exchangeCode, freshTokens, oauthClient } from "./oauth-client.js";
 import { type ApiAnswer, providerApi, type ProviderApi, ProviderFailure } from "./provider-api.js";
 import { refusalOfExchange } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
+import type { ProviderTokens } from "./token-seal.js";
 
 export type GitHubLoginOptions = NonNullable<AuthSection["hosta"]> & {
   readonly roleAssignments: readonly RoleAssignment[];
@@ -25,6 +28,11 @@ export type GitHubLoginOptions = NonNullable<AuthSection["hosta"]> & {
 };
 
 const TITLE = HOST_TITLES.hosta;
+const API_HEADERS = {
+  accept: "application/vnd.github+json",
+  "user-agent": SERVICE,
+  "x-github-api-version": "2022-11-28",
+};
 /** https://docs.github.com/apps/oauth-apps/building-oauth-apps/scopes-for-oauth-apps ; a GitHub App ignores them. */
 const SCOPE = "read:user user:email read:org";
 
@@ -32,7 +40,7 @@ const userAnswer = z.object({ id: z.int(), login: z.string() });
 const emailsAnswer = z.array(z.object({ email: z.string(), primary: z.boolean(), verified: z.boolean() }));
 
 /** Login with GitHub, https://docs.github.com/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps */
-export function githubLogin(options: GitHubLoginOptions, log: Log): RedirectProvider {
+export function githubLogin(options: GitHubLoginOptions, clock: Clock, log: Log): RedirectProvider {
   const root = `${options.webUrl}/login/oauth`;
   const client = oauthClient({
     ...options,
@@ -40,25 +48,31 @@ export function githubLogin(options: GitHubLoginOptions, log: Log): RedirectProv
     authorize: `${root}/authorize`,
     token: `${root}/access_token`,
   });
+  const context = { provider: "hosta", title: TITLE, addressKey: "hosta.web_url" } as const;
+  const factsFor = ({ access }: ProviderTokens) => factsOf(providerApi(options.apiUrl, access, API_HEADERS), options);
   return {
     id: "hosta",
     name: TITLE,
     begin: (attempt, callbackUrl) =>
       authorizationUrl(client, attempt, { redirect_uri: callbackUrl, scope: SCOPE, allow_signup: "false" }),
     async finish(answer, attempt) {
-      let token: string;
+      let tokens: ProviderTokens;
       try {
-        token = await exchangeCode(client, answer, attempt);
+        tokens = await exchangeCode(client, answer, attempt, clock.now());
       } catch (error) {
-        const context = { provider: "hosta", title: TITLE, addressKey: "hosta.web_url", answer } as const;
-        return refusalOfExchange(error, context, log);
+        return refusalOfExchange(error, { ...context, answer }, log);
       }
-      const headers = {
-        accept: "application/vnd.github+json",
-        "user-agent": SERVICE,
-        "x-github-api-version": "2022-11-28",
-      };
-      return factsOf(providerApi(options.apiUrl, token, headers), options);
+      const facts = await factsFor(tokens);
+      return isRefusal(facts) ? facts : { facts, tokens };
+    },
+    async ask(known) {
+      let tokens: ProviderTokens;
+      try {
+        tokens = await freshTokens(client, known, clock.now());
+      } catch (error) {
+        return { answer: refusalOfExchange(error, context, log), tokens: known };
+      }
+      return { answer: await factsFor(tokens), tokens };
     },
   };
 }
@@ -67,6 +81,7 @@ async function factsOf(api: ProviderApi, options: GitHubLoginOptions): Promise<L
   try {
     const [user, emails] = await Promise.all([api.get("/user"), api.get("/user/emails")]);
     const who = user.status === 200 ? userAnswer.safeParse(user.body) : undefined;
+    if (isRejected(user)) return { reason: "token-rejected", title: TITLE };
     if (who?.success !== true) return notVerified("who you are", "Its API did not say: try again in a minute.");
     const list = emails.status === 200 ? emailsAnswer.safeParse(emails.body) : undefined;
     if (list?.success !== true) {

@@ -1,22 +1,25 @@
 import { z } from "zod";
 import type { AuthSection, RoleAssignment } from "../../config/server-config.js";
+import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { HOST_TITLES } from "../../names.js";
 import { groupsAskedFor } from "./assign-role.js";
-import type { LoginFacts, RedirectProvider } from "./login-provider.js";
+import { isRefusal, type LoginFacts, type RedirectProvider } from "./login-provider.js";
 import {
   askMemberships,
   hintFor,
+  isRejected,
   type ListedGroups,
   listGroups,
   memberOfAny,
   type Membership,
   unprovenGroups,
 } from "./membership.js";
-import { authorizationUrl, exchangeCode, oauthClient } from "./oauth-client.js";
+import { authorizationUrl, exchangeCode, freshTokens, oauthClient } from "./oauth-client.js";
 import { providerApi, type ProviderApi, ProviderFailure } from "./provider-api.js";
 import { refusalOfExchange } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
+import type { ProviderTokens } from "./token-seal.js";
 
 export type GitLabLoginOptions = NonNullable<AuthSection["hostb"]> & {
   readonly roleAssignments: readonly RoleAssignment[];
@@ -31,10 +34,11 @@ const userAnswer = z.object({
   state: z.string(),
   email: z.string().nullish(),
   confirmed_at: z.string().nullish(),
+  external: z.boolean().nullish(),
 });
 
 /** Login with GitLab, https://docs.gitlab.com/api/oauth2/#authorization-code-with-proof-key-for-code-exchange-pkce */
-export function gitlabLogin(options: GitLabLoginOptions, log: Log): RedirectProvider {
+export function gitlabLogin(options: GitLabLoginOptions, clock: Clock, log: Log): RedirectProvider {
   const { url } = options;
   const client = oauthClient({
     ...options,
@@ -42,19 +46,30 @@ export function gitlabLogin(options: GitLabLoginOptions, log: Log): RedirectProv
     authorize: `${url}/oauth/authorize`,
     token: `${url}/oauth/token`,
   });
+  const context = { provider: "hostb", title: TITLE, addressKey: "auth.hostb.url" } as const;
+  const factsFor = ({ access }: ProviderTokens) => factsOf(providerApi(`${url}/api/v4`, access, {}), options);
   return {
     id: "hostb",
     name: TITLE,
     begin: (attempt, callbackUrl) => authorizationUrl(client, attempt, { redirect_uri: callbackUrl, scope: SCOPE }),
     async finish(answer, attempt) {
-      let token: string;
+      let tokens: ProviderTokens;
       try {
-        token = await exchangeCode(client, answer, attempt);
+        tokens = await exchangeCode(client, answer, attempt, clock.now());
       } catch (error) {
-        const context = { provider: "hostb", title: TITLE, addressKey: "auth.hostb.url", answer } as const;
-        return refusalOfExchange(error, context, log);
+        return refusalOfExchange(error, { ...context, answer }, log);
       }
-      return factsOf(providerApi(`${url}/api/v4`, token, {}), options);
+      const facts = await factsFor(tokens);
+      return isRefusal(facts) ? facts : { facts, tokens };
+    },
+    async ask(known) {
+      let tokens: ProviderTokens;
+      try {
+        tokens = await freshTokens(client, known, clock.now());
+      } catch (error) {
+        return { answer: refusalOfExchange(error, context, log), tokens: known };
+      }
+      return { answer: await factsFor(tokens), tokens };
     },
   };
 }
@@ -63,11 +78,13 @@ async function factsOf(api: ProviderApi, options: GitLabLoginOptions): Promise<L
   try {
     const answer = await api.get("/user");
     const who = answer.status === 200 ? userAnswer.safeParse(answer.body) : undefined;
+    if (isRejected(answer)) return { reason: "token-rejected", title: TITLE };
     if (who?.success !== true) return notVerified("who you are", "Its API did not say: try again in a minute.");
-    const { id, username, state, email, confirmed_at: confirmedAt } = who.data;
+    const { id, username, state, email, confirmed_at: confirmedAt, external } = who.data;
     const confirmed = typeof confirmedAt === "string" && confirmedAt !== "";
     if (state !== "active" || !confirmed) return { reason: "inactive", title: TITLE };
-    return await withMemberships({ subject: String(id), username, email: email ?? undefined }, api, options);
+    const person = { subject: String(id), username, email: email ?? undefined, external: external ?? true };
+    return await withMemberships(person, api, options);
   } catch (error) {
     if (!(error instanceof ProviderFailure)) throw error;
     return { reason: "unreachable", title: TITLE, key: "auth.hostb.url" };
@@ -75,7 +92,7 @@ async function factsOf(api: ProviderApi, options: GitLabLoginOptions): Promise<L
 }
 
 async function withMemberships(
-  who: Pick<LoginFacts, "subject" | "username" | "email">,
+  who: Pick<LoginFacts, "subject" | "username" | "email" | "external">,
   api: ProviderApi,
   { allowedGroups, roleAssignments }: GitLabLoginOptions,
 ): Promise<LoginFacts | LoginRefusal> {

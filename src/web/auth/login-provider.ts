@@ -1,6 +1,7 @@
-import type { LoginProvider } from "../../core/model/account.js";
+import type { Account, LoginProvider, Role } from "../../core/model/account.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 import type { LoginRefusal } from "./refusal.js";
+import type { ProviderTokens } from "./token-seal.js";
 
 /** A provider that people are redirected to, and that sends them back with a code. */
 export interface RedirectProvider {
@@ -10,7 +11,20 @@ export interface RedirectProvider {
   /** Where to redirect to, or the refusal if that is unknown. */
   begin(attempt: LoginStart, callbackUrl: string): Promise<URL | LoginRefusal>;
   /** Asks the provider for the person and the memberships. `answer` is the callback address with the request's query. */
-  finish(answer: URL, attempt: LoginAttempt): Promise<LoginFacts | LoginRefusal>;
+  finish(answer: URL, attempt: LoginAttempt): Promise<ProvenLogin | LoginRefusal>;
+  /** Asks again about a person who logged in. The tokens of the result replace the given ones: some work only once. */
+  ask(tokens: ProviderTokens): Promise<AskedAgain>;
+}
+
+/** A login as the provider confirmed it. Without tokens, the provider cannot be asked about the person again. */
+export interface ProvenLogin {
+  readonly facts: LoginFacts;
+  readonly tokens: ProviderTokens | undefined;
+}
+
+export interface AskedAgain {
+  readonly answer: LoginFacts | LoginRefusal;
+  readonly tokens: ProviderTokens;
 }
 
 export type LoginStart = Pick<LoginAttempt, "state" | "codeVerifier" | "nonce">;
@@ -21,6 +35,8 @@ export interface LoginFacts {
   /** The provider's own id of the person; it survives renames. */
   readonly subject: string;
   readonly username: string;
+  /** Whether the host shows this person only public repositories and their own. */
+  readonly external?: boolean;
   /** Verified; undefined if there is none. */
   readonly email: string | undefined;
   /** Teams (`<org>/<team-slug>`) or groups of the person, as confirmed by the provider. */
@@ -31,4 +47,9 @@ export interface LoginFacts {
 
 export function isRefusal(value: object): value is LoginRefusal {
   return "reason" in value;
+}
+
+export function accountOf({ provider, subject, username, email, external }: LoginFacts, role: Role): Account {
+  const account = { id: `${provider}:${subject}`, provider, username, email, role };
+  return external === true ? { ...account, external } : account;
 }

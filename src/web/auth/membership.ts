@@ -70,6 +70,12 @@ function safeFailure(error: unknown): Membership & { readonly kind: "unproven" }
   return { kind: "unproven", problem: `Its API did not work (${error.message}): try again in a minute.` };
 }
 
+/** Whether the provider refused the person's own token: it was revoked, or the account is blocked or gone. */
+export function isRejected({ status, headers }: ApiAnswer): boolean {
+  const isLimit = headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0";
+  return status === 401 || (status === 403 && !isLimit);
+}
+
 /** Explains an answer that is neither yes nor no, with the cure. */
 export function hintFor({ status, headers }: ApiAnswer, cure: string): string {
   if (status === 429 || (status === 403 && headers.get("x-ratelimit-remaining") === "0")) {

@@ -6,11 +6,14 @@ import {
   ClientSecretPost,
   Configuration,
   customFetch,
+  refreshTokenGrant,
+  type TokenEndpointResponse,
 } from "openid-client";
 import type { OAuthClient } from "../../config/server-config.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 import type { LoginStart } from "./login-provider.js";
 import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
+import type { ProviderTokens } from "./token-seal.js";
 
 export interface OAuthServer extends OAuthClient {
   /** What the provider calls itself in the `iss` of its callbacks (RFC 9207). */
@@ -47,8 +50,33 @@ export async function authorizationUrl(
   });
 }
 
-/** Exchanges the code in `answer` for an access token; the path of `answer` is the redirect URI. Throws the errors of openid-client. */
-export async function exchangeCode(client: Configuration, answer: URL, attempt: LoginAttempt): Promise<string> {
+/** Exchanges the code in `answer` for tokens; the path of `answer` is the redirect URI. Throws the errors of openid-client. */
+export async function exchangeCode(
+  client: Configuration,
+  answer: URL,
+  attempt: LoginAttempt,
+  now: Date,
+): Promise<ProviderTokens> {
   const checks = { expectedState: attempt.state, pkceCodeVerifier: attempt.codeVerifier };
-  return (await authorizationCodeGrant(client, answer, checks)).access_token;
+  return tokensIn(await authorizationCodeGrant(client, answer, checks), now);
+}
+
+/** An access token that expires sooner is renewed first. */
+const REST_MS = 60_000;
+
+/** Tokens that still work: the given ones, or new ones for the refresh token. Throws the errors of openid-client. */
+export async function freshTokens(client: Configuration, tokens: ProviderTokens, now: Date): Promise<ProviderTokens> {
+  const { refresh, expiresAt = Infinity } = tokens;
+  if (refresh === undefined || expiresAt > now.getTime() + REST_MS) return tokens;
+  return tokensIn(await refreshTokenGrant(client, refresh), now, refresh);
+}
+
+/** @param refresh the refresh token that stays in use if the provider sends no other. */
+export function tokensIn(
+  answer: Pick<TokenEndpointResponse, "access_token" | "refresh_token" | "expires_in">,
+  now: Date,
+  refresh?: string,
+): ProviderTokens {
+  const { access_token: access, refresh_token: next = refresh, expires_in: seconds } = answer;
+  return { access, refresh: next, expiresAt: seconds === undefined ? undefined : now.getTime() + seconds * 1000 };
 }

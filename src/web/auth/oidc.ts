@@ -5,15 +5,23 @@ import {
   customFetch,
   discovery,
   fetchUserInfo,
+  refreshTokenGrant,
+  skipSubjectCheck,
   type Configuration,
 } from "openid-client";
 import { z } from "zod";
+import { isLoopback } from "../../config/loopback.js";
 import type { OidcSection } from "../../config/server-config.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
-import type { LoginAttempt } from "../../store/session-data.js";
-import type { LoginFacts, RedirectProvider } from "./login-provider.js";
-import { authorizationUrl } from "./oauth-client.js";
+import {
+  type AskedAgain,
+  isRefusal,
+  type LoginFacts,
+  type ProvenLogin,
+  type RedirectProvider,
+} from "./login-provider.js";
+import { authorizationUrl, tokensIn } from "./oauth-client.js";
 import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
 import { exchangeFailure, refusalOfExchange, shortText } from "./provider-refusal.js";
 import type { LoginRefusal } from "./refusal.js";
@@ -38,6 +46,7 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
       return { reason: "discovery-failed", issuer: options.issuerUrl, problem };
     }
   };
+  const context = { provider: "oidc", title, addressKey: "auth.oidc.issuer_url" } as const;
   const scope = [...new Set(["openid", ...options.scopes])].join(" ");
   return {
     id: "oidc",
@@ -47,17 +56,40 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
       if ("reason" in client) return client;
       return authorizationUrl(client, attempt, { redirect_uri: callbackUrl, scope, nonce: attempt.nonce ?? "" });
     },
-    async finish(answer, attempt): Promise<LoginFacts | LoginRefusal> {
+    async finish(answer, attempt): Promise<ProvenLogin | LoginRefusal> {
       const client = await discovered();
       if ("reason" in client) return client;
-      let claims: Claims;
       try {
-        claims = await claimsOf(client, answer, attempt);
+        const given = await authorizationCodeGrant(client, answer, {
+          expectedState: attempt.state,
+          expectedNonce: attempt.nonce,
+          pkceCodeVerifier: attempt.codeVerifier,
+          idTokenExpected: true,
+        });
+        const facts = factsOfClaims(await claimsOf(client, given), options);
+        if (isRefusal(facts)) return facts;
+        // Without a refresh token, the ID token's claims cannot be read again.
+        const tokens = given.refresh_token === undefined ? undefined : tokensIn(given, clock.now());
+        return { facts, tokens };
       } catch (error) {
-        const context = { provider: "oidc", title, addressKey: "auth.oidc.issuer_url", answer } as const;
-        return refusalOfExchange(error, context, log);
+        return refusalOfExchange(error, { ...context, answer }, log);
       }
-      return factsOfClaims(claims, options);
+    },
+    async ask(known): Promise<AskedAgain> {
+      const client = await discovered();
+      if ("reason" in client) return { answer: client, tokens: known };
+      let tokens = known;
+      try {
+        const given = await refreshTokenGrant(client, known.refresh ?? "");
+        tokens = tokensIn(given, clock.now(), known.refresh);
+        const claims = await claimsOf(client, given);
+        const missing = claims.idToken === undefined ? missingIn(claims.userInfo, options) : undefined;
+        if (missing === undefined) return { answer: factsOfClaims(claims, options), tokens };
+        const what = `who you are: it does not send the claim ${missing} again`;
+        return { answer: { reason: "not-verified", title, what, hint: "" }, tokens };
+      } catch (error) {
+        return { answer: refusalOfExchange(error, context, log), tokens };
+      }
     },
   };
 }
@@ -70,10 +102,6 @@ async function discover({ issuerUrl, clientId, clientSecret }: OidcSection): Pro
     [customFetch]: providerFetch,
     execute: isLoopback(issuer.hostname) ? [allowInsecureRequests] : [],
   });
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 
 function discoveryProblem(error: unknown): string {
@@ -92,24 +120,28 @@ function discoveryProblem(error: unknown): string {
 }
 
 /** Claims of the ID token and the user info: some providers put e-mail and groups into only one of them. */
-async function claimsOf(client: Configuration, answer: URL, attempt: LoginAttempt): Promise<Claims> {
-  const tokens = await authorizationCodeGrant(client, answer, {
-    expectedState: attempt.state,
-    expectedNonce: attempt.nonce,
-    pkceCodeVerifier: attempt.codeVerifier,
-    idTokenExpected: true,
-  });
+async function claimsOf(client: Configuration, tokens: Tokens): Promise<Claims> {
   const idToken = tokens.claims();
-  if (idToken === undefined) throw new TypeError("the checked answer has no ID token");
+  // A renewed ID token belongs to the same login, so the user info must too.
+  const subject = idToken?.sub ?? skipSubjectCheck;
   const hasUserInfo = client.serverMetadata().userinfo_endpoint !== undefined;
-  const userInfo = hasUserInfo ? await fetchUserInfo(client, tokens.access_token, idToken.sub) : {};
+  const userInfo = hasUserInfo ? await fetchUserInfo(client, tokens.access_token, subject) : {};
   return { idToken, userInfo };
 }
 
-/** What an OpenID Connect provider says about a person, in its two places. */
+type Tokens = Awaited<ReturnType<typeof authorizationCodeGrant>>;
+
+/** What an OpenID Connect provider says about a person, in its two places. Only a renewal may come without an ID token. */
 interface Claims {
-  readonly idToken: Readonly<Record<string, unknown>>;
+  readonly idToken: Readonly<Record<string, unknown>> | undefined;
   readonly userInfo: Readonly<Record<string, unknown>>;
+}
+
+/** A claim that the rules need and that only the ID token of the login had: its absence says nothing about the person. */
+function missingIn(userInfo: Claims["userInfo"], rules: Rules): string | undefined {
+  const { emailClaim, groupsClaim, requireVerifiedEmail } = rules;
+  const needed = ["sub", emailClaim, groupsClaim, requireVerifiedEmail ? "email_verified" : undefined];
+  return needed.find((claim) => claim !== undefined && userInfo[claim] === undefined);
 }
 
 type Rules = Pick<
@@ -122,11 +154,16 @@ const address = z.string().regex(/^[^\s@]+@[^\s@]+$/);
 
 /** The person, or the refusal. An e-mail address is always required. */
 function factsOfClaims({ idToken, userInfo }: Claims, rules: Rules): LoginFacts | LoginRefusal {
-  const all = { ...userInfo, ...idToken };
+  const all: Readonly<Record<string, unknown>> = { ...userInfo, ...idToken };
   const email = address.safeParse(all[rules.emailClaim]).data;
   if (email === undefined) return { reason: "no-email", claim: rules.emailClaim };
-  const verified = [idToken.email_verified, userInfo.email_verified].map(asFlag);
-  if (verified.includes(false) || (rules.requireVerifiedEmail && !verified.includes(true))) {
+  const flags = [idToken, userInfo].flatMap((place) => {
+    const flag = asFlag(place?.email_verified);
+    // The flag is about the claim `email` beside it, whichever claim `email_claim` names.
+    const about = String(place?.email ?? all.email).toLowerCase();
+    return flag === undefined ? [] : [flag && about === email.toLowerCase()];
+  });
+  if (flags.includes(false) || (rules.requireVerifiedEmail && !flags.includes(true))) {
     return { reason: "email-not-verified" };
   }
   const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();

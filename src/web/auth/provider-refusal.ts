@@ -12,7 +12,8 @@ const CLIENT_CODES = new Set([
   "incorrect_client_credentials",
   "application_suspended",
 ]);
-const CODE_CODES = new Set(["invalid_grant", "bad_verification_code"]);
+/** Of codes and of refresh tokens. */
+const CODE_CODES = new Set(["invalid_grant", "bad_verification_code", "bad_refresh_token"]);
 
 /** The refusal in a provider's callback. Anyone can link to one, so it quotes the provider only if this browser `started` the login. */
 export function refusalInCallback(answer: URL, title: string, started: boolean): LoginRefusal | undefined {
@@ -31,7 +32,8 @@ interface ExchangeContext {
   readonly title: string;
   /** Configuration key of the provider's address. */
   readonly addressKey: string;
-  readonly answer: URL;
+  /** Undefined if no callback led here. */
+  readonly answer?: URL;
 }
 
 /** Logs and explains an error of openid-client. The token endpoint's error code takes precedence over the library's. */
@@ -40,7 +42,8 @@ export function refusalOfExchange(error: unknown, context: ExchangeContext, log:
   const { code, oauthError } = exchangeFailure(error);
   log.warn({ provider, code, oauthError }, "exchanging the login's code failed");
   if (oauthError !== undefined) {
-    if (REDIRECT_CODES.has(oauthError)) return { reason: "invalid-redirect", title, callbackUrl: addressOf(answer) };
+    if (REDIRECT_CODES.has(oauthError) && answer !== undefined)
+      return { reason: "invalid-redirect", title, callbackUrl: addressOf(answer) };
     if (CLIENT_CODES.has(oauthError)) {
       const keys = `auth.${provider}.client_id and auth.${provider}.client_secret`;
       return { reason: "client-refused", title, keys };

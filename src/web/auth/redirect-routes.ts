@@ -3,7 +3,7 @@ import { Router, type Request, type Response } from "express";
 import type { AuthSection } from "../../config/server-config.js";
 import { assignRole } from "./assign-role.js";
 import { completeLogin, type CompletionParts } from "./complete-login.js";
-import { isRefusal, type LoginFacts, type RedirectProvider } from "./login-provider.js";
+import { accountOf, isRefusal, type RedirectProvider } from "./login-provider.js";
 import { refusalInCallback } from "./provider-refusal.js";
 import { answerRefusal, type LoginRefusal } from "./refusal.js";
 import { safeReturnTo } from "./return-to.js";
@@ -61,11 +61,12 @@ async function finish(request: Request, response: Response, parts: RedirectParts
     refuse(request, response, parts, refusal ?? unknown, attempt?.returnTo);
     return;
   }
-  const facts = await provider.finish(answer, attempt);
-  if (isRefusal(facts)) {
-    refuse(request, response, parts, facts, attempt.returnTo);
+  const proven = await provider.finish(answer, attempt);
+  if (isRefusal(proven)) {
+    refuse(request, response, parts, proven, attempt.returnTo);
     return;
   }
+  const { facts, tokens } = proven;
   const assigned = assignRole(auth.roleAssignments, auth.defaultRole, facts);
   if (assigned.kind === "unproven") {
     const what = `whether you belong to ${assigned.pattern}`;
@@ -73,12 +74,8 @@ async function finish(request: Request, response: Response, parts: RedirectParts
     refuse(request, response, parts, unproven, attempt.returnTo);
     return;
   }
-  await completeLogin(request, { ...accountOf(facts), role: assigned.role }, parts);
+  await completeLogin(request, accountOf(facts, assigned.role), parts, tokens);
   response.redirect(303, attempt.returnTo);
-}
-
-function accountOf({ provider, subject, username, email }: LoginFacts) {
-  return { id: `${provider}:${subject}`, provider, username, email };
 }
 
 function refuse(

@@ -8,6 +8,8 @@ export type LoginRefusal =
   | { readonly reason: "not-in-group"; readonly what: "team" | "group"; readonly allowed: readonly string[] }
   /** The provider could not say whether the person is a member; `hint` says what to check. */
   | { readonly reason: "not-verified"; readonly title: string; readonly what: string; readonly hint: string }
+  /** The provider refused the person's own token. */
+  | { readonly reason: "token-rejected"; readonly title: string }
   | { readonly reason: "invalid-redirect"; readonly title: string; readonly callbackUrl: string }
   | { readonly reason: "no-base-url" }
   | { readonly reason: "discovery-failed"; readonly issuer: string; readonly problem: string }
@@ -59,6 +61,12 @@ export function refusalText(refusal: LoginRefusal): RefusalText {
         502,
         `Could not verify ${refusal.what}`,
         `${refusal.title} gave no clear answer, so you were not logged in. ${refusal.hint} Then sign in again.`,
+      );
+    case "token-rejected":
+      return text(
+        502,
+        "Could not verify who you are",
+        `${refusal.title} refused access to your account. It may be blocked there, or the access of this application was revoked. Then sign in again.`,
       );
     case "invalid-redirect":
       return text(
@@ -156,6 +164,36 @@ export function refusalText(refusal: LoginRefusal): RefusalText {
         "Too many sign-ins from your address",
         `Wait ${refusal.seconds} seconds and try again. Sign-ins of others behind the same address count as well.`,
       );
+  }
+}
+
+/** Whether the refusal proves, when the provider is asked again about somebody who is logged in, that they may no longer be. */
+export function provesLoss(refusal: LoginRefusal): boolean {
+  switch (refusal.reason) {
+    case "not-in-organization":
+    case "not-in-group":
+    case "token-rejected":
+    case "no-email":
+    case "email-not-verified":
+    case "wrong-domain":
+    case "inactive":
+    case "code-refused":
+      return true;
+    case "not-verified":
+    case "invalid-redirect":
+    case "no-base-url":
+    case "discovery-failed":
+    case "unknown-attempt":
+    case "cancelled":
+    case "provider-error":
+    case "client-refused":
+    case "bad-answer":
+    case "unreachable":
+    case "wrong-password":
+    case "bad-request":
+    case "plain-http":
+    case "too-many":
+      return false;
   }
 }
 

@@ -1,31 +1,17 @@
+import { knownPage } from "../page-paths.js";
+
 /** Where a login leads by default. */
 export const HOME = "/";
 
 /**
- * The page to open after the login: a path of this service, or the first page for anything else. Browsers read `//host`,
- * `/\host` and paths with control characters as addresses of other sites, so none of them passes, encoded or not. The
- * login itself does not pass either: it would loop.
+ * The page to open after the login: one of our pages with its query, or the first page for anything else. The path is
+ * compared as it was sent: nothing is resolved first, so `/../`, `//host` and `/\host` name no page.
  */
 export function safeReturnTo(wish: unknown): string {
-  if (typeof wish !== "string" || wish.length > 2000 || !wish.startsWith("/")) return HOME;
-  const forms = [wish, decoded(wish), decoded(decoded(wish))];
-  if (forms.some((form) => form === undefined || !isPlainPath(form))) return HOME;
-  const url = new URL(wish, ORIGIN);
-  if (url.origin !== ORIGIN || /^\/(?:login|auth)(?:\/|$)/i.test(url.pathname)) return HOME;
-  return url.pathname + url.search + url.hash;
-}
-
-const ORIGIN = "http://svc.invalid";
-
-function isPlainPath(text: string): boolean {
-  const [path = ""] = text.split(/[?#]/);
-  return text.startsWith("/") && !path.includes("//") && !text.includes("\\") && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text);
-}
-
-function decoded(text: string | undefined): string | undefined {
-  try {
-    return text === undefined ? undefined : decodeURIComponent(text);
-  } catch {
-    return undefined; // A malformed escape.
-  }
+  if (typeof wish !== "string" || wish.length > 2000 || /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\\]/u.test(wish)) return HOME;
+  const path = /^[^?#]*/.exec(wish)?.[0] ?? "";
+  const page = knownPage(path);
+  if (page === undefined) return HOME;
+  const { search, hash } = new URL(HOME + wish.slice(path.length), "http://svc.invalid");
+  return page + search + hash;
 }

@@ -1,5 +1,6 @@
 import { type Request, type RequestHandler, type Response, Router } from "express";
 import type { ServerConfig } from "../../config/server-config.js";
+import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter, UserStore } from "../../core/ports/stores.js";
 import { SERVICE } from "../../names.js";
@@ -13,6 +14,7 @@ import { redirectRoutes } from "./redirect-routes.js";
 import { answerRefusal } from "./refusal.js";
 import { safeReturnTo } from "./return-to.js";
 import type { WebSessions } from "./session.js";
+import type { TokenSeal } from "./token-seal.js";
 
 export interface AuthParts {
   readonly config: Pick<ServerConfig, "auth" | "server">;
@@ -20,6 +22,8 @@ export interface AuthParts {
   readonly sessions: WebSessions;
   readonly users: UserStore;
   readonly attempts: AttemptCounter;
+  readonly seal: TokenSeal;
+  readonly clock: Clock;
   readonly log: Log;
 }
 

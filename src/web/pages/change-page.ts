@@ -36,7 +36,8 @@ export async function changePage(
   ]);
   if (plan === undefined && locks.length === 0 && everyRecord.length === 0) return unknownChange(change);
   const { hostPageOf, clock } = parts;
-  const withDiff = reader.kind === "account";
+  const right = plan && (await parts.readers.ask(reader, change));
+  const withDiff = right?.kind === "shown";
   const now = clock.now();
   return {
     view: "change",
@@ -54,6 +55,7 @@ export async function changePage(
         notes: withDiff ? plan.notes : [],
       },
       withDiff,
+      hidden: right?.kind === "hidden" && reader.kind === "account" ? right : undefined,
       admin: isAdmin(reader),
       rows: stateRows(change, { plan, locks, records: everyRecord }, now),
     },

@@ -7,6 +7,7 @@ import type { DeploymentStore, LockStore, PlanStore, UserStore } from "../../cor
 import type { LimitWaits } from "../../hosts/limit-waits.js";
 import { SERVICE } from "../../names.js";
 import type { HostPageOf } from "../change-address.js";
+import type { DiffReaders } from "../diff-readers.js";
 import type { LiveStreams } from "../live-streams.js";
 import type { StatusProbe } from "../status-probe.js";
 import { type Viewer, viewerOf } from "../viewer.js";
@@ -96,6 +97,7 @@ export interface PageParts {
   readonly audit: AuditLog;
   readonly users: Pick<UserStore, "list">;
   readonly streams: LiveStreams;
+  readonly readers: DiffReaders;
   readonly status: StatusProbe;
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];

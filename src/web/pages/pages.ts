@@ -1,5 +1,6 @@
-import { Router } from "express";
+import { Router, type RequestHandler } from "express";
 import { liveRoute } from "../live-streams.js";
+import { PAGE_PATHS, type PagePath } from "../page-paths.js";
 import { viewerOf } from "../viewer.js";
 import { activityPage } from "./activity-page.js";
 import { applicationsPage } from "./applications-page.js";
@@ -12,16 +13,16 @@ import { usersPage } from "./users-page.js";
 /** The pages. `viewerOf` says who reads; with authentication off, no diff is shown. */
 export function pagesRouter(parts: PageParts): Router {
   const router = Router();
-  const handlers = {
+  const handlers: Readonly<Record<PagePath, RequestHandler>> = {
     "/": page((reader, { query }) => locksPage(query, reader, parts)),
     "/applications": page((_reader, { query }) => applicationsPage(query, parts)),
     "/activity": page((_reader, { query }) => activityPage(query, parts)),
     "/users": page((reader) => usersPage(reader, parts)),
     "/status": page((reader) => statusPage(reader, parts)),
     "/changes/:host/:owner/:repo/:number": page((reader, { params }) => changePage(params, reader, parts)),
-    "/changes/:host/:owner/:repo/:number/live": liveRoute(parts.streams),
   };
-  for (const [path, handler] of Object.entries(handlers)) router.get(path, handler);
+  for (const path of PAGE_PATHS) router.get(path, handlers[path]);
+  router.get("/changes/:host/:owner/:repo/:number/live", liveRoute(parts));
   router.use((request, response, next) => {
     if (request.method !== "GET" || request.accepts(["json", "html"]) !== "html") next();
     else show(response, viewerOf(request), NO_PAGE);

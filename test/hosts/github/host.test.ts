@@ -143,6 +143,18 @@ describe("who may command", () => {
     expect(await host.mayCommand(ref, bo)).toBe(expected);
   });
 
+  test.each([
+    ["admin", true],
+    ["write", true],
+    ["read", true],
+    ["none", false],
+  ])("who has %s may read: %s", async (permission, expected) => {
+    const { host, api } = githubUnderTest();
+    const answer = { permission, user: { id: 102, login: "bo" } };
+    api.get("/repos/acme/deploy/collaborators/bo/permission").reply(200, answer);
+    expect(await host.mayRead(ref, { ...bo, external: false })).toBe(expected);
+  });
+
   test("a login that is gone may not; any other failure is no answer", async () => {
     const { host, api } = githubUnderTest();
     api.get("/repos/acme/deploy/collaborators/bo/permission").reply(404, { message: "Not Found" });

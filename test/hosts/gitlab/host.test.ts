@@ -152,6 +152,61 @@ describe("who may command", () => {
   });
 });
 
+describe("who may read", () => {
+  const ben = { id: "102", login: "ben", external: false };
+  const open = { repository_access_level: "enabled", merge_requests_access_level: "enabled" };
+  const role = (level: number, state = "active") => ({ id: 102, state, access_level: level });
+
+  test.each<[string, object, boolean, object | undefined, boolean]>([
+    ["a stranger, of a public project", { visibility: "public", ...open }, false, undefined, true],
+    ["an external user, of a public project", { visibility: "public", ...open }, true, undefined, true],
+    ["a stranger, of an internal project", { visibility: "internal", ...open }, false, undefined, true],
+    ["an external user, of an internal project", { visibility: "internal", ...open }, true, undefined, false],
+    ["an external Reporter, of an internal project", { visibility: "internal", ...open }, true, role(20), true],
+    ["a stranger, of a private project", { visibility: "private", ...open }, false, undefined, false],
+    ["a Guest, of a private project", { visibility: "private", ...open }, false, role(10), false],
+    ["a Planner, of a private project", { visibility: "private", ...open }, false, role(15), false],
+    ["a Reporter, of a private project", { visibility: "private", ...open }, false, role(20), true],
+    ["a blocked owner, of a private project", { visibility: "private", ...open }, false, role(50, "blocked"), false],
+    [
+      "a stranger, of a public project whose files are for members",
+      { visibility: "public", ...open, repository_access_level: "private" },
+      false,
+      undefined,
+      false,
+    ],
+    [
+      "a stranger, of a public project whose merge requests are for members",
+      { visibility: "public", ...open, merge_requests_access_level: "private" },
+      false,
+      undefined,
+      false,
+    ],
+    [
+      "a stranger, of a public project that says nothing of its parts",
+      { visibility: "public" },
+      false,
+      undefined,
+      false,
+    ],
+  ])("%s", async (_, project, external, member, expected) => {
+    const { host, api } = gitlabUnderTest();
+    api.get(PROJECT).reply(200, project);
+    const answer = api.get(`${PROJECT}/members/all/102`).optionally();
+    if (member === undefined) answer.reply(404, { message: "404 Not found" });
+    else answer.reply(200, member);
+    expect(await host.mayRead(ref, { ...ben, external })).toBe(expected);
+  });
+
+  test("nobody, of a project that is gone; any other failure is no answer", async () => {
+    const { host, api } = gitlabUnderTest();
+    api.get(PROJECT).reply(404, { message: "404 Project Not Found" });
+    expect(await host.mayRead(ref, ben)).toBe(false);
+    api.get(PROJECT).reply(403, { message: "403 Forbidden" });
+    await expect(host.mayRead(ref, ben)).rejects.toMatchObject({ reason: "forbidden" });
+  });
+});
+
 describe("own account and comments", () => {
   test("a wrong token is said with the setting to check", async () => {
     const { host, api } = gitlabUnderTest();

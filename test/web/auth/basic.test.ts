@@ -19,7 +19,7 @@ function logIn(visitor: Visitor, username = "olga", password = "correct horse"):
 }
 
 async function whoIs(visitor: Visitor): Promise<unknown> {
-  return JSON.parse((await visitor.ask("/who")).text);
+  return JSON.parse((await visitor.ask("/status")).text);
 }
 
 const olga = { id: "basic:olga", provider: "basic", username: "olga", role: "admin" };
@@ -44,9 +44,9 @@ describe.each(STORE_KINDS)("logging in by password, with the %s store", (store) 
   test("a form leads back to the requested page", async () => {
     const site = await start({ store });
     const visitor = site.visitor();
-    const form = { username: "ana", password: "battery staple", return_to: "/who?a=1" };
+    const form = { username: "ana", password: "battery staple", return_to: "/status?a=1" };
     const answer = await visitor.ask("/auth/basic/login", { form });
-    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/who?a=1"]);
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/status?a=1"]);
     expect(await whoIs(visitor)).toMatchObject({ account: { username: "ana", role: "user" } });
   });
 
@@ -154,11 +154,11 @@ describe("refusals", () => {
 
   test("a wrong password in a form shows a page that leads back", async () => {
     const site = await start();
-    const form = { username: "<b>olga", password: "wrong", return_to: "/who" };
+    const form = { username: "<b>olga", password: "wrong", return_to: "/status" };
     const answer = await site.visitor().ask("/auth/basic/login", { form });
     expect(answer.status).toBe(401);
     expect(answer.text).toContain("Wrong username or password");
-    expect(answer.text).toContain("/login?return_to=%2Fwho");
+    expect(answer.text).toContain("/login?return_to=%2Fstatus");
     expect(answer.text).not.toContain("<b>olga");
   });
 });
@@ -185,8 +185,8 @@ describe("the cookie", () => {
     await visitor.ask("/auth/basic/login", { json, headers });
     expect(visitor.cookie("svc_session")?.secure).toBe(true);
     const there = BASE_HTTPS;
-    expect((await visitor.ask(`${there}/who`, { headers })).text).toContain("basic:olga");
-    expect((await visitor.ask("/who")).text).toContain("anonymous");
+    expect((await visitor.ask(`${there}/status`, { headers })).text).toContain("basic:olga");
+    expect((await visitor.ask("/status")).text).toContain("anonymous");
   });
 
   test.each([
@@ -239,9 +239,9 @@ describe("with authentication off", () => {
 
 describe("the sign-in page", () => {
   test("has the form and says that it is for development", async () => {
-    const page = await (await start()).visitor().open("/login?return_to=%2Fwho");
+    const page = await (await start()).visitor().open("/login?return_to=%2Fstatus");
     expect(page.text).toContain("For local development only");
-    expect(page.text).toContain('name="return_to" value="/who"');
+    expect(page.text).toContain('name="return_to" value="/status"');
     expect(page.headers.get("cache-control")).toBe("no-store");
   });
 
@@ -255,8 +255,8 @@ describe("the sign-in page", () => {
   test("redirects users who are logged in already", async () => {
     const visitor = (await start()).visitor();
     await logIn(visitor);
-    const answer = await visitor.ask("/login?return_to=/who");
-    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/who"]);
+    const answer = await visitor.ask("/login?return_to=/status");
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/status"]);
   });
 });
 
@@ -266,7 +266,7 @@ describe("while the store is unavailable", () => {
     const visitor = site.visitor();
     await logIn(visitor);
     await site.redis?.kill();
-    const page = await visitor.ask("/who");
+    const page = await visitor.ask("/status");
     expect([page.status, page.text.includes("failed to connect to Redis")]).toEqual([503, true]);
     const me = await visitor.ask("/auth/me", { headers: { accept: "application/json" } });
     expect([me.status, JSON.parse(me.text)]).toEqual([503, { error: expect.stringContaining("failed to connect") }]);
@@ -280,7 +280,7 @@ describe("while the store is unavailable", () => {
     const visitor = site.visitor();
     await logIn(visitor);
     site.redis?.freeze();
-    expect((await visitor.ask("/who")).status).toBe(503);
+    expect((await visitor.ask("/status")).status).toBe(503);
     site.redis?.thaw();
     expect(await whoIs(visitor)).toEqual({ kind: "account", account: olga });
   });

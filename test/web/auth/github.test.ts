@@ -26,7 +26,7 @@ async function everythingIn({ redis }: Site): Promise<unknown> {
   if (redis === undefined) return [];
   const raw = new Redis(redis.port, "127.0.0.1");
   try {
-    const dump = async (key: string) => [key, key.includes(":user:") ? await raw.hgetall(key) : await raw.get(key)];
+    const dump = async (key: string) => [key, key.includes(":{user}:") ? await raw.hgetall(key) : await raw.get(key)];
     return await Promise.all((await raw.keys("*")).map(dump));
   } finally {
     raw.disconnect();
@@ -34,7 +34,7 @@ async function everythingIn({ redis }: Site): Promise<unknown> {
 }
 
 async function roleOf(visitor: Visitor): Promise<unknown> {
-  return (JSON.parse((await visitor.ask("/who")).text) as { account?: { role: string } }).account?.role;
+  return (JSON.parse((await visitor.ask("/status")).text) as { account?: { role: string } }).account?.role;
 }
 
 const ACTIVE = { members: new Map([["ana", "active" as const]]) };
@@ -43,12 +43,12 @@ const PENDING = { members: new Map([["ana", "pending" as const]]) };
 describe.each(STORE_KINDS)("logging in with GitHub, with the %s store", (store) => {
   test("leads to GitHub, back, and to the requested page", async () => {
     const { github, site, visitor } = await start({}, { store });
-    const page = await visitor.open("/login?return_to=/who");
-    expect(page.text).toContain('href="/auth/hosta/login?return_to=%2Fwho"');
+    const page = await visitor.open("/login?return_to=/status");
+    expect(page.text).toContain('href="/auth/hosta/login?return_to=%2Fstatus"');
     expect(page.text).toContain("Sign in with GitHub");
-    const who = await visitor.open("/auth/hosta/login?return_to=/who");
+    const who = await visitor.open("/auth/hosta/login?return_to=/status");
     const id = JSON.parse(who.text) as { account: { id: string } };
-    expect(who.url.pathname).toBe("/who");
+    expect(who.url.pathname).toBe("/status");
     expect(id).toEqual({
       kind: "account",
       account: {
@@ -105,11 +105,11 @@ describe.each(STORE_KINDS)("logging in with GitHub, with the %s store", (store) 
 
   test("two tabs can log in at the same time", async () => {
     const { visitor } = await start({}, { store });
-    const first = (await visitor.ask("/auth/hosta/login?return_to=/who?tab=1")).headers.get("location") ?? "";
-    const second = (await visitor.ask("/auth/hosta/login?return_to=/who?tab=2")).headers.get("location") ?? "";
+    const first = (await visitor.ask("/auth/hosta/login?return_to=/status?tab=1")).headers.get("location") ?? "";
+    const second = (await visitor.ask("/auth/hosta/login?return_to=/status?tab=2")).headers.get("location") ?? "";
     const back = (await visitor.ask(first)).headers.get("location") ?? "";
     expect((await visitor.ask(second)).status).toBe(302);
-    expect((await visitor.ask(back)).headers.get("location")).toBe("/who?tab=1");
+    expect((await visitor.ask(back)).headers.get("location")).toBe("/status?tab=1");
   });
 });
 
@@ -212,12 +212,12 @@ describe("organizations and teams", () => {
   ])("%s with %j", async (_who, hosta, prepare, refusal, status) => {
     const { github, site, visitor } = await start(hosta);
     prepare(github);
-    const page = await visitor.open("/auth/hosta/login?return_to=/who");
+    const page = await visitor.open("/auth/hosta/login?return_to=/status");
     expect(page.status).toBe(status);
     expect(await roleOf(visitor)).toBe(refusal === undefined ? "user" : undefined);
     if (refusal !== undefined) {
       expect(page.text).toContain(refusal);
-      expect(page.text).toContain('href="/login?return_to=%2Fwho"');
+      expect(page.text).toContain('href="/login?return_to=%2Fstatus"');
       expect(visitor.cookie("svc_session") && (await site.stores.users.list())).toEqual([]);
     }
     expect(github.violations).toEqual([]);
@@ -254,7 +254,7 @@ describe("roles", () => {
   ])("by %s", async (_what, assignments, prepare, role) => {
     const { github, visitor } = await start({}, { auth: { role_assignments: assignments, hosta: CLIENT } });
     prepare(github);
-    await visitor.open("/auth/hosta/login?return_to=/who");
+    await visitor.open("/auth/hosta/login?return_to=/status");
     expect(await roleOf(visitor)).toBe(role);
     expect(github.violations).toEqual([]);
   });
@@ -273,7 +273,7 @@ describe("roles", () => {
       { auth: { role_assignments: [...byTeam, { pattern: "x", provider: "hostb", role: "admin" }] } },
     );
     github.login.setOrganization("acme", ACTIVE);
-    await visitor.open("/auth/hosta/login?return_to=/who");
+    await visitor.open("/auth/hosta/login?return_to=/status");
     const asked = github.requests.map(({ path }) => path).filter((path) => path.startsWith("/api/v3/"));
     expect([...asked].sort()).toEqual([
       "/api/v3/orgs/acme/teams/ops/memberships/ana",

@@ -18,7 +18,7 @@ async function start(hostb: object = {}, more: SiteOptions = {}): Promise<Scene>
 }
 
 async function roleOf(visitor: Visitor): Promise<unknown> {
-  return (JSON.parse((await visitor.ask("/who")).text) as { account?: { role: string } }).account?.role;
+  return (JSON.parse((await visitor.ask("/status")).text) as { account?: { role: string } }).account?.role;
 }
 
 describe.each(STORE_KINDS)("logging in with GitLab, with the %s store", (store) => {
@@ -27,8 +27,8 @@ describe.each(STORE_KINDS)("logging in with GitLab, with the %s store", (store) 
     const started = new URL((await visitor.ask("/auth/hostb/login")).headers.get("location") ?? "");
     expect(started.href.startsWith(`${gitlab.url}/oauth/authorize?`)).toBe(true);
     expect(started.searchParams.get("scope")).toBe("read_user read_api");
-    const who = await visitor.open("/auth/hostb/login?return_to=/who");
-    expect(who.url.pathname).toBe("/who");
+    const who = await visitor.open("/auth/hostb/login?return_to=/status");
+    expect(who.url.pathname).toBe("/status");
     expect(JSON.parse(who.text)).toEqual({
       kind: "account",
       account: {
@@ -97,7 +97,7 @@ describe("groups", () => {
   ])("%s with allowed_groups %j", async (_who, groups, prepare, refusal, status) => {
     const { gitlab, visitor } = await start({ allowed_groups: groups });
     prepare(gitlab);
-    const page = await visitor.open("/auth/hostb/login?return_to=/who");
+    const page = await visitor.open("/auth/hostb/login?return_to=/status");
     expect(page.status).toBe(status);
     expect(await roleOf(visitor)).toBe(refusal === undefined ? "user" : undefined);
     if (refusal !== undefined) expect(page.text).toContain(refusal);

@@ -27,6 +27,8 @@ export interface IdentityOptions {
   /** Seconds that an ID token is valid. */
   readonly idTokenTtl?: number;
   readonly redirectUri?: string;
+  /** Whether every login gets a refresh token. */
+  readonly refreshTokens?: boolean;
 }
 
 const running: (() => Promise<void>)[] = [];
@@ -68,14 +70,27 @@ export async function startIdentityProvider(options: IdentityOptions = {}): Prom
 
 function configurationOf(options: IdentityOptions, claims: () => IdentityProvider["claims"]): Configuration {
   key ??= generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" });
-  const { redirectUri = `${BASE_URL}/auth/oidc/callback`, inIdToken = false, idTokenTtl = 3600 } = options;
+  const {
+    redirectUri = `${BASE_URL}/auth/oidc/callback`,
+    inIdToken = false,
+    idTokenTtl = 3600,
+    refreshTokens = false,
+  } = options;
   return {
     adapter: identityStore(),
     renderError: (context, { error, error_description: description = "" }) => {
       context.type = "text";
       context.body = `${error}: ${description}`;
     },
-    clients: [{ ...OIDC_CLIENT, redirect_uris: [redirectUri], token_endpoint_auth_method: "client_secret_post" }],
+    clients: [
+      {
+        ...OIDC_CLIENT,
+        redirect_uris: [redirectUri],
+        token_endpoint_auth_method: "client_secret_post",
+        grant_types: ["authorization_code", "refresh_token"],
+      },
+    ],
+    issueRefreshToken: () => refreshTokens,
     jwks: { keys: [{ ...key, alg: "RS256", use: "sig", kid: "test" }] },
     cookies: { keys: ["a-key-of-the-tests"] },
     claims: { email: ["email", "email_verified"], profile: ["preferred_username", "name"], groups: ["groups"] },
@@ -87,6 +102,7 @@ function configurationOf(options: IdentityOptions, claims: () => IdentityProvide
     ttl: {
       IdToken: () => idTokenTtl,
       AccessToken: 600,
+      RefreshToken: 600,
       AuthorizationCode: 60,
       Interaction: 600,
       Session: 600,

@@ -28,13 +28,13 @@ async function start({ oidc = {}, idp: more, site: options = {} }: SceneOptions 
 }
 
 async function who(visitor: Visitor): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const viewer = JSON.parse((await visitor.ask("/who")).text) as { account?: Readonly<Record<string, unknown>> };
+  const viewer = JSON.parse((await visitor.ask("/status")).text) as { account?: Readonly<Record<string, unknown>> };
   return viewer.account;
 }
 
 /** The address that the provider leads back to, not asked for yet. */
 async function callbackOf(visitor: Visitor, begin: (address: URL) => void = () => undefined): Promise<URL> {
-  const address = new URL((await visitor.ask("/auth/oidc/login?return_to=/who")).headers.get("location") ?? "");
+  const address = new URL((await visitor.ask("/auth/oidc/login?return_to=/status")).headers.get("location") ?? "");
   begin(address);
   let visited: Visited = await visitor.ask(address.href);
   for (;;) {
@@ -48,8 +48,8 @@ describe.each(STORE_KINDS)("logging in with an OpenID provider, with the %s stor
   test.each([true, false])("leads there and back (claims in the ID token: %s)", async (inIdToken) => {
     const { site, visitor } = await start({ idp: { inIdToken }, site: { store } });
     expect((await visitor.open("/login")).text).toContain("Sign in with Acme Login");
-    const page = await visitor.open("/auth/oidc/login?return_to=/who");
-    expect(page.url.pathname).toBe("/who");
+    const page = await visitor.open("/auth/oidc/login?return_to=/status");
+    expect(page.url.pathname).toBe("/status");
     expect(await who(visitor)).toEqual({
       id: "oidc:ana-1",
       provider: "oidc",
@@ -135,12 +135,31 @@ describe("who may not log in", () => {
       "Your e-mail address is not verified",
     ],
     ["an address that is said not to be in a text", {}, { ...verified, email_verified: "false" }, "not verified"],
-    ["an address without a word about it", {}, { email: "ana@example.com" }, undefined],
+    ["an address without a word about it", {}, { email: "ana@example.com" }, "Your e-mail address is not verified"],
+    ["an address with an empty word about it", {}, { ...verified, email_verified: null }, "not verified"],
     [
-      "an address without a word about it where that is required",
-      { require_verified_email: true },
+      "an address without a word about it where that is accepted",
+      { require_verified_email: false },
       { email: "ana@example.com" },
+      undefined,
+    ],
+    [
+      "an address that is not verified where a missing word is accepted",
+      { require_verified_email: false },
+      { ...verified, email_verified: false },
       "Your e-mail address is not verified",
+    ],
+    [
+      "an address in another claim than the one that was verified",
+      { email_claim: "preferred_username", allowed_domains: ["acme.org"] },
+      { ...verified, preferred_username: "ana@acme.org" },
+      "Your e-mail address is not verified",
+    ],
+    [
+      "the verified address in another claim",
+      { email_claim: "preferred_username" },
+      { ...verified, preferred_username: "Ana@Example.com" },
+      undefined,
     ],
     ["no address", {}, { preferred_username: "ana" }, "The identity provider did not return an e-mail address"],
     ["an empty address", {}, { email: "", email_verified: true }, "did not return an e-mail address"],
@@ -168,7 +187,7 @@ describe("who may not log in", () => {
   ])("%s", async (_what, oidc, claims, refusal) => {
     const { idp, visitor } = await start({ oidc });
     idp.claims = claims;
-    const page = await visitor.open("/auth/oidc/login?return_to=/who");
+    const page = await visitor.open("/auth/oidc/login?return_to=/status");
     expect(page.status).toBe(refusal === undefined ? 200 : 403);
     expect((await who(visitor)) === undefined).toBe(refusal !== undefined);
     if (refusal !== undefined) expect(page.text.replaceAll("&#39;", "'")).toContain(refusal);

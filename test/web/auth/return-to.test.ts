@@ -8,7 +8,10 @@ describe("where a login leads", () => {
     ["/users", "/users"],
     ["/changes/hostb/group%2Fsub/project/7?app=web#diff", "/changes/hostb/group%2Fsub/project/7?app=web#diff"],
     ["/activity?q=a//b", "/activity?q=a//b"],
-    ["/a b", "/a%20b"],
+    ["/activity?before=1#top", "/activity?before=1#top"],
+    ["/%61ctivity", "/activity"],
+    ["/status?q=a b", "/status?q=a%20b"],
+    ["/changes/hosta/acme/deploy/7?", "/changes/hosta/acme/deploy/7"],
   ])("%j leads to %j", (wish, page) => {
     expect(safeReturnTo(wish)).toBe(page);
   });
@@ -39,6 +42,37 @@ describe("where a login leads", () => {
     "/LOGIN?return_to=/x",
     "/auth/hosta/login",
     "/./auth/logout",
+    "/%61uth/logout",
+    "/%2561uth/logout",
+    "/auth%2flogout",
+    "/users/../auth/logout",
+    "/users/%2e%2e/auth/logout",
+    "/users%2f..%2fauth/logout",
+    "/.%2e/auth/logout",
+    "/auth;/logout",
+    "/Users",
+    "/users/",
+    "/users//",
+    "/nothing",
+    "/api/v1/locks",
+    "/assets/live.js",
+    "/webhook/hosta",
+    "/health",
+    "/metrics",
+    "/a b",
+    "/activity\\",
+    "/activity?q=\\",
+    "/\ud800",
+    "/changes/hostc/acme/deploy/7",
+    "/changes/hosta/acme/deploy/7/live",
+    "/changes/hosta/acme/deploy/0",
+    "/changes/hosta/../deploy/7",
+    "/changes/hosta/%2e%2e/auth/7",
+    "/changes/hosta/..%2f../auth/7",
+    "/changes/hosta/a%5cb/deploy/7",
+    "/changes/hosta/a%2561/deploy/7",
+    "/changes/hosta/a%0db/deploy/7",
+    "/changes/hosta/%ed%a0%80/deploy/7",
     `/${"a".repeat(2000)}`,
   ])("%j leads to the first page", (wish) => {
     expect(safeReturnTo(wish)).toBe("/");
@@ -64,6 +98,11 @@ describe("where a login leads", () => {
       "a.org",
       "http:",
       " ",
+      "users",
+      "%61uth/logout",
+      "changes/hosta/",
+      "7",
+      "%2e",
     );
     const wish = fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(""));
     fc.assert(
@@ -80,6 +119,8 @@ describe("where a login leads", () => {
           expect(page).toMatch(/^\/(?!\/)/);
           expect(page).not.toMatch(/[\\\p{Cc}]/u);
           expect(safeReturnTo(page)).toBe(page);
+          const { pathname } = new URL(page, "https://svc.example.com");
+          expect(pathname).toMatch(/^\/(?:applications|activity|users|status|changes\/host[ab]\/[^/]+\/[^/]+\/\d+)?$/);
         },
       ),
       { numRuns: 2000 },

@@ -35,7 +35,7 @@ export interface SiteOptions {
   readonly hosta?: { readonly api_url: string; readonly web_url: string } | false;
 }
 
-/** The web server with its login, sessions and one page, `/who`, that shows who looks at it. */
+/** The web server with its login, sessions and one page, `/status`, that shows who looks at it. */
 export interface Site {
   /** Where it listens. */
   readonly url: string;
@@ -64,7 +64,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
       : createRedisStores({ address: redis.address, db: 0, tls: false }, { log });
   const config = configOf(options);
   const auth = createAuth({ config, stores, clock, log });
-  const pages = Router().get("/who", (request, response) => {
+  const pages = Router().get("/status", (request, response) => {
     response.json(viewerOf(request));
   });
   const change = Router().post("/change", (_request, response) => {
@@ -106,8 +106,8 @@ function configOf({ auth, server, hosta }: SiteOptions) {
     server: { base_url: BASE_URL, ...server },
     deployer: { server_url: "https://argocd.example.com", token: "argocd-token" },
     ...(hosta === false
-      ? { hostb: { token: "gitlab-token", webhook_secret: "webhook-secret" } }
-      : { hosta: { app_id: 1, private_key: appKeys().privateKey, webhook_secret: "webhook-secret", ...hosta } }),
+      ? { hostb: { token: "gitlab-token", webhook_secret: "hook-secret-of-tests" } }
+      : { hosta: { app_id: 1, private_key: appKeys().privateKey, webhook_secret: "hook-secret-of-tests", ...hosta } }),
     auth: { enabled: true, session_secret: SESSION_SECRET, cookie_secure: false, ...auth },
   };
   const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(sections) }], {});

@@ -19,6 +19,7 @@ describe.each(HOSTS)("with %s", (host) => {
       enabled: true,
       session_secret: "session-secret-of-the-tests-5b1f0e",
       cookie_secure: false,
+      diffs: "all",
       basic: { users: [{ username: "ana", password: PASSWORD, role: "user" }] },
     };
     const bot = await startBot({ host, applications: ["web"], config: { auth } });

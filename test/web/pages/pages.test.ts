@@ -350,6 +350,9 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
         find: unavailable,
         list: () => users.list(),
         setRole: (...given) => users.setRole(...given),
+        standing: (...given) => users.standing(...given),
+        renew: (...given) => users.renew(...given),
+        end: (...given) => users.end(...given),
       },
     });
     const site = await start({ over });

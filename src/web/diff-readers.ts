@@ -1,0 +1,132 @@
+import { LRUCache } from "lru-cache";
+import type { AuthSection, ServerConfig } from "../config/server-config.js";
+import type { Account } from "../core/model/account.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { CodeHost } from "../core/ports/code-host.js";
+import type { Log } from "../core/ports/log.js";
+import { HOST_TITLES } from "../names.js";
+import type { Viewer } from "./viewer.js";
+
+/** Whether somebody sees the diffs of a change request. `why` and `cure` are sentences for them. */
+export type DiffRight =
+  { readonly kind: "shown" } | { readonly kind: "hidden"; readonly why: string; readonly cure: string };
+
+export interface DiffReadersParts {
+  readonly config: Pick<ServerConfig, "auth" | "hostb">;
+  readonly hosts: readonly CodeHost[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Answers that are kept: people times repositories. */
+const MOST_ANSWERS = 20_000;
+/** How long somebody who lost access still sees diffs. */
+const YES_KEPT_MS = 5 * 60_000;
+/** Shorter, so that whoever was just given access need not wait. */
+const NO_KEPT_MS = 60_000;
+/** A page does not wait longer for the host; its answer is kept all the same. */
+const PATIENCE_MS = 5_000;
+
+const SHOWN: DiffRight = { kind: "shown" };
+
+/** Who sees diffs: whoever can read the repository at the host. Pages, API and live streams all ask here. */
+export class DiffReaders {
+  readonly #answers: LRUCache<string, boolean>;
+  /** Questions that the host has not answered yet. */
+  readonly #open = new Map<string, Promise<boolean>>();
+
+  constructor(private readonly parts: DiffReadersParts) {
+    const perf = { now: () => parts.clock.now().getTime() };
+    this.#answers = new LRUCache({ max: MOST_ANSWERS, ttl: YES_KEPT_MS, ttlResolution: 0, perf });
+  }
+
+  async ask(viewer: Viewer, change: ChangeRequestRef): Promise<DiffRight> {
+    const title = HOST_TITLES[change.host];
+    switch (viewer.kind) {
+      case "unguarded":
+        return hidden("Authentication is off, so no diff is shown.", "The operator can set `auth.enabled`.");
+      case "anonymous":
+        return hidden("Diffs are shown after a login only.", "Sign in first.");
+      case "account":
+        if (!this.#hasAccountOn(change, viewer.account)) return this.#withoutAccount(viewer.account, title);
+        return this.#asReader(viewer.account, change, title);
+    }
+  }
+
+  /** Whether the login proved an account on the very server that the change request is on. */
+  #hasAccountOn({ host }: ChangeRequestRef, { provider }: Account): boolean {
+    if (provider !== host) return false;
+    const { auth, hostb } = this.parts.config;
+    // Logins with GitHub always use the addresses of `hosta`; a GitLab of another address counts its people differently.
+    return host === "hosta" || isSameServer(auth.hostb?.url, hostb?.url);
+  }
+
+  #withoutAccount({ role }: Account, title: string): DiffRight {
+    const { diffs }: Pick<AuthSection, "diffs"> = this.parts.config.auth;
+    if (diffs === "all" || role === "admin") return SHOWN;
+    return hidden(
+      `Diffs are shown only to people who can read the repository on ${title}, and svc does not know your account there.`,
+      `Sign in with ${title}, ask an admin, or have the operator set \`auth.diffs\` to \`all\`.`,
+    );
+  }
+
+  async #asReader(account: Account, change: ChangeRequestRef, title: string): Promise<DiffRight> {
+    const host = this.parts.hosts.find(({ id }) => id === change.host);
+    if (host === undefined) {
+      return hidden(`${title} is no longer configured, so nobody can be asked who may read this diff.`, "");
+    }
+    try {
+      if (await this.#answer(account, change, host)) return SHOWN;
+    } catch (error) {
+      this.parts.log.warn({ err: error, change, account: account.id }, "could not ask who may read a diff");
+      return hidden(`${title} did not say whether you can read this repository.`, "Reload the page in a minute.");
+    }
+    return hidden(
+      `Diffs are shown only to people who can read the repository on ${title}, and ${account.username} cannot.`,
+      `Ask one of its owners for access. svc asks ${title} again after a minute.`,
+    );
+  }
+
+  /** @throws what the host throws, and `TooSlow`. */
+  async #answer(account: Account, change: ChangeRequestRef, host: CodeHost): Promise<boolean> {
+    const key = JSON.stringify([account.id, account.username, account.external === true, host.id, change.repository]);
+    const kept = this.#answers.get(key);
+    if (kept !== undefined) return kept;
+    const open = this.#open.get(key) ?? this.#question(key, account, change, host);
+    this.#open.set(key, open);
+    return withinPatience(open);
+  }
+
+  async #question(key: string, account: Account, change: ChangeRequestRef, host: CodeHost): Promise<boolean> {
+    try {
+      const { id, username: login, external = false } = account;
+      const may = await host.mayRead(change, { id: id.slice(id.indexOf(":") + 1), login, external });
+      this.#answers.set(key, may, { ttl: may ? YES_KEPT_MS : NO_KEPT_MS });
+      return may;
+    } finally {
+      this.#open.delete(key);
+    }
+  }
+}
+
+function hidden(why: string, cure: string): DiffRight {
+  return { kind: "hidden", why, cure };
+}
+
+function isSameServer(login: string | undefined, host: string | undefined): boolean {
+  return login !== undefined && host !== undefined && new URL(login).href === new URL(host).href;
+}
+
+class TooSlow extends Error {
+  override readonly name = "TooSlow";
+}
+
+/** The question goes on, and its answer serves the next request. */
+function withinPatience(answer: Promise<boolean>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const late = new TooSlow(`no answer within ${PATIENCE_MS / 1000} seconds`);
+    const timer = setTimeout(() => reject(late), PATIENCE_MS);
+    answer.finally(() => clearTimeout(timer)).then(resolve, reject);
+  });
+}

@@ -1,0 +1,50 @@
+import { changePagePath } from "../core/model/change-request.js";
+import { readChangeAddress } from "./change-address.js";
+
+/** The pages, as routes. */
+export const PAGE_PATHS = [
+  "/",
+  "/applications",
+  "/activity",
+  "/users",
+  "/status",
+  "/changes/:host/:owner/:repo/:number",
+] as const;
+export type PagePath = (typeof PAGE_PATHS)[number];
+
+/** What browsers and proxies read as something else: escapes, backslashes, control characters, halves of characters, dot segments. */
+const AMBIGUOUS = /[%\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?:^|\/)\.{1,2}(?:\/|$)/u;
+
+/**
+ * The path of one of our pages, spelled as we spell it; undefined if `path` is of no page. Each part is decoded once, so
+ * an escaped letter names the same page as the letter, and a part that still holds an escape names none.
+ */
+export function knownPage(path: string): string | undefined {
+  const parts = path.split("/").map(decoded);
+  for (const route of PAGE_PATHS) {
+    const wanted = route.split("/");
+    if (wanted.length !== parts.length) continue;
+    const params: Record<string, string> = {};
+    const fits = wanted.every((name, index) => {
+      const part = parts[index];
+      if (part === undefined || AMBIGUOUS.test(part)) return false;
+      if (!name.startsWith(":")) return part === name;
+      params[name.slice(1)] = part;
+      return true;
+    });
+    if (!fits) continue;
+    if (!route.includes(":")) return route;
+    const change = readChangeAddress(params);
+    return change && changePagePath(change);
+  }
+  return undefined;
+}
+
+/** Undefined for a malformed escape. */
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return undefined;
+  }
+}
