@@ -19,7 +19,7 @@ test.each<[string, Readonly<Record<string, string>>, number]>([
   const answer = await site.visitor().ask("/change", { method: "POST", headers });
   expect(answer.status).toBe(status);
   if (status === 403) expect(JSON.parse(answer.text)).toEqual({ error: expect.stringContaining("another site") });
-  expect((await site.visitor().ask("/who", { headers })).status).toBe(200);
+  expect((await site.visitor().ask("/status", { headers })).status).toBe(200);
 });
 
 test("the address that the request was sent to also counts as ours", async () => {

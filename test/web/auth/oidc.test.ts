@@ -126,6 +126,20 @@ describe("who may not log in", () => {
     expect([page.status, page.text.includes("You did not give access at Acme Login")]).toEqual([403, true]);
   });
 
+  test("somebody whose address the provider does not call verified, unless the operator accepts that", async () => {
+    const claims = { email: "olga@example.com", preferred_username: "ana" };
+    const rules = [{ pattern: "olga@example.com", role: "admin" }];
+    const { idp, visitor } = await start({ site: { auth: { role_assignments: rules } } });
+    idp.claims = claims;
+    const page = await visitor.open("/auth/oidc/login");
+    expect([page.status, page.text.includes("Your e-mail address is not verified")]).toEqual([403, true]);
+    expect(await who(visitor)).toBeUndefined();
+    const open = await start({ oidc: { require_verified_email: false } });
+    open.idp.claims = claims;
+    expect((await open.visitor.open("/auth/oidc/login?return_to=/status")).status).toBe(200);
+    expect(await who(open.visitor)).toMatchObject({ email: "olga@example.com" });
+  });
+
   const verified = { email: "ana@example.com", email_verified: true };
   test.each<[string, object, Readonly<Record<string, unknown>>, string | undefined]>([
     [

@@ -8,7 +8,7 @@ import { publishProgress } from "../../../src/run/attempt.js";
 import { MemoryLiveFeed } from "../../../src/store/memory/live-feed.js";
 import { LiveStreams, type LiveStreamsOptions } from "../../../src/web/live-streams.js";
 import { LiveReader } from "../live-reader.js";
-import { MERGE, PULL } from "../sample-stores.js";
+import { fillStores, MERGE, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
 
 const WEB = applicationName("web");
@@ -107,6 +107,7 @@ describe("the address", () => {
     [false, false],
   ])("with authentication %s, Argo CD's messages are shown: %s", async (auth, shown) => {
     site = await startSite({ auth });
+    await fillStores(site.stores, site.clock);
     const cookie = auth ? (await site.visitor("ana")).cookie(SESSION_COOKIE)?.value : undefined;
     begin(site.live).report(WEB, RUNNING);
     const reader = await open(
