@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { FileChanges } from "../forge.js";
@@ -220,7 +220,9 @@ export class GitStore {
     const file = join(this.directory(name), ref);
     if (revision === undefined) return rm(file, { force: true });
     await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, `${revision}\n`);
+    // As git does it: a reader never finds an empty ref.
+    await writeFile(`${file}.lock`, `${revision}\n`);
+    await rename(`${file}.lock`, file);
   }
 
   #repository(name: string): BareRepository {
