@@ -1,4 +1,5 @@
 import type { FaultSwitch } from "./faults.js";
+import type { Identity } from "./git/write-commit.js";
 
 /** Changed files by path: text, `null` to delete, a symbolic link, an executable, or a submodule at a commit id. */
 export type FileChanges = Readonly<Record<string, FileChange>>;
@@ -49,6 +50,8 @@ export interface SeenStatus {
 export type AccessLevel = "none" | "read" | "write" | "admin";
 
 export interface OpenRequest {
+  /** Who wrote the first commit. Default: `by`. */
+  readonly author?: Identity;
   readonly repository: string;
   readonly by: string;
   readonly changes: FileChanges;
@@ -60,6 +63,21 @@ export interface OpenRequest {
   readonly draft?: boolean;
   /** The head branch lives in a fork that belongs to `by`. */
   readonly fork?: boolean;
+}
+
+/** Who pushes, and what. */
+export interface Push {
+  /** Default: who opened the change request. */
+  readonly by?: string;
+  /** Default: who pushes. Anybody may write any address into a commit. */
+  readonly author?: Identity;
+  /** Default: the author. */
+  readonly committer?: Identity;
+  readonly message?: string;
+  /** The new commit's parent, in place of the branch's tip: a forced push. */
+  readonly onto?: string;
+  /** A commit that is merged into the branch; the changes come on top. */
+  readonly merging?: string;
 }
 
 /**
@@ -103,7 +121,12 @@ export interface Forge {
   runPipeline(repository: string, number: number): void;
   open(request: OpenRequest): Promise<number>;
   /** Adds a commit to the head branch. Returns its id. */
-  push(repository: string, number: number, changes: FileChanges): Promise<string>;
+  push(repository: string, number: number, changes: FileChanges, push?: Push): Promise<string>;
+  /**
+   * A person brings the head branch up to date with the base branch: by GitHub's button "Update branch", or with git and
+   * a push on GitLab, which has none. Returns the merge commit.
+   */
+  updateBranch(repository: string, number: number, by: string): Promise<string>;
   /** Adds a commit to any branch. Returns its id. */
   pushToBranch(repository: string, branch: string, changes: FileChanges): Promise<string>;
   /** Moves the head without a webhook, as if the delivery got lost. */

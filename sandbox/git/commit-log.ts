@@ -6,6 +6,7 @@ export interface CommitFacts {
   readonly parents: readonly string[];
   readonly author: string;
   readonly email: string;
+  readonly committer: { readonly name: string; readonly email: string };
   /** ISO 8601, UTC. */
   readonly date: string;
   readonly message: string;
@@ -19,8 +20,10 @@ export function readCommit(objects: ObjectFolder, id: string): CommitFacts {
   const end = text.indexOf("\n\n");
   const header = text.slice(0, end);
   const [, author = "", email = "", seconds = "0"] = /^author (.*?) ?<(.*)> (\d+) [+-]\d{4}$/m.exec(header) ?? [];
+  const [, committer = "", committerEmail = ""] = /^committer (.*?) ?<(.*)> \d+ [+-]\d{4}$/m.exec(header) ?? [];
   return {
     id,
+    committer: { name: committer, email: committerEmail },
     tree: /^tree ([0-9a-f]+)$/m.exec(header)?.[1] ?? "",
     parents: [...header.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, parent = ""]) => parent),
     author,

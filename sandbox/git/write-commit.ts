@@ -2,9 +2,14 @@ import type { FileChange, FileChanges } from "../forge.js";
 import type { ObjectFolder } from "./object-folder.js";
 import { entriesAsTree, FOLDER_MODE, readEntries, type TreeEntry } from "./tree-entries.js";
 
+/** Who a commit names: a login, which stands for that account's e-mail address, or any name and address. */
+export type Identity = string | { readonly name: string; readonly email: string };
+
 export interface NewCommit {
   readonly message: string;
-  readonly author: string;
+  readonly author: Identity;
+  /** Default: the author. */
+  readonly committer?: Identity | undefined;
   /** Seconds since 1970. */
   readonly time: number;
   readonly parents: readonly string[];
@@ -24,15 +29,27 @@ export function writeCommit(objects: ObjectFolder, commit: NewCommit): string {
   const { changes = {}, parents } = commit;
   const before = commit.tree ?? (parents[0] === undefined ? undefined : objects.treeOf(parents[0])?.id);
   const tree = changedTree(objects, before, sorted(changes)) ?? objects.write("tree", Buffer.alloc(0));
-  const name = commit.author.replace(/[<>\n]/g, "");
-  const person = `${name} <${name.replace(/\s/g, ".")}@users.noreply.localhost> ${commit.time} +0000`;
   const header = [
     `tree ${tree}`,
     ...parents.map((parent) => `parent ${parent}`),
-    `author ${person}`,
-    `committer ${person}`,
+    `author ${signature(commit.author, commit.time)}`,
+    `committer ${signature(commit.committer ?? commit.author, commit.time)}`,
   ];
   return objects.write("commit", Buffer.from(`${header.join("\n")}\n\n${commit.message}`));
+}
+
+const DOMAIN = "users.noreply.localhost";
+
+function signature(who: Identity, time: number): string {
+  const plain = (text: string): string => text.replace(/[<>\n]/g, "");
+  const { name, email } = typeof who === "string" ? { name: who, email: `${who.replace(/\s/g, ".")}@${DOMAIN}` } : who;
+  return `${plain(name)} <${plain(email)}> ${time} +0000`;
+}
+
+/** The login of the account that an address belongs to, in lower case; undefined for any other address. */
+export function loginOf(email: string): string | undefined {
+  const [login, domain] = email.toLowerCase().split("@");
+  return domain === DOMAIN ? login : undefined;
 }
 
 function sorted(changes: FileChanges): FolderChanges {

@@ -1,5 +1,5 @@
 import type { FaultSwitch } from "../faults.js";
-import type { AccessLevel, FileChanges, Forge, OpenRequest, SeenChangeRequest, SeenStatus } from "../forge.js";
+import type { AccessLevel, FileChanges, Forge, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
 import type { MergeMethod } from "../git/git-store.js";
 import type { Deliveries, Receiver } from "./deliveries.js";
 import { Discussion } from "./discussion.js";
@@ -123,22 +123,28 @@ export class GitHubForge implements Forge {
     return pull.number;
   }
 
-  async push(repository: string, number: number, changes: FileChanges): Promise<string> {
-    const { headRepository, headBranch } = this.#pull(repository, number);
-    return this.pushToBranch(headRepository.fullName, headBranch, changes);
+  async push(repository: string, number: number, changes: FileChanges, push: Push = {}): Promise<string> {
+    const { headRepository, headBranch, author } = this.#pull(repository, number);
+    return this.#pushed(headRepository.fullName, headBranch, changes, { by: author.login, ...push });
+  }
+
+  /** GitHub itself commits in the name of who presses the button. */
+  async updateBranch(repository: string, number: number, by: string): Promise<string> {
+    const { baseBranch, headBranch, repository: target } = this.#pull(repository, number);
+    const merging = await this.#world.store.resolve(target.fullName, `refs/heads/${baseBranch}`);
+    if (merging === undefined) throw new Error(`There is no branch ${baseBranch} in ${repository}`);
+    const { login: committer } = this.#world.person("web-flow");
+    const message = `Merge branch '${baseBranch}' into ${headBranch}`;
+    return this.push(repository, number, {}, { by, committer, merging, message });
   }
 
   async pushToBranch(repository: string, branch: string, changes: FileChanges): Promise<string> {
-    const { commit, moved } = await this.#push(repository, branch, changes);
-    for (const { pull, before } of moved) {
-      await this.#announce(pull, { action: "synchronize", before, after: commit }, pull.author);
-    }
-    return commit;
+    return this.#pushed(repository, branch, changes, { by: "sandbox" });
   }
 
   async pushSilently(repository: string, number: number, changes: FileChanges): Promise<string> {
-    const { headRepository, headBranch } = this.#pull(repository, number);
-    return (await this.#push(headRepository.fullName, headBranch, changes)).commit;
+    const { headRepository, headBranch, author } = this.#pull(repository, number);
+    return (await pushTo(this.#world, headRepository, headBranch, changes, { by: author.login })).commit;
   }
 
   comment(repository: string, number: number, by: string, body: string): Promise<string> {
@@ -229,8 +235,17 @@ export class GitHubForge implements Forge {
     return this.#world.pull(repository, number);
   }
 
-  #push(repository: string, branch: string, changes: FileChanges): ReturnType<typeof pushTo> {
-    return pushTo(this.#world, this.#world.repository(repository), branch, changes, "sandbox");
+  async #pushed(
+    repository: string,
+    branch: string,
+    changes: FileChanges,
+    push: Push & { readonly by: string },
+  ): Promise<string> {
+    const { commit, moved } = await pushTo(this.#world, this.#world.repository(repository), branch, changes, push);
+    for (const { pull, before } of moved) {
+      await this.#announce(pull, { action: "synchronize", before, after: commit }, this.#world.person(push.by));
+    }
+    return commit;
   }
 
   #announce(pull: Pull, action: PullAction, sender: Person): Promise<void> {

@@ -1,4 +1,5 @@
 import type { MergeMethod } from "../git/git-store.js";
+import { recordPush } from "./activities.js";
 import { baseTip, readMergeability } from "./mergeability.js";
 import { reviewDecision } from "./reviews.js";
 import { now, type Person, type Pull, type World } from "./world.js";
@@ -56,7 +57,9 @@ async function merge(world: World, pull: Pull, wish: MergeWish): Promise<MergeRe
   const message = wish.text === undefined || wish.text === "" ? title : `${title}\n\n${wish.text}`;
   pull.baseSha = await baseTip(world, pull);
   const { login } = wish.by;
+  const before = pull.baseSha;
   const commit = await world.store.merge(repository.fullName, pull.baseBranch, head, wish.method, message, login);
+  recordPush(world, repository, { branch: pull.baseBranch, before, after: commit, by: wish.by, type: "pr_merge" });
   pull.state = "closed";
   pull.merged = { at: now(), by: wish.by, commit };
   pull.closedAt = pull.merged.at;

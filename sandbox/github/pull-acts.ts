@@ -1,5 +1,6 @@
-import type { FileChanges, OpenRequest, SeenChangeRequest, SeenStatus } from "../forge.js";
+import type { FileChanges, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
 import { baseTip } from "./mergeability.js";
+import { NO_COMMIT, recordPush } from "./activities.js";
 import { now, type Issue, type Pull, type Repository, type World } from "./world.js";
 
 /** Creates the head branch, in a fork if requested, and its pull request. */
@@ -30,7 +31,14 @@ export async function openPull(world: World, request: OpenRequest): Promise<Pull
   const head = await store.commit(headRepository.fullName, branch, request.changes, {
     from: baseSha,
     message: pull.title,
-    author: request.by,
+    author: request.author ?? request.by,
+  });
+  recordPush(world, headRepository, {
+    branch,
+    before: NO_COMMIT,
+    after: head,
+    by: pull.author,
+    type: "branch_creation",
   });
   await moveHead(world, pull, head);
   return pull;
@@ -49,11 +57,15 @@ export async function pushTo(
   repository: Repository,
   branch: string,
   changes: FileChanges,
-  by: string,
+  push: Push & { readonly by: string },
 ): Promise<{ readonly commit: string; readonly moved: readonly { readonly pull: Pull; readonly before: string }[] }> {
   return world.oneAfterTheOther(async () => {
     const from = await world.store.resolve(repository.fullName, `refs/heads/${repository.defaultBranch}`);
-    const commit = await world.store.commit(repository.fullName, branch, changes, { author: by, from });
+    const old = await world.store.resolve(repository.fullName, `refs/heads/${branch}`);
+    const by = world.person(push.by);
+    const commit = await world.store.commit(repository.fullName, branch, changes, { author: push.by, ...push, from });
+    const type = old === undefined ? "branch_creation" : push.onto === undefined ? "push" : "force_push";
+    recordPush(world, repository, { branch, before: old ?? NO_COMMIT, after: commit, by, type });
     const moved: { pull: Pull; before: string }[] = [];
     for (const pull of openPullsFrom(world, repository, branch)) {
       moved.push({ pull, before: pull.headSha });

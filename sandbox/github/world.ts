@@ -1,5 +1,6 @@
 import type { AccessLevel } from "../forge.js";
 import type { GitStore, MergeMethod } from "../git/git-store.js";
+import { loginOf } from "../git/write-commit.js";
 import { LoginWorld } from "./oauth/login-world.js";
 
 export interface Person {
@@ -45,6 +46,17 @@ export interface Review {
   readonly state: "APPROVED" | "CHANGES_REQUESTED" | "COMMENTED";
   readonly commit: string;
   readonly submittedAt: string;
+}
+
+/** A push to a branch, or a merge into it. */
+export interface Activity {
+  readonly id: number;
+  readonly before: string;
+  readonly after: string;
+  readonly ref: string;
+  readonly type: "push" | "force_push" | "branch_creation" | "branch_deletion" | "pr_merge";
+  readonly by: Person;
+  readonly at: string;
 }
 
 /** An issue, or the part of a pull request that it shares with issues. */
@@ -96,6 +108,8 @@ export interface Repository {
   readonly protectedBranches: Set<string>;
   /** Every status ever set, oldest first. */
   readonly statuses: Status[];
+  /** Oldest first. */
+  readonly activities: Activity[];
   /** One of them must approve pull requests into the default branch; empty for no such rule. */
   codeOwners: readonly Person[];
   mergeMethods: ReadonlySet<MergeMethod>;
@@ -151,6 +165,11 @@ export class World {
     return person;
   }
 
+  /** The account that an e-mail address belongs to. */
+  accountOf(email: string): Person | undefined {
+    return this.#people.get(loginOf(email) ?? "");
+  }
+
   repository(fullName: string): Repository {
     const repository = this.repositories.get(fullName);
     if (repository === undefined) throw new Error(`There is no repository ${fullName}`);
@@ -181,6 +200,7 @@ export class World {
       pulls: new Map(),
       protectedBranches: new Set(),
       statuses: [],
+      activities: [],
       codeOwners: [],
       mergeMethods: new Set(["merge", "squash", "rebase"]),
       requiredReviews: 0,

@@ -1,7 +1,7 @@
 import type { FaultSwitch } from "../faults.js";
-import type { AccessLevel, FileChanges, Forge, OpenRequest, SeenChangeRequest, SeenStatus } from "../forge.js";
+import type { AccessLevel, FileChanges, Forge, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
 import { addLabel, closeMergeRequest, reopenMergeRequest, setDraft, setTarget, setTitle } from "./acts/edits.js";
-import { branchMoved, runPipeline, type BranchMove } from "./acts/heads.js";
+import { branchMoved, recordPush, runPipeline, type BranchMove } from "./acts/heads.js";
 import { mergeNow } from "./acts/merge.js";
 import { addIssueNote, addNote, commentOf, editNote } from "./acts/notes.js";
 import { newProject, openMergeRequest } from "./acts/open.js";
@@ -122,16 +122,24 @@ export class GitLabForge implements Forge {
     return (await this.#told(openMergeRequest(this.#instance, request))).iid;
   }
 
-  push(repository: string, number: number, changes: FileChanges): Promise<string> {
-    return this.#commitToHead(repository, number, changes, {});
+  push(repository: string, number: number, changes: FileChanges, push: Push = {}): Promise<string> {
+    return this.#commitToHead(repository, number, changes, push);
+  }
+
+  async updateBranch(repository: string, number: number, by: string): Promise<string> {
+    const { project, sourceBranch, targetBranch } = this.#merge(repository, number);
+    const merging = await this.#instance.store.resolve(project.path, `refs/heads/${targetBranch}`);
+    if (merging === undefined) throw new Error(`${project.path} has no branch ${targetBranch}`);
+    const message = `Merge branch '${targetBranch}' into '${sourceBranch}'`;
+    return this.push(repository, number, {}, { by, merging, message });
   }
 
   pushSilently(repository: string, number: number, changes: FileChanges): Promise<string> {
-    return this.#commitToHead(repository, number, changes, { silent: true });
+    return this.#commitToHead(repository, number, changes, {}, { silent: true });
   }
 
   pushToBranch(repository: string, branch: string, changes: FileChanges): Promise<string> {
-    return this.#commit(repository, branch, changes, {});
+    return this.#commit(repository, branch, changes, { by: "sandbox" });
   }
 
   async comment(repository: string, number: number, by: string, body: string): Promise<string> {
@@ -234,15 +242,33 @@ export class GitLabForge implements Forge {
     return result;
   }
 
-  async #commitToHead(repository: string, number: number, changes: FileChanges, move: BranchMove): Promise<string> {
-    const { sourceProject, sourceBranch } = this.#merge(repository, number);
-    return this.#commit(sourceProject.path, sourceBranch, changes, move);
+  async #commitToHead(
+    repository: string,
+    number: number,
+    changes: FileChanges,
+    push: Push,
+    move: Pick<BranchMove, "silent"> = {},
+  ): Promise<string> {
+    const { sourceProject, sourceBranch, author } = this.#merge(repository, number);
+    const by = push.by ?? author.username;
+    const moved = { ...move, by: this.#instance.people.named(by) };
+    return this.#commit(sourceProject.path, sourceBranch, changes, { ...push, by }, moved);
   }
 
-  async #commit(repository: string, branch: string, changes: FileChanges, move: BranchMove): Promise<string> {
+  async #commit(
+    repository: string,
+    branch: string,
+    changes: FileChanges,
+    push: Push & { readonly by: string },
+    move: BranchMove = {},
+  ): Promise<string> {
     const project = this.#instance.project(repository);
-    const from = await this.#instance.store.resolve(project.path, `refs/heads/${project.defaultBranch}`);
-    const id = await this.#instance.store.commit(project.path, branch, changes, { from });
+    const { store } = this.#instance;
+    const from = await store.resolve(project.path, `refs/heads/${project.defaultBranch}`);
+    const before = await store.resolve(project.path, `refs/heads/${branch}`);
+    const by = this.#instance.people.named(push.by);
+    const id = await store.commit(project.path, branch, changes, { author: push.by, ...push, from });
+    await recordPush(this.#instance, project, { by, branch, before, after: id });
     await this.#told(branchMoved(this.#instance, project, branch, move));
     return id;
   }

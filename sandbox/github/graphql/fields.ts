@@ -38,8 +38,13 @@ export function renderError(error: GraphQLError): Record<string, unknown> {
   };
 }
 
-/** The first page of a connection. `first` is required and at most 100. */
-export function firstPage(name: string, nodes: readonly unknown[], first: number | null | undefined): object {
+/** One page of a connection; a cursor is the number of nodes before it. `first` is required and at most 100. */
+export function onePage(
+  name: string,
+  nodes: readonly unknown[],
+  first: number | null | undefined,
+  after: string | null | undefined = undefined,
+): object {
   if (first === undefined || first === null) {
     const cure = `You must provide a \`first\` or \`last\` value to properly paginate the \`${name}\` connection.`;
     throw new TypedError("MISSING_PAGINATION_BOUNDARIES", cure);
@@ -48,5 +53,8 @@ export function firstPage(name: string, nodes: readonly unknown[], first: number
     const limit = `Requesting ${first} records on the \`${name}\` connection exceeds the \`first\` limit of 100 records.`;
     throw new TypedError("EXCESSIVE_PAGINATION", limit);
   }
-  return { nodes: nodes.slice(0, first), pageInfo: { hasNextPage: nodes.length > first } };
+  const start = Number(after ?? 0);
+  const end = start + first;
+  const pageInfo = { hasNextPage: nodes.length > end, endCursor: String(Math.min(end, nodes.length)) };
+  return { nodes: nodes.slice(start, end), pageInfo, totalCount: nodes.length };
 }

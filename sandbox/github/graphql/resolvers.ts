@@ -1,12 +1,15 @@
+import type { CommitFacts } from "../../git/commit-log.js";
+import { mergeBaseOf } from "../mergeability.js";
 import { latestOpinionatedReviews, reviewDecision } from "../reviews.js";
 import { permits, type InstallationToken } from "../tokens.js";
 import { nodeId, type Comment, type Issue, type Person, type Pull, type Repository, type World } from "../world.js";
-import { firstPage, TypedError } from "./fields.js";
+import { onePage, TypedError } from "./fields.js";
 
 type Resolvers = Readonly<Record<string, unknown>>;
 
-interface FirstPage {
+interface Page {
   readonly first?: number | null;
+  readonly after?: string | null;
 }
 
 /** Root of queries and mutations, with the fields that clients of the sandbox request. */
@@ -45,24 +48,51 @@ function pullRequest(world: World, token: InstallationToken, repository: Reposit
   return {
     headRefOid: pull.headSha,
     reviewDecision: reviewDecision(world, pull),
-    latestOpinionatedReviews: ({ first, writersOnly }: FirstPage & { writersOnly?: boolean | null }) => {
+    latestOpinionatedReviews: ({ first, writersOnly }: Page & { writersOnly?: boolean | null }) => {
       const reviews = latestOpinionatedReviews(world, pull, writersOnly ?? false);
       const nodes = reviews.map(({ state, author, commit }) => ({
         state,
         author: actor(author),
         commit: { oid: commit },
       }));
-      return firstPage("latestOpinionatedReviews", nodes, first);
+      return onePage("latestOpinionatedReviews", nodes, first);
     },
-    reviewRequests: ({ first }: FirstPage) => {
+    // GitHub lists at most 250 commits of a pull request.
+    commits: async ({ first, after }: Page) => {
+      const commits = await world.store.commits(repository.fullName, await mergeBaseOf(world, pull), pull.headSha);
+      const nodes = commits.map((commit) => ({ commit: commitOf(world, commit) }));
+      return onePage("commits", nodes, first, after);
+    },
+    reviewRequests: ({ first }: Page) => {
       const nodes = [...pull.reviewRequests].map((person) => ({
         // GitHub itself asks code owners for a review.
         asCodeOwner: repository.codeOwners.includes(person),
         requestedReviewer: actor(person),
       }));
-      return firstPage("reviewRequests", nodes, first);
+      return onePage("reviewRequests", nodes, first);
     },
   };
+}
+
+/** The authors are the git author and those whom `Co-authored-by` trailers name. */
+function commitOf(world: World, { id, author, email, committer, message }: CommitFacts): Resolvers {
+  const trailers = [...message.matchAll(/^co-authored-by: *(.*?) *<(.*)>$/gim)];
+  const named = trailers.map(([, name = "", address = ""]) => ({ name, email: address }));
+  return {
+    oid: id,
+    authors: ({ first }: Page) =>
+      onePage(
+        "authors",
+        [{ name: author, email }, ...named].map((one) => gitActor(world, one)),
+        first,
+      ),
+    committer: gitActor(world, committer),
+  };
+}
+
+function gitActor(world: World, { name, email }: { readonly name: string; readonly email: string }): Resolvers {
+  const account = world.accountOf(email);
+  return { name, email, user: account === undefined ? null : { databaseId: account.id, login: account.login } };
 }
 
 /** GraphQL spells a bot's login without the `[bot]` of REST. */

@@ -1,18 +1,22 @@
 import type { ChangedPath } from "../../git/changed-paths.js";
 import type { CommitFacts } from "../../git/commit-log.js";
 import type { JsonObject } from "../examples.js";
+import { renderUser } from "./user.js";
 import { nodeId, type Repository, type World } from "../world.js";
 
 export function renderCommit(world: World, repository: Repository, commit: CommitFacts): JsonObject {
   const api = `${world.apiUrl}/repos/${repository.fullName}`;
   const page = `${world.url}/${repository.fullName}`;
-  const who = { name: commit.author, email: commit.email, date: commit.date };
+  const account = (email: string): JsonObject | null => {
+    const person = world.accountOf(email);
+    return person === undefined ? null : renderUser(world, person);
+  };
   return {
     sha: commit.id,
     node_id: nodeId("C", commit.id),
     commit: {
-      author: who,
-      committer: who,
+      author: { name: commit.author, email: commit.email, date: commit.date },
+      committer: { ...commit.committer, date: commit.date },
       message: commit.message,
       tree: { sha: commit.tree, url: `${api}/git/trees/${commit.tree}` },
       url: `${api}/git/commits/${commit.id}`,
@@ -22,8 +26,8 @@ export function renderCommit(world: World, repository: Repository, commit: Commi
     url: `${api}/commits/${commit.id}`,
     html_url: `${page}/commit/${commit.id}`,
     comments_url: `${api}/commits/${commit.id}/comments`,
-    author: null,
-    committer: null,
+    author: account(commit.email),
+    committer: account(commit.committer.email),
     parents: commit.parents.map((sha) => ({ sha, url: `${api}/commits/${sha}`, html_url: `${page}/commit/${sha}` })),
   };
 }

@@ -1,5 +1,7 @@
+import { NO_COMMIT, recordPush } from "../activities.js";
 import { openPullsFrom } from "../pull-acts.js";
 import { renderChangedFile, renderCommit } from "../render/commit.js";
+import { renderActivity } from "../render/activity.js";
 import { renderUser } from "../render/user.js";
 import { now, type Repository, type World } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
@@ -25,6 +27,13 @@ export const repositoryRoutes: readonly Route[] = [
     caller: "installation",
     needs: [["contents", "read"]],
     handle: compare,
+  },
+  {
+    method: "get",
+    template: "/repos/{owner}/{repo}/activity",
+    caller: "installation",
+    needs: [["contents", "read"]],
+    handle: listActivities,
   },
   {
     method: "get",
@@ -70,6 +79,28 @@ async function getBranch({ world, repository, params }: Call): Promise<Answer> {
   };
 }
 
+/** Newest first unless asked otherwise. Pages are found by a cursor, here the id before which they begin. */
+function listActivities(call: Call): Answer {
+  const { world, repository, query, url } = call;
+  const ref = typeof query.ref === "string" ? query.ref.replace(/^(?!refs\/)/, "refs/heads/") : undefined;
+  const size = Math.min(Math.max(Number(query.per_page ?? 30) || 30, 1), 100);
+  const wanted = repository.activities
+    .filter((one) => ref === undefined || one.ref === ref)
+    .filter((one) => query.activity_type === undefined || one.type === query.activity_type)
+    .filter((one) => query.actor === undefined || one.by.login === query.actor);
+  if (query.direction !== "asc") wanted.reverse();
+  const start = query.after === undefined ? 0 : wanted.findIndex(({ id }) => String(id) === query.after) + 1;
+  const items = wanted.slice(start, start + size);
+  const next = new URL(url);
+  next.searchParams.set("after", String(items.at(-1)?.id));
+  const more = start + size < wanted.length;
+  return {
+    status: 200,
+    body: items.map((one) => renderActivity(world, one)),
+    headers: more ? { Link: `<${next.href}>; rel="next"` } : {},
+  };
+}
+
 /** A branch name in a URL, with its slashes. */
 function inUrl(name: string): string {
   return name.split("/").map(encodeURIComponent).join("/");
@@ -83,13 +114,13 @@ function requiresReviews(repository: Repository, branch: string): boolean {
 async function deleteRef({ world, repository, params, announce }: Call): Promise<Answer> {
   const ref = `refs/${params.ref ?? ""}`;
   const branch = ref.replace(/^refs\/heads\//, "");
-  if ((await world.store.resolve(repository.fullName, ref)) === undefined) {
-    throw new ApiError(422, "Reference does not exist");
-  }
+  const before = await world.store.resolve(repository.fullName, ref);
+  if (before === undefined) throw new ApiError(422, "Reference does not exist");
   if (branch === repository.defaultBranch || repository.protectedBranches.has(branch)) {
     throw new ApiError(422, "Cannot delete protected branch");
   }
   await world.store.setRef(repository.fullName, ref, undefined);
+  recordPush(world, repository, { branch, before, after: NO_COMMIT, by: world.bot, type: "branch_deletion" });
   // Deleting the head branch closes a pull request.
   for (const pull of openPullsFrom(world, repository, branch)) {
     pull.state = "closed";

@@ -4,7 +4,7 @@ import { hookTime } from "../hooks/project-body.js";
 import type { Instance } from "../model/instance.js";
 import { draftTitle, type MergeRequest } from "../model/merge-request.js";
 import { projectName, type Project } from "../model/project.js";
-import { readHead } from "./heads.js";
+import { readHead, recordPush } from "./heads.js";
 
 /** Creates a project whose default branch is protected, as on GitLab. */
 export function newProject(
@@ -25,6 +25,7 @@ export function newProject(
     membersOnly: false,
     protectedBranches: new Set([defaultBranch]),
     statuses: [],
+    pushes: [],
     approvalsRequired: undefined,
     codeOwners: [],
     mergeRequestCount: 0,
@@ -55,7 +56,10 @@ export async function openMergeRequest(instance: Instance, request: OpenRequest)
     title: request.draft === undefined ? title : draftTitle(title, request.draft),
   });
   if (source !== project) await instance.store.copyObjects(project.path, source.path, from);
-  await instance.store.commit(source.path, branch, request.changes, { from, message: title, author: author.name });
+  const by = author.username;
+  const commit = { from, message: title, author: request.author ?? by };
+  const head = await instance.store.commit(source.path, branch, request.changes, commit);
+  await recordPush(instance, source, { by: author, branch, before: undefined, after: head });
   await readHead(instance, merge);
   instance.mergeRequests.push(merge);
   const updated = { previous: hookTime(merge.createdAt), current: hookTime(merge.updatedAt) };

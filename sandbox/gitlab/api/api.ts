@@ -5,15 +5,17 @@ import type { Instance } from "../model/instance.js";
 import { accountRoutes } from "./account-routes.js";
 import { approvalRoutes } from "./approval-routes.js";
 import { awardRoutes } from "./award-routes.js";
+import { graphqlEndpoint } from "./graphql.js";
 import { mergeRequestRoutes } from "./merge-request-routes.js";
 import { noteRoutes } from "./note-routes.js";
 import { repositoryRoutes } from "./repository-routes.js";
 import { statusRoutes } from "./status-routes.js";
 
-/** The REST API below `/api/v4`. Anything that the sandbox does not serve is 404 and a violation. */
+/** The REST API below `/api/v4`, and GraphQL. Anything that the sandbox does not serve is 404 and a violation. */
 export function apiRouter(instance: Instance): Router {
   const router = express.Router({ caseSensitive: true });
   router.use("/api/v4", authenticate(instance), express.json({ limit: "10mb" }));
+  router.post("/api/graphql", authenticate(instance), express.json({ limit: "10mb" }), graphqlEndpoint(instance));
   accountRoutes(router, instance);
   mergeRequestRoutes(router, instance);
   approvalRoutes(router, instance);

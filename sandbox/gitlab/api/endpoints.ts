@@ -43,6 +43,15 @@ export const listGroups = endpoint(`${api}/groups`, {
 });
 
 export const showProject = endpoint(project, { statistics: flag.optional(), license: flag.optional() });
+/** `before` and `after` are days. */
+export const listEvents = endpoint(`${project}/events`, {
+  action: z.enum(["created", "updated", "closed", "reopened", "pushed", "commented", "merged"]).optional(),
+  target_type: z.enum(["issue", "milestone", "merge_request", "note", "project", "snippet", "user"]).optional(),
+  before: z.iso.date().optional(),
+  after: z.iso.date().optional(),
+  sort: z.enum(["asc", "desc"]).optional(),
+  ...paging,
+});
 export const showMember = endpoint(`${project}/members/all/:user`);
 export const showGroupMember = endpoint(`${api}/groups/:id/members/all/:user`);
 

@@ -1,11 +1,14 @@
 import type { Router } from "express";
+import type { z } from "zod";
 import type { Instance } from "../model/instance.js";
 import type { Project } from "../model/project.js";
 import { ApiFailure, serve } from "./call.js";
 import * as endpoints from "./endpoints.js";
+import { page } from "./paging.js";
+import { showPush, type ShownEvent } from "./present-event.js";
 import { showBranch, showCommit } from "./present-project.js";
 
-/** Branches and merge bases, read from git. */
+/** Branches and merge bases, read from git, and who pushed. */
 export function repositoryRoutes(router: Router, instance: Instance): void {
   const { store } = instance;
   const tipOf = async (project: Project, branch: string): Promise<string> => {
@@ -20,6 +23,12 @@ export function repositoryRoutes(router: Router, instance: Instance): void {
       const name = call.param("branch");
       return { body: await showBranch(instance, project, name, await tipOf(project, name)) };
     }),
+  );
+  router.get(
+    endpoints.listEvents.path,
+    serve(instance, endpoints.listEvents, (call) =>
+      page(call.url, listEvents(instance, call.project(), call.query), call.query),
+    ),
   );
   router.delete(
     endpoints.removeBranch.path,
@@ -51,6 +60,19 @@ export function repositoryRoutes(router: Router, instance: Instance): void {
       return { body: showCommit(instance, project, await instance.commits.read(project.path, base)) };
     }),
   );
+}
+
+type EventQuery = z.output<z.ZodObject<(typeof endpoints.listEvents)["query"]>>;
+
+/** Newest first unless asked otherwise. The sandbox keeps push events alone, so it answers only who asks for these. */
+function listEvents(instance: Instance, project: Project, query: EventQuery): readonly ShownEvent[] {
+  const { action, before, after, sort } = query;
+  if (action !== "pushed") throw new ApiFailure(400, "the sandbox keeps push events only", "error");
+  const events = project.pushes
+    .map((push) => showPush(instance, project, push))
+    .filter(({ created_at: at }) => before === undefined || at.slice(0, 10) < before)
+    .filter(({ created_at: at }) => after === undefined || at.slice(0, 10) > after);
+  return sort === "asc" ? events : events.reverse();
 }
 
 async function resolveAll(instance: Instance, project: Project, refs: readonly string[]): Promise<string[]> {

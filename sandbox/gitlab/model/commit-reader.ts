@@ -8,6 +8,8 @@ export interface CommitFacts {
   readonly title: string;
   readonly authorName: string;
   readonly authorEmail: string;
+  readonly committerName: string;
+  readonly committerEmail: string;
   readonly at: Date;
 }
 
@@ -25,9 +27,25 @@ export class CommitReader {
     if (commit === undefined) throw new Error(`${repository} has no commit ${id}`);
     return factsOf(commit);
   }
+
+  /** The commits of a branch that another lacks, newest first. */
+  async between(repository: string, from: string, to: string): Promise<readonly CommitFacts[]> {
+    return from === to ? [] : (await this.#store.commits(repository, from, to)).map(factsOf).reverse();
+  }
 }
 
-function factsOf({ id, parents, message, author, email, date }: StoredCommit): CommitFacts {
+function factsOf({ id, parents, message, author, email, committer, date }: StoredCommit): CommitFacts {
   const [title = ""] = message.split("\n");
-  return { id, parents, message, title, authorName: author, authorEmail: email, at: new Date(date) };
+  const [committerName, committerEmail] = [committer.name, committer.email];
+  return {
+    id,
+    parents,
+    message,
+    title,
+    authorName: author,
+    authorEmail: email,
+    committerName,
+    committerEmail,
+    at: new Date(date),
+  };
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { loginOf } from "../../git/write-commit.js";
 
 export interface Person {
   readonly id: number;
@@ -30,6 +31,11 @@ export class People {
     let id = 1000 + (createHash("sha256").update(username.toLowerCase()).digest().readUInt32BE(0) % 1_000_000);
     while (this.#byId.has(id)) id += 1;
     return this.add(username, id);
+  }
+
+  /** The account that an e-mail address belongs to. */
+  withEmail(email: string): Person | undefined {
+    return this.#byName.get(loginOf(email) ?? "");
   }
 
   withId(id: number): Person | undefined {

@@ -19,6 +19,8 @@ export interface Project {
   membersOnly: boolean;
   /** Every status ever set, oldest first. */
   readonly statuses: CommitStatus[];
+  /** Oldest first. */
+  readonly pushes: PushEvent[];
   /** Approvals that Premium's rule requires here. Default: the instance's number. */
   approvalsRequired: number | undefined;
   /** One of them must approve, on Premium; empty for no such rule. */
@@ -26,6 +28,19 @@ export interface Project {
   /** Merge requests and issues have separate sequences. */
   mergeRequestCount: number;
   issueCount: number;
+}
+
+/** A push to one branch (https://docs.gitlab.com/api/events/). */
+export interface PushEvent {
+  readonly id: number;
+  readonly by: Person;
+  readonly branch: string;
+  /** Undefined for a new branch. */
+  readonly before: string | undefined;
+  readonly after: string;
+  readonly commits: number;
+  readonly title: string;
+  readonly at: Date;
 }
 
 /** GitLab's access levels for the sandbox's words (https://docs.gitlab.com/api/members/#roles); no entry: no member. */
