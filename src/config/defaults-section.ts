@@ -22,6 +22,9 @@ export function defaultsSection() {
     autoplan: SHARED_SETTINGS.autoplan.prefault(true),
     allowed_repos: listOf(repository()).prefault([]).describe("repositories that svc serves; empty: all"),
     require_approval: SHARED_SETTINGS.require_approval.prefault(false),
+    approval_from_committers: flag()
+      .prefault(false)
+      .describe("count an approval also if who gave it wrote or pushed commits that nobody else approved"),
     require_up_to_date: SHARED_SETTINGS.require_up_to_date.prefault(true),
     auto_merge: SHARED_SETTINGS.auto_merge.prefault(false),
     merge_method: SHARED_SETTINGS.merge_method.prefault("squash"),

@@ -65,6 +65,7 @@ export function resolveSettings(
     mergeMethod: policy.mergeMethod ?? defaults.mergeMethod,
     deleteSourceBranch: policy.deleteSourceBranch ?? defaults.deleteSourceBranch,
     protectedBranches: [...new Set([...NEVER_DELETED, ...defaults.protectedBranches])],
+    approvalFromCommitters: defaults.approvalFromCommitters,
     prune: defaults.prune,
     planDrafts: defaults.planDrafts,
     allowForks: defaults.allowForks,

@@ -7,7 +7,7 @@ import type { LoggedCommit } from "./parse-log.js";
 
 const MAX_COMMITS = 200;
 /** Commits are fetched without history. It is fetched in these steps, counted in parents, until the answer is known. */
-const DEPTHS = [32, 256, 1024];
+export const DEPTHS = [32, 256, 1024];
 
 interface Question {
   readonly folder: MirrorRepository;
@@ -45,7 +45,9 @@ async function knownRange({ folder, from, to, signal }: Question): Promise<Commi
   const doubtful = newestCut(await folder.oldestCommits(from, signal), cut);
   const sure = logged.filter(({ id, time }) => !cut.has(id) && time > doubtful);
   return {
-    commits: sure.slice(0, MAX_COMMITS).map(({ id, subject, paths }): CommitSummary => ({ id, subject, paths })),
+    commits: sure
+      .slice(0, MAX_COMMITS)
+      .map(({ id, parents, subject, paths }): CommitSummary => ({ id, parents, subject, paths })),
     complete: sure.length === logged.length && sure.length <= MAX_COMMITS,
   };
 }

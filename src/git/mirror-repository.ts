@@ -173,6 +173,25 @@ export class MirrorRepository {
     return parseLog(await this.#local(args, "", signal));
   }
 
+  /** The best common ancestors of two commits, as far as their history is here. */
+  async mergeBases(one: Revision, other: Revision, signal: AbortSignal): Promise<readonly string[]> {
+    return linesIn(await this.#local(["merge-base", "--all", "--end-of-options", one, other], "", signal));
+  }
+
+  /** Commits that only one of the two has, as far as their history is here. */
+  async unshared(one: Revision, other: Revision, signal: AbortSignal): Promise<readonly string[]> {
+    return linesIn(await this.#local(["rev-list", "--end-of-options", `${one}...${other}`], "", signal));
+  }
+
+  /**
+   * The tree of a merge of two commits (git-merge-tree(1)). git fetches the contents that it has to compare.
+   * @throws {GitFailure} "exit" if they conflict.
+   */
+  async mergedTree(source: CloneSource, one: Revision, other: Revision, signal: AbortSignal): Promise<string> {
+    const args = ["merge-tree", "--write-tree", "--no-messages", "--end-of-options", one, other];
+    return (await this.#remote(args, source, "", signal)).toString("latin1").trim();
+  }
+
   /** Fetches file contents by id, with one call to the host. */
   async fetchBlobs(source: CloneSource, ids: readonly string[], signal: AbortSignal): Promise<void> {
     // With any other negotiation the host assumes that we have the file contents of the commits that we have.
@@ -185,13 +204,15 @@ export class MirrorRepository {
     return runGitProcess({ args, input, environment: localEnvironment(this.path), timeoutMs, maxOutput, signal });
   }
 
-  async #remote(args: readonly string[], source: CloneSource, input: string, signal: AbortSignal): Promise<void> {
+  async #remote(args: readonly string[], source: CloneSource, input: string, signal: AbortSignal): Promise<Buffer> {
     const { timeoutMs, maxBytes } = this.limits;
     const environment = remoteEnvironment(this.path, source);
     await this.#removeUnfinishedPacks();
     const mayContinue = async () => (await this.size()).bytes <= maxBytes;
-    await runGitProcess({ args, input, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal, mayContinue });
+    const limits = { timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal, mayContinue };
+    const output = await runGitProcess({ args, input, environment, ...limits });
     if (!(await mayContinue())) throw new GitFailure("too-big", "");
+    return output;
   }
 
   /** A fetch that was stopped leaves what it had received. Whoever pushes again and again could fill the disk with it. */
@@ -213,6 +234,13 @@ export function folderNameOf(host: string, repository: string, url: string): str
     .update(JSON.stringify([host, repository, url]))
     .digest("hex")
     .slice(0, 40);
+}
+
+function linesIn(output: Buffer): readonly string[] {
+  return output
+    .toString("latin1")
+    .split("\n")
+    .filter((line) => line !== "");
 }
 
 function linesOf(ids: readonly string[]): string {

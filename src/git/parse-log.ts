@@ -2,8 +2,8 @@ import { revision } from "../core/model/brand.js";
 import type { CommitSummary } from "../core/ports/repositories.js";
 import { GitFailure } from "./git-failure.js";
 
-/** Format for `git log`: an empty field, id, seconds, message, then paths; each ends with a zero byte. */
-export const LOG_FORMAT = "%x00%H%x00%ct%x00%B";
+/** Format for `git log`: an empty field, id, parents, seconds, message, then paths; each ends with a zero byte. */
+export const LOG_FORMAT = "%x00%H%x00%P%x00%ct%x00%B";
 
 export interface LoggedCommit extends CommitSummary {
   /** Commit time in seconds since 1970. */
@@ -18,11 +18,11 @@ export function parseLog(output: Buffer): readonly LoggedCommit[] {
   const commits: LoggedCommit[] = [];
   let at = 0;
   while (at < fields.length) {
-    const [start, id = "", seconds = "", message = ""] = fields.slice(at, at + 4);
-    if (start !== "" || !/^[0-9a-f]{40,64}$/.test(id) || !/^-?\d+$/.test(seconds)) {
+    const [start, id = "", parents = "", seconds = "", message = ""] = fields.slice(at, at + 5);
+    if (start !== "" || !/^[0-9a-f]{40,64}$/.test(id) || !/^[0-9a-f ]*$/.test(parents) || !/^-?\d+$/.test(seconds)) {
       throw new GitFailure("unexpected-answer", "git gave an unexpected answer");
     }
-    at += 4;
+    at += 5;
     const end = fields.indexOf("", at);
     const paths = fields.slice(at, end < 0 ? undefined : end);
     at += paths.length;
@@ -30,6 +30,7 @@ export function parseLog(output: Buffer): readonly LoggedCommit[] {
     const named = paths.map((path, index) => (index === 0 ? path.replace(/^\n/, "") : path));
     commits.push({
       id: revision(id),
+      parents: parents === "" ? [] : parents.split(" ").map(revision),
       time: Number(seconds),
       subject: subjectOf(message),
       paths: [...new Set(named)].sort(),

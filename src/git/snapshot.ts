@@ -4,6 +4,7 @@ import type { Revision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { BlobReader, type TextCache } from "./blob-reader.js";
+import { isCleanMerge } from "./clean-merge.js";
 import { commitsBetween } from "./commit-range.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { TreeNode } from "./parse-tree.js";
@@ -78,6 +79,11 @@ export class MirrorSnapshot implements RepositorySnapshot {
     return once(this.#ranges, `${from} ${to}`, () =>
       this.alone(() => commitsBetween({ folder, source, from, to, signal })),
     );
+  }
+
+  isCleanMerge(commit: Revision): Promise<boolean> {
+    const { folder, source, signal } = this;
+    return this.alone(() => isCleanMerge({ folder, source, commit, signal }));
   }
 
   async #changedPaths(from: Revision, to: Revision): Promise<readonly string[]> {

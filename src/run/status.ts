@@ -3,6 +3,7 @@ import type { Settings } from "../config/settings.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, sameChangeRequest } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
+import { approvalOf, type ApprovalContext } from "../core/policy/approval.js";
 import { needsApproval } from "../core/policy/checks.js";
 import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
@@ -79,12 +80,14 @@ async function planText(
   change: ChangeRequest,
   settings: Settings,
   notStarted: readonly ApplicationName[],
-  { plans, deployments, locks, host }: Run,
+  run: Run,
 ): Promise<StatusText | undefined> {
+  const { plans, deployments, locks, host, hostWords } = run;
   const plan = await plans.find(change);
   if (plan?.head !== change.headRevision) return undefined;
   const needsApproval = requiringApproval(plan, settings).length > 0;
-  const approval = needsApproval ? await host.approval(change) : undefined;
+  const snapshot = opensWhenAsked(change, run);
+  const approval = needsApproval ? await approvalOf({ host, change, settings, snapshot, hostWords }) : undefined;
   const [records, held] = await Promise.all([deployments.list(), locks.list(change)]);
   return commitStatusOf({
     kind: "planned",
@@ -97,6 +100,16 @@ async function planText(
     approval,
     notStarted,
   });
+}
+
+/** Most approvals can be judged without the commits. */
+function opensWhenAsked(change: ChangeRequest, run: Run): ApprovalContext["snapshot"] {
+  let opened: ReturnType<typeof openChange> | undefined;
+  const open = async () => (await (opened ??= openChange(change, run))).snapshot;
+  return {
+    commitsBetween: async (from, to) => (await open()).commitsBetween(from, to),
+    isCleanMerge: async (commit) => (await open()).isCleanMerge(commit),
+  };
 }
 
 async function setText(

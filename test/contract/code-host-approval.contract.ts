@@ -20,14 +20,14 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
   }
 
   test("nobody: not approved, whatever the host's own word for an empty set of rules", async () => {
-    const verdict = await under().host.approval(await open());
-    expect(verdict).toEqual({ approved: false, approvers: [], people: [], missing: expect.any(String) });
+    const verdict = await under().host.reviews(await open());
+    expect(verdict).toEqual({ approved: false, approvers: [], people: [], missing: expect.any(String), looks: [] });
   });
 
   test("a person with write access", async () => {
     const change = await open();
     await approveAll(change.number);
-    const verdict = await under().host.approval(change);
+    const verdict = await under().host.reviews(change);
     expect(verdict).toMatchObject({ approved: true, missing: undefined });
     expect(verdict.approvers).toContain("bo");
     expect(verdict.approvers).toHaveLength(Math.max(1, required));
@@ -38,11 +38,12 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     const given = review(change.number, "ana", "approve");
     if (under().authorMayApprove) await given;
     else await expect(given).rejects.toThrow(/approve your own/);
-    expect(await under().host.approval(change)).toEqual({
+    expect(await under().host.reviews(change)).toEqual({
       approved: false,
       approvers: [],
       people: [],
       missing: expect.any(String),
+      looks: expect.any(Array),
     });
   });
 
@@ -55,11 +56,12 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
       if (refusesApproval === undefined) await given;
       else await expect(given).rejects.toThrow(refusesApproval);
     }
-    expect(await under().host.approval(change)).toEqual({
+    expect(await under().host.reviews(change)).toEqual({
       approved: false,
       approvers: [],
       people: [],
       missing: expect.any(String),
+      looks: expect.any(Array),
     });
   });
 
@@ -68,7 +70,7 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     const program = under().title === "GitHub" ? "renovate[bot]" : "project_77_bot_0a1b2c3d4e5f60718293a4b5c6d7e8f9";
     under().forge.setAccess(under().repository, program, "write");
     await review(change.number, program, "approve");
-    expect(await under().host.approval(change)).toMatchObject({ approved: false, approvers: [] });
+    expect(await under().host.reviews(change)).toMatchObject({ approved: false, approvers: [] });
   });
 
   test("somebody who lost write access since does not count any more", async () => {
@@ -76,18 +78,18 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     const change = await open();
     await approveAll(change.number);
     forge.setAccess(repository, "bo", "read");
-    const verdict = await host.approval(change);
+    const verdict = await host.reviews(change);
     forge.setAccess(repository, "bo", "write");
     expect(verdict.approvers).not.toContain("bo");
     expect(verdict).toMatchObject({ approved: false, missing: expect.any(String) });
-    expect(await host.approval(change)).toMatchObject({ approved: true });
+    expect(await host.reviews(change)).toMatchObject({ approved: true });
   });
 
   test("who was asked for a review is named while nobody approved", async () => {
     const { forge, repository, host } = under();
     const change = await open();
     forge.requestReviews(repository, change.number, ["cy"]);
-    expect(await host.approval(change)).toMatchObject(refused(/\bcy\b/));
+    expect(await host.reviews(change)).toMatchObject(refused(/\bcy\b/));
   });
 
   test("the code owners' approval is waited for, and they are named", async () => {
@@ -99,9 +101,9 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
       const change = await open();
       forge.requestReviews(repository, change.number, ["olivia"]);
       await approveAll(change.number);
-      expect(await host.approval(change)).toMatchObject(refused(/code owner.*olivia|olivia \(code owner\)/));
+      expect(await host.reviews(change)).toMatchObject(refused(/code owner.*olivia|olivia \(code owner\)/));
       await review(change.number, "olivia", "approve");
-      expect(await host.approval(change)).toMatchObject({ approved: true });
+      expect(await host.reviews(change)).toMatchObject({ approved: true });
     } finally {
       forge.setCodeOwners(repository, []);
     }
@@ -110,7 +112,7 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
   test("a comment in a review is no approval", async () => {
     const change = await open();
     await review(change.number, "bo", "comment");
-    expect(await under().host.approval(change)).toMatchObject({ approved: false, approvers: [] });
+    expect(await under().host.reviews(change)).toMatchObject({ approved: false, approvers: [] });
   });
 
   test("an older commit's approval does not count for the present head, a new one does", async () => {
@@ -119,9 +121,9 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     await approveAll(change.number);
     await forge.push(repository, change.number, { "after-approval.txt": String(change.number) });
     const moved = await under().read(change.number);
-    expect(await host.approval(moved)).toEqual({ approved: false, approvers: [], people: [], missing: expect.any(String) });
+    expect(await host.reviews(moved)).toMatchObject({ approved: false, approvers: [], missing: expect.any(String) });
     await approveAll(change.number);
-    expect(await host.approval(moved)).toMatchObject({ approved: true });
+    expect(await host.reviews(moved)).toMatchObject({ approved: true });
   });
 
   test("a head that moved since the facts were read is not approved", async () => {
@@ -129,7 +131,7 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     const change = await open();
     await approveAll(change.number);
     await forge.pushSilently(repository, change.number, { "moved.txt": String(change.number) });
-    expect(await host.approval(change)).toMatchObject(refused(/head commit changed/));
+    expect(await host.reviews(change)).toMatchObject(refused(/head commit changed/));
   });
 
   test("another reviewer's request for changes stands in the way until it is withdrawn", async () => {
@@ -137,20 +139,20 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     await approveAll(change.number);
     under().forge.setAccess(under().repository, "cara", "write");
     await review(change.number, "cara", "request-changes");
-    expect(await under().host.approval(change)).toMatchObject(refused(/cara requested changes/));
+    expect(await under().host.reviews(change)).toMatchObject(refused(/cara requested changes/));
     await review(change.number, "cara", "approve");
-    expect(await under().host.approval(change)).toMatchObject({ approved: true });
+    expect(await under().host.reviews(change)).toMatchObject({ approved: true });
   });
 
   test("one's own later request for changes takes one's approval back", async () => {
     const change = await open();
     await approveAll(change.number);
     await review(change.number, "bo", "request-changes");
-    const verdict = await under().host.approval(change);
+    const verdict = await under().host.reviews(change);
     expect(verdict).toMatchObject(refused(/bo requested changes/));
     expect(verdict.approvers).not.toContain("bo");
     await review(change.number, "bo", "approve");
-    expect(await under().host.approval(change)).toMatchObject({ approved: true });
+    expect(await under().host.reviews(change)).toMatchObject({ approved: true });
   });
 
   test("fewer people than the host's rules ask for", async () => {
@@ -158,7 +160,7 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     const change = await open();
     await review(change.number, "bo", "approve");
     const missing = under().title === "GitHub" ? /requires more reviews/ : /rules are not all met/;
-    expect(await under().host.approval(change)).toMatchObject(refused(missing));
+    expect(await under().host.reviews(change)).toMatchObject(refused(missing));
   });
 
   test("the host was asked as its description has it", () => {

@@ -140,7 +140,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
 
   test("approval is asked three times of a host that fails", async () => {
     const method = under().title === "GitHub" ? "POST" : "GET";
-    const { outcome, sent } = await broken("500", method, under().paths.approvals, () => host.approval(change));
+    const { outcome, sent } = await broken("500", method, under().paths.approvals, () => host.reviews(change));
     expectFailure("500", outcome);
     expect(sent).toBe(3);
   });

@@ -9,6 +9,7 @@ export function sampleSettings(more: Partial<Settings> = {}): Settings {
     mergeMethod: "squash",
     deleteSourceBranch: false,
     protectedBranches: ["main", "master", "develop", "development"],
+    approvalFromCommitters: false,
     prune: false,
     planDrafts: false,
     allowForks: false,

@@ -1,9 +1,10 @@
+import type { Authorship } from "../../src/core/model/authorship.js";
 import type { RepositoryName, Revision } from "../../src/core/model/brand.js";
 import type {
-  Approval,
   ChangeRequest,
   ChangeRequestRef,
   Mergeability,
+  Reviews,
   User,
 } from "../../src/core/model/change-request.js";
 import { HostFailure } from "../../src/core/model/errors.js";
@@ -191,16 +192,24 @@ export class MemoryHost implements CodeHost {
     return this.#conflicting(number).length > 0 ? "conflicts" : "mergeable";
   }
 
-  async approval({ number, headRevision }: ChangeRequest): Promise<Approval> {
+  async reviews({ number, headRevision }: ChangeRequest): Promise<Reviews> {
     await this.#options.delay();
     const { approvers } = this.#held(number);
     const approved = approvers.length > 0 && headRevision === this.facts(number).headRevision;
-    const people = approved ? approvers : [];
+    const missing = approved ? undefined : "nobody approved it yet";
+    const people = (approved ? approvers : []).map((login) => ({ id: login, login, bot: false }));
+    const looks = people.map((by) => ({ by, saw: headRevision }));
+    return { approved, approvers: people.map(({ login }) => login), people, missing, looks };
+  }
+
+  /** Everything is the author's. */
+  async authorship({ author, headRevision, mergeBase }: ChangeRequest): Promise<Authorship> {
+    await this.#options.delay();
+    const people = author === undefined ? [] : [author];
     return {
-      approved,
-      approvers: people,
-      people: people.map((login) => ({ id: login, login, bot: false })),
-      missing: approved ? undefined : "nobody approved it yet",
+      accounts: new Map([[headRevision, { people, unknown: false }]]),
+      pushes: [{ by: author, before: mergeBase, after: headRevision }],
+      opened: headRevision,
     };
   }
 

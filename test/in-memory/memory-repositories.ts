@@ -59,7 +59,7 @@ export class MemoryRepositories implements Repositories {
       .map((id) => {
         const parent = this.#parents.get(id);
         const paths = parent === undefined ? Object.keys(this.filesAt(id)).sort() : this.changed(parent, id);
-        return { id, subject: "Change", paths };
+        return { id, parents: parent === undefined ? [] : [parent], subject: "Change", paths };
       });
   }
 
@@ -107,6 +107,7 @@ export class MemoryRepositories implements Repositories {
         await this.delay();
         return { commits: this.between(from, to), complete: true };
       },
+      isCleanMerge: () => Promise.resolve(false),
     };
   }
 }

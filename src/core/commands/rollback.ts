@@ -11,6 +11,8 @@ import type { Lock, LockAttempt } from "../model/lock.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
 import { confirmAccess } from "../policy/access.js";
+import type { CommandContext } from "../ports/context.js";
+import { approvalOf } from "../policy/approval.js";
 import { needsApproval } from "../policy/checks.js";
 import { select } from "./selection.js";
 import { isHeldByPlanAlone, takeOver, takenOverSentence, type TakeOver } from "./take-over.js";
@@ -20,11 +22,13 @@ interface Target {
   readonly record: Deployment | undefined;
 }
 
+type RollbackContext = DeployContext & Pick<CommandContext, "snapshot">;
+
 /**
  * Syncs the applications that this change request has locked or deployed to their configured target revision, after
  * restoring the definition from before its first sync.
  */
-export async function rollback(command: Command<"rollback">, context: DeployContext): Promise<CommandResult> {
+export async function rollback(command: Command<"rollback">, context: RollbackContext): Promise<CommandResult> {
   const selection = select(await targetsOf(context), command.applications);
   if (selection.kind === "refused") return selection;
   const targets = selection.items;
@@ -132,11 +136,11 @@ async function releaseFresh(attempts: readonly LockAttempt[], { locks, change }:
 }
 
 /** The approval of the recorded deployment is enough: a rollback deploys nothing new. */
-async function checkApproval(targets: readonly Target[], context: DeployContext): Promise<Refusal | undefined> {
+async function checkApproval(targets: readonly Target[], context: RollbackContext): Promise<Refusal | undefined> {
   const unapproved = targets.filter(({ record }) => (record?.approvers.length ?? 0) === 0);
   const names = unapproved.map(({ application }) => application);
   if (!needsApproval(context.settings, names)) return undefined;
-  const approval = await context.host.approval(context.change);
+  const approval = await approvalOf(context);
   if (approval.approved) return undefined;
   const requiring = names.filter((name) => context.settings.requirementsFor({ name }).requireApproval);
   const others = targets.map(({ application }) => application).filter((name) => !requiring.includes(name));

@@ -10,6 +10,7 @@ import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "../model/pl
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { barredFrom } from "../policy/access.js";
+import { approvalOf } from "../policy/approval.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import { checkSync, needsApproval } from "../policy/checks.js";
 import { confirmSync } from "../policy/confirm-sync.js";
@@ -145,7 +146,7 @@ async function prepare(
   const { host, change, settings, user } = context;
   const names = chosen.map(({ application }) => application);
   const [approval, mergeability, barred] = await Promise.all([
-    needsApproval(settings, names) ? host.approval(change) : undefined,
+    needsApproval(settings, names) ? approvalOf(context) : undefined,
     host.mergeability(change),
     barredFrom("sync", names, context),
   ]);

@@ -71,9 +71,9 @@ export function changePagePath({ host, repository, number }: ChangeRequestRef): 
   return `/changes/${host}/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/${number}`;
 }
 
-/** Who approved the current head commit, by the host's rules and ours. */
+/** Whether the current head commit is approved. */
 export interface Approval {
-  /** Someone other than the author approved the head commit, the host's rules are met, and nobody requests changes. */
+  /** Somebody independent approved it, the host's rules are met, and nobody requests changes. */
   readonly approved: boolean;
   /** Logins of the people whose approval counts. */
   readonly approvers: readonly string[];
@@ -81,4 +81,16 @@ export interface Approval {
   readonly people: readonly User[];
   /** A sentence for people; undefined if approved. */
   readonly missing: string | undefined;
+}
+
+/** What the host tells of reviews: `approved` by its own rules, by somebody other than the author. */
+export interface Reviews extends Approval {
+  /** Standing approvals by people who may give one, those of earlier commits included. */
+  readonly looks: readonly Look[];
+}
+
+export interface Look {
+  readonly by: User;
+  /** The approved commit; undefined if the host does not tell. */
+  readonly saw: Revision | undefined;
 }

@@ -5,6 +5,7 @@ import type { NotDeployed, Plan } from "../model/plan.js";
 import type { ApplicationSync, SyncedResult } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
 import { barredFrom } from "./access.js";
+import { approvalOf } from "./approval.js";
 import { mergeDecision, requiringApproval, takingEffect } from "./merge-decision.js";
 
 export interface SyncedSoFar {
@@ -37,7 +38,7 @@ async function hindrancesOf(
   { involved, deployed, plan }: SyncedSoFar,
   context: CommandContext,
 ): Promise<readonly NotDeployed[]> {
-  const { settings, deployments, change, host } = context;
+  const { settings, deployments, change } = context;
   const failed = deployed
     .filter(({ kind }) => kind !== "succeeded")
     .map(({ application }) => ({ application, reason: "its sync did not succeed" }));
@@ -52,7 +53,7 @@ async function hindrancesOf(
   if (barred.length > 0) return barred.map(({ application }) => ({ application, reason: NOT_THEIRS }));
   const requiring = requiringApproval(plan, settings);
   // Read again: an approval can be withdrawn while the sync runs.
-  return requiring.length === 0 || (await host.approval(change)).approved
+  return requiring.length === 0 || (await approvalOf(context)).approved
     ? []
     : requiring.map((application) => ({ application, reason: "PR must be approved before it is merged" }));
 }

@@ -5,6 +5,7 @@ import type { Refusal } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { confirmAccess } from "./access.js";
+import { approvalOf } from "./approval.js";
 import { needsApproval } from "./checks.js";
 
 /** The subjects as they are right before the deployment. */
@@ -29,7 +30,7 @@ export async function confirmSync(
   const [now, access, approval, live, checked] = await Promise.all([
     host.getChangeRequest(change),
     confirmAccess("sync", names, context),
-    needsApproval(settings, names) ? host.approval(change) : undefined,
+    needsApproval(settings, names) ? approvalOf(context) : undefined,
     Promise.all(subjects.map(({ name }) => deployer.findApplication(name))),
     Promise.all(chosen.map((lock) => checkLock(lock, dryRun, context))),
   ]);

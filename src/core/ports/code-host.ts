@@ -1,6 +1,7 @@
 import type { HostId } from "../../names.js";
+import type { Authorship } from "../model/authorship.js";
 import type { RepositoryName, Revision } from "../model/brand.js";
-import type { Approval, ChangeRequest, ChangeRequestRef, Mergeability, User } from "../model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef, Mergeability, Reviews, User } from "../model/change-request.js";
 import type { MergeIntent } from "../model/result.js";
 
 /** Where change requests live. Methods throw `HostFailure` when the host fails or refuses. */
@@ -18,8 +19,10 @@ export interface CodeHost {
   recentActivity(repository: RepositoryName, since: Date): Promise<RecentActivity>;
   /** Polls for up to 20 seconds while the host still computes it, then returns `unknown`. */
   mergeability(change: ChangeRequestRef, signal?: AbortSignal): Promise<Mergeability>;
-  /** Who approved this head commit. Never cached. */
-  approval(change: ChangeRequest): Promise<Approval>;
+  /** Who approved this head commit, and earlier ones. Never cached. `approvalOf` judges whether that is enough. */
+  reviews(change: ChangeRequest): Promise<Reviews>;
+  /** Who wrote and pushed the commits of the change request. Never cached. */
+  authorship(change: ChangeRequest): Promise<Authorship>;
   /** Whether this person can push to the repository now. */
   mayCommand(change: ChangeRequestRef, user: User): Promise<boolean>;
   /**

@@ -20,6 +20,8 @@ export interface RepositorySnapshot {
   linkTargets(revision: Revision): Promise<ReadonlyMap<string, string>>;
   /** Commits reachable from `to` and not from `from`. Fetches as much history as that takes. */
   commitsBetween(from: Revision, to: Revision): Promise<CommitRange>;
+  /** Whether git merges the two parents of this commit to just its tree: it adds nothing. False if that is not certain. */
+  isCleanMerge(commit: Revision): Promise<boolean>;
 }
 
 export interface TreeEntry {
@@ -42,6 +44,7 @@ export interface CommitRange {
 /** A commit in its author's words: untrusted. */
 export interface CommitSummary {
   readonly id: Revision;
+  readonly parents: readonly Revision[];
   /** First line of the message, at most 100 characters, without control characters. */
   readonly subject: string;
   /** Paths that differ from the first parent, sorted. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { Approval, ChangeRequest, User } from "../../core/model/change-request.js";
+import { revision } from "../../core/model/brand.js";
+import type { ChangeRequest, Look, Reviews } from "../../core/model/change-request.js";
 import { idField, loginField } from "../payload-fields.js";
 import { describeAwaited } from "./awaited-reviews.js";
 import type { GitHubClient } from "./client.js";
@@ -46,7 +47,7 @@ const approvalSchema = z.object({
 type PullRequestReviews = z.output<typeof approvalSchema>["repository"]["pullRequest"];
 type Review = z.output<typeof reviewSchema>;
 
-export async function getApproval(client: GitHubClient, change: ChangeRequest): Promise<Approval> {
+export async function getReviews(client: GitHubClient, change: ChangeRequest): Promise<Reviews> {
   const asked = `read the reviews of ${change.repository}#${change.number}`;
   const { repository } = await client.read(approvalSchema, change.repository, asked, async (octokit, at) => ({
     data: await octokit.graphql<unknown>(APPROVAL_QUERY, { owner: at.owner, name: at.repo, number: change.number }),
@@ -57,12 +58,13 @@ export async function getApproval(client: GitHubClient, change: ChangeRequest): 
 }
 
 /** A missing decision means that GitHub requires no review, not that the pull request was approved. */
-export function judgeReviews(change: ChangeRequest, pull: PullRequestReviews): Approval {
+export function judgeReviews(change: ChangeRequest, pull: PullRequestReviews): Reviews {
   const reviews = pull.latestOpinionatedReviews.nodes.filter((review) => review !== null);
   const approvals = reviews.filter((review) => review.state === "APPROVED" && isOtherPerson(review, change));
   const fresh = approvals.filter((review) => review.commit?.oid === change.headRevision);
-  const counting = { approvers: logins(fresh), people: usersOf(fresh) };
-  const refuse = (missing: string): Approval => ({ approved: false, ...counting, missing });
+  const people = fresh.flatMap(lookOf).map(({ by }) => by);
+  const given = { approvers: logins(fresh), people, looks: approvals.flatMap(lookOf) };
+  const refuse = (missing: string): Reviews => ({ approved: false, ...given, missing });
 
   if (pull.headRefOid !== change.headRevision) return refuse("The head commit changed while the reviews were read.");
   if (pull.latestOpinionatedReviews.pageInfo.hasNextPage) {
@@ -79,7 +81,7 @@ export function judgeReviews(change: ChangeRequest, pull: PullRequestReviews): A
   if (pull.reviewDecision && pull.reviewDecision !== "APPROVED") {
     return refuse("GitHub gives a review decision of an unknown kind.");
   }
-  if (fresh.length > 0) return { approved: true, ...counting, missing: undefined };
+  if (fresh.length > 0) return { approved: true, ...given, missing: undefined };
   if (approvals.length > 0) {
     return refuse(`${logins(approvals).join(", ")} approved an earlier commit: the present head needs an approval.`);
   }
@@ -92,12 +94,12 @@ function isOtherPerson({ author }: Review, change: ChangeRequest): boolean {
   return author.databaseId !== change.author?.id && !sameLogin;
 }
 
-function logins(reviews: readonly Review[]): readonly string[] {
-  return reviews.map((review) => review.author?.login).filter((login) => login !== undefined);
+function lookOf({ author, commit }: Review): readonly Look[] {
+  if (!author?.databaseId) return [];
+  const by = { id: author.databaseId, login: author.login, bot: false };
+  return [{ by, saw: commit ? revision(commit.oid) : undefined }];
 }
 
-function usersOf(reviews: readonly Review[]): readonly User[] {
-  return reviews.flatMap(({ author }) =>
-    author?.databaseId ? [{ id: author.databaseId, login: author.login, bot: false }] : [],
-  );
+function logins(reviews: readonly Review[]): readonly string[] {
+  return reviews.map((review) => review.author?.login).filter((login) => login !== undefined);
 }

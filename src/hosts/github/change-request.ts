@@ -19,7 +19,7 @@ const pullSchema = z.object({
   head: z.object({
     ref: z.string().min(1).max(1000),
     sha: revisionField,
-    repo: z.object({ id: idField }).nullish(),
+    repo: z.object({ id: idField, full_name: repositoryField.optional() }).nullish(),
   }),
   base: z.object({
     ref: z.string().min(1).max(1000),

@@ -8,7 +8,8 @@ import type { HostParts } from "../host-module.js";
 import { ifFound, oneLine } from "../host-refusal.js";
 import { keepAccount } from "../own-account.js";
 import { idField, loginField } from "../payload-fields.js";
-import { getApproval } from "./approval.js";
+import { getReviews } from "./approval.js";
+import { getAuthorship } from "./authorship.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createCloneSource } from "./clone-source.js";
@@ -57,7 +58,8 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     state: (change) => getState(client, change),
     recentActivity: (repository, since) => recentActivity(client, repository, since),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
-    approval: (change) => getApproval(client, change),
+    reviews: (change) => getReviews(client, change),
+    authorship: (change) => getAuthorship(client, change),
     mayCommand: (change, user) => hasPermission(client, change, user, ["admin", "write"]),
     mayRead: (change, person) => hasPermission(client, change, person, ["admin", "write", "read"]),
     cloneSource: createCloneSource(client, { webUrl, clock }),

@@ -1,9 +1,10 @@
 import { MergeRequestApprovals, MergeRequests } from "@gitbeaker/rest";
 import { z } from "zod";
-import type { Approval, ChangeRequest } from "../../core/model/change-request.js";
+import type { Revision } from "../../core/model/brand.js";
+import type { ChangeRequest, Look, Reviews, User } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { ifFound } from "../host-refusal.js";
-import { idField, loginField } from "../payload-fields.js";
+import { idField, loginField, revisionField } from "../payload-fields.js";
 import { readUntil } from "../polling.js";
 import { describeOpenRules } from "./approval-rules.js";
 import { getMergeRequest } from "./change-request.js";
@@ -20,7 +21,7 @@ const approvalsSchema = z.object({
   approvals_left: z.number().nullish(),
   approved_by: z.array(z.object({ user: userSchema, approved_at: timeField.nullish() })),
 });
-const versionsSchema = z.array(z.object({ head_commit_sha: z.string().nullish(), created_at: timeField }));
+const versionsSchema = z.array(z.object({ head_commit_sha: revisionField.nullish(), created_at: timeField }));
 const reviewersSchema = z.array(z.object({ user: userSchema, state: z.string().nullish() }));
 
 type Approvals = z.output<typeof approvalsSchema>;
@@ -46,12 +47,12 @@ const UNSETTLED = ["unchecked", "checking", "preparing", "approvals_syncing"];
 const MOST_APPROVERS = 30;
 
 /** @param self Id of our own account, whose approval never counts. */
-export async function getApproval(
+export async function getReviews(
   client: GitLabClient,
   change: ChangeRequest,
   self: string,
   clock: Clock,
-): Promise<Approval> {
+): Promise<Reviews> {
   const { repository, number } = change;
   const merge = await readUntil(
     () => getMergeRequest(client, change),
@@ -106,22 +107,20 @@ async function getReviewers(client: GitLabClient, change: ChangeRequest): Promis
  * GitLab does not name the approved commit, so an approval counts if it is newer than the newest version of the diff.
  * Older versions of GitLab report no time; there an approval counts only if the diff has a single version.
  */
-export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Approval {
+export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   const { approvals, versions, reviewers, entitled } = facts;
-  const newest = versions.reduce<(typeof versions)[number] | undefined>(
-    (best, version) => (best === undefined || version.created_at > best.created_at ? version : best),
-    undefined,
-  );
+  const newest = newestOf(versions);
   const people = approvals.approved_by.filter(({ user }) => entitled.has(user.id));
   const fresh = people.filter(({ approved_at: at }) => {
     if (newest === undefined) return false;
     return typeof at === "number" ? at > newest.created_at : versions.length === 1;
   });
-  const counting = {
+  const given = {
     approvers: names(fresh),
-    people: fresh.map(({ user }) => ({ id: user.id, login: user.username, bot: false })),
+    people: fresh.map(userOf),
+    looks: people.map((one): Look => ({ by: userOf(one), saw: sawOf(one, versions) })),
   };
-  const refuse = (missing: string): Approval => ({ approved: false, ...counting, missing });
+  const refuse = (missing: string): Reviews => ({ approved: false, ...given, missing });
 
   if (facts.headRevision !== change.headRevision || newest?.head_commit_sha !== change.headRevision) {
     return refuse("The head commit changed while the approvals were read, or GitLab is still preparing it.");
@@ -135,7 +134,7 @@ export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): App
   }
   if (people.length > 0 && fresh.length === 0) return refuse(whyStale(people));
   const met = approvals.approved === true && (approvals.approvals_left ?? 0) === 0;
-  if (met && fresh.length > 0) return { approved: true, ...counting, missing: undefined };
+  if (met && fresh.length > 0) return { approved: true, ...given, missing: undefined };
   const rules = `GitLab's approval rules are not all met yet${facts.openRules}.`;
   if (fresh.length > 0) return refuse(rules);
   const awaited = names(reviewers.filter(({ state }) => state === "unreviewed"));
@@ -148,6 +147,26 @@ export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): App
       ...(facts.openRules === "" ? [] : [rules]),
     ].join(" "),
   );
+}
+
+function userOf({ user }: Approvals["approved_by"][number]): User {
+  return { id: user.id, login: user.username, bot: false };
+}
+
+type Versions = ApprovalFacts["versions"];
+
+function newestOf(versions: Versions): Versions[number] | undefined {
+  return versions.reduce<Versions[number] | undefined>(
+    (best, version) => (best === undefined || version.created_at > best.created_at ? version : best),
+    undefined,
+  );
+}
+
+/** The head of the newest version at the time of an approval. */
+function sawOf({ approved_at: at }: Approvals["approved_by"][number], versions: Versions): Revision | undefined {
+  const earlier = typeof at === "number" ? versions.filter(({ created_at: made }) => made < at) : versions;
+  if (typeof at !== "number" && versions.length !== 1) return undefined;
+  return newestOf(earlier)?.head_commit_sha ?? undefined;
 }
 
 function whyStale(people: Approvals["approved_by"]): string {

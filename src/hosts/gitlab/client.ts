@@ -2,9 +2,10 @@ import { createRequesterFn } from "@gitbeaker/requester-utils";
 import type { MergeRequests } from "@gitbeaker/rest";
 import { z } from "zod";
 import { HostFailure } from "../../core/model/errors.js";
+import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { createHostFetch } from "../host-fetch.js";
-import { refusalOf } from "../host-refusal.js";
+import { oneLine, refusalOf } from "../host-refusal.js";
 import { decodeAnswer, refusalMessage } from "../json-answer.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITLAB } from "./words.js";
@@ -31,6 +32,13 @@ export interface GitLabClient {
   ask(asked: string, call: GitLabCall, signal?: AbortSignal): Promise<unknown>;
   /** `ask` for a call that changes nothing. @returns What the schema makes of the answer. */
   read<S extends z.ZodType>(schema: S, asked: string, call: GitLabCall, signal?: AbortSignal): Promise<z.output<S>>;
+  /** A GraphQL query, for what REST does not tell. @returns What the schema makes of `data`. @throws {HostFailure} */
+  query<S extends z.ZodType>(
+    schema: S,
+    asked: string,
+    query: string,
+    variables: Readonly<Record<string, unknown>>,
+  ): Promise<z.output<S>>;
 }
 
 export type GitLabCall = (gitlab: GitLabOptions) => Promise<unknown>;
@@ -41,8 +49,9 @@ interface Question {
   readonly signal: AbortSignal | undefined;
 }
 
-function isRead(method: string): boolean {
-  return method === "GET" || method === "HEAD";
+/** Of GraphQL's documents only queries are sent. */
+function isRead(method: string, url?: URL): boolean {
+  return method === "GET" || method === "HEAD" || url?.pathname.endsWith("/api/graphql") === true;
 }
 
 /** The options that gitbeaker passes to a requester. */
@@ -52,6 +61,14 @@ const requestSchema = z.object({
   headers: z.record(z.string(), z.string()).optional(),
   body: z.string().optional(),
   searchParams: z.string().optional(),
+});
+
+const answerSchema = z.object({
+  data: z.unknown(),
+  errors: z
+    .array(z.object({ message: z.string() }))
+    .min(1)
+    .optional(),
 });
 
 /**
@@ -111,8 +128,32 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     }
   }
 
+  /** Errors of GraphQL come with status 200. */
+  async function query(asked: string, text: string, variables: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const response = await hostFetch(new URL(`${url}/api/graphql`), {
+      method: "POST",
+      headers: { "private-token": token, "content-type": "application/json" },
+      body: JSON.stringify({ query: text, variables }),
+    });
+    const answer = await response.text();
+    const headers = Object.fromEntries(response.headers);
+    const { status } = response;
+    if (!response.ok) {
+      const message = refusalMessage(answer);
+      throw refusalOf(GITLAB, asked, { status, headers, message, changing: false, now: clock.now() });
+    }
+    const { data, errors } = decodeAnswer(answerSchema, parseJson(answer), GITLAB, asked);
+    if (errors !== undefined) {
+      const said = oneLine(errors.map(({ message }) => message).join("; "), 300);
+      throw new HostFailure("rejected", `GitLab refused to ${asked} ("${said}"): it needs GitLab 16 or newer.`);
+    }
+    return data;
+  }
+
   return {
     ask,
+    query: async (schema, asked, text, variables) =>
+      decodeAnswer(schema, await query(asked, text, variables), GITLAB, asked),
     read: async (schema, asked, call, signal) => decodeAnswer(schema, await ask(asked, call, signal), GITLAB, asked),
   };
 }

@@ -7,7 +7,8 @@ import { createContentPace } from "../content-pace.js";
 import type { HostParts } from "../host-module.js";
 import { keepAccount } from "../own-account.js";
 import { idField, loginField } from "../payload-fields.js";
-import { getApproval } from "./approval.js";
+import { getReviews } from "./approval.js";
+import { getAuthorship } from "./authorship.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { setStatus } from "./commit-status.js";
@@ -51,7 +52,8 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     state: (change) => getState(client, change),
     recentActivity: (repository, since) => recentActivity(client, repository, since),
     mergeability: (change, signal) => getMergeability(client, change, clock, signal),
-    approval: async (change) => getApproval(client, change, (await ownAccount()).id, clock),
+    reviews: async (change) => getReviews(client, change, (await ownAccount()).id, clock),
+    authorship: (change) => getAuthorship(client, change),
     mayCommand: (change, user) => mayWrite(client, change, user),
     mayRead: (change, person) => mayRead(client, change, person),
     cloneSource: (change) =>

@@ -61,7 +61,10 @@ export function memorySnapshot(base: Files, head: Files = base): MemorySnapshot 
     },
     async commitsBetween(from, to) {
       const paths = changedPaths(from, to);
-      return { commits: from === to ? [] : [{ id: to, subject: "Change", paths }], complete: true };
+      return { commits: from === to ? [] : [{ id: to, parents: [from], subject: "Change", paths }], complete: true };
+    },
+    async isCleanMerge() {
+      return false;
     },
   };
   return { ...openSnapshot(repository, createDetectionCaches(), INLINE_READING), reads };

@@ -43,6 +43,7 @@ function snapshotWith({ changed, different = changed, commits }: History): Snaps
 
 const commit = (digit: number, subject: string, ...paths: readonly string[]) => ({
   id: revision(String(digit).repeat(40)),
+  parents: [],
   subject,
   paths,
 });

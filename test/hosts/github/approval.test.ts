@@ -25,7 +25,7 @@ async function approvalOf(answer: object) {
     .post("/graphql")
     .optionally()
     .reply(200, { data: { repository: { pullRequest: { reviewRequests } } } });
-  return host.approval(change);
+  return host.reviews(change);
 }
 
 test.each([APPROVAL_QUERY, AWAITED_QUERY, MINIMISE_MUTATION])(
@@ -45,6 +45,7 @@ describe("approved", () => {
       approvers: ["bo"],
       people: [{ id: expect.any(String), login: "bo", bot: false }],
       missing: undefined,
+      looks: [{ by: { id: "102", login: "bo", bot: false }, saw: change.headRevision }],
     });
   });
 
@@ -106,7 +107,7 @@ describe("whose review is awaited", () => {
     const { host, api } = githubUnderTest();
     api.post("/graphql").reply(200, { data: { repository: { pullRequest: pullRequest("REVIEW_REQUIRED", []) } } });
     api.post("/graphql").reply(200, answer);
-    return (await host.approval(change)).missing;
+    return (await host.reviews(change)).missing;
   }
   const awaited = (...nodes: unknown[]) => ({ data: { repository: { pullRequest: { reviewRequests: { nodes } } } } });
   const asked = (asCodeOwner: boolean, requestedReviewer: object | null) => ({ asCodeOwner, requestedReviewer });
@@ -143,19 +144,19 @@ describe("failures", () => {
     const { host, api } = githubUnderTest();
     const data = { repository: { pullRequest: pullRequest("APPROVED", [review("APPROVED")]) } };
     api.post("/graphql").reply(200, { data, errors: [{ type, message: "no" }] });
-    await expect(host.approval(change)).rejects.toMatchObject({ name: "HostFailure", reason });
+    await expect(host.reviews(change)).rejects.toMatchObject({ name: "HostFailure", reason });
   });
 
   test("the query is repeated when GitHub fails, since it only reads", async () => {
     const { host, api } = githubUnderTest();
     api.post("/graphql").reply(502, "<html>");
     api.post("/graphql").reply(200, { data: { repository: { pullRequest: pullRequest(null, [review("APPROVED")]) } } });
-    expect(await host.approval(change)).toMatchObject({ approved: true });
+    expect(await host.reviews(change)).toMatchObject({ approved: true });
   });
 
   test("no pull request in the answer is no approval", async () => {
     const { host, api } = githubUnderTest();
     api.post("/graphql").reply(200, { data: { repository: null } });
-    await expect(host.approval(change)).rejects.toMatchObject({ name: "HostFailure" });
+    await expect(host.reviews(change)).rejects.toMatchObject({ name: "HostFailure" });
   });
 });

@@ -57,7 +57,7 @@ async function approvalOf(given: Given) {
   const { reviewers = [] } = given;
   if (reviewers === 404) api.get(`${MERGE_REQUEST}/reviewers`).reply(404, { message: "404 Not Found" });
   else api.get(`${MERGE_REQUEST}/reviewers`).reply(200, [...reviewers]);
-  return host.approval(change);
+  return host.reviews(change);
 }
 
 describe("approved", () => {
@@ -75,7 +75,12 @@ describe("approved", () => {
     ["by a Maintainer", { role: { access_level: 40, state: "active" } }],
     ["beside the author's own", { approvals: { approved_by: [by("ana", 101), ben] } }],
   ])("%s", async (_, given) => {
-    expect(await approvalOf(given)).toMatchObject({ approved: true, approvers: ["ben"], people: [{ login: "ben" }], missing: undefined });
+    expect(await approvalOf(given)).toMatchObject({
+      approved: true,
+      approvers: ["ben"],
+      people: [{ login: "ben" }],
+      missing: undefined,
+    });
   });
 });
 
@@ -160,7 +165,7 @@ test("waits while GitLab takes old approvals back", async () => {
   api.get(`${MERGE_REQUEST}/approvals`).reply(200, { approved: true, approved_by: [] });
   api.get(`${MERGE_REQUEST}/versions`).reply(200, [newest]);
   api.get(`${MERGE_REQUEST}/reviewers`).reply(200, []);
-  expect(await host.approval(change)).toMatchObject({ approved: false });
+  expect(await host.reviews(change)).toMatchObject({ approved: false });
   expect(clock.sleeps).toEqual([500]);
 });
 
@@ -174,7 +179,7 @@ test("waits while GitLab says no although no rule is open, as in the seconds aft
   api.get(`${MERGE_REQUEST}/approvals`).reply(200, answer(true));
   api.get(`${MERGE_REQUEST}/versions`).reply(200, [newest]);
   api.get(`${MERGE_REQUEST}/reviewers`).reply(200, []);
-  expect(await host.approval(change)).toMatchObject({ approved: true });
+  expect(await host.reviews(change)).toMatchObject({ approved: true });
   expect(clock.sleeps).toEqual([500, 1000]);
 });
 
@@ -190,5 +195,5 @@ test("does not approve while GitLab never settles", async () => {
   api.get(`${MERGE_REQUEST}/versions`).reply(200, [newest]);
   api.get(`${MERGE_REQUEST}/reviewers`).reply(200, []);
   const missing = expect.stringContaining("still computing");
-  expect(await host.approval(change)).toMatchObject({ approved: false, missing });
+  expect(await host.reviews(change)).toMatchObject({ approved: false, missing });
 });

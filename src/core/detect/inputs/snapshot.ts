@@ -38,6 +38,7 @@ export function openSnapshot(
     linkTargets: (revision) => repository.linkTargets(revision),
     // A failure is remembered too: a history that cannot be fetched is asked for once, not for each application.
     commitsBetween: (from, to) => once(ranges, `${from} ${to}`, () => repository.commitsBetween(from, to)),
+    isCleanMerge: (commit) => repository.isCleanMerge(commit),
     tree(revision) {
       const tree = once(trees, revision, () => listTree(repository, revision, files));
       tree.catch(() => trees.delete(revision));

@@ -55,6 +55,7 @@ const SETTINGS: Settings = {
   deleteSourceBranch: false,
   protectedBranches: [],
   prune: false,
+  approvalFromCommitters: false,
   planDrafts: false,
   allowForks: false,
   commandAccess: "write",

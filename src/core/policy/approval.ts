@@ -1,0 +1,110 @@
+import type { Settings } from "../../config/settings.js";
+import type { Approval, ChangeRequest, Reviews, User } from "../model/change-request.js";
+import type { AllHostWords } from "../model/host-words.js";
+import type { CodeHost } from "../ports/code-host.js";
+import type { Snapshot } from "../ports/snapshot.js";
+import {
+  countingApprovers,
+  peopleIn,
+  unseenCommits,
+  type EyesFacts,
+  type Involved,
+  type UnseenCommit,
+} from "./independent-eyes.js";
+
+export interface ApprovalContext {
+  readonly host: Pick<CodeHost, "reviews" | "authorship">;
+  readonly change: ChangeRequest;
+  readonly settings: Pick<Settings, "approvalFromCommitters">;
+  readonly snapshot: Pick<Snapshot, "commitsBetween" | "isCleanMerge">;
+  readonly hostWords: AllHostWords;
+}
+
+/** Each takes a merge by git; beyond that a merge counts as its author's commit. */
+const MOST_MERGES = 10;
+
+/**
+ * Whether the head commit is approved, read afresh: by the host's rules, and by independent eyes. Commits are read only if
+ * the host's rules are met.
+ */
+export async function approvalOf(context: ApprovalContext): Promise<Approval> {
+  const { host, change, settings, snapshot } = context;
+  const reviews = await host.reviews(change);
+  if (!reviews.approved || settings.approvalFromCommitters) return reviews;
+  const [range, authorship] = await Promise.all([
+    snapshot.commitsBetween(change.mergeBase, change.headRevision),
+    host.authorship(change),
+  ]);
+  if (!range.complete) return judgeUnknown(reviews, change);
+  const facts: EyesFacts = {
+    head: change.headRevision,
+    commits: range.commits,
+    empty: new Set(),
+    looks: reviews.looks,
+    authorship,
+  };
+  if (unseenCommits(facts).length === 0) return approvedBy(facts);
+  const merges = { ...facts, empty: await baseMerges(facts, snapshot) };
+  const unseen = unseenCommits(merges);
+  return unseen.length === 0 ? approvedBy(merges) : refuse(unseen, context);
+}
+
+function approvedBy(facts: EyesFacts): Approval {
+  const people = countingApprovers(facts);
+  return { approved: true, approvers: people.map(({ login }) => login), people, missing: undefined };
+}
+
+/** Merges of the base branch that git makes in the same way. */
+async function baseMerges(
+  { commits }: EyesFacts,
+  snapshot: Pick<Snapshot, "isCleanMerge">,
+): Promise<ReadonlySet<string>> {
+  const own = new Set<string>(commits.map(({ id }) => id));
+  const merges = commits.filter(({ parents }) => parents.length === 2 && parents.some((parent) => !own.has(parent)));
+  const clean = new Set<string>();
+  for (const { id } of merges.slice(0, MOST_MERGES)) if (await snapshot.isCleanMerge(id)) clean.add(id);
+  return clean;
+}
+
+/** Who wrote what cannot be told; but what two people approved, one of them did not write alone. */
+function judgeUnknown(reviews: Reviews, change: ChangeRequest): Approval {
+  if (peopleIn(reviews.looks.filter(({ saw }) => saw === change.headRevision)) >= 2) return reviews;
+  return {
+    approved: false,
+    approvers: [],
+    people: [],
+    missing: `${reviews.approvers.join(", ")} approved, but which commits are theirs cannot be told: there are more than 200, or the history cannot be read. A second person with write access has to approve the head commit, or the commits have to be squashed.`,
+  };
+}
+
+function refuse(unseen: readonly UnseenCommit[], { change, hostWords }: ApprovalContext): Approval {
+  const { title } = hostWords[change.host];
+  const first = new Map<string, { readonly commit: string; readonly involved: Involved }>();
+  for (const { id, because } of unseen.toReversed()) {
+    for (const involved of because) if (!first.has(involved.by.id)) first.set(involved.by.id, { commit: id, involved });
+  }
+  const reasons = [...first.values()].map(({ commit, involved }) => reasonOf(commit, involved, title));
+  const excluded = [change.author, ...[...first.values()].map(({ involved }) => involved.by)];
+  const missing = `${reasons.join(" ")} ${cure(excluded)}`;
+  return { approved: false, approvers: [], people: [], missing };
+}
+
+function reasonOf(commit: string, { by: { login }, how }: Involved, title: string): string {
+  const name = commit.slice(0, 8);
+  switch (how) {
+    case "wrote":
+      return `The approval by ${login} does not count: ${login} is an author or the committer of ${name}, and nobody else who saw that commit approved it.`;
+    case "pushed":
+      return `The approval by ${login} does not count: ${login} pushed to this branch what became ${name}, or may have, and nobody else who saw that commit approved it.`;
+    case "unknown-author":
+      return `The approval by ${login} does not count: ${title} knows no account for an author or the committer of ${name}, and ${login} pushed to this branch.`;
+    case "unknown-pusher":
+      return `The approval by ${login} is not enough: ${title} does not tell who pushed ${name}, so it may have been ${login}.`;
+  }
+}
+
+function cure(excluded: readonly (User | undefined)[]): string {
+  const people = excluded.filter((user) => user !== undefined && !user.bot).map((user) => user?.login ?? "");
+  const names = [...new Set(people)];
+  return `Somebody else with write access (not ${names.join(", ")}) has to approve the head commit.`;
+}

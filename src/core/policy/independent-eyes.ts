@@ -1,0 +1,139 @@
+import type { Authorship, Push } from "../model/authorship.js";
+import type { Revision } from "../model/brand.js";
+import type { Look, User } from "../model/change-request.js";
+
+export interface EyesFacts {
+  readonly head: Revision;
+  /** Every commit from the merge base to the head. */
+  readonly commits: readonly GraphCommit[];
+  /** Merges of the base branch that add nothing of their own. */
+  readonly empty: ReadonlySet<string>;
+  readonly looks: readonly Look[];
+  readonly authorship: Authorship;
+}
+
+interface GraphCommit {
+  readonly id: Revision;
+  readonly parents: readonly string[];
+}
+
+/** A commit that nobody approved who certainly had no hand in it, and why each approver of the head does not count. */
+export interface UnseenCommit {
+  readonly id: string;
+  readonly because: readonly Involved[];
+}
+
+export interface Involved {
+  readonly by: User;
+  readonly how: Involvement;
+}
+
+/** `unknown-author` pushed to the branch; whose commit it is, the host does not know. */
+export type Involvement = "wrote" | "pushed" | "unknown-author" | "unknown-pusher";
+
+/**
+ * The commits that no independent person saw. An approver saw the commits in the history of the approved one. Whoever wrote
+ * or pushed a commit is not independent of it. Where the host does not know a commit's author, nobody is who pushed
+ * anything; where it does not tell the pusher, it may be any approver. What two approvers saw, each saw for the other.
+ */
+export function unseenCommits({ head, commits, empty, looks, authorship }: EyesFacts): readonly UnseenCommit[] {
+  const history = historiesOf(commits);
+  const adding = commits.filter(({ id }) => !empty.has(id));
+  const pushes = introductions(head, commits, history, authorship);
+  const everPushed = new Set(pushes.flatMap(({ by, brings }) => (adding.some(({ id }) => brings(id)) ? idOf(by) : [])));
+  const opened = history(authorship.opened);
+
+  function involvement({ id: person }: User, commit: string): Involvement | undefined {
+    const accounts = authorship.accounts.get(commit);
+    if (accounts?.people.some(({ id }) => id === person)) return "wrote";
+    if (pushes.some(({ by, brings }) => by?.id === person && brings(commit))) return "pushed";
+    return (accounts?.unknown ?? true) && everPushed.has(person) ? "unknown-author" : undefined;
+  }
+
+  return adding.flatMap(({ id: commit }): UnseenCommit[] => {
+    const saw = looks.filter((look) => history(look.saw).has(commit));
+    const independent = saw.filter(({ by }) => involvement(by, commit) === undefined);
+    const isTold = opened.has(commit) || pushes.some(({ exact, brings }) => exact && brings(commit));
+    if ((isTold && independent.length > 0) || peopleIn(saw) >= 2) return [];
+    const because = looks
+      .filter(({ saw: seen }) => seen === head)
+      .map(({ by }) => ({ by, how: involvement(by, commit) ?? "unknown-pusher" }));
+    return [{ id: commit, because }];
+  });
+}
+
+/** People who approved the head and had no hand in any commit; everybody who did, if each of them had in some. */
+export function countingApprovers({ head, commits, empty, looks, authorship }: EyesFacts): readonly User[] {
+  const atHead = looks.filter(({ saw }) => saw === head).map(({ by }) => by);
+  const uninvolved = atHead.filter((by) => {
+    const alone = { head, commits, empty, looks: [{ by, saw: head }], authorship: { ...authorship, opened: head } };
+    return unseenCommits(alone).length === 0;
+  });
+  return uninvolved.length > 0 ? uninvolved : atHead;
+}
+
+/** Finds the part of a commit's history that belongs to the change request; nothing for any other commit. */
+function historiesOf(commits: readonly GraphCommit[]): (tip: string | undefined) => ReadonlySet<string> {
+  const parents = new Map<string, readonly string[]>(commits.map((commit) => [commit.id, commit.parents]));
+  const known = new Map<string, ReadonlySet<string>>();
+  return (tip) => {
+    if (tip === undefined || !parents.has(tip)) return new Set();
+    const history =
+      known.get(tip) ?? walk(tip, (id) => (parents.get(id) ?? []).filter((parent) => parents.has(parent)));
+    known.set(tip, history);
+    return history;
+  };
+}
+
+/** Everything that can be reached. A set is walked in the order of insertion, later members included. */
+function walk(from: string, next: (id: string) => readonly string[]): ReadonlySet<string> {
+  const found = new Set([from]);
+  for (const id of found) for (const reached of next(id)) found.add(reached);
+  return found;
+}
+
+interface Introduction {
+  readonly by: User | undefined;
+  /** Whether the push brought this commit, or may have. */
+  readonly brings: (commit: string) => boolean;
+  /** Which commits it brought is certain. */
+  readonly exact: boolean;
+}
+
+/**
+ * Follows the pushes backwards from the head. One whose commits were pushed away again may have brought anything: somebody
+ * may have squashed them. The same goes for pushes to several branches at once where the chain has a gap.
+ */
+function introductions(
+  head: string,
+  commits: readonly GraphCommit[],
+  history: (tip: string | undefined) => ReadonlySet<string>,
+  { pushes }: Authorship,
+): readonly Introduction[] {
+  const own = new Set<string>(commits.map(({ id }) => id));
+  const base = new Set<string>(commits.flatMap(({ parents }) => parents.filter((parent) => !own.has(parent))));
+  const found: Introduction[] = [];
+  const states = new Set<string>([head]);
+  let hasGap = false;
+  for (const state of states) {
+    const ending = pushes.filter(({ after }) => after === state);
+    if (ending.length === 0) hasGap = true;
+    for (const { by, before } of ending) {
+      const earlier = history(before);
+      const brings = (commit: string) => !own.has(state) || (history(state).has(commit) && !earlier.has(commit));
+      found.push({ by, brings, exact: own.has(state) });
+      if (before !== undefined && !base.has(before)) states.add(before);
+    }
+  }
+  if (!hasGap) return found;
+  const several = pushes.filter((push: Push) => push.after === undefined);
+  return [...found, ...several.map(({ by }) => ({ by, brings: () => true, exact: false }))];
+}
+
+export function peopleIn(looks: readonly Look[]): number {
+  return new Set(looks.map(({ by }) => by.id)).size;
+}
+
+function idOf(user: User | undefined): readonly string[] {
+  return user === undefined ? [] : [user.id];
+}
