@@ -10,22 +10,9 @@ import { readCommit, type CommitFacts } from "./commit-log.js";
 import { ObjectFolder } from "./object-folder.js";
 import { mergedTree, replay } from "./replay.js";
 import { runGit, type GitRun } from "./run-git.js";
-import { writeCommit, type Identity, type NewCommit } from "./write-commit.js";
+import { writeCommit, type CommitOptions, type NewCommit } from "./write-commit.js";
 
 export type MergeMethod = "merge" | "squash" | "rebase";
-
-export interface CommitOptions {
-  /** Start of a new branch. Without it, a new branch has no parent commit. */
-  readonly from?: string;
-  readonly message?: string;
-  readonly author?: Identity;
-  /** Default: the author. */
-  readonly committer?: Identity | undefined;
-  /** The parent, in place of the branch's tip: a forced push. */
-  readonly onto?: string | undefined;
-  /** Another commit to merge; the changes come on top of the merge. If the two conflict, the parent's tree is kept. */
-  readonly merging?: string | undefined;
-}
 
 interface BareRepository {
   readonly directory: string;
@@ -85,20 +72,16 @@ export class GitStore {
   async commit(name: string, branch: string, changes: FileChanges, options: CommitOptions = {}): Promise<string> {
     return this.#alone(name, async () => {
       const parent = options.onto ?? (await this.resolve(name, `refs/heads/${branch}`)) ?? options.from;
-      const { merging, committer } = options;
-      if (parent !== undefined && merging !== undefined) {
-        const tree = await this.#mergedTree(name, parent, merging);
-        const message = options.message ?? `Merge into ${branch}`;
-        const author = options.author ?? "sandbox";
-        const parents = [parent, merging];
-        return this.#write(name, branch, { message, author, committer, parents, changes, ...(tree && { tree }) });
-      }
+      const parents = [parent, options.merging].filter((id) => id !== undefined);
+      const [one, other] = parents;
+      const tree = one === undefined || other === undefined ? undefined : await this.#mergedTree(name, one, other);
       return this.#write(name, branch, {
         message: options.message ?? `Change ${Object.keys(changes).slice(0, 3).join(", ")}`,
         author: options.author ?? "sandbox",
-        committer,
-        parents: parent === undefined ? [] : [parent],
+        committer: options.committer,
+        parents,
         changes,
+        ...(tree === undefined ? {} : { tree }),
       });
     });
   }

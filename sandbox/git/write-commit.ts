@@ -5,6 +5,19 @@ import { entriesAsTree, FOLDER_MODE, readEntries, type TreeEntry } from "./tree-
 /** Who a commit names: a login, which stands for that account's e-mail address, or any name and address. */
 export type Identity = string | { readonly name: string; readonly email: string };
 
+export interface CommitOptions {
+  /** Start of a new branch. Without it, a new branch has no parent commit. */
+  readonly from?: string;
+  readonly message?: string;
+  readonly author?: Identity;
+  /** Default: the author. */
+  readonly committer?: Identity | undefined;
+  /** The parent, in place of the branch's tip: a forced push. */
+  readonly onto?: string | undefined;
+  /** Another commit to merge; the changes come on top of the merge. If the two conflict, the parent's tree is kept. */
+  readonly merging?: string | undefined;
+}
+
 export interface NewCommit {
   readonly message: string;
   readonly author: Identity;

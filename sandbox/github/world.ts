@@ -2,62 +2,9 @@ import type { AccessLevel } from "../forge.js";
 import type { GitStore, MergeMethod } from "../git/git-store.js";
 import { loginOf } from "../git/write-commit.js";
 import { LoginWorld } from "./oauth/login-world.js";
+import type { Activity, Comment, Person, Review, Status } from "./records.js";
 
-export interface Person {
-  readonly id: number;
-  readonly login: string;
-  readonly type: "User" | "Bot" | "Organization";
-}
-
-export interface Comment {
-  readonly id: number;
-  readonly author: Person;
-  /** Written by the App with an installation token. */
-  readonly viaApp: boolean;
-  readonly createdAt: string;
-  body: string;
-  updatedAt: string;
-  edited: boolean;
-  minimizedReason: string | undefined;
-  readonly reactions: Reaction[];
-}
-
-export interface Reaction {
-  readonly id: number;
-  readonly by: Person;
-  /** https://docs.github.com/rest/reactions/reactions#about-reactions */
-  readonly content: string;
-  readonly createdAt: string;
-}
-
-export interface Status {
-  readonly id: number;
-  readonly sha: string;
-  readonly context: string;
-  readonly state: "error" | "failure" | "pending" | "success";
-  readonly description: string | null;
-  readonly targetUrl: string | null;
-  readonly createdAt: string;
-}
-
-export interface Review {
-  readonly id: number;
-  readonly author: Person;
-  readonly state: "APPROVED" | "CHANGES_REQUESTED" | "COMMENTED";
-  readonly commit: string;
-  readonly submittedAt: string;
-}
-
-/** A push to a branch, or a merge into it. */
-export interface Activity {
-  readonly id: number;
-  readonly before: string;
-  readonly after: string;
-  readonly ref: string;
-  readonly type: "push" | "force_push" | "branch_creation" | "branch_deletion" | "pr_merge";
-  readonly by: Person;
-  readonly at: string;
-}
+export type { Activity, Comment, Person, Reaction, Review, Status } from "./records.js";
 
 /** An issue, or the part of a pull request that it shares with issues. */
 export interface Issue {

@@ -1,10 +1,11 @@
 import type { FaultSwitch } from "../faults.js";
 import type { AccessLevel, FileChanges, Forge, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
 import { addLabel, closeMergeRequest, reopenMergeRequest, setDraft, setTarget, setTitle } from "./acts/edits.js";
-import { branchMoved, recordPush, runPipeline, type BranchMove } from "./acts/heads.js";
+import { runPipeline } from "./acts/heads.js";
 import { mergeNow } from "./acts/merge.js";
 import { addIssueNote, addNote, commentOf, editNote } from "./acts/notes.js";
 import { newProject, openMergeRequest } from "./acts/open.js";
+import { pushToBranch, pushToHead, updateBranch } from "./acts/push.js";
 import { giveReview, requestReview } from "./acts/reviews.js";
 import type { ForgeServer } from "./forge-server.js";
 import type { Delivery, Receiver } from "./hooks/hook-sender.js";
@@ -123,23 +124,20 @@ export class GitLabForge implements Forge {
   }
 
   push(repository: string, number: number, changes: FileChanges, push: Push = {}): Promise<string> {
-    return this.#commitToHead(repository, number, changes, push);
+    return this.#told(pushToHead(this.#instance, this.#merge(repository, number), changes, push));
   }
 
-  async updateBranch(repository: string, number: number, by: string): Promise<string> {
-    const { project, sourceBranch, targetBranch } = this.#merge(repository, number);
-    const merging = await this.#instance.store.resolve(project.path, `refs/heads/${targetBranch}`);
-    if (merging === undefined) throw new Error(`${project.path} has no branch ${targetBranch}`);
-    const message = `Merge branch '${targetBranch}' into '${sourceBranch}'`;
-    return this.push(repository, number, {}, { by, merging, message });
+  updateBranch(repository: string, number: number, by: string): Promise<string> {
+    return this.#told(updateBranch(this.#instance, this.#merge(repository, number), by));
   }
 
   pushSilently(repository: string, number: number, changes: FileChanges): Promise<string> {
-    return this.#commitToHead(repository, number, changes, {}, { silent: true });
+    return this.#told(pushToHead(this.#instance, this.#merge(repository, number), changes, {}, { silent: true }));
   }
 
   pushToBranch(repository: string, branch: string, changes: FileChanges): Promise<string> {
-    return this.#commit(repository, branch, changes, { by: "sandbox" });
+    const project = this.#instance.project(repository);
+    return this.#told(pushToBranch(this.#instance, project, branch, changes, { by: "sandbox" }));
   }
 
   async comment(repository: string, number: number, by: string, body: string): Promise<string> {
@@ -240,36 +238,5 @@ export class GitLabForge implements Forge {
     const result = await act;
     await this.#instance.hooks.answered();
     return result;
-  }
-
-  async #commitToHead(
-    repository: string,
-    number: number,
-    changes: FileChanges,
-    push: Push,
-    move: Pick<BranchMove, "silent"> = {},
-  ): Promise<string> {
-    const { sourceProject, sourceBranch, author } = this.#merge(repository, number);
-    const by = push.by ?? author.username;
-    const moved = { ...move, by: this.#instance.people.named(by) };
-    return this.#commit(sourceProject.path, sourceBranch, changes, { ...push, by }, moved);
-  }
-
-  async #commit(
-    repository: string,
-    branch: string,
-    changes: FileChanges,
-    push: Push & { readonly by: string },
-    move: BranchMove = {},
-  ): Promise<string> {
-    const project = this.#instance.project(repository);
-    const { store } = this.#instance;
-    const from = await store.resolve(project.path, `refs/heads/${project.defaultBranch}`);
-    const before = await store.resolve(project.path, `refs/heads/${branch}`);
-    const by = this.#instance.people.named(push.by);
-    const id = await store.commit(project.path, branch, changes, { author: push.by, ...push, from });
-    await recordPush(this.#instance, project, { by, branch, before, after: id });
-    await this.#told(branchMoved(this.#instance, project, branch, move));
-    return id;
   }
 }

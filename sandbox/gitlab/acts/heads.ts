@@ -3,7 +3,7 @@ import { hookTime } from "../hooks/project-body.js";
 import type { Instance } from "../model/instance.js";
 import type { MergeRequest } from "../model/merge-request.js";
 import type { Person } from "../model/people.js";
-import type { Project, PushEvent } from "../model/project.js";
+import type { Project } from "../model/project.js";
 import { addSystemNote } from "./notes.js";
 import { resetApprovals } from "./reviews.js";
 
@@ -11,18 +11,6 @@ import { resetApprovals } from "./reviews.js";
 export interface BranchMove {
   readonly by?: Person;
   readonly silent?: boolean;
-}
-
-/** Records who moved a branch, as GitLab's push events do. */
-export async function recordPush(
-  instance: Instance,
-  project: Project,
-  push: Pick<PushEvent, "by" | "branch" | "before" | "after">,
-): Promise<void> {
-  const { title } = await instance.commits.read(project.path, push.after);
-  const commits =
-    push.before === undefined ? 1 : await instance.store.countCommits(project.path, push.before, push.after);
-  project.pushes.push({ ...push, id: instance.nextId(), commits, title, at: instance.now() });
 }
 
 /** Updates the open merge requests from and into a branch after it moved. */

@@ -4,7 +4,8 @@ import { hookTime } from "../hooks/project-body.js";
 import type { Instance } from "../model/instance.js";
 import { draftTitle, type MergeRequest } from "../model/merge-request.js";
 import { projectName, type Project } from "../model/project.js";
-import { readHead, recordPush } from "./heads.js";
+import { readHead } from "./heads.js";
+import { recordPush } from "./push.js";
 
 /** Creates a project whose default branch is protected, as on GitLab. */
 export function newProject(
