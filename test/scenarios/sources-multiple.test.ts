@@ -131,6 +131,9 @@ describe.each(HOSTS)("applications with several sources on %s", (host) => {
       { repoURL: own, targetRevision: "main", ref: "values" },
     ];
     const bot = await startShop({ host }, (own) => sources(own, "4.2.1"), values(1));
+    const annotations = { "svc.dev/repository": REPOSITORY };
+    const live = { source: undefined, sources: sources(bot.forge.cloneUrl(REPOSITORY), "4.2.1") };
+    bot.argocd.addApplication(bot.resourceOf("shop", { annotations, spec: live }));
     for (const version of ["4.2.1", "4.3.0"]) {
       const manifest = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "shop" }, data: { value: version } };
       bot.argocd.setManifests({ path: "shop" }, version, [manifest]);

@@ -117,6 +117,16 @@ export function sourcesOf(spec: ApplicationSpec): readonly Source[] {
   return isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
 }
 
+/**
+ * The sources that render manifests. A `ref` source of several without path and chart only lends its files to the others
+ * (v3.5 `reposerver/repository/repository.go`, `runManifestGen`).
+ */
+export function renderingSources(spec: ApplicationSpec): readonly Source[] {
+  const lends = ({ ref, path, chart, repoURL }: Source) =>
+    isMultiSource(spec) && ref !== undefined && path === "" && chart === undefined && !/^\s*oci:/i.test(repoURL);
+  return sourcesOf(spec).filter((source) => !lends(source));
+}
+
 /** Reads one source, or an override of one. Members that are absent or of the wrong type become empty. */
 export function readSource(value: unknown, position: number, role: Source["role"]): Source {
   const source = isJsonObject(value) ? value : {};

@@ -1,10 +1,10 @@
 import { matchesName } from "../../config/pattern.js";
 import type { Settings } from "../../config/settings.js";
 import { ANNOTATION_REPOSITORY } from "../../names.js";
-import { movingPositions } from "../detect/inputs/moving-sources.js";
+import { isOwnSource, movingPositions, ownSources } from "../detect/inputs/moving-sources.js";
 import { readsRepository } from "../detect/scan/git-generators.js";
 import { isOwnRepository } from "../detect/tree/repository-url.js";
-import { sourcesOf } from "../model/application-spec.js";
+import { renderingSources } from "../model/application-spec.js";
 import type { Application, ApplicationSet, LiveApplication } from "../model/application.js";
 import type { ChangeRequest } from "../model/change-request.js";
 
@@ -21,40 +21,69 @@ export interface DrivingClaim {
 }
 
 /**
- * Why this repository may not drive the application, with the cure; undefined if it may. Decided on the live object alone,
- * never on the change request's copy. A mapping by `paths` gives no right.
+ * Why this repository may not drive the application, not even with its live definition, with the cure; undefined if it may.
+ * Decided on the live object alone, never on the change request's copy. A mapping by `paths` gives no right.
  */
 export function drivingObstacle(claim: DrivingClaim): string | undefined {
-  const { live, change, holdsResource, owner } = claim;
-  if (pointsHere(live, change) || isNamed(claim)) return undefined;
-  const setPointsHere = owner !== undefined && readsRepository(owner, change);
-  if (holdsResource && (setPointsHere || parentPointsHere(claim))) return undefined;
-  return (
-    `no source of the live Application points at ${change.repository}. To let this repository deploy it, set the annotation ` +
-    `${ANNOTATION_REPOSITORY}: ${change.repository} on the live Application in Argo CD, or list the repository under ` +
-    `application_repositories in the server's configuration`
-  );
+  const { live, change } = claim;
+  if (ownSources(live.spec, change).length > 0 || ownsDefinition(claim)) return undefined;
+  return `no source of the live Application points at ${change.repository}. To let this repository deploy it, ${cure(claim)}`;
 }
 
 /**
- * Why a change request into this base branch may not change the definition, with the cure; undefined if it may. Anybody
- * with write access can create a branch with weaker rules and target that, so only the default branch may, and branches
- * that the live Application or its parent follows.
+ * Why a change request may not change the definition, with the cure; undefined if it may. A repository that holds only
+ * values, or one of several sources that render manifests, must not rewrite what the others deploy. Anybody with write
+ * access can create a branch with other definitions and target that, so only the default branch may change them, and
+ * branches from which the live Application or its parent renders manifests.
  */
-export function branchObstacle({ live, everyApplication, change }: DrivingClaim): string | undefined {
-  if (change.baseBranch === change.defaultBranch) return undefined;
-  const parent = everyApplication.find(({ name }) => name === live.parent);
-  if ([live, parent].some((one) => one !== undefined && movingPositions(one.spec, change).length > 0)) return undefined;
+export function definitionObstacle(claim: DrivingClaim): string | undefined {
+  const { live, change } = claim;
+  if (!ownsDefinition(claim)) {
+    return (
+      `this PR changes its definition, which ${change.repository} does not own: the live Application renders manifests from elsewhere, ` +
+      `and nothing here defines its parent or its ApplicationSet. svc does not apply the change and deploys nothing of this application ` +
+      `from here. Take the definition out of this PR; or, to let this repository define it, ${cure(claim)}`
+    );
+  }
+  if (change.baseBranch === change.defaultBranch || rendersBase(live, change)) return undefined;
+  const parent = parentOf(claim);
+  if (parent !== undefined && rendersBase(parent, change)) return undefined;
   return (
-    `neither the live Application nor its parent follows ${change.baseBranch}, so its definition is not changed from there before the merge. ` +
-    `Merge the change of the definition into ${change.defaultBranch} first`
+    `neither the live Application nor its parent follows ${change.baseBranch}, so its definition is not changed from there. ` +
+    `Merge the change of the definition into ${change.defaultBranch} instead`
   );
 }
 
-function pointsHere(application: Application, change: ChangeRequest): boolean {
-  return sourcesOf(application.spec).some(
-    (source) => source.chart === undefined && isOwnRepository(change, source.repoURL),
+function rendersBase({ spec }: Application, change: ChangeRequest): boolean {
+  const moving = new Set(movingPositions(spec, change));
+  return renderingSources(spec).some(({ position }) => moving.has(position));
+}
+
+function cure({ change }: DrivingClaim): string {
+  return (
+    `set the annotation ${ANNOTATION_REPOSITORY}: ${change.repository} on the live Application in Argo CD, or list the repository ` +
+    "under application_repositories in the server's configuration"
   );
+}
+
+function ownsDefinition(claim: DrivingClaim): boolean {
+  const { live, change, holdsResource, owner } = claim;
+  if (isRenderedFrom(live, change) || isNamed(claim)) return true;
+  if (!holdsResource) return false;
+  const parent = parentOf(claim);
+  return (
+    (owner !== undefined && readsRepository(owner, change)) || (parent !== undefined && isRenderedFrom(parent, change))
+  );
+}
+
+/** Whether every source that renders manifests is in the change request's repository. */
+function isRenderedFrom({ spec }: Application, change: ChangeRequest): boolean {
+  const rendering = renderingSources(spec);
+  return rendering.length > 0 && rendering.every((source) => isOwnSource(source, change));
+}
+
+function parentOf({ live, everyApplication }: DrivingClaim): Application | undefined {
+  return everyApplication.find(({ name }) => name === live.parent);
 }
 
 function isNamed({ live, change, settings }: DrivingClaim): boolean {
@@ -71,9 +100,4 @@ function isNamed({ live, change, settings }: DrivingClaim): boolean {
 function namesRepository(text: string, change: ChangeRequest): boolean {
   const named = text.trim();
   return named.includes(":") ? isOwnRepository(change, named) : named.toLowerCase() === change.repository.toLowerCase();
-}
-
-function parentPointsHere({ live, everyApplication, change }: DrivingClaim): boolean {
-  const parent = everyApplication.find(({ name }) => name === live.parent);
-  return parent !== undefined && pointsHere(parent, change);
 }

@@ -1,19 +1,17 @@
-import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
+import { movingPositions } from "../detect/inputs/moving-sources.js";
 import { detect, type AffectedApplication, type Detection } from "../detect/scan/affected.js";
-import { isAutoSynced, isHydrated } from "../model/application-spec.js";
-import type { Application, ApplicationSet, ApplicationSpec, LiveApplication } from "../model/application.js";
+import type { Application, ApplicationSet, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestKey, sameChangeRequest } from "../model/change-request.js";
 import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { NotDeployed } from "../model/plan.js";
-import { specEqual } from "../model/spec-equality.js";
-import type { LiveSubject, Subject } from "../model/subject.js";
+import type { Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Naming } from "../ports/deployer.js";
-import { definitionOwner } from "./definition-owner.js";
-import { branchObstacle, drivingObstacle, type DrivingClaim } from "./driving-right.js";
+import { definitionObstacle, drivingObstacle, type DrivingClaim } from "./driving-right.js";
+import { liveSubject } from "./live-subject.js";
 
 /** What a change request affects, found without a render. */
 export interface Survey {
@@ -129,12 +127,7 @@ interface Surroundings {
   readonly context: CommandContext;
 }
 
-interface LeftOut {
-  readonly application: ApplicationName;
-  readonly reason: string;
-}
-
-async function lookAt(affected: AffectedApplication, around: Surroundings): Promise<Subject | LeftOut> {
+async function lookAt(affected: AffectedApplication, around: Surroundings): Promise<Subject | NotDeployed> {
   const { change, settings, deployer, signal } = around.context;
   const { name, sourceFile } = affected;
   const shown = { name, sourceFile, definition: affected.head ?? affected.live ?? affected.base };
@@ -160,48 +153,20 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   const obstacle = drivingObstacle(claim);
   // Comes first: a change request that may not drive an application must not lock it either.
   if (obstacle !== undefined) return { application: name, reason: obstacle };
-  if (affected.kind === "deleted") return { ...shown, kind: "deleted" };
-  if (affected.problem !== undefined) return { ...shown, kind: "unreadable", problem: affected.problem };
-  return liveSubject(affected, claim, around);
+  const problem = affected.kind === "deleted" ? undefined : affected.problem;
+  if (affected.kind !== "deleted" && problem === undefined) {
+    const records = around.recordsOf.get(name) ?? [];
+    return liveSubject(affected, claim, { records, baseTip: around.baseTip.get(name) });
+  }
+  const follows = movingPositions(live.spec, change).length > 0;
+  const foreign = affected.kind === "deleted" || !follows ? definitionObstacle(claim) : undefined;
+  if (foreign !== undefined) return { application: name, reason: foreign };
+  return problem === undefined ? { ...shown, kind: "deleted" } : { ...shown, kind: "unreadable", problem };
 }
 
 const UNKNOWN_APPLICATION =
   "application not found: Argo CD does not know this application, or svc's token may not see it. " +
   "Apply its Application resource first, or give the token `get` on it.";
-
-function liveSubject(affected: AffectedApplication, claim: DrivingClaim, around: Surroundings): LiveSubject | LeftOut {
-  const { live } = claim;
-  const { change } = around.context;
-  const records = around.recordsOf.get(live.name) ?? [];
-  const specs = chooseSpecs(affected, live, records, around.baseTip.get(live.name));
-  const head = { spec: specs.head, positions: movingPositions(specs.head, change) };
-  const writesSpec = !specEqual(specs.head, live.spec);
-  const hydrated = [specs.head, live.spec].find(isHydrated);
-  if (hydrated !== undefined) return { application: live.name, reason: notMovingReason(hydrated, change) ?? "" };
-  if (head.positions.length === 0 && !writesSpec && !affected.specChanged) {
-    return {
-      application: live.name,
-      reason: `no source of it follows ${change.baseBranch} of ${change.repository}, so this change does not reach it before its target revision moves`,
-    };
-  }
-  const owner = writesSpec ? definitionOwner(live, around.everyApplication) : undefined;
-  const ownRecord = records.find((record) => sameChangeRequest(record.change, change));
-  const foreignRecords = records.filter((record) => record !== ownRecord);
-  return {
-    kind: "live",
-    name: live.name,
-    sourceFile: affected.sourceFile,
-    live,
-    head,
-    base: { spec: specs.base, positions: movingPositions(specs.base, change) },
-    ownRecord,
-    foreignRecords,
-    autoSynced: isAutoSynced(live.spec) || isAutoSynced(specs.head),
-    notDriven:
-      (writesSpec ? branchObstacle(claim) : undefined) ?? (owner?.reverts === true ? owner.sentence : undefined),
-    warnings: owner === undefined || owner.reverts ? [] : [owner.sentence],
-  };
-}
 
 /** The ApplicationSets that Argo CD lists, with a sentence for people if that failed. */
 interface LiveSets {
@@ -218,22 +183,4 @@ async function readLiveSets({ deployer, signal, log }: CommandContext): Promise<
     const note = "Could not check whether ApplicationSets of other repositories read what changes here";
     return { found: [], notes: [`${note}: ${safeMessage(error)}. Plan again before the merge`] };
   }
-}
-
-/**
- * The definitions of both sides. The live spec is the target branch's, unless a change request has deployed its own: then
- * it is the target branch's resource, or else the spec from before the first sync.
- */
-function chooseSpecs(
-  affected: AffectedApplication,
-  live: LiveApplication,
-  records: readonly Deployment[],
-  baseTip: Application | undefined,
-): { readonly base: ApplicationSpec; readonly head: ApplicationSpec } {
-  const written = records.some(({ specWritten }) => specWritten !== undefined);
-  const oldest = [...records].sort((left, right) => left.timestamp.localeCompare(right.timestamp))[0];
-  const base = written ? (baseTip?.spec ?? oldest?.specBefore ?? live.spec) : live.spec;
-  const changed = affected.specChanged || affected.kind === "new";
-  if (changed && affected.head !== undefined) return { base, head: affected.head.spec };
-  return { base, head: written ? (affected.head?.spec ?? base) : live.spec };
 }

@@ -23,17 +23,19 @@ export function movingAmong(own: readonly Source[], spec: ApplicationSpec, chang
 
 /** The Git sources of the change request's repository, at any revision. */
 export function ownSources(spec: ApplicationSpec, change: Branches): readonly Source[] {
-  return sourcesOf(spec).filter((source) => isGitSource(source) && isOwnRepository(change, source.repoURL));
+  return sourcesOf(spec).filter((source) => isOwnSource(source, change));
 }
 
-function isGitSource(source: Source): boolean {
-  return source.chart === undefined && !/^\s*oci:/i.test(source.repoURL);
+/** Whether it reads the change request's repository with git, at any revision. */
+export function isOwnSource({ chart, repoURL }: Source, change: Pick<Branches, "repositoryUrls">): boolean {
+  return chart === undefined && !/^\s*oci:/i.test(repoURL) && isOwnRepository(change, repoURL);
 }
 
 /** Whether a target revision means the tip of the change request's base branch. */
 export function followsBase(targetRevision: string, { baseBranch, defaultBranch }: Branches): boolean {
   if (targetRevision === "" || targetRevision === "HEAD") return baseBranch === defaultBranch;
-  return targetRevision === baseBranch || targetRevision === `refs/heads/${baseBranch}`;
+  // A branch can have a name that begins with `refs/heads/`.
+  return targetRevision.replace(/^refs\/heads\//, "") === baseBranch;
 }
 
 /** Why a change request does not move all of an application's own sources; undefined if it does. */

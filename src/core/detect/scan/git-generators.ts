@@ -1,8 +1,8 @@
-import { sourcesOf } from "../../model/application-spec.js";
+import { renderingSources } from "../../model/application-spec.js";
 import type { ApplicationSet } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
-import { followsBase, type Branches } from "../inputs/moving-sources.js";
+import { followsBase, isOwnSource, type Branches } from "../inputs/moving-sources.js";
 import { isOwnRepository } from "../tree/repository-url.js";
 
 /**
@@ -75,11 +75,15 @@ function isTemplate(text: Json | undefined): boolean {
   return typeof text === "string" && text.includes("{{");
 }
 
-/** Whether a generator or a source of the template reads the change request's repository, at any revision. */
+/**
+ * Whether a generator reads the change request's repository, at any revision, or every source of the template that renders
+ * manifests does.
+ */
 export function readsRepository(set: ApplicationSet, change: Branches): boolean {
   if (gitGenerators(set).some((git) => isOwn(git, change))) return true;
   const spec = set.resource.spec;
   const template = isJsonObject(spec) && isJsonObject(spec.template) ? spec.template.spec : undefined;
   if (!isJsonObject(template)) return false;
-  return sourcesOf(template).some(({ chart, repoURL }) => chart === undefined && isOwnRepository(change, repoURL));
+  const rendering = renderingSources(template);
+  return rendering.length > 0 && rendering.every((source) => isOwnSource(source, change));
 }

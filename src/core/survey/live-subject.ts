@@ -1,0 +1,90 @@
+import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
+import type { AffectedApplication } from "../detect/scan/affected.js";
+import { isAutoSynced, isHydrated } from "../model/application-spec.js";
+import type { Application, ApplicationSpec, LiveApplication } from "../model/application.js";
+import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
+import type { Deployment } from "../model/deployment.js";
+import type { NotDeployed } from "../model/plan.js";
+import { specEqual } from "../model/spec-equality.js";
+import type { LiveSubject } from "../model/subject.js";
+import { definitionOwner } from "./definition-owner.js";
+import { definitionObstacle, type DrivingClaim } from "./driving-right.js";
+
+/** What became of the application before. */
+export interface Past {
+  /** Its records "deployed, not merged". */
+  readonly records: readonly Deployment[];
+  /** Its definition at the tip of the target branch; read only if a change request wrote a live one. */
+  readonly baseTip: Application | undefined;
+}
+
+/**
+ * A running application that the change request may drive. One whose definition changes without the right to that is looked
+ * at with its live definition, and not deployed; one that only such a definition reaches is left out.
+ */
+export function liveSubject(affected: AffectedApplication, claim: DrivingClaim, past: Past): LiveSubject | NotDeployed {
+  const { live, change } = claim;
+  const { records } = past;
+  const wanted = chooseSpecs(affected, live, past);
+  const hydrated = [wanted.head, live.spec].find(isHydrated);
+  if (hydrated !== undefined) return { application: live.name, reason: notMovingReason(hydrated, change) ?? "" };
+  const changesDefinition = affected.specChanged || !specEqual(wanted.head, live.spec);
+  const obstacle = changesDefinition ? definitionObstacle(claim) : undefined;
+  const foreign = obstacle === undefined || affected.specChanged ? obstacle : othersReason(change);
+  if (movingPositions(live.spec, change).length === 0 && (!changesDefinition || foreign !== undefined)) {
+    return { application: live.name, reason: foreign ?? notReachedReason(change) };
+  }
+  // What may not be deployed is not rendered either.
+  const specs = foreign === undefined ? wanted : { base: deployedFrom(live, records), head: live.spec };
+  const writesSpec = !specEqual(specs.head, live.spec);
+  const owner = writesSpec ? definitionOwner(live, claim.everyApplication) : undefined;
+  const ownRecord = records.find((record) => sameChangeRequest(record.change, change));
+  const foreignRecords = records.filter((record) => record !== ownRecord);
+  return {
+    kind: "live",
+    name: live.name,
+    sourceFile: affected.sourceFile,
+    live,
+    head: { spec: specs.head, positions: movingPositions(specs.head, change) },
+    base: { spec: specs.base, positions: movingPositions(specs.base, change) },
+    ownRecord,
+    foreignRecords,
+    autoSynced: isAutoSynced(live.spec) || isAutoSynced(specs.head),
+    notDriven: foreign ?? (owner?.reverts === true ? owner.sentence : undefined),
+    warnings: owner === undefined || owner.reverts ? [] : [owner.sentence],
+  };
+}
+
+function othersReason({ repository }: ChangeRequest): string {
+  return `its live definition is the one of another PR, which is deployed and not merged, and ${repository} may not replace it: wait until that PR is merged or rolled back`;
+}
+
+function notReachedReason({ baseBranch, repository }: ChangeRequest): string {
+  return `no source of it follows ${baseBranch} of ${repository}, so this change does not reach it before its target revision moves`;
+}
+
+/**
+ * The definitions of both sides. The live spec is the target branch's, unless a change request has deployed its own: then
+ * it is the target branch's resource, or else the spec from before the first sync.
+ */
+function chooseSpecs(
+  affected: AffectedApplication,
+  live: LiveApplication,
+  { records, baseTip }: Past,
+): { readonly base: ApplicationSpec; readonly head: ApplicationSpec } {
+  const written = isWritten(records);
+  const base = written ? (baseTip?.spec ?? deployedFrom(live, records)) : live.spec;
+  const changed = affected.specChanged || affected.kind === "new";
+  if (changed && affected.head !== undefined) return { base, head: affected.head.spec };
+  return { base, head: written ? (affected.head?.spec ?? base) : live.spec };
+}
+
+/** The definition from before change requests wrote theirs. */
+function deployedFrom({ spec }: LiveApplication, records: readonly Deployment[]): ApplicationSpec {
+  const oldest = [...records].sort((left, right) => left.timestamp.localeCompare(right.timestamp))[0];
+  return isWritten(records) ? (oldest?.specBefore ?? spec) : spec;
+}
+
+function isWritten(records: readonly Deployment[]): boolean {
+  return records.some(({ specWritten }) => specWritten !== undefined);
+}
