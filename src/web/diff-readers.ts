@@ -17,6 +17,8 @@ export interface DiffReadersParts {
   readonly hosts: readonly CodeHost[];
   readonly clock: Clock;
   readonly log: Log;
+  /** A page does not wait longer for the host, in milliseconds; the host's answer is kept all the same. */
+  readonly patienceMs?: number;
 }
 
 /** Answers that are kept: people times repositories. */
@@ -25,7 +27,6 @@ const MOST_ANSWERS = 20_000;
 const YES_KEPT_MS = 5 * 60_000;
 /** Shorter, so that whoever was just given access need not wait. */
 const NO_KEPT_MS = 60_000;
-/** A page does not wait longer for the host; its answer is kept all the same. */
 const PATIENCE_MS = 5_000;
 
 const SHOWN: DiffRight = { kind: "shown" };
@@ -95,7 +96,7 @@ export class DiffReaders {
     if (kept !== undefined) return kept;
     const open = this.#open.get(key) ?? this.#question(key, account, change, host);
     this.#open.set(key, open);
-    return withinPatience(open);
+    return within(this.parts.patienceMs ?? PATIENCE_MS, open);
   }
 
   async #question(key: string, account: Account, change: ChangeRequestRef, host: CodeHost): Promise<boolean> {
@@ -123,10 +124,10 @@ class TooSlow extends Error {
 }
 
 /** The question goes on, and its answer serves the next request. */
-function withinPatience(answer: Promise<boolean>): Promise<boolean> {
+function within(ms: number, answer: Promise<boolean>): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const late = new TooSlow(`no answer within ${PATIENCE_MS / 1000} seconds`);
-    const timer = setTimeout(() => reject(late), PATIENCE_MS);
+    const late = new TooSlow(`no answer within ${ms / 1000} seconds`);
+    const timer = setTimeout(() => reject(late), ms);
     answer.finally(() => clearTimeout(timer)).then(resolve, reject);
   });
 }

@@ -44,13 +44,19 @@ export class StandingChecks {
   async current(account: Account): Promise<Account | undefined> {
     const { auth, users, providers, clock } = this.parts;
     const { id, provider: name } = account;
+    const now = clock.now().getTime();
+    const isSeen = (this.#seen.get(id) ?? -Infinity) > now - ASKED_EVERY_MS;
     if (name === "basic") {
-      return auth.basic?.users.some(({ username }) => `basic:${username}` === id) === true ? account : undefined;
+      const written = auth.basic?.users.filter(({ username }) => `basic:${username}` === id) ?? [];
+      if (written.length === 0) return undefined;
+      if (isSeen) return account;
+      this.#seen.set(id, now);
+      const role = written.every((user) => user.role === "admin") ? "admin" : "user";
+      return users.signIn({ ...account, role }, 0);
     }
     const provider = providers.find((one) => one.id === name);
     if (provider === undefined) return undefined; // Removed from the configuration since the login.
-    const now = clock.now().getTime();
-    if ((this.#seen.get(id) ?? -Infinity) > now - ASKED_EVERY_MS) return account;
+    if (isSeen) return account;
     const standing = await users.standing(id);
     if (standing === undefined) {
       // GitHub and GitLab always send tokens: without them, the standing has expired or was removed.

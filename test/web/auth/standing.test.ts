@@ -213,19 +213,30 @@ describe("a person who logged in with OpenID Connect", () => {
   });
 });
 
-test("a user of the file who was removed from it is logged out", async () => {
+test("users of the file follow the file: who was removed is logged out, and roles are those of the file", async () => {
   const redis = await RedisServer.start();
-  const users = (...names: readonly string[]) => names.map((username) => ({ username, password: "p", role: "user" }));
-  const first = await startSite({ redis, auth: { basic: { users: users("ana", "bo") } } });
-  const [ana, bo] = [first.visitor(), first.visitor()];
-  for (const [visitor, username] of [[ana, "ana"] as const, [bo, "bo"] as const]) {
+  const start = async (people: Readonly<Record<string, string>>) => {
+    const users = Object.entries(people).map(([username, role]) => ({ username, password: "p", role }));
+    return startSite({ redis, auth: { basic: { users } } });
+  };
+  const first = await start({ ana: "user", bo: "admin", cy: "user", olga: "admin" });
+  const cookies = new Map<string, string | undefined>();
+  for (const username of ["ana", "bo", "cy"]) {
+    const visitor = first.visitor();
     await visitor.ask("/auth/basic/login", { json: { username, password: "p" } });
-    expect(await roleOf(visitor)).toBe("user");
+    cookies.set(username, visitor.cookie("svc_session")?.value);
   }
-  const second = await startSite({ redis, auth: { basic: { users: users("bo") } } });
-  for (const [visitor, role] of [[ana, undefined] as const, [bo, "user"] as const]) {
+  const [cy] = (await first.stores.users.list()).filter(({ username }) => username === "cy");
+  if (cy === undefined) throw new Error("cy is not logged in");
+  await first.stores.users.setRole("basic:cy", "admin", cy);
+  const second = await start({ bo: "user", cy: "user", olga: "admin" });
+  for (const [username, role] of [
+    ["ana", undefined],
+    ["bo", "user"],
+    ["cy", "admin"],
+  ] as const) {
     const there = second.visitor();
-    there.setCookie("svc_session", visitor.cookie("svc_session")?.value);
-    expect(await roleOf(there)).toBe(role);
+    there.setCookie("svc_session", cookies.get(username));
+    expect([username, await roleOf(there)]).toEqual([username, role]);
   }
 });

@@ -83,3 +83,22 @@ test.each([
   }
   await page.context().close();
 });
+
+test.each(Object.keys(LOOKS) as Look[])("whoever sees no diff is told why and what to do, %s", async (look) => {
+  const closed = await startSite({ auth: { diffs: "readers" } });
+  try {
+    await fillStores(closed.stores, closed.clock);
+    const page = await openWindow(browser, closed.url, look);
+    await page.goto("/changes/hosta/acme/deploy/7");
+    await signIn(page, "ana");
+    await page.getByText("svc does not know your account there.").waitFor();
+    expect(await page.getByText("3 changed resources are not shown.").count()).toBe(1);
+    expect(await page.locator("details.resource").count()).toBe(0);
+    await expectAccessible(page, look === "dark" ? "alone" : "with the rest");
+    expect(await overflow(page)).toBe(0);
+    await keepScreenshot(page, `change-hidden-${look}`);
+    await page.context().close();
+  } finally {
+    await closed.stop();
+  }
+});
