@@ -12,6 +12,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["config"],
   ["core/model"],
   ["core/ports"],
+  ["core/secrets"],
   ["core/detect/tree"],
   ["core/detect/inputs"],
   ["core/detect/scan"],

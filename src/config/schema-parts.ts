@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseDuration } from "./duration.js";
 import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
+import { redactionProblem } from "./redaction.js";
 
 /** A text in which `${NAME}` was expanded. It may stand for a number or for true and false. */
 export class Expanded {
@@ -92,6 +93,14 @@ export function pattern() {
     const problem = patternProblem(value);
     return problem === undefined ? value : new Wrong(problem);
   }).meta({ title: "pattern", ...PATTERN_FORM });
+}
+
+/** A regular expression for what must not be shown. */
+export function redaction() {
+  return textLeaf("a regular expression", (value) => {
+    const problem = redactionProblem(value);
+    return problem === undefined ? value : new Wrong(problem);
+  }).meta({ title: "expression", type: "string", pattern: "\\S", maxLength: 512 });
 }
 
 export function listOf<T extends z.ZodType>(item: T, most = 1000) {

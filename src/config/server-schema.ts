@@ -2,7 +2,7 @@ import { HOST_IDS } from "../names.js";
 import { authSection } from "./auth-section.js";
 import { applicationRepositories, defaultsSection } from "./defaults-section.js";
 import { hostSections } from "./host-sections.js";
-import { count, duration, flag, listOf, oneOf, secret, section, text, url } from "./schema-parts.js";
+import { count, duration, flag, listOf, oneOf, redaction, secret, section, text, url } from "./schema-parts.js";
 import { certificateFile, type ReadFile, storeAddress } from "./server-parts.js";
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
@@ -17,6 +17,11 @@ export function serverSchema(readFile: ReadFile) {
       .describe("settings for all repositories, unless a repository's own file overrides them"),
     auth: authSection().prefault({}).describe("login for the web pages"),
     application_repositories: applicationRepositories(),
+    redact: listOf(redaction(), 50)
+      .prefault([])
+      .describe(
+        "regular expressions (RE2's syntax) for what is replaced by `(redacted)` in each line of diffs and of Argo CD's messages",
+      ),
   }).meta({ anyOf: HOST_IDS.map((id) => ({ required: [id] })) });
 }
 

@@ -10,6 +10,7 @@ import type { RepositorySnapshot } from "../core/ports/repositories.js";
 import { readRepositoryFile } from "../core/survey/repository-file.js";
 import { REPOSITORY_FILE } from "../names.js";
 import type { Autoplan, GivenCommand } from "./asked.js";
+import { hidingSecrets } from "./hide-secrets.js";
 import type { Run } from "./run.js";
 
 /** Drafts and forks are planned on command only. */
@@ -73,6 +74,7 @@ export function commandContext(
 ): CommandContext {
   return {
     ...run,
+    deployer: hidingSecrets(run.deployer, { ...run, snapshot, change }),
     change,
     settings,
     snapshot,

@@ -92,6 +92,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     log,
     temporaryApps: config.deployer.temporaryApps,
     diffMode: config.deployer.diffMode,
+    redact: config.redact,
     complaints: new Complaints(),
     newRunId: runIdOf,
   };

@@ -87,6 +87,7 @@ const lists = [
   ["auth.oidc.scopes", "openid"],
   ["auth.oidc.allowed_domains", "example.org"],
   ["application_repositories[].repositories", "acme/*"],
+  ["redact", "token-[0-9a-f]+"],
   ["kvstore.sentinel.addresses", "a:1"],
   ["kvstore.cluster.addresses", "a:1"],
 ] as const;
@@ -209,6 +210,12 @@ test.each([
   ["auth.hostb.allowed_groups", "/acme"],
   ["auth.oidc.allowed_domains", "@example.org"],
   ["application_repositories[].repositories", "[a]/b"],
+  ["redact", "(?=a)b"],
+  ["redact", "(a)\\1"],
+  ["redact", "((a{1000}){1000})"],
+  ["redact", "(a"],
+  ["redact", "a*"],
+  ["redact", "a".repeat(513)],
   ["kvstore.sentinel.addresses", "host"],
   ["kvstore.cluster.addresses", "host:99999"],
 ])("%s refuses the entry %s", (path, entry) => {

@@ -120,6 +120,7 @@ class World {
       hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
+      redact: [],
       complaints: new Complaints(),
       newRunId: () => String((this.#sent += 1)),
     });

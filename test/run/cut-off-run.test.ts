@@ -42,6 +42,7 @@ class CutWorld extends CommandWorld {
       hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
+      redact: [],
       complaints: new Complaints(),
       newRunId: (delivery) => `run-${delivery}`,
       ...more,

@@ -34,6 +34,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     hostWords: HOSTS,
     temporaryApps: "auto",
     diffMode: "branch",
+    redact: [],
     complaints: new Complaints(),
     newRunId: () => "run",
   };

@@ -16,7 +16,7 @@ import type { ApplicationOptions } from "./resources.js";
 export const SECRET = "sandbox-webhook-secret";
 
 type Settings = Readonly<Record<string, unknown>>;
-type Sections = Readonly<Record<string, Settings | readonly Settings[]>>;
+type Sections = Readonly<Record<string, Settings | readonly Settings[] | readonly string[]>>;
 
 export interface BotOptions {
   readonly host: HostId;

@@ -22,6 +22,7 @@ function inputOf(base: readonly Manifest[], head: readonly Manifest[], mode: "br
     baseNamespace: "shop",
     syncOptions: [],
     placeholders: { base: revision("a".repeat(40)), head: revision("b".repeat(40)) },
+    redact: [],
     live: mode === "live" ? { state, spec: {} } : undefined,
   };
 }

@@ -30,7 +30,7 @@ interface Compared extends Sides {
  * the cluster already has: with these, an empty diff does not prove "unchanged".
  */
 export function diffLive(request: LiveDiffRequest): ManifestDiff {
-  const { live, spec, syncOptions } = request;
+  const { live, spec, syncOptions, redact } = request;
   const ignored = readIgnoreRules(spec);
   const compared = withLive(request);
   const outcomes = compared.map((one) => ({ one, outcome: outcomeOf(one, ignored) }));
@@ -40,6 +40,7 @@ export function diffLive(request: LiveDiffRequest): ManifestDiff {
     outcomes.map(({ outcome }) => outcome),
     {
       syncOptions,
+      redact,
       basis: {
         kind: "live",
         approximate: [

@@ -1,6 +1,6 @@
 import type { Manifest } from "../model/application.js";
 import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
-import { isSecret } from "./hide-secret.js";
+import { isSecret } from "../secrets/secret-object.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { normalise } from "./normalise.js";
 

@@ -18,6 +18,8 @@ export interface DiffRequest {
   readonly syncOptions: readonly string[];
   /** The commits of the two renders: their ids in values of that side are no change. */
   readonly placeholders: { readonly base: Revision; readonly head: Revision };
+  /** Patterns for what must not be shown; see `redact`. */
+  readonly redact: readonly string[];
 }
 
 /**
@@ -26,11 +28,11 @@ export interface DiffRequest {
  */
 export function diffManifests(request: DiffRequest): ManifestDiff {
   const changes = [...pairManifests(request).values()];
-  return summarise(changes, { syncOptions: request.syncOptions, basis: { kind: "branch" } });
+  return summarise(changes, { ...request, basis: { kind: "branch" } });
 }
 
 /** Diff of two sides with identical inputs. Secrets are safe to include: equal inputs cannot hide a change. */
-export const NO_DIFFERENCE: ManifestDiff = summarise([], { syncOptions: [], basis: { kind: "branch" } });
+export const NO_DIFFERENCE: ManifestDiff = summarise([], { syncOptions: [], redact: [], basis: { kind: "branch" } });
 
 /** Both renders object by object, normalised, by the key of `keyOf`. */
 export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> {

@@ -89,7 +89,9 @@ function flattened(manifest: Manifest, depth: number): readonly Manifest[] {
   const isList = typeof kind === "string" && kind.endsWith("List") && Array.isArray(items);
   if (!isList || depth > MAX_LISTS) return [manifest];
   const objects = (items as readonly Json[]).filter(isJsonObject);
-  return objects.flatMap((item) => flattened(item, depth + 1));
+  // Items of a typed list may leave out what the list says of all of them.
+  const each = kind === "List" ? {} : { apiVersion: manifest.apiVersion, kind: kind.slice(0, -"List".length) };
+  return objects.flatMap((item) => flattened({ ...each, ...item }, depth + 1));
 }
 
 function text(value: Json | undefined): string {

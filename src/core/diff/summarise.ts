@@ -1,9 +1,13 @@
+import { redactHunks } from "../../config/redaction.js";
 import { jsonEqual, type JsonObject } from "../model/json.js";
 import type { DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/plan.js";
+import { EmbeddedTexts } from "../secrets/embedded.js";
+import { withoutCredentials } from "../secrets/hide-in-text.js";
+import { carriesParameters, hideParameters } from "../secrets/hide-parameters.js";
+import { hideValues } from "../secrets/hide-values.js";
+import { isSecret } from "../secrets/secret-object.js";
 import { alignLists, withoutIdleOrder } from "./align-lists.js";
 import { cautionsOf, isDangerous, type TwoSides } from "./cautions.js";
-import { carriesParameters, hideParameters } from "./hide-parameters.js";
-import { hideValues, isSecret } from "./hide-secret.js";
 import { hunksOf, newDiffBudget, type DiffBudget } from "./hunks.js";
 import { rollsPods } from "./list-rules.js";
 import { titleOf, type ManifestIdentity } from "./manifest-key.js";
@@ -19,6 +23,8 @@ export interface Origin {
   /** The application's own sync options. */
   readonly syncOptions: readonly string[];
   readonly basis: DiffBasis;
+  /** Patterns for what must not be shown; see `redact`. */
+  readonly redact: readonly string[];
 }
 
 /** Whether the two sides are equal as JSON, except for the order of lists whose order has no effect. */
@@ -28,17 +34,18 @@ export function meanTheSame({ identity, base, head }: TwoSides): boolean {
 }
 
 /**
- * Counts and shows the differences, dangerous ones first and hooks last. The result contains no values of Secrets and
- * nothing that looks secret in parameters of Applications.
+ * Counts and shows the differences, dangerous ones first and hooks last. The result contains no values of Secrets, also of
+ * those that other objects carry, nothing that looks secret in parameters of Applications, and nothing that is redacted.
  */
-export function summarise(changes: readonly Sides[], { syncOptions, basis }: Origin): ManifestDiff {
+export function summarise(changes: readonly Sides[], { syncOptions, basis, redact }: Origin): ManifestDiff {
   const budget = newDiffBudget();
+  const texts = new EmbeddedTexts();
   const sorted = changes
-    .filter(differs)
-    .map((change) => ({ ...change, ...hiddenSides(change) }))
+    .filter((change) => differs(change, texts))
+    .map((change) => ({ ...change, ...hiddenSides(change, texts) }))
     .map((one) => ({ ...one, action: actionOf(one), dangerous: isDangerous(one, syncOptions) }))
     .sort(inOrder);
-  const resources = sorted.map((one) => toResource(one, budget));
+  const resources = sorted.map((one) => toResource(one, { budget, redact }));
   const count = (action: ResourceChange["action"]) =>
     resources.filter((one) => !one.hook && one.action === action).length;
   return {
@@ -56,12 +63,12 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis }: Ori
 }
 
 /** For Secrets, only differences that can be shown count: a mask and a value do not differ. */
-function differs(change: Sides): boolean {
-  return !meanTheSame(isSecret(change.identity) ? { ...change, ...hiddenSides(change) } : change);
+function differs(change: Sides, texts: EmbeddedTexts): boolean {
+  return !meanTheSame(isSecret(change.identity) ? { ...change, ...hiddenSides(change, texts) } : change);
 }
 
-function hiddenSides({ identity, base, head }: TwoSides): Pick<TwoSides, "base" | "head"> {
-  if (isSecret(identity)) return hideValues(base, head);
+function hiddenSides({ identity, ...sides }: TwoSides, texts: EmbeddedTexts): Pick<TwoSides, "base" | "head"> {
+  const { base, head } = hideValues(sides, isSecret(identity), texts);
   return carriesParameters(identity) ? hideParameters(base, head) : { base, head };
 }
 
@@ -70,8 +77,12 @@ function actionOf({ base, head }: TwoSides): ResourceChange["action"] {
   return head === undefined ? "delete" : "update";
 }
 
-function toResource({ identity, base, head, hook, action }: Changed, budget: DiffBudget): ResourceChange {
-  return { action, title: titleOf(identity), kind: identity.kind, diff: diffText(identity, base, head, budget), hook };
+function toResource(
+  { identity, base, head, hook, action }: Changed,
+  { budget, redact }: { readonly budget: DiffBudget; readonly redact: readonly string[] },
+): ResourceChange {
+  const hunks = withoutCredentials(diffText(identity, base, head, budget), "addresses");
+  return { action, title: titleOf(identity), kind: identity.kind, diff: redactHunks(hunks, redact), hook };
 }
 
 /** Hunks over aligned lists. A line of its own reports what the alignment hides. */

@@ -63,4 +63,6 @@ export interface CommandPorts {
   readonly temporaryApps: "auto" | "always";
   /** What a plan compares the head with: the target branch or the live cluster. */
   readonly diffMode: "branch" | "live";
+  /** Patterns for what must not be shown; see `redact`. */
+  readonly redact: readonly string[];
 }

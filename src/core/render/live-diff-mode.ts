@@ -23,9 +23,9 @@ type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
 export async function compareRenders(
   subject: LiveSubject,
   sides: BothSides,
-  { deployer, diffMode, change, compute, signal, log }: CommandContext,
+  { deployer, diffMode, redact, change, compute, signal, log }: CommandContext,
 ): Promise<Evaluated | Unevaluated> {
-  const branch = inputOf(subject, sides);
+  const branch = inputOf(subject, sides, redact);
   const writesDefinition = !specEqual(subject.head.spec, subject.live.spec);
   const compared = async (input: DiffInput, failed?: string): Promise<Evaluated | Unevaluated> => {
     const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
@@ -64,7 +64,7 @@ function stopped(limit: "time" | "memory", { name }: LiveSubject, log: Log): Une
   return { kind: "unevaluated", reason };
 }
 
-function inputOf(subject: LiveSubject, sides: BothSides): DiffInput {
+function inputOf(subject: LiveSubject, sides: BothSides, redact: readonly string[]): DiffInput {
   const { head, base } = subject;
   return {
     base: movesCluster(subject) ? jsonText<readonly Manifest[]>([]) : sides.base.manifests,
@@ -73,6 +73,7 @@ function inputOf(subject: LiveSubject, sides: BothSides): DiffInput {
     baseNamespace: destinationOf(base.spec).namespace,
     syncOptions: applicationSyncOptions(head.spec),
     placeholders: { base: sides.base.renderedAt, head: sides.head.renderedAt },
+    redact,
     live: undefined,
   };
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { DeployerFailureReason } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
+import { hideInMessage } from "../../core/secrets/hide-in-text.js";
 import { parseRetryAfter } from "../../http/retry-after.js";
 import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
 
@@ -125,19 +126,15 @@ export function isHtml(body: string): boolean {
 
 const MAXIMUM_LENGTH = 4000;
 
-/** Credentials inside a URL, as git prints them. The bounds keep the match fast on any text. */
-const USERINFO = /\b([a-z][a-z0-9+.-]{0,15}:\/\/)[^\s/@'"]{1,512}@/gi;
-
 /** Argo CD puts this in front of errors of its own parts. */
 const RPC_PREFIX = /rpc error: code = \w{1,40} desc = /g;
 
-/** Makes a text of Argo CD fit to show: without gRPC prefixes and credentials, and cut at `limit` characters. */
+/**
+ * Makes a text of Argo CD fit to show: without gRPC prefixes, quoted data of objects and credentials, and cut at `limit`
+ * characters.
+ */
 export function readableText(text: string, limit = MAXIMUM_LENGTH): string {
-  const cleaned = text
-    .slice(0, limit * 4)
-    .replace(RPC_PREFIX, "")
-    .replace(USERINFO, "$1")
-    .trim();
+  const cleaned = hideInMessage(text.slice(0, limit * 4).replace(RPC_PREFIX, "")).trim();
   if (cleaned.length <= limit) return cleaned;
   return `${cleaned.slice(0, limit).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }

@@ -92,6 +92,7 @@ export class CommandWorld {
       hostWords: HOSTS,
       temporaryApps: "auto",
       diffMode: "branch",
+      redact: [],
       ...more,
     };
   }

@@ -32,6 +32,7 @@ function liveDiff({ base, head, live, spec = {}, stale }: Case) {
     baseNamespace: "guestbook",
     syncOptions: [],
     placeholders: { base: BASE, head: HEAD },
+    redact: [],
     live: { resources: live, stale },
     spec,
   });

@@ -15,6 +15,7 @@ function diff(base: readonly Manifest[], head: readonly Manifest[]) {
     baseNamespace: "guestbook",
     syncOptions: [],
     placeholders: { base: BASE, head: HEAD },
+    redact: [],
   });
 }
 
@@ -455,6 +456,7 @@ describe("for any manifests", () => {
           baseNamespace: "n",
           syncOptions: [],
           placeholders: { base: HEAD, head: HEAD },
+          redact: [],
         });
         expect(same.resources).toEqual([]);
       }),

@@ -30,5 +30,6 @@ export function diff(
     baseNamespace: "guestbook",
     syncOptions,
     placeholders: { base: BASE, head: HEAD },
+    redact: [],
   });
 }

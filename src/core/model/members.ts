@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from "../model/json.js";
+import type { Json, JsonObject } from "./json.js";
 
 /** The own member of this name, so that `constructor` and the like from foreign input find nothing inherited. */
 export function ownMember(object: JsonObject, name: string): Json | undefined {

@@ -2,15 +2,14 @@ import { stringify } from "yaml";
 import { composeYaml, YAML_LIMITS, YamlRefused } from "../../config/bounded-yaml.js";
 import { yamlValue } from "../../config/yaml-values.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
-import type { ManifestIdentity } from "./manifest-key.js";
-import { isList, mapMembers } from "./members.js";
+import { isList, mapMembers } from "../model/members.js";
 
 /** Names of parameters that usually hold secrets; only the last part of a dotted name counts. */
-const SENSITIVE = /(?:pass|secret|token|credential|key)[^.]*$/i;
+const SENSITIVE = /(?:pass|secret|token|credential|key)[^.]*$|(?:^|[.\]])(?:string|binary)?data[.[]/i;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
 /** Whether an object carries parameters of other programs in plain text (Helm values, environments of plugins). */
-export function carriesParameters({ group, kind }: ManifestIdentity): boolean {
+export function carriesParameters({ group, kind }: { readonly group: string; readonly kind: string }): boolean {
   return group === "argoproj.io" && (kind === "Application" || kind === "ApplicationSet");
 }
 

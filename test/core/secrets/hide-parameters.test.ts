@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import type { Manifest } from "../../../src/core/model/application.js";
-import { diff, object } from "./resource.js";
+import { diff, object } from "../diff/resource.js";
 
 const application = (helm: Manifest) =>
   object("argoproj.io/v1alpha1/Application", "shop", { spec: { source: { helm } } });

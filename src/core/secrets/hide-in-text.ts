@@ -1,0 +1,92 @@
+const HIDDEN = "(hidden)";
+
+/**
+ * A message of another program without the values that it may quote: of the data of an object, however it is printed (Go's
+ * `map[data:map[…]]` and `map[string]interface {}{…}`, JSON, also inside a string, YAML, a JSON patch, a rejected field), and
+ * of credentials in addresses. What stands between the first such data and the last bracket is left out, because a value
+ * may contain any character.
+ */
+export function hideInMessage(message: string): string {
+  if (!/data/i.test(message)) return withoutCredentials(message, "every");
+  const patched = PATCHED_DATA.test(message) ? message.replace(PATCHED_VALUE, `$1${HIDDEN}`) : message;
+  const fields = patched.replace(REJECTED_FIELD, `$1${HIDDEN}`);
+  return withoutCredentials(withoutData(fields), "every");
+}
+
+/** The key of a Secret's or ConfigMap's values, and what begins after it: a map of Go, of JSON, or of YAML. */
+const DATA_KEY = /(?:(?<![a-z])|(?<=\\[nrt]))(?:string|binary)?data["'`\\]{0,8}[ \t]{0,4}[:=]/gi;
+/** What follows is left out whole. */
+const MAX_BLOCKS = 20;
+const EMPTY = /^[ \t]{0,4}(?:map\[\]|\{\})(?![\w{[])/;
+const OPENS_MAP = /^[ \t]{0,4}(?:[&*(]{0,2}map\[|\(?map\[\w{1,20}\]|\{|\(map)/i;
+const OPENS_BLOCK = /^[ \t]{0,4}(?:[|>][-+\d]{0,2}|&\w{1,20}|!!\w{1,10})?[ \t]{0,4}(?:\r?\n|\\+r?\\*n|$)/;
+
+function withoutData(text: string, blocks = 0): string {
+  for (const { index, 0: key } of text.matchAll(DATA_KEY)) {
+    const from = index + key.length;
+    const rest = text.slice(from);
+    if (EMPTY.test(rest)) continue;
+    if (OPENS_MAP.test(rest)) return `${text.slice(0, from)}${HIDDEN}${withoutData(afterMap(rest))}`;
+    if (OPENS_BLOCK.test(rest)) {
+      const before = text.slice(text.lastIndexOf("\n", index) + 1, index);
+      const after = blocks < MAX_BLOCKS ? withoutData(afterBlock(rest, before), blocks + 1) : "";
+      return `${text.slice(0, from)} ${HIDDEN}${after}`;
+    }
+  }
+  return text;
+}
+
+/** What follows the last bracket; nothing if brackets are missing, because then the message was cut. */
+function afterMap(rest: string): string {
+  const count = (brackets: RegExp) => rest.match(brackets)?.length ?? 0;
+  if (count(/[[{(]/g) > count(/[\]})]/g)) return "";
+  return /^[^]*[\]})]([^]*)$/.exec(rest)?.[1] ?? "";
+}
+
+/** The lines after a block of YAML: those that are not indented more than its key. A block on one line has no end. */
+function afterBlock(rest: string, before: string): string {
+  const [, ...lines] = rest.split("\n");
+  if (!/^[ \t]*$/.test(before)) return "";
+  const end = lines.findIndex((line) => line.trim() !== "" && indentOf(line) <= before.length && !/^\s*-/.test(line));
+  return end === -1 ? "" : `\n${lines.slice(end).join("\n")}`;
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+/** `Secret "db" is invalid: data[token]: Invalid value: "hunter2": must be …` */
+const REJECTED_FIELD =
+  /((?:string|binary)?data(?:\[[^\]\n]{0,300}\]|\.[\w.-]{1,300}){0,5}["']?:[ \t]{0,4}(?:invalid|unsupported|duplicate|forbidden) value:[ \t]{0,4})(?:".*"|[^\n]*)/gi;
+const PATCHED_DATA = /\/(?:string|binary)?data(?:\/|["\\])/i;
+const PATCHED_VALUE = /(\\*"value\\*":\s{0,8})(?:\\*"[^]*\\*"|[^,}]{0,5000})/gi;
+
+/** An address up to a blank, a quote or the next address. */
+const ADDRESS = /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,15}):\/\/((?:(?![a-z][a-z0-9+.-]{0,15}:\/\/)[^\s'"<>])+)/gi;
+/** Schemes of addresses that are no secret as a whole, as a database's address is. */
+const OPEN_SCHEME = /^(?:https?|git|ssh|ftps?|sftp|oci|git\+https?|git\+ssh)$/i;
+const PARAMETER = /([?&;][\w.-]{0,40}(?:token|secret|passw(?:or)?d|signature|credential|api_?key|sig)=)[^&;#]{1,}/gi;
+
+/**
+ * Cuts out credentials in addresses: user and password before the host, and parameters that are named like a secret.
+ * @param schemes `addresses` leaves those of databases and the like alone; `every` does not.
+ */
+export function withoutCredentials(text: string, schemes: "addresses" | "every"): string {
+  if (!text.includes("://")) return text;
+  return text.replace(ADDRESS, (whole, scheme: string, rest: string) => {
+    if (schemes === "addresses" && !OPEN_SCHEME.test(scheme)) return whole;
+    return `${scheme}://${withoutUserinfo(rest).replace(PARAMETER, `$1${HIDDEN}`)}`;
+  });
+}
+
+/**
+ * A password may hold `@`, and people write others that ought to be encoded. After a colon that no number of a port follows,
+ * everything up to the last `@` counts. `ssh://git@` names nobody.
+ */
+function withoutUserinfo(rest: string): string {
+  const authority = /^[^/?#]*/.exec(rest)?.[0] ?? "";
+  const name = /^[^@:]*/.exec(rest)?.[0] ?? "";
+  const password = rest.startsWith(":", name.length) && !/^:\d{0,5}(?:$|[/?#,;)\]])/.test(rest.slice(name.length));
+  const end = password ? rest.lastIndexOf("@") : authority.lastIndexOf("@");
+  return end === -1 || rest.slice(0, end) === "git" ? rest : `${HIDDEN}${rest.slice(end)}`;
+}

@@ -1,0 +1,198 @@
+import { stringify } from "yaml";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
+import { isList } from "../model/members.js";
+import { type EmbeddedTexts, isObjectCopy } from "./embedded.js";
+import { isDataKey, isOpenMember, isSecretKind, makesSecret } from "./secret-object.js";
+
+/** One object before and after. */
+interface Sides {
+  readonly base: JsonObject | undefined;
+  readonly head: JsonObject | undefined;
+}
+
+/**
+ * Replaces the values of every Secret inside an object on both sides by marks: of the object itself if it is one, and of
+ * those that a carrier holds (lists, templates, a ManifestWork, texts with documents in them). Annotations with copies of
+ * objects are left out. Marks differ only where both values are known and differ. Argo CD masks every value with the same
+ * plus signs, so equal masks prove nothing.
+ * @param secret The object is a Secret whatever its own kind says.
+ */
+export function hideValues({ base, head }: Sides, secret: boolean, texts: EmbeddedTexts): Sides {
+  const hidden = (object: JsonObject, other: JsonObject | undefined, side: "before" | "after") => {
+    const others = new Map<string, Json>();
+    if (other !== undefined) {
+      new Walk(texts, (place, value) => {
+        others.set(place, value);
+        return "";
+      }).whole(other, secret);
+    }
+    return new Walk(texts, (place, value) => mark(value, others.get(place), side)).whole(object, secret);
+  };
+  return { base: base && hidden(base, head, "before"), head: head && hidden(head, base, "after") };
+}
+
+function mark(value: Json, other: Json | undefined, side: "before" | "after"): string {
+  if (other === undefined) return "(hidden)";
+  if (isMasked(value) || isMasked(other)) return "(hidden, cannot tell whether it changes)";
+  if (canonicalJson(value) === canonicalJson(other)) return "(hidden, unchanged)";
+  return `(hidden, ${side} the change)`;
+}
+
+/** Argo CD replaces each value by at least eight plus signs. */
+function isMasked(value: Json): boolean {
+  return typeof value === "string" && /^\+{8,}$/.test(value);
+}
+
+/** Every value of a Secret in these objects, also of those in carriers. */
+export function secretValues(objects: readonly JsonObject[], texts: EmbeddedTexts): readonly Json[] {
+  const values: Json[] = [];
+  const walk = new Walk(texts, (_, value) => {
+    values.push(value);
+    return "";
+  });
+  for (const object of objects) walk.whole(object, false);
+  return values;
+}
+
+const DATA = new Set(["data", "stringData", "binaryData"]);
+/** Documents in texts in documents; nobody nests deeper. */
+const MAX_TEXTS = 4;
+
+/** What of an object holds values of Secrets although the object is none. */
+interface Inside {
+  /** Maps named like data make up a Secret here. */
+  readonly makesSecret: boolean;
+  /** Documents around this value. */
+  readonly texts: number;
+}
+
+/** Replaces each value of a Secret by what `replace` returns for it. Its place is the same on both sides. */
+class Walk {
+  #replaced = 0;
+  #met = 0;
+  readonly #named = new Map<string, number>();
+
+  constructor(
+    private readonly texts: EmbeddedTexts,
+    private readonly replace: (place: string, value: Json) => string,
+  ) {}
+
+  whole(object: JsonObject, secret: boolean): JsonObject {
+    const inside = { makesSecret: false, texts: 0 };
+    return secret ? this.#secret(object, "", inside) : this.#object(object, "", inside);
+  }
+
+  #value(value: Json, at: string, inside: Inside): Json {
+    if (typeof value === "string") return this.#text(value, at, inside);
+    if (isList(value)) return value.map((item, index) => this.#value(item, `${at}/${index}`, inside));
+    return isJsonObject(value) ? this.#object(value, at, inside) : value;
+  }
+
+  #object(object: JsonObject, at: string, outside: Inside): JsonObject {
+    if (isSecretKind(object.kind)) return this.#secret(object, at, outside);
+    const inside = { ...outside, makesSecret: outside.makesSecret || makesSecret(object) };
+    // A patch of a Secret, as Kustomize takes it.
+    const patches = isJsonObject(object.target) && isSecretKind(object.target.kind);
+    return this.#members(object, at, inside, (name, member) => {
+      if (patches && name !== "target" && name !== "options") return this.#hidden(member, `${at}/${name}`);
+      if (name === "stringData" || (inside.makesSecret && DATA.has(name))) {
+        if (isJsonObject(member) || typeof member === "string") return this.#hidden(member, `${at}/${name}`);
+      }
+      // Of an ExternalSecret's template, of a store with made-up values, of a Template's parameters.
+      if (inside.makesSecret && /^(?:literal|value|valueMap)$/.test(name)) return this.#hidden(member, `${at}/${name}`);
+      const below = name === "parameters" && isTemplateOfSecrets(object) ? { ...inside, makesSecret: true } : inside;
+      const sealed = name === "template" && typeof object.encryptedData === "object";
+      return this.#value(member, `${at}/${name}`, sealed ? { ...inside, makesSecret: true } : below);
+    });
+  }
+
+  #secret(secret: JsonObject, at: string, inside: Inside): JsonObject {
+    this.#met += 1;
+    const place = this.#placeOf(secret, at);
+    return this.#members(secret, at, inside, (name, member) => {
+      if (name === "metadata" && isJsonObject(member)) return this.#object(member, `${at}/${name}`, inside);
+      if (name === "items" && isList(member)) {
+        return member.map((item, index) =>
+          isJsonObject(item) ? this.#secret(item, `${at}/${index}`, inside) : this.#hidden(item, `${at}/${index}`),
+        );
+      }
+      return isOpenMember(name, member) ? member : this.#hidden(member, `${place}/${name}`);
+    });
+  }
+
+  #members(object: JsonObject, at: string, inside: Inside, change: (name: string, member: Json) => Json): JsonObject {
+    const members: (readonly [string, Json])[] = [];
+    for (const [name, member] of Object.entries(object)) {
+      if (member === undefined) continue;
+      const annotations = name === "annotations" && isJsonObject(member);
+      const kept = annotations ? this.#annotations(member, `${at}/${name}`, inside) : change(name, member);
+      if (kept !== undefined) members.push([name, kept]);
+    }
+    return Object.fromEntries(members);
+  }
+
+  #annotations(annotations: JsonObject, at: string, inside: Inside): JsonObject | undefined {
+    const entries = Object.entries(annotations);
+    const kept = entries.filter(([name, value]) => value === undefined || !isObjectCopy(name, value));
+    this.#replaced += entries.length - kept.length;
+    if (kept.length === 0 && entries.length > 0) return undefined;
+    return Object.fromEntries(
+      kept.flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, this.#value(value, `${at}/${name}`, inside)]],
+      ),
+    ) as JsonObject;
+  }
+
+  /** A Secret is compared with the one of the same name, wherever the carrier has put it. */
+  #placeOf({ metadata }: JsonObject, at: string): string {
+    if (at === "" || !isJsonObject(metadata) || typeof metadata.name !== "string") return at;
+    const name = JSON.stringify([metadata.namespace ?? "", metadata.name]);
+    const count = this.#named.get(name) ?? 0;
+    this.#named.set(name, count + 1);
+    return `${name} ${count}`;
+  }
+
+  #hidden(value: Json, place: string): Json {
+    if (!isJsonObject(value)) return this.#mark(place, value);
+    let odd = 0;
+    return Object.fromEntries(
+      Object.entries(value).flatMap(([key, one]) => {
+        if (one === undefined) return [];
+        return [[isDataKey(key) ? key : `(hidden key ${++odd})`, this.#mark(`${place}/${key}`, one)] as const];
+      }),
+    );
+  }
+
+  #mark(place: string, value: Json): string {
+    this.#replaced += 1;
+    return this.replace(place, value);
+  }
+
+  /** A text with documents is written anew where values of a Secret are replaced in it. */
+  #text(text: string, at: string, inside: Inside): Json {
+    const embedded = this.texts.read(text);
+    switch (embedded.kind) {
+      case "text":
+        return text;
+      case "opaque":
+        return this.#mark(at, text);
+      case "documents": {
+        if (inside.texts >= MAX_TEXTS) return this.#mark(at, text);
+        const [replaced, met] = [this.#replaced, this.#met];
+        const deeper = { makesSecret: false, texts: inside.texts + 1 };
+        const hidden = embedded.documents.map((one, index) => {
+          const place = `${at} ${index}`;
+          return typeof one === "string" && one === text ? one : this.#value(one, place, deeper);
+        });
+        if (embedded.named && this.#met === met) return this.#mark(at, text);
+        if (this.#replaced === replaced) return text;
+        return hidden.map((one) => stringify(one, { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+      }
+    }
+  }
+}
+
+/** OpenShift's Template fills its parameters into its objects. */
+function isTemplateOfSecrets({ objects }: JsonObject): boolean {
+  return isList(objects) && objects.some((one) => isJsonObject(one) && isSecretKind(one.kind));
+}

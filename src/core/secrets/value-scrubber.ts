@@ -1,0 +1,66 @@
+import { isJsonObject, type Json } from "../model/json.js";
+import { isList } from "../model/members.js";
+
+/** Shorter values would garble every message, and are no secret worth its name. */
+const LEAST_LENGTH = 6;
+const MOST_FORMS = 50_000;
+const HIDDEN = "(hidden)";
+
+/** Replaces values of Secrets in a text, also where they are encoded, escaped, or one line of a longer value. */
+export type Scrub = (text: string) => string;
+
+export function scrubberOf(values: readonly Json[]): Scrub {
+  const forms = new Set<string>();
+  for (const text of values.flatMap(textsOf)) {
+    for (const form of [...formsOf(text), ...(fromBase64(text) === undefined ? [] : formsOf(fromBase64(text) ?? ""))]) {
+      if (form.length >= LEAST_LENGTH && forms.size < MOST_FORMS) forms.add(form);
+    }
+  }
+  const longestFirst = [...forms].sort((left, right) => right.length - left.length);
+  return (text) => longestFirst.reduce((left, form) => left.replaceAll(form, HIDDEN), text);
+}
+
+function textsOf(value: Json): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value === "number") return [String(value)];
+  if (isList(value)) return value.flatMap(textsOf);
+  return isJsonObject(value) ? Object.values(value).flatMap((one) => (one === undefined ? [] : textsOf(one))) : [];
+}
+
+/** A value and its lines as they are, in base64, and as JSON, YAML and addresses escape them. */
+function formsOf(text: string): readonly string[] {
+  const parts = text.includes("\n") ? [text, ...text.split(/\r?\n/)] : [text];
+  return parts.flatMap((part) => {
+    const value = part.trim();
+    if (value.length < LEAST_LENGTH) return [];
+    const bytes = Buffer.from(value);
+    return [
+      value,
+      JSON.stringify(value).slice(1, -1),
+      JSON.stringify(JSON.stringify(value).slice(1, -1)).slice(1, -1),
+      value.replaceAll("'", "''"),
+      encoded(value),
+      bytes.toString("hex"),
+      ...base64Forms(bytes),
+      ...base64Forms(Buffer.from(`${value}\n`)),
+    ];
+  });
+}
+
+/** With and without padding, in both alphabets. */
+function base64Forms(bytes: Buffer): readonly string[] {
+  const standard = bytes.toString("base64");
+  return [standard, standard.replace(/=+$/, ""), bytes.toString("base64url")];
+}
+
+/** Half a surrogate pair cannot be written in an address. */
+function encoded(value: string): string {
+  return encodeURIComponent(Buffer.from(value).toString("utf8"));
+}
+
+/** The readable text that a value of `data` stands for. */
+function fromBase64(value: string): string | undefined {
+  if (!/^[A-Za-z0-9+/\s]{8,}={0,2}\s*$/.test(value)) return undefined;
+  const text = Buffer.from(value, "base64").toString("utf8");
+  return /[\ufffd\u0000-\u0008]/.test(text) ? undefined : text;
+}
