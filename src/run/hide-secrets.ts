@@ -62,10 +62,12 @@ export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
 
   const failure = async (error: unknown): Promise<never> => {
     if (!(error instanceof DeployerFailure)) throw error;
-    const message = await hide(error.message);
-    const cause = error.cause instanceof Error ? await hide(error.cause.message) : undefined;
-    if (message === error.message && cause === (error.cause as Error | undefined)?.message) throw error;
-    throw new DeployerFailure(error.reason, message, cause === undefined ? {} : { cause: new Error(cause) });
+    const messages = chainOf(error);
+    const hidden = await Promise.all(messages.map(hide));
+    if (hidden.every((message, index) => message === messages[index])) throw error;
+    const [message = "", ...causes] = hidden;
+    const cause = causes.reduceRight<Error | undefined>((inner, text) => new Error(text, { cause: inner }), undefined);
+    throw new DeployerFailure(error.reason, message, { cause });
   };
 
   const caught = wrapPort(deployer, (_, call) => {
@@ -82,6 +84,13 @@ export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
     follow: async (_, request) => hideOutcome(await caught.follow(reporting(request))),
     findOutcome: async (call) => hideOutcome(await call()),
   });
+}
+
+/** The messages of an error and its causes: a log line has them all. */
+function chainOf(error: Error): readonly string[] {
+  const messages: string[] = [];
+  for (let at: unknown = error; at instanceof Error && messages.length < 10; at = at.cause) messages.push(at.message);
+  return messages;
 }
 
 const LEFT_OUT =

@@ -1,16 +1,34 @@
+import { isSensitiveName } from "./hide-parameters.js";
+
 const HIDDEN = "(hidden)";
 
 /**
  * A message of another program without the values that it may quote: of the data of an object, however it is printed (Go's
- * `map[data:map[…]]` and `map[string]interface {}{…}`, JSON, also inside a string, YAML, a JSON patch, a rejected field), and
- * of credentials in addresses. What stands between the first such data and the last bracket is left out, because a value
+ * `map[data:map[…]]` and `map[string]interface {}{…}`, JSON, also inside a string, YAML, a JSON patch, a rejected field), of
+ * credentials in addresses and headers, and of parameters of Helm that are named like a secret. What stands between the first such data and the last bracket is left out, because a value
  * may contain any character.
  */
 export function hideInMessage(message: string): string {
-  if (!/data/i.test(message)) return withoutCredentials(message, "every");
-  const patched = PATCHED_DATA.test(message) ? message.replace(PATCHED_VALUE, `$1${HIDDEN}`) : message;
+  const text = message
+    .replace(QUOTES, '"')
+    .replace(AUTHORIZATION, `$1${HIDDEN}`)
+    .replace(HELM_PARAMETER, (_, option: string, pair: string) => option + withoutValue(pair));
+  if (!/data/i.test(text)) return withoutCredentials(text, "every");
+  const patched = PATCHED_DATA.test(text) ? text.replace(PATCHED_VALUE, `$1${HIDDEN}`) : text;
   const fields = patched.replace(REJECTED_FIELD, `$1${HIDDEN}`);
   return withoutCredentials(withoutData(fields), "every");
+}
+
+/** As programs escape them that write for web pages. */
+const QUOTES = /\\{1,8}u0022|&#34;|&quot;/g;
+const AUTHORIZATION =
+  /(authorization["'\\]{0,4}[ \t]{0,4}[:=][ \t]{0,4}["'\\]{0,4}(?:[a-z]{1,20} )?)[^\s"',;]{1,4096}/gi;
+/** Argo CD quotes the command that failed, with the parameters of the Application. */
+const HELM_PARAMETER = /(--set(?:-[a-z]{1,10})?[= ])("[^"\n]*"|'[^'\n]*'|[^\s"']+)/g;
+
+function withoutValue(pair: string): string {
+  const [name = ""] = pair.split("=", 1);
+  return isSensitiveName(name) ? `${name}=${HIDDEN}` : pair;
 }
 
 /** The key of a Secret's or ConfigMap's values, and what begins after it: a map of Go, of JSON, or of YAML. */
@@ -19,7 +37,7 @@ const DATA_KEY = /(?:(?<![a-z])|(?<=\\[nrt]))(?:string|binary)?data["'`\\]{0,8}[
 const MAX_BLOCKS = 20;
 const EMPTY = /^[ \t]{0,4}(?:map\[\]|\{\})(?![\w{[])/;
 const OPENS_MAP = /^[ \t]{0,4}(?:[&*(]{0,2}map\[|\(?map\[\w{1,20}\]|\{|\(map)/i;
-const OPENS_BLOCK = /^[ \t]{0,4}(?:[|>][-+\d]{0,2}|&\w{1,20}|!!\w{1,10})?[ \t]{0,4}(?:\r?\n|\\+r?\\*n|$)/;
+const OPENS_BLOCK = /^[ \t]{0,4}(?:[|>][-+\d]{0,2}|&\w{1,20}|!!\w{1,10})?[ \t]{0,4}(?:#[^\n]*)?(?:\r?\n|\\+r?\\*n|$)/;
 
 function withoutData(text: string, blocks = 0): string {
   for (const { index, 0: key } of text.matchAll(DATA_KEY)) {

@@ -8,6 +8,11 @@ import { isList, mapMembers } from "../model/members.js";
 const SENSITIVE = /(?:pass|secret|token|credential|key)[^.]*$|(?:^|[.\]])(?:string|binary)?data[.[]/i;
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
+/** Whether a parameter of this name usually holds a secret. */
+export function isSensitiveName(name: string): boolean {
+  return SENSITIVE.test(name);
+}
+
 /** Whether an object carries parameters of other programs in plain text (Helm values, environments of plugins). */
 export function carriesParameters({ group, kind }: { readonly group: string; readonly kind: string }): boolean {
   return group === "argoproj.io" && (kind === "Application" || kind === "ApplicationSet");

@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import { isList } from "../model/members.js";
 import { type EmbeddedTexts, isObjectCopy } from "./embedded.js";
-import { isDataKey, isOpenMember, isSecretKind, makesSecret } from "./secret-object.js";
+import { isDataKey, isOpenMember, isOpenMetadata, isSecretKind, makesSecret } from "./secret-object.js";
 
 /** One object before and after. */
 interface Sides {
@@ -110,7 +110,14 @@ class Walk {
     this.#met += 1;
     const place = this.#placeOf(secret, at);
     return this.#members(secret, at, inside, (name, member) => {
-      if (name === "metadata" && isJsonObject(member)) return this.#object(member, `${at}/${name}`, inside);
+      if (name === "metadata" && isJsonObject(member)) {
+        return this.#members(member, `${at}/${name}`, inside, (own, one) => {
+          const openly = isOpenMetadata(own);
+          return openly
+            ? this.#value(one, `${at}/${name}/${own}`, inside)
+            : this.#hidden(one, `${place}/${name}/${own}`);
+        });
+      }
       if (name === "items" && isList(member)) {
         return member.map((item, index) =>
           isJsonObject(item) ? this.#secret(item, `${at}/${index}`, inside) : this.#hidden(item, `${at}/${index}`),
@@ -126,9 +133,16 @@ class Walk {
       if (member === undefined) continue;
       const annotations = name === "annotations" && isJsonObject(member);
       const kept = annotations ? this.#annotations(member, `${at}/${name}`, inside) : change(name, member);
-      if (kept !== undefined) members.push([name, kept]);
+      if (kept !== undefined) members.push([this.#name(name), kept]);
     }
     return Object.fromEntries(members);
+  }
+
+  /** A document may stand in the place of a name. */
+  #name(name: string): string {
+    if (this.texts.read(name).kind === "text") return name;
+    this.#replaced += 1;
+    return `(hidden name ${this.#replaced})`;
   }
 
   #annotations(annotations: JsonObject, at: string, inside: Inside): JsonObject | undefined {

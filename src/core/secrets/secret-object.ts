@@ -38,6 +38,16 @@ export function isOpenMember(name: string, value: Json): boolean {
   return OPEN_MEMBERS.has(name) && !isJsonObject(value);
 }
 
+const OPEN_METADATA = new Set([
+  ...["name", "namespace", "generateName", "labels", "annotations", "finalizers", "ownerReferences"],
+  ...["creationTimestamp", "deletionTimestamp", "generation", "resourceVersion", "uid", "managedFields", "selfLink"],
+]);
+
+/** Whether Kubernetes knows a member of `metadata`. */
+export function isOpenMetadata(name: string): boolean {
+  return OPEN_METADATA.has(name);
+}
+
 /** Kubernetes accepts no other names. Anything else in their place may be the value. */
 export function isDataKey(name: string): boolean {
   return /^[-._a-zA-Z0-9]{1,253}$/.test(name);

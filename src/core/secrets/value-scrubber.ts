@@ -17,7 +17,27 @@ export function scrubberOf(values: readonly Json[]): Scrub {
     }
   }
   const longestFirst = [...forms].sort((left, right) => right.length - left.length);
-  return (text) => longestFirst.reduce((left, form) => left.replaceAll(form, HIDDEN), text);
+  return (text) => {
+    const whole = longestFirst.reduce((left, form) => left.replaceAll(form, HIDDEN), text);
+    return withoutCutEnd(whole, longestFirst);
+  };
+}
+
+const TAIL = 4096;
+
+/** Long messages are cut, perhaps inside a value. */
+function withoutCutEnd(text: string, forms: readonly string[]): string {
+  const [, kept = "", dots = ""] = /^([^]*?)(…?)$/.exec(text) ?? [];
+  const tail = kept.slice(-TAIL);
+  let from = tail.length;
+  for (const form of forms) {
+    const start = form.slice(0, LEAST_LENGTH);
+    const found = tail.indexOf(start);
+    for (let at = found; at !== -1 && at < from; at = tail.indexOf(start, at + 1)) {
+      if (form.startsWith(tail.slice(at))) from = at;
+    }
+  }
+  return from === tail.length ? text : `${kept.slice(0, kept.length - tail.length + from)}${HIDDEN}${dots}`;
 }
 
 function textsOf(value: Json): readonly string[] {
