@@ -77,7 +77,8 @@ function indentOf(line: string): number {
 const REJECTED_FIELD =
   /((?:string|binary)?data(?:\[[^\]\n]{0,300}\]|\.[\w.-]{1,300}){0,5}["']?:[ \t]{0,4}(?:invalid|unsupported|duplicate|forbidden) value:[ \t]{0,4})(?:".*"|[^\n]*)/gi;
 const PATCHED_DATA = /\/(?:string|binary)?data(?:\/|["\\])/i;
-const PATCHED_VALUE = /(\\*"value\\*":\s{0,8})(?:\\*"[^]*\\*"|[^,}]{0,5000})/gi;
+/** Up to the end, since nothing tells where the last value ends. */
+const PATCHED_VALUE = /(\\*"value\\*":\s{0,8})[^]*/i;
 
 /** An address up to a blank, a quote or the next address. */
 const ADDRESS = /(?<![a-z0-9+.-])([a-z][a-z0-9+.-]{0,15}):\/\/((?:(?![a-z][a-z0-9+.-]{0,15}:\/\/)[^\s'"<>])+)/gi;
@@ -87,24 +88,26 @@ const PARAMETER = /([?&;][\w.-]{0,40}(?:token|secret|passw(?:or)?d|signature|cre
 
 /**
  * Cuts out credentials in addresses: user and password before the host, and parameters that are named like a secret.
- * @param schemes `addresses` leaves those of databases and the like alone; `every` does not.
+ * @param schemes `addresses` leaves those of databases and the like alone, and marks where something was; `every` does neither.
  */
 export function withoutCredentials(text: string, schemes: "addresses" | "every"): string {
   if (!text.includes("://")) return text;
   return text.replace(ADDRESS, (whole, scheme: string, rest: string) => {
     if (schemes === "addresses" && !OPEN_SCHEME.test(scheme)) return whole;
-    return `${scheme}://${withoutUserinfo(rest).replace(PARAMETER, `$1${HIDDEN}`)}`;
+    const end = endOfUserinfo(rest);
+    const mark = end === 0 || schemes === "every" ? "" : `${HIDDEN}@`;
+    return `${scheme}://${mark}${rest.slice(end).replace(PARAMETER, `$1${HIDDEN}`)}`;
   });
 }
 
 /**
- * A password may hold `@`, and people write others that ought to be encoded. After a colon that no number of a port follows,
+ * Where user and password end. A password may hold `@`, and people write others that ought to be encoded. After a colon that no number of a port follows,
  * everything up to the last `@` counts. `ssh://git@` names nobody.
  */
-function withoutUserinfo(rest: string): string {
+function endOfUserinfo(rest: string): number {
   const authority = /^[^/?#]*/.exec(rest)?.[0] ?? "";
   const name = /^[^@:]*/.exec(rest)?.[0] ?? "";
   const password = rest.startsWith(":", name.length) && !/^:\d{0,5}(?:$|[/?#,;)\]])/.test(rest.slice(name.length));
   const end = password ? rest.lastIndexOf("@") : authority.lastIndexOf("@");
-  return end === -1 || rest.slice(0, end) === "git" ? rest : `${HIDDEN}${rest.slice(end)}`;
+  return end === -1 || rest.slice(0, end) === "git" ? 0 : end + 1;
 }
