@@ -146,7 +146,7 @@ describe.each(HOSTS)("values of Secrets, on %s", (host) => {
     ],
   ];
 
-  test.each(quotes)("that Argo CD quotes as %s stand in no plan, result, progress or log", async (_, message) => {
+  test.each(quotes)("that Argo CD quotes as %s stand in no plan, result or log", async (_, message) => {
     const log = new ServiceLog();
     const bot = await startBot({ host, log: log.write });
     const grpc = JSON.stringify({ code: 2, error: message, message });
