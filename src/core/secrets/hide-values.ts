@@ -154,7 +154,7 @@ class Walk {
       kept.flatMap(([name, value]) =>
         value === undefined ? [] : [[name, this.#value(value, `${at}/${name}`, inside)]],
       ),
-    ) as JsonObject;
+    );
   }
 
   /** A Secret is compared with the one of the same name, wherever the carrier has put it. */

@@ -151,7 +151,7 @@ describe("a Secret in a carrier is hidden as a Secret is", () => {
         fc.record({ items: tie("list"), kind: fc.constantFrom("List", "x") }),
         tie("tree").map((one) => ({ text: stringify(one) })),
         tie("tree").map((one) => ({ text: JSON.stringify(one) })),
-      ) as fc.Arbitrary<Manifest>,
+      ),
     }));
     fc.assert(
       fc.property(tree, tree, (base, head) => {
