@@ -75,7 +75,9 @@ function oidcLogin() {
     issuer_url: url({ exact: true }).describe("issuer, exactly as the provider writes it"),
     client_id: text().describe("client id"),
     client_secret: secret().describe("client secret"),
-    scopes: listOf(text()).prefault(["openid", "profile", "email"]).describe("requested scopes"),
+    scopes: listOf(text())
+      .prefault(["openid", "profile", "email"])
+      .describe("requested scopes; with `offline_access`, many providers let svc check logins and roles again"),
     username_claim: text().prefault("preferred_username").describe("claim with the user's name"),
     email_claim: text().prefault("email").describe("claim with the e-mail address"),
     groups_claim: text().optional().describe("claim with the groups, for role assignments"),

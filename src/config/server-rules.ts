@@ -31,7 +31,7 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   }
   const guarding = isTrue(tree, ["auth", "enabled"]) ? [...GUESSABLE, SESSION_SECRET] : GUESSABLE;
   for (const path of servesThisMachineOnly(tree) ? [] : guarding) {
-    const length = [...(textAt(tree, path) ?? "").trim()].length;
+    const { length } = (textAt(tree, path) ?? "").trim();
     if (length > 0 && length < SHORTEST_SECRET) report(path, TOO_SHORT);
   }
   // With only one of them, svc would send a self-hosted GitHub's token to github.com, or the other way round.

@@ -13,7 +13,7 @@ export interface RedirectProvider {
   /** Asks the provider for the person and the memberships. `answer` is the callback address with the request's query. */
   finish(answer: URL, attempt: LoginAttempt): Promise<ProvenLogin | LoginRefusal>;
   /** Asks again about a person who logged in. The tokens of the result replace the given ones: some work only once. */
-  ask(tokens: ProviderTokens): Promise<AskedAgain>;
+  ask(tokens: ProviderTokens, subject: string): Promise<AskedAgain>;
 }
 
 /** A login as the provider confirmed it. Without tokens, the provider cannot be asked about the person again. */

@@ -6,7 +6,6 @@ import {
   discovery,
   fetchUserInfo,
   refreshTokenGrant,
-  skipSubjectCheck,
   type Configuration,
 } from "openid-client";
 import { z } from "zod";
@@ -66,7 +65,7 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
           pkceCodeVerifier: attempt.codeVerifier,
           idTokenExpected: true,
         });
-        const facts = factsOfClaims(await claimsOf(client, given), options);
+        const facts = factsOfClaims(await claimsOf(client, given, given.claims()?.sub ?? ""), options);
         if (isRefusal(facts)) return facts;
         // Without a refresh token, the ID token's claims cannot be read again.
         const tokens = given.refresh_token === undefined ? undefined : tokensIn(given, clock.now());
@@ -75,14 +74,14 @@ export function oidcLogin(options: OidcSection, clock: Clock, log: Log): Redirec
         return refusalOfExchange(error, { ...context, answer }, log);
       }
     },
-    async ask(known): Promise<AskedAgain> {
+    async ask(known, subject): Promise<AskedAgain> {
       const client = await discovered();
       if ("reason" in client) return { answer: client, tokens: known };
       let tokens = known;
       try {
         const given = await refreshTokenGrant(client, known.refresh ?? "");
         tokens = tokensIn(given, clock.now(), known.refresh);
-        const claims = await claimsOf(client, given);
+        const claims = await claimsOf(client, given, subject);
         const missing = claims.idToken === undefined ? missingIn(claims.userInfo, options) : undefined;
         if (missing === undefined) return { answer: factsOfClaims(claims, options), tokens };
         const what = `who you are: it does not send the claim ${missing} again`;
@@ -120,10 +119,8 @@ function discoveryProblem(error: unknown): string {
 }
 
 /** Claims of the ID token and the user info: some providers put e-mail and groups into only one of them. */
-async function claimsOf(client: Configuration, tokens: Tokens): Promise<Claims> {
+async function claimsOf(client: Configuration, tokens: Tokens, subject: string): Promise<Claims> {
   const idToken = tokens.claims();
-  // A renewed ID token belongs to the same login, so the user info must too.
-  const subject = idToken?.sub ?? skipSubjectCheck;
   const hasUserInfo = client.serverMetadata().userinfo_endpoint !== undefined;
   const userInfo = hasUserInfo ? await fetchUserInfo(client, tokens.access_token, subject) : {};
   return { idToken, userInfo };

@@ -42,8 +42,9 @@ export function refusalOfExchange(error: unknown, context: ExchangeContext, log:
   const { code, oauthError } = exchangeFailure(error);
   log.warn({ provider, code, oauthError }, "exchanging the login's code failed");
   if (oauthError !== undefined) {
-    if (REDIRECT_CODES.has(oauthError) && answer !== undefined)
+    if (REDIRECT_CODES.has(oauthError) && answer !== undefined) {
       return { reason: "invalid-redirect", title, callbackUrl: addressOf(answer) };
+    }
     if (CLIENT_CODES.has(oauthError)) {
       const keys = `auth.${provider}.client_id and auth.${provider}.client_secret`;
       return { reason: "client-refused", title, keys };

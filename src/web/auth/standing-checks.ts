@@ -90,9 +90,9 @@ export class StandingChecks {
         break;
       case "unclear":
         log.warn({ account: id, reason: verdict.reason }, "the login provider did not confirm a person");
-        if (standing.askedAt - standing.provenAt < UNANSWERED_MS)
+        if (standing.askedAt - standing.provenAt < UNANSWERED_MS) {
           await users.renew(id, standing, { ...standing, sealed });
-        else await this.#end(id, standing, "unanswered");
+        } else await this.#end(id, standing, "unanswered");
         break;
       case "left":
         await this.#end(id, standing, verdict.reason);
@@ -113,7 +113,7 @@ export class StandingChecks {
     known: ProviderTokens,
   ): Promise<{ readonly verdict: Verdict; readonly tokens: ProviderTokens }> {
     try {
-      const { answer, tokens } = await provider.ask(known);
+      const { answer, tokens } = await provider.ask(known, account.id.slice(account.id.indexOf(":") + 1));
       return { verdict: this.#verdictOn(account, answer), tokens };
     } catch (error) {
       this.parts.log.warn({ err: error, provider: provider.id }, "asking the login provider again failed");
