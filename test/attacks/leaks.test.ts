@@ -88,7 +88,7 @@ describe.each(HOSTS)("what an attacker would like to read, on %s", (host) => {
       ...changeOf(["web"]),
     });
     await bot.push(one, { "argocd/web.yaml": asYaml(bot.resourceOf("web", { repoURL: `${withPassword}x` })) });
-    const said = bot.answers(one).join("\n");
+    const said = [...bot.answers(one), JSON.stringify(await bot.stores.plans.find(bot.ref(one)))].join("\n");
     expect(said).toContain("### Application: `new`");
     expect(said).not.toContain("hunter2");
   });

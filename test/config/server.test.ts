@@ -62,6 +62,7 @@ test("every default is filled in", () => {
       roleAssignments: [],
     },
     applicationRepositories: [],
+    redact: [],
   });
 });
 

@@ -63,6 +63,7 @@ export interface Move {
 
 /** What a member is deployed from. */
 export interface MemberSource {
+  /** Without credentials. */
   readonly repoURL: string;
   /** As configured; empty means the default branch, or the newest version of a chart. */
   readonly targetRevision: string;

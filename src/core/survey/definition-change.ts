@@ -5,6 +5,7 @@ import { destinationOf, type Destination } from "../model/destination.js";
 import type { DefinitionChange, Move } from "../model/effect.js";
 import { isJsonObject } from "../model/json.js";
 import { specEqual, specText } from "../model/spec-equality.js";
+import { withoutCredentials } from "../secrets/hide-in-text.js";
 
 /** What differs between a definition and the ones that it replaces: the target branch's and the live one. */
 export function definitionChange(head: ApplicationSpec, before: readonly ApplicationSpec[]): DefinitionChange {
@@ -28,13 +29,17 @@ function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move
   const [left, right] = [destinationOf(from), destinationOf(to)];
   const moved = left.cluster !== right.cluster || left.namespace !== right.namespace;
   return [
-    ...(urls.length === 0 ? [] : [{ what: "repository", from: [...known].join(", "), to: urls.join(", ") } as const]),
+    ...(urls.length === 0 ? [] : [{ what: "repository", from: addresses([...known]), to: addresses(urls) } as const]),
     ...(projectOf(from) === projectOf(to)
       ? []
       : [{ what: "project", from: projectOf(from), to: projectOf(to) } as const]),
     ...(moved ? [{ what: "destination", from: destinationText(left), to: destinationText(right) } as const] : []),
     ...(startsAutoSync(from, to) ? [{ what: "auto-sync", from: "off", to: "on" } as const] : []),
   ];
+}
+
+function addresses(urls: readonly string[]): string {
+  return urls.map((url) => withoutCredentials(url, "every")).join(", ");
 }
 
 /** `<cluster>/<namespace>` for people. */

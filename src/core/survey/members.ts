@@ -5,6 +5,7 @@ import type { ChangeRequest } from "../model/change-request.js";
 import { destinationOf } from "../model/destination.js";
 import type { BoundIdentity, DefinitionChange, Identity, Member, ReachedBy } from "../model/effect.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
+import { withoutCredentials } from "../secrets/hide-in-text.js";
 import { definitionChange, digestOf, startsAutoSync } from "./definition-change.js";
 
 /** The member that a planned application itself is, from a survey alone. */
@@ -39,7 +40,7 @@ function liveMember(
   });
   const moving = new Set(head.positions);
   const sources = sourcesOf(head.spec).map(({ repoURL, targetRevision, position }) => ({
-    repoURL,
+    repoURL: withoutCredentials(repoURL, "every"),
     targetRevision,
     commit: moving.has(position) ? headRevision : undefined,
   }));
@@ -66,7 +67,11 @@ export function memberOf({ application, head, before, reachedBy }: MemberRequest
     reachedBy,
     definition,
     digest: head === undefined ? undefined : digestOf(head),
-    sources: sourcesOf(spec).map(({ repoURL, targetRevision }) => ({ repoURL, targetRevision, commit: undefined })),
+    sources: sourcesOf(spec).map(({ repoURL, targetRevision }) => ({
+      repoURL: withoutCredentials(repoURL, "every"),
+      targetRevision,
+      commit: undefined,
+    })),
     startsAutoSync:
       head !== undefined &&
       (before.length === 0 ? startsAutoSync(undefined, head) : before.some((one) => startsAutoSync(one, head))),
