@@ -45,9 +45,10 @@ export function describeOperation(method: string, template: string): Operation |
   return operations.get(key);
 }
 
-/** Problems of a webhook's body. The description has a schema for each event and action. */
+/** Problems of a webhook's body. The description has a schema for each event and its action, if it has one. */
 export function wrongInWebhook(event: string, body: JsonObject): string[] {
-  const name = `webhook-${event}-${String(body.action)}`.replaceAll("_", "-");
+  const action = body.action === undefined ? "" : `-${String(body.action)}`;
+  const name = `webhook-${event}${action}`.replaceAll("_", "-");
   const schema = description().components.schemas[name];
   return schema === undefined ? [`${name} is not described`] : problems(name, schema, body);
 }

@@ -13,12 +13,12 @@ let loaded: readonly ExampleGroup[] | undefined;
  * A real payload from @octokit/webhooks-examples, preferably one with an installation. Shared by all callers: do not
  * modify it.
  */
-export function examplePayload(event: string, action: string): JsonObject {
+export function examplePayload(event: string, action: string | undefined): JsonObject {
   loaded ??= createRequire(import.meta.url)("@octokit/webhooks-examples") as readonly ExampleGroup[];
   const examples = loaded.find(({ name }) => name === event)?.examples ?? [];
   const fitting = examples.filter((payload) => payload.action === action);
   const best = fitting.find((payload) => "installation" in payload) ?? fitting[0];
-  if (best === undefined) throw new Error(`There is no example of ${event}.${action}`);
+  if (best === undefined) throw new Error(`There is no example of ${event}.${action ?? "(no action)"}`);
   return best;
 }
 

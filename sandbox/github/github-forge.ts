@@ -4,7 +4,7 @@ import type { MergeMethod } from "../git/git-store.js";
 import type { Deliveries, Receiver } from "./deliveries.js";
 import { Discussion } from "./discussion.js";
 import { mergeByButton } from "./merge.js";
-import { pullPayload, type PullAction } from "./payloads.js";
+import { mergePushPayload, pullPayload, pushPayload, type PullAction } from "./payloads.js";
 import { closePull, openPull, pushTo, reopenPull, retargetPull, seen, seenStatuses } from "./pull-acts.js";
 import type { Person, Pull, World } from "./world.js";
 
@@ -203,6 +203,7 @@ export class GitHubForge implements Forge {
     const pull = this.#pull(repository, number);
     const person = this.#world.person(by);
     await mergeByButton(this.#world, pull, person);
+    await this.#parts.webhooks.send("push", () => mergePushPayload(this.#world, pull, person));
     await this.#announce(pull, { action: "closed" }, person);
   }
 
@@ -241,7 +242,15 @@ export class GitHubForge implements Forge {
     changes: FileChanges,
     push: Push & { readonly by: string },
   ): Promise<string> {
-    const { commit, moved } = await pushTo(this.#world, this.#world.repository(repository), branch, changes, push);
+    const target = this.#world.repository(repository);
+    const before = await this.#world.store.resolve(repository, `refs/heads/${branch}`);
+    const { commit, moved } = await pushTo(this.#world, target, branch, changes, push);
+    // Left out for heads of pull requests: it would only double the event about them.
+    if (target.installed && moved.length === 0) {
+      const pushed = { branch, before: before ?? "0".repeat(40), after: commit };
+      const pusher = this.#world.person(push.by);
+      await this.#parts.webhooks.send("push", () => pushPayload(this.#world, target, pushed, pusher));
+    }
     for (const { pull, before } of moved) {
       await this.#announce(pull, { action: "synchronize", before, after: commit }, this.#world.person(push.by));
     }

@@ -65,6 +65,35 @@ export function reviewPayload(world: World, pull: Pull, review: Review): JsonObj
   };
 }
 
+/** Body of a `push` event of a branch. */
+export function pushPayload(
+  world: World,
+  repository: Repository,
+  { branch, before, after }: { readonly branch: string; readonly before: string; readonly after: string },
+  sender: Person,
+): JsonObject {
+  return {
+    ...examplePayload("push", undefined),
+    ref: `refs/heads/${branch}`,
+    before,
+    after,
+    created: /^0+$/.test(before),
+    deleted: false,
+    forced: false,
+    base_ref: null,
+    commits: [],
+    head_commit: null,
+    pusher: { name: sender.login, email: null },
+    ...surroundings(world, repository, sender),
+  };
+}
+
+/** Body of the `push` event of a merge into the base branch. */
+export function mergePushPayload(world: World, pull: Pull, sender: Person): JsonObject {
+  const after = pull.merged?.commit ?? pull.headSha;
+  return pushPayload(world, pull.repository, { branch: pull.baseBranch, before: pull.baseSha, after }, sender);
+}
+
 function surroundings(world: World, repository: Repository, sender: Person): JsonObject {
   const installation = world.installationOf(repository.owner);
   return {

@@ -9,7 +9,7 @@ import { graphqlEndpoint } from "./graphql/endpoint.js";
 import { accessToken } from "./oauth/access-token.js";
 import { authorizePages } from "./oauth/authorize.js";
 import { userApi } from "./oauth/user-api.js";
-import { commentPayload, pullPayload } from "./payloads.js";
+import { commentPayload, mergePushPayload, pullPayload } from "./payloads.js";
 import { errorBody, restApi } from "./rest.js";
 import type { Announce } from "./routes/call.js";
 import { permits, Tokens } from "./tokens.js";
@@ -105,8 +105,12 @@ function announcements(world: World, webhooks: Deliveries, violated: (what: stri
       void webhooks
         .send("issue_comment", () => commentPayload(world, issue, comment, world.bot, previous))
         .catch(failed),
-    closed: (pull) =>
-      void webhooks.send("pull_request", () => pullPayload(world, pull, { action: "closed" }, world.bot)).catch(failed),
+    closed: (pull) => {
+      if (pull.merged !== undefined) {
+        void webhooks.send("push", () => mergePushPayload(world, pull, world.bot)).catch(failed);
+      }
+      void webhooks.send("pull_request", () => pullPayload(world, pull, { action: "closed" }, world.bot)).catch(failed);
+    },
   };
 }
 

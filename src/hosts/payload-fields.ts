@@ -19,6 +19,12 @@ export const repositoryField = z
   .refine((name) => name.split("/").every((part) => part !== "." && part !== ".."))
   .transform(repositoryName);
 
+/** The branch of a push event's `ref`; undefined for a tag. */
+export const pushedBranchField = z
+  .string()
+  .max(1000)
+  .transform((ref) => (ref.startsWith("refs/heads/") ? ref.slice("refs/heads/".length) : undefined));
+
 export const numberField = z.int().positive();
 
 export const revisionField = z

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Request, RequestHandler } from "express";
-import type { HostEvent } from "../core/model/event.js";
+import type { BranchPushed, HostEvent } from "../core/model/event.js";
 import { isJsonObject, type JsonObject, parseJson } from "../core/model/json.js";
 import type { Log } from "../core/ports/log.js";
 import { WEBHOOK_PATHS, type HostId } from "../names.js";
@@ -9,7 +9,7 @@ import { MAX_BODY_BYTES, receiveBody, type BodyCheck } from "./receive-body.js";
 import { sendAnswer, type Receipt, type Refused, type WebhookAnswer, type WebhookRefusal } from "./webhook-answer.js";
 
 /** The event of a delivery, or why the delivery is ignored. */
-export type Translation = HostEvent | { readonly ignored: string };
+export type Translation = HostEvent | BranchPushed | { readonly ignored: string };
 
 /** Puts an event into the queue. Resolves to false if its delivery was accepted before. */
 export type Push = (event: HostEvent) => Promise<boolean>;
@@ -17,6 +17,8 @@ export type Push = (event: HostEvent) => Promise<boolean>;
 /** What the service hands to each webhook route. */
 export interface WebhookIntake {
   readonly push: Push;
+  /** Hears of every push to a branch. The webhook's answer does not wait for it; it never throws. */
+  readonly onBranchPushed: (pushed: BranchPushed) => void;
   /** Shared by all routes. */
   readonly bodies: BodyBudget;
   readonly countRefusal: (host: HostId, reason: WebhookRefusal) => void;
@@ -36,8 +38,15 @@ export interface WebhookRoute {
   readonly post: RequestHandler;
 }
 
-export async function queueEvent(event: Translation, push: Push): Promise<Receipt> {
+export async function queueEvent(
+  event: Translation,
+  { push, onBranchPushed }: Pick<WebhookIntake, "push" | "onBranchPushed">,
+): Promise<Receipt> {
   if ("ignored" in event) return { kind: "ignored", reason: event.ignored };
+  if (event.kind === "branch-pushed") {
+    onBranchPushed(event);
+    return { kind: "accepted" };
+  }
   if (await push(event)) return { kind: "accepted" };
   return { kind: "ignored", reason: "this delivery was accepted before" };
 }

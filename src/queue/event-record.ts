@@ -36,6 +36,7 @@ const hostEvent = z.discriminatedUnion("kind", [
     found: z.object({ writtenAt: z.string(), overtaken: z.boolean() }).exactOptional(),
   }),
   z.object({ ...origin, kind: z.literal("reviewed") }),
+  z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
 ]);
 
 const record = z.object({ v: z.literal(1), again: z.boolean(), at: z.number(), event: hostEvent });

@@ -159,6 +159,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "refused-before":
     case "closed-meanwhile":
     case "left-out":
+    case "plan-marked":
     case "not-addressed":
     case "still-open":
     case "settled":

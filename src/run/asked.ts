@@ -1,10 +1,10 @@
 import type { User } from "../core/model/change-request.js";
 import type { Command } from "../core/model/command.js";
-import type { FoundComment } from "../core/model/event.js";
+import type { BaseMoved, FoundComment } from "../core/model/event.js";
 import type { Silent } from "./outcome.js";
 
 /** What an event asks for. */
-export type Asked = Answerable | Silent | { readonly kind: "close" } | { readonly kind: "revisit" };
+export type Asked = Answerable | Silent | { readonly kind: "close" } | { readonly kind: "revisit" } | BaseMoved;
 
 /** What is answered with a comment, unless there is a reason to stay silent. */
 export type Answerable = GivenCommand | Autoplan | InvalidComment;

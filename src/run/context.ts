@@ -65,6 +65,10 @@ async function readFile(
   return (await snapshot.read(revision, [REPOSITORY_FILE])).get(REPOSITORY_FILE) ?? "- not a readable file";
 }
 
+/** For what no command asked for. */
+export const AUTOMATIC = { by: undefined };
+export const NOBODY = { id: "", login: "ghost", bot: false };
+
 /** What a command of this run may read and act on. */
 export function commandContext(
   { by }: Pick<GivenCommand | Autoplan, "by">,
@@ -79,7 +83,7 @@ export function commandContext(
     settings,
     snapshot,
     reload: (fresh) => openChange(fresh, run),
-    user: by ?? change.author ?? { id: "", login: "ghost", bot: false },
+    user: by ?? change.author ?? NOBODY,
     automatic: by === undefined,
     progress: run.attempt.report,
     noteStarted: async (started, skipped) => {

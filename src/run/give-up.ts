@@ -17,6 +17,7 @@ export async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
       return asked;
     case "close":
     case "revisit":
+    case "base-moved":
       return { kind: "stopped" };
     case "command":
     case "autoplan":

@@ -6,6 +6,7 @@ import { ask, heedingStops } from "./ask.js";
 import type { Answerable } from "./asked.js";
 import { closeChangeRequest } from "./close-change-request.js";
 import { execute } from "./execute.js";
+import { markMovedPlan } from "./mark-moved-plan.js";
 import type { Finished, Outcome, Silent } from "./outcome.js";
 import { permit } from "./permit.js";
 import { recover } from "./recover.js";
@@ -23,6 +24,8 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
       return closeChangeRequest(event.change, run);
     case "revisit":
       return revisit(event.change, run);
+    case "base-moved":
+      return markMovedPlan(event.change, asked, run);
     case "command":
     case "autoplan":
     case "invalid":

@@ -36,6 +36,7 @@ export type SilentReason =
   | "still-open"
   | "settled"
   | "status-updated"
+  | "plan-marked"
   | "nothing-to-update";
 
 /** A result, with what its answer needs. */
@@ -107,5 +108,6 @@ const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   "still-open": "still open",
   settled: "settled",
   "status-updated": "status updated",
+  "plan-marked": "plan marked: the base branch moved",
   "nothing-to-update": undefined,
 };

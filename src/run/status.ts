@@ -9,7 +9,7 @@ import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from
 import { requiringApproval } from "../core/policy/merge-decision.js";
 import { survey } from "../core/survey/survey.js";
 import type { Answerable } from "./asked.js";
-import { commandContext, openChange, plansAutomatically } from "./context.js";
+import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically } from "./context.js";
 import type { Run } from "./run.js";
 
 const MAX_CORRECTIONS = 3;
@@ -162,9 +162,6 @@ export async function setDetectedStatus(change: ChangeRequest, run: Run): Promis
     await setCommitStatus(change, { kind: "detected", detected: { kind: "unknown" } }, run);
   }
 }
-
-const AUTOMATIC = { by: undefined };
-const NOBODY = { id: "", login: "ghost", bot: false };
 
 function awaiting(applications: readonly string[], { fork }: ChangeRequest, { config }: Run): Detected {
   if (fork && !config.defaults.allowForks) return { kind: "barred" };

@@ -29,6 +29,7 @@ import { createChores, watchHolders } from "./chores.js";
 import { createQueue } from "./create-queue.js";
 import { checkAtStart } from "./start-checks.js";
 import { systemClock } from "./system-clock.js";
+import { tellPlanned } from "./tell-planned.js";
 
 /** What tests put in place of the real thing. */
 export interface Overrides {
@@ -138,7 +139,14 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const auth = createAuth({ config, stores, clock, log });
   const app = createWebServer({
     tracing: telemetry.tracing,
-    webhooks: adapters.webhooks.map((webhook) => webhook({ push, bodies, countRefusal: telemetry.countRefusal })),
+    webhooks: adapters.webhooks.map((webhook) =>
+      webhook({
+        push,
+        onBranchPushed: (pushed) => void tellPlanned(pushed, { locks, push, log }),
+        bodies,
+        countRefusal: telemetry.countRefusal,
+      }),
+    ),
     identify: auth.identify,
     auth: auth.routes,
     api: site.api,

@@ -69,7 +69,7 @@ export async function startWebhooks(configured: readonly HostId[] = HOSTS): Prom
     hostParts(clock, keptLogger(appKeys().privateKey, GITLAB_TOKEN, SECRET)),
   );
   const gitlab = createGitLabHost({ url: hostb.url, token: GITLAB_TOKEN, aliases: [] }, hostParts(clock, log));
-  const intake = { push, bodies: new BodyBudget(), countRefusal: () => undefined };
+  const intake = { push, bodies: new BodyBudget(), onBranchPushed: () => undefined, countRefusal: () => undefined };
   const routes = {
     hosta: () => githubWebhook({ ...intake, secret: SECRET, probot: github.probot, log }),
     hostb: () => gitlabWebhook({ ...intake, secret: SECRET, signingToken: undefined, clock, log }),

@@ -41,7 +41,9 @@ describe("docs/installation.md", () => {
 
   test("its svc.yaml and the chart's values say the same, and svc takes it without a warning", () => {
     const names = [...text.matchAll(/> secrets\/(\w+)$|^cp \S+ secrets\/(\w+)$/gm)].map(([, a, b]) => a ?? b ?? "");
-    const environment = Object.fromEntries(names.map((name) => [name, name.includes("KEY") ? rsaKey() : "0123456789"]));
+    const environment = Object.fromEntries(
+      names.map((name) => [name, name.includes("KEY") ? rsaKey() : "0123456789abcdef"]),
+    );
     const config = loadServerConfig([{ name: "svc.yaml", text: file("svc.yaml") }], environment);
     expect(config).toMatchObject({ kind: "valid", warnings: [] });
     const written = parse(file("svc.yaml")) as Record<string, unknown>;

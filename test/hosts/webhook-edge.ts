@@ -38,6 +38,7 @@ export async function startEdge(limits: Partial<BodyLimits> = {}): Promise<Webho
       return Promise.resolve(true);
     },
     bodies,
+    onBranchPushed: () => undefined,
     countRefusal: (_, reason) => refusals.push(reason),
     log: recordingLog(lines),
   });

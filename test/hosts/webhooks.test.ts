@@ -38,7 +38,7 @@ beforeAll(async () => {
     return answerPush();
   };
   const app = express();
-  const intake = { push, bodies: new BodyBudget(), countRefusal: () => undefined };
+  const intake = { push, bodies: new BodyBudget(), onBranchPushed: () => undefined, countRefusal: () => undefined };
   const routes = [
     githubWebhook({ ...intake, secret: GITHUB_SECRET, probot: probot(), log: recordingLog() }),
     gitlabWebhook({ ...intake, secret: GITLAB_SECRET, ...unsigned }),
@@ -140,7 +140,12 @@ test("a known signature over a published example", async () => {
 });
 
 test("an empty secret is refused at once", () => {
-  const intake = { push: () => Promise.resolve(true), bodies: new BodyBudget(), countRefusal: () => undefined };
+  const intake = {
+    push: () => Promise.resolve(true),
+    bodies: new BodyBudget(),
+    onBranchPushed: () => undefined,
+    countRefusal: () => undefined,
+  };
   expect(() => gitlabWebhook({ ...intake, secret: "", ...unsigned })).toThrow(RangeError);
   expect(() => githubWebhook({ ...intake, secret: "", probot: probot(), log: recordingLog() })).toThrow(RangeError);
 });

@@ -33,4 +33,34 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     await bot.push(one, more(2));
     expect(section(bot.lastComment(one), "web")).toContain("a sync would revert this commit");
   });
+
+  test("a push to the base marks the plans that it outdates, once, and no others", async () => {
+    const bot = await startBot({ host });
+    const [one, two] = [await bot.open(changeOf(["web"])), await bot.open(changeOf(["api"]))];
+    const other = bot.lastComment(two);
+    const tip = await bot.forge.pushToBranch(REPOSITORY, "main", more(1));
+    await bot.idle();
+    const notice =
+      "⚠️ **The base branch moved.**\n⚠️ Web: main changed apps/web/more.yaml since this branch left it: a sync would revert this commit: " +
+      `${tip.slice(0, 8)} "Change apps/web/more.yaml". Update the branch first.`;
+    expect(bot.lastComment(one)).toContain(notice);
+    expect(bot.lastComment(two)).toBe(other);
+    const comments = bot.answers(one).length;
+    const newer = await bot.forge.pushToBranch(REPOSITORY, "main", more(2));
+    await bot.idle();
+    expect(bot.lastComment(one).split("The base branch moved")).toHaveLength(2);
+    expect(bot.lastComment(one)).toContain(newer.slice(0, 8));
+    expect(bot.answers(one)).toHaveLength(comments);
+    await bot.push(one, more(2));
+    expect(bot.lastComment(one)).not.toContain("The base branch moved");
+  });
+
+  test("a merge into the base marks the plans that it outdates", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(more(1), { by: "bo" });
+    await bot.forge.mergeByHand(REPOSITORY, two, "bo");
+    await bot.idle();
+    expect(bot.lastComment(one)).toContain("⚠️ Web: main changed apps/web/more.yaml since this branch left it");
+  });
 });

@@ -1,5 +1,6 @@
 import { sendMergeRequestHook } from "../hooks/merge-request-body.js";
 import { hookTime } from "../hooks/project-body.js";
+import { sendPushHook } from "../hooks/push-body.js";
 import type { Instance } from "../model/instance.js";
 import type { MergeRequest } from "../model/merge-request.js";
 import type { Person } from "../model/people.js";
@@ -21,6 +22,9 @@ export async function branchMoved(
   move: BranchMove = {},
 ): Promise<void> {
   const open = instance.mergeRequests.filter(({ state }) => state === "opened");
+  const isHead = instance.mergeRequests.some((one) => one.sourceProject === project && one.sourceBranch === branch);
+  // Left out for heads of merge requests: it would only double the event about them.
+  if (move.silent !== true && !isHead) await sendPushHook(instance, project, branch, move.by);
   for (const merge of open) {
     if (merge.project === project && merge.targetBranch === branch) merge.conflicts = undefined;
   }

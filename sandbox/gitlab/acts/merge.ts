@@ -41,6 +41,7 @@ export async function mergeNow(
   merge.mergedBy = by;
   merge.updatedAt = merge.mergedAt = instance.now();
   if (wishes.removeSourceBranch === true) await removeSourceBranch(instance, merge);
+  await branchMoved(instance, project, targetBranch, { by });
   await sendMergeRequestHook(instance, merge, {
     by,
     action: "merge",
@@ -50,7 +51,6 @@ export async function mergeNow(
     },
     status: { merge_status: "can_be_merged", detailed_merge_status: "not_open" },
   });
-  await branchMoved(instance, project, targetBranch, { by });
 }
 
 function defaultMessage(merge: MergeRequest, squash: boolean): string {

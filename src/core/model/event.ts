@@ -1,7 +1,9 @@
+import type { HostId } from "../../names.js";
+import type { RepositoryName } from "./brand.js";
 import type { ChangeRequestRef, User } from "./change-request.js";
 
 /** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
-export type HostEvent = EventOrigin & (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged);
+export type HostEvent = EventOrigin & (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged | BaseMoved);
 
 export interface EventOrigin {
   /** The host's delivery id, `<host>-<guid>`; a repeated delivery has the same. */
@@ -38,6 +40,21 @@ export interface FoundComment {
   readonly writtenAt: string;
   /** Another command followed it on the same change request. */
   readonly overtaken: boolean;
+}
+
+/** The branch that the change request was planned against has new commits. */
+export interface BaseMoved {
+  readonly kind: "base-moved";
+  readonly branch: string;
+}
+
+/** A branch of a repository got commits, whichever change requests it concerns. */
+export interface BranchPushed {
+  readonly kind: "branch-pushed";
+  readonly delivery: string;
+  readonly host: HostId;
+  readonly repository: RepositoryName;
+  readonly branch: string;
 }
 
 /** A review or an approval was given or withdrawn. */

@@ -1,9 +1,16 @@
 import { z } from "zod";
-import { commentField, idField, loginField, numberField, repositoryField } from "../payload-fields.js";
+import {
+  commentField,
+  idField,
+  loginField,
+  numberField,
+  pushedBranchField,
+  repositoryField,
+} from "../payload-fields.js";
 import type { Translation } from "../webhook-route.js";
 
 /** The events that the App subscribes to: https://docs.github.com/webhooks/webhook-events-and-payloads */
-export const SUBSCRIBED_EVENTS = ["pull_request", "issue_comment", "pull_request_review"] as const;
+export const SUBSCRIBED_EVENTS = ["pull_request", "issue_comment", "pull_request_review", "push"] as const;
 export type SubscribedEvent = (typeof SUBSCRIBED_EVENTS)[number];
 
 export function isSubscribed(name: string): name is SubscribedEvent {
@@ -23,6 +30,8 @@ export function translateGitHubEvent(name: string, delivery: string, payload: un
       return translateComment(delivery, payload);
     case "pull_request_review":
       return translateReview(delivery, payload);
+    case "push":
+      return translatePush(delivery, payload);
   }
 }
 
@@ -101,6 +110,16 @@ function translateReview(delivery: string, payload: unknown): Translation {
   const { action, repository, pull_request } = parsed.data;
   if (!["submitted", "dismissed", "edited"].includes(action)) return { ignored: "this action is not used" };
   return { ...eventOrigin(delivery, repository.full_name, pull_request.number), kind: "reviewed" };
+}
+
+const pushSchema = z.object({ ref: pushedBranchField, deleted: z.boolean().nullish(), repository: repositorySchema });
+
+function translatePush(delivery: string, payload: unknown): Translation {
+  const parsed = pushSchema.safeParse(payload);
+  if (!parsed.success) return UNREADABLE;
+  const { ref: branch, deleted, repository } = parsed.data;
+  if (branch === undefined || deleted === true) return { ignored: "no branch got commits" };
+  return { kind: "branch-pushed", delivery, host: "hosta", repository: repository.full_name, branch };
 }
 
 /** People cannot register a login that ends in `[bot]`. */

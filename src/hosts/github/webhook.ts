@@ -5,7 +5,7 @@ import type { Log } from "../../core/ports/log.js";
 import { deliveryId } from "../payload-fields.js";
 import type { BodyCheck } from "../receive-body.js";
 import type { Receipt } from "../webhook-answer.js";
-import { queueEvent, webhookRoute, type Push, type WebhookIntake, type WebhookRoute } from "../webhook-route.js";
+import { queueEvent, webhookRoute, type WebhookIntake, type WebhookRoute } from "../webhook-route.js";
 import { SUBSCRIBED_EVENTS, isSubscribed, translateGitHubEvent } from "./translate-event.js";
 
 export interface GitHubWebhookOptions extends WebhookIntake {
@@ -25,7 +25,7 @@ type ProbotEvent = Parameters<Probot["receive"]>[0];
 export function githubWebhook({ secret, probot, log, ...intake }: GitHubWebhookOptions): WebhookRoute {
   if (secret === "") throw new RangeError("hosta.webhook_secret is empty");
   const key = createSecretKey(secret, "utf8");
-  const receive = receiveThrough(probot, intake.push, log);
+  const receive = receiveThrough(probot, intake, log);
   return webhookRoute(
     {
       host: "hosta",
@@ -48,10 +48,10 @@ const REPORT = Symbol("report");
  * Registers the handler of all events. Probot returns nothing for an event, and attaches the whole event to an error
  * that a handler throws and logs it; so the handler reports to the delivery it runs for and never throws.
  */
-function receiveThrough(probot: Probot, push: Push, log: Log): (event: ProbotEvent) => Promise<Receipt> {
+function receiveThrough(probot: Probot, intake: WebhookIntake, log: Log): (event: ProbotEvent) => Promise<Receipt> {
   probot.on([...SUBSCRIBED_EVENTS], ({ id, name, payload }) => {
     const { [REPORT]: report } = payload as { readonly [REPORT]?: (receipt: Promise<Receipt>) => void };
-    report?.(queueEvent(translateGitHubEvent(name, id, payload), push));
+    report?.(queueEvent(translateGitHubEvent(name, id, payload), intake));
   });
   return (event) =>
     new Promise((resolve) => {

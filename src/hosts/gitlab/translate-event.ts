@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { isJsonObject } from "../../core/model/json.js";
-import { commentField, idField, loginField, numberField, repositoryField } from "../payload-fields.js";
+import {
+  commentField,
+  idField,
+  loginField,
+  numberField,
+  pushedBranchField,
+  repositoryField,
+} from "../payload-fields.js";
 import type { Translation } from "../webhook-route.js";
 
 /**
@@ -18,6 +25,8 @@ export function translateGitLabEvent(delivery: string, payload: unknown): Transl
       return translateMergeRequest(delivery, payload);
     case "note":
       return translateNote(delivery, payload);
+    case "push":
+      return translatePush(delivery, payload);
     default:
       return { ignored: "events of this kind are not used" };
   }
@@ -119,6 +128,17 @@ function translateNote(delivery: string, payload: unknown): Translation {
     body: note.note ?? "",
     author: { id: user.id, login: user.username, bot: isBot(user.username) },
   };
+}
+
+/** https://docs.gitlab.com/user/project/integrations/webhook_events/#push-events: `after` is all zeros for a deleted branch. */
+const pushSchema = z.object({ ref: pushedBranchField, after: z.string(), project: projectSchema });
+
+function translatePush(delivery: string, payload: unknown): Translation {
+  const parsed = pushSchema.safeParse(payload);
+  if (!parsed.success) return UNREADABLE;
+  const { ref: branch, after, project } = parsed.data;
+  if (branch === undefined || /^0+$/.test(after)) return { ignored: "no branch got commits" };
+  return { kind: "branch-pushed", delivery, host: "hostb", repository: project.path_with_namespace, branch };
 }
 
 /** Before 16.11 GitLab sent no action with notes, neither for new nor for edited ones. */

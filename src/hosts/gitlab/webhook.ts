@@ -38,7 +38,7 @@ export function gitlabWebhook({ secret, signingToken, clock, log, ...intake }: G
         // A redelivery keeps its id; GitLab before 17.4 sends none. For a signed delivery only the signed id counts, or
         // an eavesdropper could replay it under another id.
         const delivery = deliveryId("hostb", headers[key === undefined ? "idempotency-key" : "webhook-id"], body);
-        return queueEvent(translateGitLabEvent(delivery, payload), intake.push);
+        return queueEvent(translateGitLabEvent(delivery, payload), intake);
       },
     },
     intake,

@@ -127,7 +127,7 @@ describe("the life of a pull request", () => {
     expect(last().body).toMatchObject({ action: "closed", pull_request: { merged: false } });
     const closedAt = world.github.changeRequest(name, number).headRevision;
     const pushed = await world.github.push(name, number, { life: "4" });
-    expect(world.received).toHaveLength(1);
+    expect(world.received.map(({ event }) => event)).toEqual(["pull_request", "push"]);
     expect(world.github.changeRequest(name, number)).toMatchObject({ state: "closed", headRevision: closedAt });
     await world.github.reopen(name, number);
     expect(last().body).toMatchObject({ action: "reopened", pull_request: { head: { sha: pushed } } });
@@ -135,6 +135,7 @@ describe("the life of a pull request", () => {
 
   test("merged by hand", async () => {
     await world.github.mergeByHand(name, number, "olga");
+    expect(world.received.at(-2)).toMatchObject({ event: "push", body: { ref: "refs/heads/stable" } });
     expect(last().body).toMatchObject({
       action: "closed",
       sender: { login: "olga" },

@@ -174,11 +174,12 @@ test("only a push has the head before it, and only what changed is a change", as
   expect(world.forge.changeRequest(repository, number)).toMatchObject({ title: "Draft: Third title", draft: true });
 });
 
-test("a push of the base branch and a lost push send nothing", async () => {
+test("a push of the base branch sends a push event, and a lost push nothing", async () => {
   const before = world.received.length;
   await world.forge.pushToBranch(repository, "main", { "apps/api.yaml": "replicas: 2\n" });
   const revision = await world.forge.pushSilently(repository, number, { "apps/web.yaml": "replicas: 3\n" });
-  expect(world.received).toHaveLength(before);
+  expect(world.received).toHaveLength(before + 1);
+  expect(last().body).toMatchObject({ object_kind: "push", ref: "refs/heads/main" });
   expect(head()).toBe(revision);
   const branch = world.forge.changeRequest(repository, number).headBranch;
   await world.forge.pushToBranch(repository, branch, { "apps/web.yaml": "replicas: 4\n" });

@@ -1,0 +1,34 @@
+import { markMoved } from "../comments/mark-moved.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { BaseMoved } from "../core/model/event.js";
+import { behindOf } from "../core/survey/input-gaps.js";
+import { survey } from "../core/survey/survey.js";
+import { AUTOMATIC, commandContext, NOBODY, openChange } from "./context.js";
+import { silent, type Silent } from "./outcome.js";
+import type { Run } from "./run.js";
+
+const MOST_NAMED = 5;
+
+/** Marks a plan of the head if the base branch changed what its applications are deployed from. Renders nothing. */
+export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved, run: Run): Promise<Silent> {
+  const [change, plan] = await Promise.all([run.host.getChangeRequest(ref, run.signal), run.plans.find(ref)]);
+  const concerns = change.state === "open" && change.baseBranch === branch && plan?.head === change.headRevision;
+  if (!concerns || change.mergeBase === change.baseRevision) return silent("nothing-to-update");
+  const { settings, problems, snapshot } = await openChange(change, run);
+  if (problems.length > 0) return silent("nothing-to-update");
+  const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
+  const { subjects } = await survey(context);
+  const live = subjects.filter((subject) => subject.kind === "live");
+  const behind = await behindOf(live, context);
+  const sentences = [...behind].map(([application, { wouldRevert }]) => `${application}: ${wouldRevert}`);
+  const named = sentences.slice(0, MOST_NAMED);
+  const more = sentences.length - named.length;
+  const told = more > 0 ? [...named, `and ${more} more applications. Comment svc plan for all of them`] : named;
+  const notes = [...plan.notes.filter((note) => !note.startsWith(MOVED)), ...told.map((text) => `${MOVED}${text}`)];
+  if (notes.join("\n") === plan.notes.join("\n")) return silent("nothing-to-update");
+  await run.plans.save({ ...plan, notes });
+  await markMoved(run.host, change, told);
+  return silent("plan-marked");
+}
+
+const MOVED = "the base branch moved: ";
