@@ -18,17 +18,31 @@ interface Sides {
  * @param secret The object is a Secret whatever its own kind says.
  */
 export function hideValues({ base, head }: Sides, secret: boolean, texts: EmbeddedTexts): Sides {
-  const hidden = (object: JsonObject, other: JsonObject | undefined, side: "before" | "after") => {
-    const others = new Map<string, Json>();
-    if (other !== undefined) {
-      new Walk(texts, (place, value) => {
-        others.set(place, value);
-        return "";
-      }).whole(other, secret);
-    }
-    return new Walk(texts, (place, value) => mark(value, others.get(place), side)).whole(object, secret);
+  const [before, after] = [valuesOf(base, secret, texts), valuesOf(head, secret, texts)];
+  const hidden = (object: JsonObject, others: ReadonlyMap<string, Json>, side: "before" | "after") =>
+    new Walk(texts, (place, value) => mark(value, others.get(place), side)).whole(object, secret);
+  return {
+    base: base && before.found ? hidden(base, after.values, "before") : base,
+    head: head && after.found ? hidden(head, before.values, "after") : head,
   };
-  return { base: base && hidden(base, head, "before"), head: head && hidden(head, base, "after") };
+}
+
+interface Values {
+  /** By place. */
+  readonly values: ReadonlyMap<string, Json>;
+  /** Whether anything of the object must be hidden; most objects are left as they are. */
+  readonly found: boolean;
+}
+
+function valuesOf(object: JsonObject | undefined, secret: boolean, texts: EmbeddedTexts): Values {
+  const values = new Map<string, Json>();
+  if (object === undefined) return { values, found: false };
+  const walk = new Walk(texts, (place, value) => {
+    values.set(place, value);
+    return "";
+  });
+  walk.whole(object, secret);
+  return { values, found: walk.found };
 }
 
 function mark(value: Json, other: Json | undefined, side: "before" | "after"): string {
@@ -76,6 +90,11 @@ class Walk {
     private readonly texts: EmbeddedTexts,
     private readonly replace: (place: string, value: Json) => string,
   ) {}
+
+  /** Whether something was replaced or left out. */
+  get found(): boolean {
+    return this.#replaced > 0;
+  }
 
   whole(object: JsonObject, secret: boolean): JsonObject {
     const inside = { makesSecret: false, texts: 0 };
