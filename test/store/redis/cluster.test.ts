@@ -86,6 +86,13 @@ describe("a cluster", () => {
     const account = { id: "oidc:1", provider: "oidc", username: "ana", email: undefined, role: "user" } as const;
     await stores.users.signIn(account, 0);
     expect(await stores.users.find(account.id)).toEqual(account);
+    // Scripts over the records of several people.
+    const admins = ["oidc:8", "oidc:9"].map((id) => ({ ...account, id, role: "admin" as const }));
+    const standing = { sealed: "s", askedAt: 1, provenAt: 1 };
+    for (const admin of admins) await stores.users.signIn(admin, 60_000, standing);
+    expect(await stores.users.renew("oidc:8", standing, { ...standing, askedAt: 2 })).toBe(true);
+    const taken = await Promise.all(admins.map((admin) => stores.users.setRole(admin.id, "user", admin)));
+    expect(taken.map(({ kind }) => kind).sort()).toEqual(["last-admin", "set"]);
     expect(await stores.users.list()).toEqual([]);
     await stores.close();
   });
