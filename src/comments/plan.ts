@@ -8,6 +8,7 @@ import { markerLine } from "./marker.js";
 import { cutBlocks, MAX_PARTS, pack, type Block } from "./parts.js";
 import { listOf, lockedBy, unreadText } from "./phrases.js";
 import { diffBlocks } from "./plan-diff.js";
+import { movesText } from "./plan-moves.js";
 import { summaryLines, verdictLines } from "./plan-summary.js";
 
 /** Room for the marker, the heading and "(continued)" in each part. */
@@ -34,7 +35,9 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   const shown = plan.applications.filter(({ kind }) => kind !== "unplanned");
   if (shown.length === 0) return renderNothing(plan, limit);
   const budget = { left: limit * (MAX_PARTS - 1) };
+  const moves = movesText(plan);
   const blocks = [
+    ...(moves === "" ? [] : [{ text: moves, section: undefined }]),
     ...shown.flatMap((one) => applicationBlocks(one, options, limit, budget)),
     ...closingBlocks(plan, options.page, limit),
   ];

@@ -1,7 +1,7 @@
 import type { AccessRule } from "../config/requirements.js";
 import { COMMAND_NAMES, COMMANDS, usageOf } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
-import type { BarredApplication, NarrowedCommand, Refusal } from "../core/model/result.js";
+import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
 import { HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened } from "./markdown.js";
 import type { Block } from "./parts.js";
@@ -33,13 +33,15 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
         "PR must be approved before sync",
         sentence(refusal.missing),
         `Approval is required for ${codes(refusal.applications)}.`,
+        neededBy(refusal.needs ?? [], refusal.command),
         narrower(refusal.others, refusal.command),
       ];
     case "stale":
       return [
-        ...refusal.applications.map(({ application, planFailure }) =>
+        ...refusal.applications.map(({ application, planFailure, differs }) =>
           joined([
             `Plan for ${plainName(application)} is stale. Please run the plan command again.`,
+            differs === undefined ? "" : `Nothing was deployed: ${sentence(shortened(differs, MAX_REASON))}.`,
             planFailure === undefined
               ? ""
               : `The last plan could not evaluate it:\n\n${fence(shortened(planFailure, MAX_REASON))}`,
@@ -87,7 +89,10 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
     case "no-write-access":
       return `${code(refusal.login)} has no write access to ${code(change.repository)}, which this command needs. Ask someone who has it.`;
     case "not-allowed": {
-      const items = refusal.applications.map((one) => ({ application: one.application, reason: whoMay(one) }));
+      const items = refusal.applications.map((one) => ({
+        application: one.application,
+        reason: whoMay(one, refusal.command),
+      }));
       return [
         listOf(`${code(refusal.login)} may not run ${code(`${SERVICE} ${refusal.command}`)} for:`, items),
         `Nothing was run. Ask someone who may. The rule is in ${code(REPOSITORY_FILE)} on the base branch, under ${code("sync_requirements")}.`,
@@ -113,6 +118,19 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
   }
 }
 
+const MAX_NEEDS = 20;
+
+/** What else than an application's own rules requires an approval. */
+function neededBy(needs: readonly MemberNeed[], command: NarrowedCommand = "sync"): string {
+  if (needs.length === 0) return "";
+  const items = needs.slice(0, MAX_NEEDS).map(({ application, member, because }) => {
+    const through = member === application ? [] : [`a ${command} of ${application} changes it`];
+    return { application: member, reason: [...through, because || "its rules require an approval"].join("; ") };
+  });
+  const more = needs.length - items.length;
+  return `${listOf("What requires it:", items)}${more > 0 ? `\n- and ${more} more` : ""}`;
+}
+
 /** The same command for the applications that passed the check. */
 function narrower(others: readonly string[], command: NarrowedCommand = "sync"): string {
   if (others.length === 0) return "";
@@ -121,9 +139,10 @@ function narrower(others: readonly string[], command: NarrowedCommand = "sync"):
   return `Nothing was ${done}. To continue with the others: ${code(`${SERVICE} ${command} ${options}`)}`;
 }
 
-function whoMay({ allowed, problem }: BarredApplication): string {
+function whoMay({ allowed, problem, through }: BarredApplication, command: NarrowedCommand): string {
+  const reached = through === undefined ? "" : `; a ${command} of ${through} changes it`;
   const doubt = problem === undefined ? "" : `; could not check whether this person is one of them: ${problem}`;
-  return `${whoOf(allowed)}${doubt}`;
+  return `${whoOf(allowed)}${reached}${doubt}`;
 }
 
 function whoOf(rules: readonly AccessRule[]): string {

@@ -4,8 +4,8 @@ import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, sameChangeRequest } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import { approvalOf, type ApprovalContext } from "../core/policy/approval.js";
-import { needsApproval } from "../core/policy/checks.js";
 import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
+import { byNameAlone, needsApproval } from "../core/policy/effect-rules.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
 import { survey } from "../core/survey/survey.js";
 import type { Answerable } from "./asked.js";
@@ -149,7 +149,7 @@ export async function setDetectedStatus(change: ChangeRequest, run: Run): Promis
       const found = [...subjects.map(({ name }) => name), ...detection.applicationSets.map(({ name }) => name)];
       const atMerge = notDeployed.map(({ application }) => application);
       // A file that could not be read may hide an application, and only a plan asks for an approval.
-      const certain = detection.notes.length === 0 && !needsApproval(settings, atMerge);
+      const certain = detection.notes.length === 0 && !needsApproval(byNameAlone(atMerge), settings);
       const nothing = found.length === 0 && certain;
       const { unread } = detection;
       const known: Detected = nothing ? { kind: "nothing", atMerge } : awaiting(found, change, run);

@@ -9,7 +9,7 @@ import type { StoresUnderTest } from "./stores-under-test.js";
 
 const change: ChangeRequestRef = { host: "hostb", repository: repositoryName("acme/group/deploy"), number: 7 };
 const destination = { cluster: "https://kubernetes.default.svc", namespace: "web" };
-const identity = { application: applicationName("web"), project: "default", destination };
+const identity = { application: applicationName("web"), project: "default", destination, namespaces: ["jobs"] };
 const member: Member = {
   ...identity,
   reachedBy: { kind: "direct" },
@@ -27,7 +27,6 @@ const member: Member = {
     { repoURL: "https://git.test/b", targetRevision: "main", commit: revision("a".repeat(40)) },
     { repoURL: "https://charts.test", targetRevision: "1.x", commit: undefined },
   ],
-  startsAutoSync: true,
   boundAs: [{ ...identity, because: "it is there before this change" }],
   problem: undefined,
 };

@@ -86,6 +86,11 @@ export class MemoryDeployer implements Deployer {
     return [...this.#applications.values()];
   }
 
+  async ownersOf(): Promise<ReadonlyMap<string, readonly ApplicationName[]>> {
+    await this.delay();
+    return new Map();
+  }
+
   async findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined> {
     await this.delay();
     signal?.throwIfAborted();

@@ -57,6 +57,7 @@ export class Recorder {
       check: () => deployer.check(),
       naming: () => deployer.naming(),
       listApplications: (signal) => deployer.listApplications(signal),
+      ownersOf: (objects, signal) => deployer.ownersOf(objects, signal),
       findApplication: (name, signal) => deployer.findApplication(name, signal),
       renderManifests: (request, signal) => deployer.renderManifests(request, signal),
       renderingSettings: () => deployer.renderingSettings(),

@@ -165,6 +165,7 @@ describe.each(HOSTS)("applications with several sources on %s", (host) => {
       "extra/configmap.yaml": configMap("extra", { value: "2" }),
     });
     expect(section(bot.lastComment(one), "shop")).toContain("**Changes:** 1 to create, 1 to update");
+    await bot.approve(one);
     bot.expectChanges("update shop", "sync shop");
     await bot.comment(one, "svc sync");
     expect(atHead(bot, one)).toEqual([false, true]);

@@ -74,7 +74,10 @@ describe.each(Object.entries(PUMPED))("%s", (_name, data) => {
     async (mode) => {
       const input = inputOf([configMap(data("a"))], [configMap(data("b"))], mode);
       const computed = await sharedPool().run(diffTask, input, limits);
-      expect(computed).toMatchObject({ kind: "done", output: { updated: 1, resources: [{ action: "update" }] } });
+      expect(computed).toMatchObject({
+        kind: "done",
+        output: { diff: { updated: 1, resources: [{ action: "update" }] } },
+      });
     },
   );
 });

@@ -1,4 +1,5 @@
 import { NO_DIFFERENCE } from "../diff/manifest-diff.js";
+import type { RenderFacts } from "../diff/render-facts.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestName, changeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
@@ -12,12 +13,13 @@ import type { CommandResult } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { checkLists } from "../policy/access.js";
+import { byNameAlone } from "../policy/effect-rules.js";
 import type { CommandContext } from "../ports/context.js";
 import { compareRenders, movesCluster } from "../render/live-diff-mode.js";
 import type { RenderedSides } from "../render/render.js";
 import { withApplicationSets } from "../survey/application-sets.js";
+import { deriveEffects } from "../survey/effects.js";
 import { findInputGaps } from "../survey/input-gaps.js";
-import { directMember } from "../survey/members.js";
 import { survey } from "../survey/survey.js";
 import { lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
 import { createPlanStart } from "./plan-start.js";
@@ -47,13 +49,20 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     }
     const asked = new Set<string>(command.applications);
     const selected = found.subjects.filter(({ name }) => everything || asked.has(name));
-    const refusal = context.automatic ? undefined : await checkLists("plan", namesOf(selected), context);
+    const refusal = context.automatic ? undefined : await checkLists("plan", byNameAlone(namesOf(selected)), context);
     if (refusal !== undefined) return { kind: "refused", refusal };
     await allInTurns(selected, (subject) => {
       start.start(subject);
       return Promise.resolve();
     });
-    const applications = await evaluate(selected, { locks, rendered: await start.rendered(), context });
+    const facts = new Map<ApplicationName, RenderFacts>();
+    const evaluated = await evaluate(selected, { locks, rendered: await start.rendered(), facts, context });
+    const examined = selected.map((subject) => ({ subject, facts: facts.get(subject.name) }));
+    const derived = await deriveEffects(examined, { found, applicationSets }, context);
+    const applications = evaluated.map((one) => ({
+      ...one,
+      effect: derived.effects.get(one.application) ?? NO_EFFECT,
+    }));
     context.signal.throwIfAborted();
     const settled = await settleLocks(applications, locks, context);
     const chosen = new Set(selected);
@@ -63,7 +72,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       head: change.headRevision,
       plannedAt: context.clock.now().toISOString(),
       applications: [...settled, ...(await keepEarlier(left, context))].sort(byName),
-      applicationSets,
+      applicationSets: derived.applicationSets,
       notDeployed: found.notDeployed,
       released: everything ? await releaseOthers(names, context) : [],
       unread: found.detection.unread,
@@ -92,12 +101,14 @@ function byName(left: ApplicationPlan, right: ApplicationPlan): number {
 interface Evaluation {
   readonly locks: ReadonlyMap<ApplicationName, LockAttempt>;
   readonly rendered: ReadonlyMap<LiveSubject, Promise<RenderedSides>>;
+  /** Receives what the renders say about other applications. */
+  readonly facts: Map<ApplicationName, RenderFacts>;
   readonly context: CommandContext;
 }
 
 async function evaluate(
   subjects: readonly Subject[],
-  { locks, rendered, context }: Evaluation,
+  { locks, rendered, facts, context }: Evaluation,
 ): Promise<readonly ApplicationPlan[]> {
   const room = { left: MAX_DIFFS };
   return allInTurns(subjects, async (subject) => {
@@ -108,7 +119,7 @@ async function evaluate(
       sourceFile: subject.sourceFile,
       warnings: [],
       atMerge: undefined,
-      effect: { members: [directMember(subject, context.change)], applies: [] },
+      effect: NO_EFFECT,
     };
     switch (subject.kind) {
       case "new":
@@ -121,7 +132,7 @@ async function evaluate(
           ...common,
           warnings: await warningsOf(subject, context),
           atMerge: subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined),
-          ...within(room, await evaluated(subject, await rendered.get(subject), context)),
+          ...within(room, await evaluated(subject, await rendered.get(subject), facts, context)),
         };
     }
   });
@@ -148,6 +159,7 @@ const AUTO_SYNCED = "auto-sync is enabled: Argo CD deploys it by itself at the m
 async function evaluated(
   subject: LiveSubject,
   sides: RenderedSides | undefined,
+  facts: Map<ApplicationName, RenderFacts>,
   context: CommandContext,
 ): Promise<Evaluated | Unevaluated> {
   switch (sides?.kind) {
@@ -162,8 +174,11 @@ async function evaluated(
         writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
         diff: NO_DIFFERENCE,
       };
-    case "rendered":
-      return compareRenders(subject, sides, context);
+    case "rendered": {
+      const compared = await compareRenders(subject, sides, context);
+      if (compared.facts !== undefined) facts.set(subject.name, compared.facts);
+      return compared.planned;
+    }
   }
 }
 

@@ -2,23 +2,24 @@ import { deployAll, deployOne, type DeployContext } from "../deploy/deploy.js";
 import { settleRollback } from "../deploy/settle.js";
 import { isAutoSynced } from "../model/application-spec.js";
 import type { LiveApplication } from "../model/application.js";
-import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
+import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
+import type { Plan } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
 import { confirmAccess } from "../policy/access.js";
-import type { CommandContext } from "../ports/context.js";
 import { approvalOf } from "../policy/approval.js";
-import { needsApproval } from "../policy/checks.js";
+import { approvalNeeds, type Deployed } from "../policy/effect-rules.js";
+import type { CommandContext } from "../ports/context.js";
 import { select } from "./selection.js";
 import { isHeldByPlanAlone, takeOver, takenOverSentence, type TakeOver } from "./take-over.js";
 
-interface Target {
-  readonly application: ApplicationName;
+/** Its `members` are what the newest plan says that a deployment reaches: a rollback writes there as well. */
+interface Target extends Deployed {
   readonly record: Deployment | undefined;
 }
 
@@ -36,12 +37,12 @@ export async function rollback(command: Command<"rollback">, context: RollbackCo
   const held = command.dryRun ? await heldByOthers(targets, context) : heldIn(attempts);
   const { blocking, takeable } = await blockingAmong(held, targets, context);
   const live = await Promise.all(targets.map((target) => look(target, context)));
-  const names = targets.map(({ application }) => application);
+  const deployed = targets.map(({ application, members }) => ({ application, members }));
   const refusal =
     (blocking.length > 0 ? { reason: "locked-by-other" as const, locks: blocking } : undefined) ??
     (await checkApproval(targets, context)) ??
     checkAutoSync(live) ??
-    (await confirmAccess("rollback", names, context));
+    (await confirmAccess("rollback", deployed, context));
   if (refusal !== undefined) {
     await releaseFresh(attempts, context);
     return { kind: "refused", refusal };
@@ -89,6 +90,7 @@ async function targetsOf({ locks, deployments, plans, change }: DeployContext): 
   ]);
   return [...names].sort().map((application) => ({
     application,
+    members: membersOf(plan, application),
     record: records.find((record) => record.application === application),
   }));
 }
@@ -109,6 +111,13 @@ async function blockingAmong(held: readonly Lock[], targets: readonly Target[], 
     blocking: held.filter((_lock, index) => takes[index] === false),
     takeable: held.filter((_lock, index) => takes[index] === true),
   };
+}
+
+/** Rules alone matter: a rollback moves nothing, and what could not be evaluated is left or put back as it was. */
+function membersOf(plan: Plan | undefined, application: string): readonly Member[] {
+  const planned = plan?.applications.find((one) => one.application === application);
+  const members = planned?.effect.members ?? [];
+  return members.map((member) => ({ ...member, definition: { kind: "unchanged" }, problem: undefined }));
 }
 
 async function heldByOthers(targets: readonly Target[], context: DeployContext): Promise<readonly Lock[]> {
@@ -138,15 +147,16 @@ async function releaseFresh(attempts: readonly LockAttempt[], { locks, change }:
 /** The approval of the recorded deployment is enough: a rollback deploys nothing new. */
 async function checkApproval(targets: readonly Target[], context: RollbackContext): Promise<Refusal | undefined> {
   const unapproved = targets.filter(({ record }) => (record?.approvers.length ?? 0) === 0);
-  const names = unapproved.map(({ application }) => application);
-  if (!needsApproval(context.settings, names)) return undefined;
+  const needs = approvalNeeds(unapproved, context.settings);
+  if (needs.length === 0) return undefined;
   const approval = await approvalOf(context);
   if (approval.approved) return undefined;
-  const requiring = names.filter((name) => context.settings.requirementsFor({ name }).requireApproval);
+  const requiring = [...new Set(needs.map(({ application }) => application))];
   const others = targets.map(({ application }) => application).filter((name) => !requiring.includes(name));
   return {
     reason: "not-approved",
     applications: requiring,
+    needs: needs.filter(({ application, member, because }) => application !== member || because !== ""),
     missing: approval.missing ?? "",
     others,
     command: "rollback",

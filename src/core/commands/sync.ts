@@ -11,12 +11,14 @@ import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { barredFrom } from "../policy/access.js";
 import { approvalOf } from "../policy/approval.js";
+import { differingFrom } from "../policy/as-planned.js";
 import { decideMerge } from "../policy/auto-merge.js";
-import { checkSync, needsApproval } from "../policy/checks.js";
+import { checkSync } from "../policy/checks.js";
 import { confirmSync } from "../policy/confirm-sync.js";
+import { deployedOf, needsApproval, requiresUpToDate, type Deployed } from "../policy/effect-rules.js";
 import type { CommandContext } from "../ports/context.js";
 import { behindOf, findInputGaps } from "../survey/input-gaps.js";
-import { survey } from "../survey/survey.js";
+import { survey, type Survey } from "../survey/survey.js";
 import { select } from "./selection.js";
 
 /**
@@ -34,15 +36,15 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
   const chosen = selection.items.filter(
     (lock) => !announced.some(({ application }) => application === lock.application),
   );
-  const { subjects, notDeployed, detection } = await survey(context);
-  const prepared = await prepare(chosen, subjects, notDeployed, plan, context);
+  const surveyed = await survey(context);
+  const prepared = await prepare(chosen, surveyed, plan, context);
   if ("reason" in prepared) return { kind: "refused", refusal: prepared };
-  const unread = unreadFiles(detection, plan, context);
+  const unread = unreadFiles(surveyed.detection, plan, context);
   if (unread.length > 0) return { kind: "refused", refusal: { reason: "unread-files", files: unread } };
   const unchanged = chosen.filter((lock) => isUnchanged(lock, plan, context) && !runsOurs(lock, prepared.subjects));
   const skipped = settings.skipNoChanges ? unchanged.map(({ application }) => application) : [];
   const deployable = prepared.subjects.filter(({ name }) => !skipped.includes(name));
-  const confirmed = await confirmSync(chosen, deployable, context, command);
+  const confirmed = await confirmSync(chosen, deployable, context, { dryRun: command.dryRun, plan });
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
   if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context);
   const approvers = prepared.approval?.approvers ?? [];
@@ -138,17 +140,17 @@ interface Prepared {
 
 async function prepare(
   chosen: readonly Lock[],
-  subjects: readonly Subject[],
-  notDeployed: readonly NotDeployed[],
+  { subjects, notDeployed, everyApplication }: Survey,
   plan: Plan | undefined,
   context: CommandContext,
 ): Promise<Prepared | Refusal> {
   const { host, change, settings, user } = context;
   const names = chosen.map(({ application }) => application);
+  const deployed = deployedOf(plan, names, change.headRevision);
   const [approval, mergeability, barred] = await Promise.all([
-    needsApproval(settings, names) ? approvalOf(context) : undefined,
+    needsApproval(deployed, settings) ? approvalOf(context) : undefined,
     host.mergeability(change),
-    barredFrom("sync", names, context),
+    barredFrom("sync", deployed, context),
   ]);
   const selected = subjects.filter(({ name }) => names.includes(name));
   const live = selected.filter((subject) => subject.kind === "live");
@@ -161,7 +163,8 @@ async function prepare(
     autoSynced: new Set(live.filter(({ autoSynced }) => autoSynced).map(({ name }) => name)),
     user,
     barred,
-    obstacles: await obstaclesOf(names, selected, notDeployed, context),
+    obstacles: await obstaclesOf(deployed, selected, notDeployed, context),
+    differing: differingFrom(plan, live, everyApplication, change),
     plan,
   });
   return refusal ?? { subjects: live, approval };
@@ -169,14 +172,15 @@ async function prepare(
 
 /** Why selected applications cannot be deployed although they are locked and planned. */
 async function obstaclesOf(
-  names: readonly ApplicationName[],
+  deployed: readonly Deployed[],
   selected: readonly Subject[],
   notDeployed: readonly NotDeployed[],
   context: CommandContext,
 ): Promise<readonly NotDeployed[]> {
   const found = await Promise.all(
-    names.map(async (application): Promise<readonly NotDeployed[]> => {
-      const refused = notDeployed.find((one) => one.application === application);
+    deployed.map(async (one): Promise<readonly NotDeployed[]> => {
+      const { application } = one;
+      const refused = notDeployed.find((other) => other.application === application);
       if (refused !== undefined) return [refused];
       const subject = selected.find(({ name }) => name === application);
       if (subject === undefined) return [{ application, reason: NO_LONGER_AFFECTED }];
@@ -185,8 +189,8 @@ async function obstaclesOf(
       if (subject.notDriven !== undefined) return [{ application, reason: subject.notDriven }];
       const { uncovered, behind } = await findInputGaps(subject, context);
       if (uncovered !== undefined) return [{ application, reason: uncovered }];
-      const { requireUpToDate } = context.settings.requirementsFor({ name: application });
-      return behind === undefined || !requireUpToDate ? [] : [{ application, reason: behind.wouldRevert }];
+      if (behind === undefined || !requiresUpToDate(one, context.settings)) return [];
+      return [{ application, reason: behind.wouldRevert }];
     }),
   );
   return found.flat();

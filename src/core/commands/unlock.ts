@@ -2,6 +2,7 @@ import { applicationName } from "../model/brand.js";
 import type { Command } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
 import { checkLists } from "../policy/access.js";
+import { byNameAlone } from "../policy/effect-rules.js";
 import type { CommandContext } from "../ports/context.js";
 
 /** Releases this change request's locks, all or the named ones. */
@@ -14,7 +15,7 @@ export async function unlock(
   const wanted = command.applications;
   const selected = held.filter(({ application }) => wanted.length === 0 || wanted.includes(application));
   const names = selected.map(({ application }) => application);
-  const refusal = await checkLists("unlock", names, context);
+  const refusal = await checkLists("unlock", byNameAlone(names), context);
   if (refusal !== undefined) return { kind: "refused", refusal };
   const outcomes = await Promise.all(
     selected.map(async ({ application }) => ((await locks.release(application, change)) ? [application] : [])),

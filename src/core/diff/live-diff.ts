@@ -29,10 +29,10 @@ interface Compared extends Sides {
  * live. This includes drift, where the cluster already differs from the base. The basis names changes of the renders that
  * the cluster already has: with these, an empty diff does not prove "unchanged".
  */
-export function diffLive(request: LiveDiffRequest): ManifestDiff {
+export function diffLive(request: LiveDiffRequest, pairs = pairManifests(request)): ManifestDiff {
   const { live, spec, syncOptions, redact } = request;
   const ignored = readIgnoreRules(spec);
-  const compared = withLive(request);
+  const compared = withLive(pairs, live);
   const outcomes = compared.map((one) => ({ one, outcome: outcomeOf(one, ignored) }));
   const changesNothing = outcomes.filter(({ one, outcome }) => one.inCluster && meanTheSame(outcome));
   const titles = (some: readonly Sides[]) => some.map(({ identity }) => titleOf(identity)).sort();
@@ -58,9 +58,8 @@ export function diffLive(request: LiveDiffRequest): ManifestDiff {
 }
 
 /** Both renders and the cluster, by object. */
-function withLive(request: LiveDiffRequest): readonly Compared[] {
-  const pairs = pairManifests(request);
-  const left = new Map(request.live.resources.map((resource) => [keyOf(identityOf(resource)), resource]));
+function withLive(pairs: ReadonlyMap<string, Sides>, live: LiveState): readonly Compared[] {
+  const left = new Map(live.resources.map((resource) => [keyOf(identityOf(resource)), resource]));
   const rendered = [...pairs.values()].map((pair): Compared => {
     const inCluster = !pair.hook && pair.identity.name !== "";
     if (!inCluster) return { ...pair, live: undefined, lastApplied: undefined, inCluster };

@@ -2,10 +2,11 @@ import type { Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
 import { isJsonObject } from "../model/json.js";
 import type { ManifestDiff } from "../model/plan.js";
+import { isSecret } from "../secrets/secret-object.js";
 import { isHook, isNeverApplied } from "./hook.js";
 import { byIdentity } from "./manifest-key.js";
 import { normalise } from "./normalise.js";
-import { summarise, type Sides } from "./summarise.js";
+import { meanTheSame, summarise, type Sides } from "./summarise.js";
 
 export interface DiffRequest {
   readonly base: readonly Manifest[];
@@ -26,9 +27,8 @@ export interface DiffRequest {
  * What a sync of the head would create, update and delete, dangerous changes first. Hooks are listed and not counted. The
  * result contains no value of a Secret.
  */
-export function diffManifests(request: DiffRequest): ManifestDiff {
-  const changes = [...pairManifests(request).values()];
-  return summarise(changes, { ...request, basis: { kind: "branch" } });
+export function diffManifests(request: DiffRequest, pairs = differingPairs(pairManifests(request))): ManifestDiff {
+  return summarise([...pairs.values()], { ...request, basis: { kind: "branch" } });
 }
 
 /** Diff of two sides with identical inputs. Secrets are safe to include: equal inputs cannot hide a change. */
@@ -56,6 +56,11 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
       return [[key, { identity, base, head, hook }] as const];
     }),
   );
+}
+
+/** The pairs that differ, and those that may: Argo CD hides the values of Secrets. */
+export function differingPairs(pairs: ReadonlyMap<string, Sides>): ReadonlyMap<string, Sides> {
+  return new Map([...pairs].filter(([, sides]) => isSecret(sides.identity) || !meanTheSame(sides)));
 }
 
 function hasNamespace({ metadata }: Manifest): boolean {

@@ -16,14 +16,14 @@ export interface Application {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: ApplicationSpec;
+  /** The parent application that tracks it (app of apps); undefined if there is none, and for one from a file. */
+  readonly parent?: ApplicationName | undefined;
 }
 
 /** An Application as Argo CD runs it, from one uncached GET. */
 export interface LiveApplication extends Application {
   /** Name of the ApplicationSet that owns it. */
   readonly owningSet: string | undefined;
-  /** The parent application that tracks it (app of apps). */
-  readonly parent: ApplicationName | undefined;
   /** `status.sourceType(s)`, one per source: `Helm`, `Kustomize`, `Directory`, `Plugin` or empty. */
   readonly sourceTypes: readonly string[];
   /** `status.sync.revision(s)`, one per source: what Argo CD compared last. */

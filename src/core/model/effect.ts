@@ -1,3 +1,4 @@
+import type { RuledApplication } from "../../config/rule-match.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Destination } from "./destination.js";
 
@@ -19,8 +20,6 @@ export interface Member extends Identity {
   /** Digest of the definition that takes effect; undefined if there is none. */
   readonly digest: string | undefined;
   readonly sources: readonly MemberSource[];
-  /** Argo CD will deploy it by itself, which it did not do before. */
-  readonly startsAutoSync: boolean;
   /** Further applications whose rules hold for it, since it takes their place or leaves it. */
   readonly boundAs: readonly BoundIdentity[];
   /** Why it is not known what becomes of it; such a member needs an approval. Untrusted. */
@@ -32,6 +31,8 @@ export interface Identity {
   readonly application: ApplicationName;
   readonly project: string;
   readonly destination: Destination;
+  /** Further namespaces, which objects of it name that this change touches. */
+  readonly namespaces: readonly string[];
 }
 
 /** An identity besides a member's own. */
@@ -75,6 +76,17 @@ export interface MemberSource {
 export interface AppliedChild {
   readonly application: ApplicationName;
   readonly digest: string;
+}
+
+/** An identity as rules see it; what could not be read is not known to them. */
+export function ruledAs({ application, project, destination, namespaces }: Identity): RuledApplication {
+  const { cluster, namespace } = destination;
+  return {
+    name: application,
+    project,
+    ...(cluster === "" ? {} : { cluster }),
+    namespaces: [...new Set([namespace, ...namespaces])].filter((one) => one !== ""),
+  };
 }
 
 /** Of applications that are not planned. */

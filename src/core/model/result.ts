@@ -1,5 +1,5 @@
-import type { MergeMethod } from "../../config/settings.js";
 import type { AccessCommand, AccessRule } from "../../config/requirements.js";
+import type { MergeMethod } from "../../config/settings.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { CommandName } from "./command.js";
@@ -95,6 +95,8 @@ export type Refusal =
   | {
       readonly reason: "not-approved";
       readonly applications: readonly ApplicationName[];
+      /** What else than their own rules requires it. */
+      readonly needs?: readonly MemberNeed[];
       readonly missing: string;
       readonly others: readonly ApplicationName[];
       readonly command?: NarrowedCommand;
@@ -147,9 +149,20 @@ export type Refusal =
 /** The command to offer for the `others` of a refusal; a sync if absent. */
 export type NarrowedCommand = AccessCommand;
 
+/** Something that a deployment reaches and that needs an approval. */
+export interface MemberNeed {
+  /** What is deployed. */
+  readonly application: ApplicationName;
+  readonly member: ApplicationName;
+  /** Completes "… requires approval: "; untrusted, empty for a plain rule. */
+  readonly because: string;
+}
+
 /** An application that a person may not command. */
 export interface BarredApplication {
   readonly application: ApplicationName;
+  /** The application whose deployment reaches it; undefined if that is itself. */
+  readonly through?: ApplicationName | undefined;
   /** Who may: each of these rules must allow the person. */
   readonly allowed: readonly AccessRule[];
   /** Why the host could not check the teams; safe to show and untrusted. */
@@ -160,4 +173,6 @@ export interface BarredApplication {
 export interface StaleApplication {
   readonly application: ApplicationName;
   readonly planFailure: string | undefined;
+  /** What a sync would deploy that was not planned; safe to show and untrusted. */
+  readonly differs?: string | undefined;
 }

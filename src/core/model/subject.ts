@@ -38,6 +38,8 @@ export interface LiveSubject extends SubjectBase {
   readonly ownRecord: Deployment | undefined;
   readonly foreignRecords: readonly Deployment[];
   readonly autoSynced: boolean;
+  /** Argo CD runs Applications that it tracks as this one's: a sync of equal renders may still change those. */
+  readonly hasChildren: boolean;
   /** Why its changed definition is not deployed from here: it is shown, not locked, and takes effect at the merge. */
   readonly notDriven: string | undefined;
   readonly warnings: readonly string[];

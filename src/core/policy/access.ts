@@ -1,10 +1,11 @@
-import type { Settings } from "../../config/settings.js";
 import type { AccessCommand, AccessRule } from "../../config/requirements.js";
+import type { Settings } from "../../config/settings.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import { HostFailure } from "../model/errors.js";
 import type { BarredApplication, Refusal } from "../model/result.js";
 import type { CodeHost } from "../ports/code-host.js";
+import { accessRulesFor, type Deployed } from "./effect-rules.js";
 
 /** Who gives a command, and under which rules. */
 export interface AccessContext {
@@ -25,18 +26,18 @@ export function needsWriteAccess({ commandAccess }: Pick<Settings, "commandAcces
  */
 export async function barredFrom(
   command: AccessCommand,
-  applications: readonly ApplicationName[],
+  deployed: readonly Deployed[],
   context: AccessContext,
 ): Promise<readonly BarredApplication[]> {
   const { settings, user } = context;
   const asked = new Map<string, Promise<Membership>>();
+  const restricted = deployed.flatMap((one) => restrictedBy(one, command, settings));
   const found = await Promise.all(
-    applications.map(async (application): Promise<readonly BarredApplication[]> => {
-      const allowed = settings.accessTo({ name: application }, command);
+    restricted.map(async ({ allowed, ...one }): Promise<readonly BarredApplication[]> => {
       const needed = allowed.filter((rule) => !namesUser(rule, user));
       const memberships = await Promise.all(needed.map(({ teams }) => membershipOf(teams)));
       if (memberships.every(({ member }) => member)) return [];
-      return [{ application, allowed, problem: memberships.find(({ problem }) => problem !== undefined)?.problem }];
+      return [{ ...one, allowed, problem: memberships.find(({ problem }) => problem !== undefined)?.problem }];
     }),
   );
   return found.flat();
@@ -47,6 +48,19 @@ export async function barredFrom(
     asked.set(key, membership);
     return membership;
   }
+}
+
+function restrictedBy(
+  { application, members }: Deployed,
+  command: AccessCommand,
+  settings: Settings,
+): readonly Omit<BarredApplication, "problem">[] {
+  if (members.length === 0) return [{ application, allowed: settings.accessTo({ name: application }, command) }];
+  return members.map((member) => {
+    const allowed = accessRulesFor(member, command, settings);
+    const name = member.application;
+    return name === application ? { application, allowed } : { application: name, through: application, allowed };
+  });
 }
 
 /** Names the barred applications and the `others`; undefined if none is barred. */
@@ -63,24 +77,25 @@ export function accessRefusal(
 /** Checks the lists alone; a refusal offers the applications that are not barred. */
 export async function checkLists(
   command: AccessCommand,
-  applications: readonly ApplicationName[],
+  deployed: readonly Deployed[],
   context: AccessContext,
 ): Promise<Refusal | undefined> {
-  const barred = await barredFrom(command, applications, context);
-  const others = applications.filter((name) => !barred.some(({ application }) => application === name));
+  const barred = await barredFrom(command, deployed, context);
+  const names = new Set(barred.map(({ application, through }) => through ?? application));
+  const others = deployed.map(({ application }) => application).filter((name) => !names.has(name));
   return accessRefusal(command, barred, others, context);
 }
 
 /** Checks write access and the lists again, right before the first call that deploys. */
 export async function confirmAccess(
   command: AccessCommand,
-  applications: readonly ApplicationName[],
+  deployed: readonly Deployed[],
   context: AccessContext,
 ): Promise<Refusal | undefined> {
   const { change, settings, host, user } = context;
   const [mayWrite, refusal] = await Promise.all([
     needsWriteAccess(settings, change) ? host.mayCommand(change, user) : true,
-    checkLists(command, applications, context),
+    checkLists(command, deployed, context),
   ]);
   return mayWrite ? refusal : { reason: "no-write-access", login: user.login };
 }

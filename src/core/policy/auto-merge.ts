@@ -48,7 +48,7 @@ async function hindrancesOf(
   if (failed.length + others.length > 0) return [...failed, ...others];
   const isDeployed = (name: ApplicationName) =>
     records.some((record) => record.application === name && isDeployedAt(record, change.headRevision));
-  const byTheMerge = takingEffect(plan).filter((name) => !isDeployed(name));
+  const byTheMerge = takingEffect(plan).filter(({ application }) => !isDeployed(application));
   const barred = await barredFrom("sync", byTheMerge, context);
   if (barred.length > 0) return barred.map(({ application }) => ({ application, reason: NOT_THEIRS }));
   const requiring = requiringApproval(plan, settings);

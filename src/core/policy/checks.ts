@@ -5,6 +5,8 @@ import type { Lock } from "../model/lock.js";
 import type { NotDeployed, Plan } from "../model/plan.js";
 import type { BarredApplication, Refusal } from "../model/result.js";
 import { accessRefusal } from "./access.js";
+import { staleRefusal } from "./as-planned.js";
+import { approvalNeeds, deployedOf, type ApprovalNeed } from "./effect-rules.js";
 
 /** Facts for the checks of a sync, all read for this run. */
 export interface SyncFacts {
@@ -21,12 +23,14 @@ export interface SyncFacts {
   readonly barred: readonly BarredApplication[];
   /** Selected applications that cannot be deployed for another reason. */
   readonly obstacles: readonly NotDeployed[];
+  /** What a sync would deploy that was not planned, by the selected application. */
+  readonly differing: ReadonlyMap<ApplicationName, string>;
   /** The newest stored plan says why a stale application could not be evaluated. */
   readonly plan: Plan | undefined;
 }
 
 /**
- * Checks a sync: approval, freshness, mergeability, auto-sync, access, then everything else. The first check that fails
+ * Checks a sync: approval, freshness, mergeability, auto-sync, access, other obstacles, and that the effect is the planned one. The first check that fails
  * refuses the whole command and names every application that it fails for.
  */
 export function checkSync(facts: SyncFacts): Refusal | undefined {
@@ -36,19 +40,18 @@ export function checkSync(facts: SyncFacts): Refusal | undefined {
     checkMergeability(facts.mergeability) ??
     checkAutoSync(facts) ??
     accessRefusal("sync", facts.barred, passing(facts), facts) ??
-    checkObstacles(facts)
+    checkObstacles(facts) ??
+    staleRefusal(facts.differing, passing(facts))
   );
 }
 
-/** Whether any of these applications requires an approval. */
-export function needsApproval(settings: Settings, applications: readonly ApplicationName[]): boolean {
-  return applications.some((name) => settings.requirementsFor({ name }).requireApproval);
-}
-
 function checkApproval(facts: SyncFacts): Refusal | undefined {
-  const applications = unapproved(facts);
-  if (applications.length === 0) return undefined;
-  return { reason: "not-approved", applications, missing: facts.approval?.missing ?? "", others: passing(facts) };
+  const all = unapproved(facts);
+  if (all.length === 0) return undefined;
+  const applications = [...new Set(all.map(({ application }) => application))];
+  const needs = all.filter(({ application, member, because }) => application !== member || because !== "");
+  const missing = facts.approval?.missing ?? "";
+  return { reason: "not-approved", applications, needs, missing, others: passing(facts) };
 }
 
 function checkFreshness(facts: SyncFacts): Refusal | undefined {
@@ -92,9 +95,10 @@ function selected({ locks }: SyncFacts): readonly ApplicationName[] {
   return locks.map(({ application }) => application);
 }
 
-function unapproved(facts: SyncFacts): readonly ApplicationName[] {
-  if (facts.approval?.approved === true) return [];
-  return selected(facts).filter((name) => facts.settings.requirementsFor({ name }).requireApproval);
+function unapproved(facts: SyncFacts): readonly ApprovalNeed[] {
+  const { approval, plan, change, settings } = facts;
+  if (approval?.approved === true) return [];
+  return approvalNeeds(deployedOf(plan, selected(facts), change.headRevision), settings);
 }
 
 function stale({ locks, change }: SyncFacts): readonly ApplicationName[] {
@@ -105,10 +109,11 @@ function stale({ locks, change }: SyncFacts): readonly ApplicationName[] {
 function passing(facts: SyncFacts): readonly ApplicationName[] {
   if (facts.mergeability !== "mergeable") return [];
   const failing = new Set([
-    ...unapproved(facts),
+    ...unapproved(facts).map(({ application }) => application),
     ...stale(facts),
+    ...facts.differing.keys(),
     ...facts.autoSynced,
-    ...facts.barred.map(({ application }) => application),
+    ...facts.barred.map(({ application, through }) => through ?? application),
     ...facts.obstacles.map(({ application }) => application),
   ]);
   return selected(facts).filter((name) => !failing.has(name));

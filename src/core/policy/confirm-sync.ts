@@ -1,12 +1,14 @@
 import { isAutoSynced } from "../model/application-spec.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import type { Lock } from "../model/lock.js";
+import type { Plan } from "../model/plan.js";
 import type { Refusal } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { confirmAccess } from "./access.js";
 import { approvalOf } from "./approval.js";
-import { needsApproval } from "./checks.js";
+import { differingFrom, staleRefusal } from "./as-planned.js";
+import { deployedOf, needsApproval } from "./effect-rules.js";
 
 /** The subjects as they are right before the deployment. */
 export interface Confirmed {
@@ -23,14 +25,15 @@ export async function confirmSync(
   chosen: readonly Lock[],
   subjects: readonly LiveSubject[],
   context: CommandContext,
-  { dryRun }: { readonly dryRun: boolean },
+  { dryRun, plan }: { readonly dryRun: boolean; readonly plan: Plan | undefined },
 ): Promise<Confirmed | BaseMoved | Refusal> {
   const { host, change, settings, deployer } = context;
   const names = chosen.map(({ application }) => application);
+  const deployed = deployedOf(plan, names, change.headRevision);
   const [now, access, approval, live, checked] = await Promise.all([
     host.getChangeRequest(change),
-    confirmAccess("sync", names, context),
-    needsApproval(settings, names) ? approvalOf(context) : undefined,
+    confirmAccess("sync", deployed, context),
+    needsApproval(deployed, settings) ? approvalOf(context) : undefined,
     Promise.all(subjects.map(({ name }) => deployer.findApplication(name))),
     Promise.all(chosen.map((lock) => checkLock(lock, dryRun, context))),
   ]);
@@ -49,7 +52,10 @@ export async function confirmSync(
     const failing = autoSynced.map(({ name }) => name);
     return { reason: "auto-sync", applications: failing, others: names.filter((name) => !failing.includes(name)) };
   }
-  return { subjects: subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live })) };
+  const fresh = subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live }));
+  const differing = differingFrom(plan, fresh, undefined, change);
+  const passing = names.filter((name) => !differing.has(name));
+  return staleRefusal(differing, passing) ?? { subjects: fresh };
 }
 
 type LockCheck = { readonly kind: "ours" | "free" } | { readonly kind: "held"; readonly lock: Lock };

@@ -3,7 +3,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";
-import { needsApproval } from "./checks.js";
+import { approvalNeeds, byNameAlone, type Deployed } from "./effect-rules.js";
 
 /**
  * What blocks a merge. Nothing does once every affected application was synced at this head, or is proven unchanged and
@@ -56,21 +56,21 @@ function revertedText({ baseBranch }: ChangeRequest): string {
 
 /** The applications that the merge or a sync deploys and that require an approval. */
 export function requiringApproval(plan: Plan | undefined, settings: Settings): readonly ApplicationName[] {
-  return takingEffect(plan).filter((name) => needsApproval(settings, [name]));
+  const needs = approvalNeeds(takingEffect(plan), settings);
+  return [...new Set(needs.map(({ member }) => member))];
 }
 
 /**
- * Every application that the merge or a sync deploys: planned, new, deleted and auto-synced ones, those that svc does not
+ * Everything that the merge or a sync deploys: planned, new, deleted and auto-synced applications, those that svc does not
  * deploy, and what ApplicationSets generate.
  */
-export function takingEffect(plan: Plan | undefined): readonly ApplicationName[] {
+export function takingEffect(plan: Plan | undefined): readonly Deployed[] {
   if (plan === undefined) return [];
-  const listed = [...plan.applications, ...plan.notDeployed].map(({ application }) => application);
-  const generated = plan.applicationSets.flatMap(({ added, removed, changed, owned }) => [
-    ...added,
-    ...removed,
-    ...changed,
-    ...owned,
-  ]);
-  return [...new Set([...listed, ...generated])];
+  const planned = plan.applications.map(({ application, effect }) => ({ application, members: effect.members }));
+  const generated = plan.applicationSets.flatMap(({ members }) =>
+    members.map((member) => ({ application: member.application, members: [member] })),
+  );
+  const known = new Set([...planned, ...generated].map(({ application }) => application));
+  const others = plan.notDeployed.map(({ application }) => application).filter((name) => !known.has(name));
+  return [...planned, ...generated, ...byNameAlone(others)];
 }

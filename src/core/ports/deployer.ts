@@ -59,6 +59,11 @@ export interface Deployer {
   naming(): Promise<Naming>;
   /** Every application that the token can see. Cached for a few seconds. */
   listApplications(signal?: AbortSignal): Promise<readonly Application[]>;
+  /** The applications that own each of these objects in their cluster, by `<group>/<kind>/<namespace>/<name>`. */
+  ownersOf(
+    objects: ReadonlySet<string>,
+    signal?: AbortSignal,
+  ): Promise<ReadonlyMap<string, readonly ApplicationName[]>>;
   /** One application, never cached. Undefined if it does not exist or is not visible. */
   findApplication(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
   /** Rendered manifests, without traces of a temporary Application's name or of Argo CD's resource tracking. */

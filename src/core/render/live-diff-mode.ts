@@ -1,4 +1,5 @@
 import { type DiffInput, diffTask, sizeOf } from "../diff/diff-task.js";
+import type { RenderFacts } from "../diff/render-facts.js";
 import { applicationSyncOptions } from "../diff/sync-options.js";
 import type { Manifest } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
@@ -14,6 +15,12 @@ import type { LiveState } from "../ports/deployer.js";
 import type { Log } from "../ports/log.js";
 import type { RenderedSides } from "./render.js";
 
+/** What differs, and what the renders say about other applications; undefined if they could not be compared. */
+export interface Compared {
+  readonly planned: Evaluated | Unevaluated;
+  readonly facts: RenderFacts | undefined;
+}
+
 type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
 
 /**
@@ -24,16 +31,17 @@ export async function compareRenders(
   subject: LiveSubject,
   sides: BothSides,
   { deployer, diffMode, redact, change, compute, signal, log }: CommandContext,
-): Promise<Evaluated | Unevaluated> {
+): Promise<Compared> {
   const branch = inputOf(subject, sides, redact);
   const writesDefinition = !specEqual(subject.head.spec, subject.live.spec);
-  const compared = async (input: DiffInput, failed?: string): Promise<Evaluated | Unevaluated> => {
+  const compared = async (input: DiffInput, failed?: string): Promise<Compared> => {
     const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
     const computed = await computeIfLarge(compute, diffTask, input, sizeOf(input), limits);
-    if (computed.kind === "exceeded") return stopped(computed.limit, subject, log);
+    if (computed.kind === "exceeded") return { planned: stopped(computed.limit, subject, log), facts: undefined };
     const { output } = computed;
-    const diff = failed === undefined ? output : { ...output, basis: { kind: "live-failed" as const, reason: failed } };
-    return verdictOf(diff, writesDefinition);
+    const { facts } = output;
+    const basis = failed === undefined ? output.diff.basis : ({ kind: "live-failed", reason: failed } as const);
+    return { planned: verdictOf({ ...output.diff, basis }, writesDefinition), facts };
   };
   // Argo CD shows live objects of the current cluster only, not of the one that the application moves to.
   switch (movesCluster(subject) ? "branch" : diffMode) {

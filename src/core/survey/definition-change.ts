@@ -48,8 +48,7 @@ function destinationText({ cluster, namespace }: Destination): string {
 }
 
 /** Servers before v3.1 do not know `enabled: false`: for them a new `automated` switches auto-sync on whatever it holds. */
-export function startsAutoSync(from: ApplicationSpec | undefined, to: ApplicationSpec): boolean {
-  if (from === undefined) return isAutomated(to);
+function startsAutoSync(from: ApplicationSpec, to: ApplicationSpec): boolean {
   return (isAutoSynced(to) && !isAutoSynced(from)) || (isAutomated(to) && !isAutomated(from));
 }
 

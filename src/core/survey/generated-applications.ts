@@ -96,6 +96,7 @@ async function changedSubject(
     ownRecord: records.find((record) => sameChangeRequest(record.change, change)),
     foreignRecords: records.filter((record) => !sameChangeRequest(record.change, change)),
     autoSynced: isAutoSynced(live.spec) || isAutoSynced(spec),
+    hasChildren: found.everyApplication.some(({ parent }) => parent === name),
     notDriven: `its ApplicationSet ${labelOf(set)} changes its definition: it takes effect at the merge`,
     warnings: [],
   };

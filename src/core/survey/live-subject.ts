@@ -50,6 +50,7 @@ export function liveSubject(affected: AffectedApplication, claim: DrivingClaim, 
     ownRecord,
     foreignRecords,
     autoSynced: isAutoSynced(live.spec) || isAutoSynced(specs.head),
+    hasChildren: claim.everyApplication.some(({ parent }) => parent === live.name),
     notDriven: foreign ?? (owner?.reverts === true ? owner.sentence : undefined),
     warnings: owner === undefined || owner.reverts ? [] : [owner.sentence],
   };

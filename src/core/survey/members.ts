@@ -6,25 +6,24 @@ import { destinationOf } from "../model/destination.js";
 import type { BoundIdentity, DefinitionChange, Identity, Member, ReachedBy } from "../model/effect.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
-import { definitionChange, digestOf, startsAutoSync } from "./definition-change.js";
+import { definitionChange, digestOf } from "./definition-change.js";
 
 /** The member that a planned application itself is, from a survey alone. */
 export function directMember(subject: Subject, change: Pick<ChangeRequest, "headRevision">): Member {
   const reachedBy = { kind: "direct" } as const;
   if (subject.kind === "live") return liveMember(subject, change);
   const { name, definition } = subject;
-  if (definition === undefined) return unknownMember(name, reachedBy, "its definition could not be read");
+  const unknown = { definition: { kind: "unknown" }, digest: undefined } as const;
+  if (definition === undefined)
+    {return { ...memberOf({ application: name, head: undefined, before: [], reachedBy }), ...unknown };}
   switch (subject.kind) {
     case "new":
       return memberOf({ application: name, head: definition.spec, before: [], reachedBy });
     case "deleted":
       return memberOf({ application: name, head: undefined, before: [definition.spec], reachedBy });
     case "unreadable":
-      return {
-        ...memberOf({ application: name, head: definition.spec, before: [definition.spec], reachedBy }),
-        definition: { kind: "unknown" },
-        problem: subject.problem,
-      };
+      // Nothing deploys it, so that nothing more is to be required.
+      return { ...memberOf({ application: name, head: definition.spec, before: [], reachedBy }), ...unknown };
   }
 }
 
@@ -72,9 +71,6 @@ export function memberOf({ application, head, before, reachedBy }: MemberRequest
       targetRevision,
       commit: undefined,
     })),
-    startsAutoSync:
-      head !== undefined &&
-      (before.length === 0 ? startsAutoSync(undefined, head) : before.some((one) => startsAutoSync(one, head))),
     boundAs: leftBehind(application, spec, before),
     problem: undefined,
   };
@@ -87,7 +83,7 @@ export function unknownMember(application: ApplicationName, reachedBy: ReachedBy
 }
 
 export function identityOf(application: ApplicationName, spec: Application["spec"]): Identity {
-  return { application, project: projectOf(spec), destination: destinationOf(spec) };
+  return { application, project: projectOf(spec), destination: destinationOf(spec), namespaces: [] };
 }
 
 /** Rules by project and destination also bind whoever takes an application out of them. */
@@ -99,5 +95,8 @@ function leftBehind(
   const own = JSON.stringify(identityOf(application, spec));
   const left = before.map((one) => identityOf(application, one)).filter((one) => JSON.stringify(one) !== own);
   const distinct = new Map(left.map((one) => [JSON.stringify(one), one]));
-  return [...distinct.values()].map((one) => ({ ...one, because: "it is there before this change" }));
+  return [...distinct.values()].map((one) => ({ ...one, because: BEFORE }));
 }
+
+/** Why the rules of its own earlier place hold for an application. */
+export const BEFORE = "it is there before this change";

@@ -18,6 +18,7 @@ import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
 import { createClient, type ArgoCdConfig, type Client } from "./client.js";
 import { keep } from "./kept.js";
 import { createLiveResources } from "./live-resources.js";
+import { ownersOf } from "./object-owners.js";
 import { createRender } from "./render.js";
 import { createServerSettings } from "./server-settings.js";
 import { sweep } from "./sweep.js";
@@ -56,6 +57,7 @@ export function createArgoCd(
     },
 
     listApplications: (signal) => applications.list(signal),
+    ownersOf: async (objects, signal) => ownersOf(client, await serverSettings(), objects, { signal }),
     findApplication: (name, signal) => applications.find(name, signal),
     renderManifests: (request, signal) => render(request, signal),
 

@@ -18,6 +18,7 @@ export function toApplication(item: ApplicationItem, settings: ServerSettings): 
     labels: metadata.labels,
     annotations: metadata.annotations,
     spec,
+    parent: parentOf(item, settings),
   };
 }
 
@@ -29,7 +30,6 @@ export function toLiveApplication(whole: WholeApplication, settings: ServerSetti
   return {
     ...toApplication(whole, settings),
     owningSet: whole.metadata.ownerReferences?.find((owner) => owner.kind === "ApplicationSet")?.name,
-    parent: parentOf(whole, settings),
     sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
     comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
     lastOperation: whole.status?.operationState?.startedAt ?? undefined,
@@ -41,9 +41,9 @@ export function toLiveApplication(whole: WholeApplication, settings: ServerSetti
  * The application whose manifests contain this Application (app of apps), by Argo CD's tracking: the annotation
  * `<instance>:<group>/<kind>:<namespace>/<name>`, or the instance label.
  */
-function parentOf(whole: WholeApplication, settings: ServerSettings): ApplicationName | undefined {
-  const { labels, annotations, name } = whole.metadata;
-  const namespace = whole.metadata.namespace ?? settings.controllerNamespace;
+function parentOf({ metadata }: ApplicationItem, settings: ServerSettings): ApplicationName | undefined {
+  const { labels, annotations, name } = metadata;
+  const namespace = metadata.namespace ?? settings.controllerNamespace;
   const [instance, kind, object] = (annotations[TRACKING_ANNOTATION] ?? "").split(":");
   // A copied annotation names another object; Argo CD ignores it as well.
   const tracked =

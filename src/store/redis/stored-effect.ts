@@ -6,6 +6,7 @@ const identity = {
   application: stored.application,
   project: z.string(),
   destination: z.object({ cluster: z.string(), namespace: z.string() }),
+  namespaces: z.array(z.string()),
 };
 
 const move = z.object({
@@ -28,7 +29,6 @@ export const storedMember: z.ZodType<Member> = z.object({
   ]),
   digest: orUndefined(z.string()),
   sources: z.array(z.object({ repoURL: z.string(), targetRevision: z.string(), commit: orUndefined(stored.revision) })),
-  startsAutoSync: z.boolean(),
   boundAs: z.array(z.object({ ...identity, because: z.string() })),
   problem: orUndefined(z.string()),
 });

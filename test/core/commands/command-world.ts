@@ -114,15 +114,16 @@ export function config(name: string, value: string): FileChanges {
 }
 
 /** The Application resource of `name`, which deploys to this namespace. */
-export function definition(name: string, namespace?: string): Record<string, string> {
-  return { [`argocd/${name}.yaml`]: asYaml(applicationResource(name, { repoURL: URL, spec: spec(name, namespace) })) };
+export function definition(name: string, variant?: string): Record<string, string> {
+  return { [`argocd/${name}.yaml`]: asYaml(applicationResource(name, { repoURL: URL, spec: spec(name, variant) })) };
 }
 
-export function spec(name: string, namespace = "guestbook") {
+export function spec(name: string, variant?: string) {
   return {
     project: "default",
     source: { repoURL: URL, path: `apps/${name}`, targetRevision: "main" },
-    destination: { server: "https://kubernetes.default.svc", namespace },
+    destination: { server: "https://kubernetes.default.svc", namespace: "guestbook" },
+    ...(variant === undefined ? {} : { info: [{ name: "variant", value: variant }] }),
   };
 }
 

@@ -3,13 +3,14 @@ import type { AccessCommand, AccessRule } from "../../../src/config/requirements
 import { applicationName } from "../../../src/core/model/brand.js";
 import { HostFailure } from "../../../src/core/model/errors.js";
 import { checkLists, confirmAccess, needsWriteAccess } from "../../../src/core/policy/access.js";
+import { byNameAlone } from "../../../src/core/policy/effect-rules.js";
 import type { CodeHost } from "../../../src/core/ports/code-host.js";
 import { sampleChange } from "../../comments/samples.js";
 import { CommandWorld } from "../commands/command-world.js";
 import { sampleSettings } from "../sample-settings.js";
 
 const [web, api, wiki] = ["web", "api", "wiki"].map(applicationName);
-const ALL = [web, api, wiki].filter((name) => name !== undefined);
+const ALL = byNameAlone([web, api, wiki].filter((name) => name !== undefined));
 const change = sampleChange();
 const ana = { id: "1", login: "Ana", bot: false };
 
@@ -40,7 +41,7 @@ function contextOf(host: CodeHost, rules = RULES, user = ana) {
 describe("who may give a command for which application", () => {
   test("a login in the list, in any case of letters, asks for no team", async () => {
     const { host, asked } = hostWith(() => false);
-    expect(await checkLists("sync", [applicationName("web")], contextOf(host))).toBeUndefined();
+    expect(await checkLists("sync", byNameAlone([applicationName("web")]), contextOf(host))).toBeUndefined();
     expect(asked).toEqual([]);
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName, revision } from "../../../src/core/model/brand.js";
-import { checkSync, needsApproval, type SyncFacts } from "../../../src/core/policy/checks.js";
+import { checkSync, type SyncFacts } from "../../../src/core/policy/checks.js";
+import { byNameAlone, needsApproval } from "../../../src/core/policy/effect-rules.js";
 import { sampleApplication, sampleChange, sampleLock, samplePlan } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";
 
@@ -24,6 +25,7 @@ function facts(more: Partial<SyncFacts> = {}): SyncFacts {
     user: { id: "1", login: "ana", bot: false },
     barred: [],
     obstacles: [],
+    differing: new Map(),
     plan: undefined,
     ...more,
   };
@@ -67,6 +69,7 @@ describe("a refusal names every application that it is for, and those that would
     expect(checkSync(facts({ locks, settings: strict, approval: unapproved }))).toEqual({
       reason: "not-approved",
       applications: ["web"],
+      needs: [],
       missing: "nobody has approved it yet",
       others: ["dev"],
     });
@@ -106,7 +109,7 @@ describe("a refusal names every application that it is for, and those that would
 });
 
 test("approval is asked for only where an application requires it", () => {
-  expect(needsApproval(strict, [applicationName("dev")])).toBe(false);
-  expect(needsApproval(strict, [applicationName("dev"), applicationName("web")])).toBe(true);
+  expect(needsApproval(byNameAlone([applicationName("dev")]), strict)).toBe(false);
+  expect(needsApproval(byNameAlone([applicationName("dev"), applicationName("web")]), strict)).toBe(true);
   expect(checkSync(facts({ settings: strict, locks: [sampleLock("dev")] }))).toBeUndefined();
 });

@@ -1,0 +1,86 @@
+import { strictest, type AccessCommand, type AccessRule, type Requirements } from "../../config/requirements.js";
+import type { RuledApplication } from "../../config/rule-match.js";
+import type { Settings } from "../../config/settings.js";
+import type { ApplicationName, Revision } from "../model/brand.js";
+import { movesOf, ruledAs, type Member } from "../model/effect.js";
+import type { Plan } from "../model/plan.js";
+
+/** An application that is about to be deployed, and everything that a deployment of it reaches. */
+export interface Deployed {
+  readonly application: ApplicationName;
+  /** Empty if nothing but the name is known. */
+  readonly members: readonly Member[];
+}
+
+/** What the plan of this commit says about these applications. */
+export function deployedOf(
+  plan: Plan | undefined,
+  applications: readonly ApplicationName[],
+  head: Revision,
+): readonly Deployed[] {
+  const known = new Map(plan?.head === head ? plan.applications.map((one) => [one.application, one.effect]) : []);
+  return applications.map((application) => ({ application, members: known.get(application)?.members ?? [] }));
+}
+
+/** Applications of which nothing but the names is known. */
+export function byNameAlone(applications: readonly ApplicationName[]): readonly Deployed[] {
+  return applications.map((application) => ({ application, members: [] }));
+}
+
+/** Why an approval is required for one member of what is deployed. */
+export interface ApprovalNeed {
+  /** What is deployed. */
+  readonly application: ApplicationName;
+  readonly member: ApplicationName;
+  /** Completes "… requires approval: "; empty if it is the rule for the application itself. Untrusted. */
+  readonly because: string;
+}
+
+/** Everything that requires an approval: rules, and what nobody may do without one whatever the rules say. */
+export function approvalNeeds(all: readonly Deployed[], settings: Settings): readonly ApprovalNeed[] {
+  return all.flatMap(({ application, members }) => {
+    if (members.length === 0) {
+      const { requireApproval } = settings.requirementsFor({ name: application });
+      return requireApproval ? [{ application, member: application, because: "" }] : [];
+    }
+    return members.flatMap((member) => {
+      const because = needOf(member, settings);
+      return because === undefined ? [] : [{ application, member: member.application, because }];
+    });
+  });
+}
+
+export function needsApproval(all: readonly Deployed[], settings: Settings): boolean {
+  return approvalNeeds(all, settings).length > 0;
+}
+
+/** Whether any rule for what is deployed requires that the branch is up to date. */
+export function requiresUpToDate({ application, members }: Deployed, settings: Settings): boolean {
+  return strictest(ruledOf(application, members).map((one) => settings.requirementsFor(one))).requireUpToDate;
+}
+
+/** The lists that must all allow a person this command for one member. */
+export function accessRulesFor(member: Member, command: AccessCommand, settings: Settings): readonly AccessRule[] {
+  const rules = [member, ...member.boundAs].flatMap((one) => settings.accessTo(ruledAs(one), command));
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+}
+
+function needOf(member: Member, settings: Settings): string | undefined {
+  const moves = movesOf(member).map(({ what, from, to }) => {
+    return what === "auto-sync" ? "its definition turns auto-sync on" : `its ${what} moves from ${from} to ${to}`;
+  });
+  if (moves.length > 0) return moves.join("; ");
+  if (member.problem !== undefined) return `it could not be evaluated: ${member.problem}`;
+  const requires = (one: RuledApplication): boolean => {
+    const { requireApproval }: Requirements = settings.requirementsFor(one);
+    return requireApproval;
+  };
+  if (requires(ruledAs(member))) return "";
+  const bound = member.boundAs.find((one) => requires(ruledAs(one)));
+  return bound === undefined ? undefined : `the rules of ${bound.application} hold, because ${bound.because}`;
+}
+
+function ruledOf(application: ApplicationName, members: readonly Member[]): readonly RuledApplication[] {
+  if (members.length === 0) return [{ name: application }];
+  return members.flatMap((member) => [member, ...member.boundAs].map(ruledAs));
+}

@@ -1,0 +1,273 @@
+import { describe, expect, test } from "@jest/globals";
+import type { FileChanges } from "../../sandbox/forge.js";
+import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { applicationResource, asYaml, configMap, type ApplicationOptions } from "../scenarios/resources.js";
+
+const OWN = "https://kubernetes.default.svc";
+const UNAPPROVED = "PR must be approved before sync";
+const RULES = (rule: string) => ({ ".svc.yaml": `sync_requirements: [{name: 'prod*', ${rule}}]\n` });
+
+/** A parent `root`, which applies the definitions in `children`, and applications that nobody but `prod` protects. */
+async function family(
+  host: Bot["host"],
+  {
+    rule = "require_approval: true",
+    prod = {},
+    mid,
+    ...more
+  }: Partial<Omit<BotOptions, "host">> & {
+    readonly rule?: string;
+    readonly prod?: Partial<ApplicationOptions>;
+    /** A child between `root` and `prod`. */
+    readonly mid?: Partial<ApplicationOptions>;
+  } = {},
+): Promise<Bot> {
+  const child = (name: string, repoURL: string, options: Partial<ApplicationOptions> = {}) =>
+    applicationResource(name, { repoURL, namespace: "argocd", ...options });
+  return startBot({
+    host,
+    applications: [],
+    ...more,
+    files: (url) => ({
+      "apps/prod/configmap.yaml": configMap("prod", { value: "1" }),
+      "argocd/root.yaml": asYaml(applicationResource("root", { repoURL: url, path: "children" })),
+      "children/always.yaml": configMap("always", { value: "1" }),
+      "apps/evil/configmap.yaml": configMap("prod", { value: "evil" }),
+      ...(mid === undefined
+        ? { "children/prod.yaml": asYaml(child("prod", url, prod)) }
+        : {
+            "children/mid.yaml": asYaml(child("mid", url, { path: "mid", ...mid })),
+            "mid/prod.yaml": asYaml(child("prod", url, prod)),
+          }),
+      ...RULES(rule),
+      ...more.files?.(url),
+    }),
+    prepare: async (world, forge) => {
+      const url = forge.cloneUrl("acme/deploy");
+      const tracked = (name: string, parent: string) => ({
+        annotations: { "argocd.argoproj.io/tracking-id": `${parent}:argoproj.io/Application:argocd/${name}` },
+      });
+      world.argocd.addApplication(applicationResource("root", { repoURL: url, path: "children" }));
+      if (mid !== undefined) {
+        world.argocd.addApplication(child("mid", url, { path: "mid", ...mid, ...tracked("mid", "root") }));
+      }
+      world.argocd.addApplication(
+        child("prod", url, { ...prod, ...tracked("prod", mid === undefined ? "root" : "mid") }),
+      );
+      await more.prepare?.(world, forge);
+    },
+  });
+}
+
+async function expectRefused(bot: Bot, text: string | RegExp, command = "svc sync -a root", by = "ana"): Promise<void> {
+  await bot.comment(1, command, by);
+  expect(bot.lastComment(1)).toMatch(text);
+  expect(bot.changes()).toEqual([]);
+  expect(bot.seen(1).state).toBe("open");
+}
+
+const changed = (bot: Bot, more: Partial<ApplicationOptions>, name = "prod"): FileChanges => ({
+  [`children/${name}.yaml`]: asYaml(bot.resourceOf(name, { namespace: "argocd", ...more })),
+});
+
+/** Somebody changes a definition in Argo CD. */
+function redefine(bot: Bot, name: string, more: Partial<ApplicationOptions>): void {
+  const annotations = bot.argocd.application(name)?.metadata.annotations;
+  bot.argocd.removeApplication(name);
+  bot.argocd.addApplication(bot.resourceOf(name, { annotations, ...more }));
+}
+
+describe.each(HOSTS)("what a sync reaches on %s", (host) => {
+  test("the changed definition of a child needs the approval that the child's rule requires", async () => {
+    const bot = await family(host);
+    await bot.open(changed(bot, { path: "apps/evil" }));
+    await expectRefused(bot, UNAPPROVED);
+    expect(bot.lastComment(1)).toContain("- `prod`: a sync of root changes it");
+    await bot.approve(1);
+    bot.expectChanges("sync root");
+    await bot.comment(1, "svc sync -a root");
+    expect(bot.changes()).toContain("sync root");
+  });
+
+  test("allowed_users of a child bind the sync of its parent", async () => {
+    const bot = await family(host, { rule: "allowed_users: [bo]" });
+    await bot.open(changed(bot, { path: "apps/evil" }));
+    await expectRefused(bot, /may not run `svc sync` for:[^]*- `prod`: only bo may; a sync of root changes it/);
+  });
+
+  test("a child whose auto-sync is turned on, by an empty block or by a member of it, needs an approval without any rule", async () => {
+    for (const automated of [{}, { enabled: true }, { prune: true }]) {
+      const bot = await family(host, { rule: "require_up_to_date: false" });
+      await bot.open(changed(bot, { path: "apps/prod", spec: { syncPolicy: { automated } } }));
+      expect(bot.answers(1)[0]).toContain("- `prod`: turns auto-sync on");
+      await expectRefused(bot, /- `prod`: a sync of root changes it; its definition turns auto-sync on/);
+    }
+  });
+
+  test("a child that is removed or renamed needs what its rule requires", async () => {
+    const bot = await family(host);
+    await bot.open({ "children/prod.yaml": null });
+    await expectRefused(bot, UNAPPROVED, "svc sync -a root --prune");
+    await bot.push(1, changed(bot, { path: "apps/prod" }, "other"));
+    await expectRefused(bot, UNAPPROVED, "svc sync -a root --prune");
+  });
+
+  test("a child in another namespace is bound by the rule of its bare name", async () => {
+    const bot = await family(host);
+    await bot.open(changed(bot, { path: "apps/evil", namespace: "team-a" }, "prod-two"));
+    await expectRefused(bot, /- `team-a\/prod-two`: a sync of root changes it/);
+  });
+
+  test("a child that only differs in Argo CD needs it as well, found by the plan or later by the sync", async () => {
+    const bot = await family(host);
+    await bot.open({ "children/note.yaml": configMap("note", { value: "1" }) });
+    redefine(bot, "prod", { path: "apps/hotfix" });
+    bot.clock.advance(60_000);
+    await expectRefused(bot, /Plan for root is stale[^]*definition of prod changed in Argo CD/);
+    await bot.comment(1, "svc plan");
+    await expectRefused(bot, /- `prod`: a sync of root changes it/);
+  });
+
+  test("a parent that renders the same on both sides still reaches a child that differs in Argo CD", async () => {
+    const bot = await family(host);
+    redefine(bot, "prod", { path: "apps/hotfix" });
+    await bot.open({ "argocd/root.yaml": asYaml(bot.resourceOf("root", { path: "children", labels: { a: "b" } })) });
+    await expectRefused(bot, /- `prod`: a sync of root changes it/);
+  });
+
+  test("a child whose manifest carries an operation, which Argo CD runs at once, needs an approval without any rule", async () => {
+    const bot = await family(host, { rule: "require_up_to_date: false" });
+    const operation = { sync: { revision: "evil" } };
+    const child = { ...bot.resourceOf("prod", { namespace: "argocd" }), operation };
+    await bot.open({ "children/prod.yaml": asYaml(child) });
+    await expectRefused(bot, /- `prod`: a sync of root changes it; its definition turns auto-sync on/);
+  });
+
+  test("what a removed child has deployed goes with it, and needs what its rules require", async () => {
+    const bot = await family(host, { mid: {} });
+    await bot.open({ "children/mid.yaml": null });
+    await expectRefused(bot, /- `prod`: a sync of root changes it/, "svc sync -a root --prune");
+  });
+
+  test("a grandchild below a child that Argo CD deploys by itself needs what its rule requires", async () => {
+    const automated = { spec: { syncPolicy: { automated: {} } } };
+    const bot = await family(host, { mid: automated });
+    await bot.forge.pushToBranch("acme/deploy", "evil", {
+      "mid/prod.yaml": asYaml(bot.resourceOf("prod", { path: "apps/evil" })),
+    });
+    await bot.open(changed(bot, { path: "mid", targetRevision: "evil", ...automated }, "mid"));
+    await expectRefused(bot, UNAPPROVED);
+  });
+
+  test("a new child that Argo CD deploys by itself needs an approval, since nobody saw what it applies", async () => {
+    const bot = await family(host);
+    await bot.open({
+      ...changed(bot, { path: "lane", targetRevision: "other", spec: { syncPolicy: { automated: {} } } }, "harmless"),
+    });
+    await expectRefused(bot, /- `harmless`: a sync of root changes it; it could not be evaluated/);
+  });
+
+  test("a set below the parent reaches the applications that it generates", async () => {
+    const bot = await family(host);
+    const template = {
+      metadata: { name: "{{name}}" },
+      spec: {
+        project: "default",
+        source: { repoURL: bot.forge.cloneUrl("acme/deploy"), path: "apps/evil" },
+        destination: { server: "https://kubernetes.default.svc", namespace: "guestbook" },
+      },
+    };
+    const set = {
+      apiVersion: "argoproj.io/v1alpha1",
+      kind: "ApplicationSet",
+      metadata: { name: "shops", namespace: "argocd" },
+      spec: { generators: [{ list: { elements: [{ name: "prod" }] } }], template },
+    };
+    await bot.open({ "children/set.yaml": asYaml(set) });
+    await expectRefused(bot, /- `prod`: a sync of root changes it/);
+  });
+});
+
+describe.each(HOSTS)("what a definition takes the place of on %s", (host) => {
+  const two = (host: Bot["host"], rule = "require_approval: true", more: Partial<BotOptions> = {}) =>
+    startBot({
+      host,
+      applications: ["dev", "prod"],
+      resources: () => ({ prod: { project: "default", spec: { destination: { server: OWN, namespace: "prod" } } } }),
+      files: () => RULES(rule),
+      ...more,
+    });
+  const dev = (bot: Bot, more: Partial<ApplicationOptions>): FileChanges => ({
+    "argocd/dev.yaml": asYaml(bot.resourceOf("dev", more)),
+  });
+
+  test.each<[string, Partial<ApplicationOptions>, string]>([
+    ["another project", { project: "shop" }, "project moves from default to shop"],
+    ["another namespace", { spec: { destination: { server: OWN, namespace: "prod" } } }, "destination moves from"],
+    [
+      "a cluster by its name",
+      { spec: { destination: { name: "west", namespace: "guestbook" } } },
+      "destination moves from",
+    ],
+    ["auto-sync", { spec: { syncPolicy: { automated: {} } } }, "turns auto-sync on"],
+    [
+      "auto-sync that old servers switch on",
+      { spec: { syncPolicy: { automated: { enabled: false } } } },
+      "turns auto-sync on",
+    ],
+  ])("%s needs an approval whatever the rules say, and the plan begins with it", async (_what, more, text) => {
+    const bot = await two(host, "require_up_to_date: false");
+    bot.argocd.addProject("shop");
+    await bot.open(dev(bot, more));
+    expect(bot.answers(1)[0]).toMatch(new RegExp(`^<!--.*-->\\n## svc Plan\\n\\n⚠️[^\\n]*\\n- \`dev\`: ${text}`));
+    await bot.comment(1, "svc sync");
+    expect(bot.lastComment(1)).toMatch(/PR must be approved before sync|No applications are locked by this PR/);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("another repository in one of two sources needs an approval whatever the rules say", async () => {
+    const bot = await two(host, "require_up_to_date: false");
+    const url = bot.forge.cloneUrl("acme/deploy");
+    await bot.forge.createRepository("acme/other", { "evil/configmap.yaml": configMap("dev", { value: "evil" }) });
+    const sources = [
+      { repoURL: url, path: "apps/dev", targetRevision: "main" },
+      { repoURL: bot.forge.cloneUrl("acme/other"), path: "evil", targetRevision: "main" },
+    ];
+    await bot.open(dev(bot, { spec: { source: undefined, sources } }));
+    expect(bot.answers(1)[0]).toContain("- `dev`: repository moves from");
+    await bot.comment(1, "svc sync");
+    expect(bot.lastComment(1)).toContain(UNAPPROVED);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("the rules of the applications at the new destination hold, lists of people included", async () => {
+    const bot = await two(host, "allowed_users: [bo]");
+    await bot.open(dev(bot, { spec: { destination: { server: OWN, namespace: "prod" } } }));
+    await bot.approve(1);
+    await bot.comment(1, "svc sync");
+    expect(bot.lastComment(1)).toContain("- `dev`: only bo may");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("the rules of an application hold for whoever changes its objects", async () => {
+    const bot = await two(host, "require_approval: true", {
+      resources: () => ({}),
+      prepare: ({ argocd }) => argocd.deploy("prod"),
+    });
+    await bot.open({ "apps/dev/more.yaml": configMap("prod", { value: "evil" }) });
+    await bot.comment(1, "svc sync");
+    expect(bot.lastComment(1)).toContain("- `dev`: the rules of prod hold, because it changes objects of prod");
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test("a definition that changes in Argo CD after the plan is not what was approved", async () => {
+    const bot = await two(host, "require_up_to_date: false");
+    await bot.open({ "apps/dev/configmap.yaml": configMap("dev", { value: "2" }) });
+    redefine(bot, "dev", { spec: { destination: { server: OWN, namespace: "prod" } } });
+    await bot.comment(1, "svc sync");
+    expect(bot.lastComment(1)).toMatch(
+      /Plan for dev is stale[^]*since the plan, the destination, definition of dev changed/,
+    );
+    expect(bot.changes()).toEqual([]);
+  });
+});
