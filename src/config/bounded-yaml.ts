@@ -23,8 +23,11 @@ export const YAML_LIMITS: YamlLimits = {
   aliases: 1000,
 };
 
-/** Why a text is not read: one of its limits, an alias without its anchor, a list or map as a key, or no valid YAML. */
-export type YamlRefusal = keyof YamlLimits | "unknown-alias" | "collection-key" | "syntax";
+/**
+ * Why a text is not read: one of its limits, an alias without its anchor, a list or map as a key, a merge that parsers
+ * read differently, or no valid YAML.
+ */
+export type YamlRefusal = keyof YamlLimits | "unknown-alias" | "collection-key" | "merge-order" | "syntax";
 
 /** A text that is not read, and where in it the reason is. The message is safe to show: it quotes nothing of the text. */
 export class YamlRefused extends Error {

@@ -68,6 +68,7 @@ const REFUSED: Readonly<Record<YamlRefusal, string>> = {
   aliases: "the file holds too many aliases",
   "unknown-alias": "an alias names no anchor above it",
   "collection-key": "a key must be a plain text",
+  "merge-order": "a merge key must stand before the keys that it has too",
   syntax: "not valid YAML",
 };
 

@@ -11,7 +11,7 @@ export interface YamlReading {
   readonly duplicateKeys: "last" | "refused";
 }
 
-/** The value of a document in plain JSON; infinity and NaN become text. Throws `YamlRefused`. */
+/** The value of a document in plain JSON; infinity and NaN stay as they are written. Throws `YamlRefused`. */
 export function yamlValue(document: Document.Parsed, reading: Partial<YamlReading> = {}): YamlValue {
   if (document.errors.length > 0) throw new YamlRefused("syntax");
   return new ValueBuilder({ limits: YAML_LIMITS, merge: true, duplicateKeys: "last", ...reading }).build(
@@ -93,11 +93,19 @@ class ValueBuilder {
     return key === null ? "" : String(key);
   }
 
-  /** A merged member gives way to those that are there, and to those that follow. */
+  /**
+   * A merged member gives way to those that follow. Parsers differ about those before it: YAML 1.1 keeps them, and the
+   * parser of Kubernetes replaces them.
+   */
   private merge(source: YamlValue, into: Map<string, YamlValue>): void {
+    const merged = new Map<string, YamlValue>();
     for (const one of isList(source) ? source : [source]) {
       if (typeof one !== "object" || one === null || isList(one)) throw new YamlRefused("syntax");
-      for (const [name, value] of Object.entries(one)) if (!into.has(name)) into.set(name, value);
+      for (const [name, value] of Object.entries(one)) if (!merged.has(name)) merged.set(name, value);
+    }
+    for (const [name, value] of merged) {
+      if (into.has(name) && into.get(name) !== value) throw new YamlRefused("merge-order");
+      into.set(name, value);
     }
   }
 
@@ -114,7 +122,8 @@ class ValueBuilder {
 
 function scalarValue({ value, source }: Scalar): YamlValue {
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
-  if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+  // Too large a number is text to Argo CD's parser.
+  if (typeof value === "number" && Number.isFinite(value)) return value;
   return source ?? null;
 }
 

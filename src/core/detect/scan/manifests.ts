@@ -13,8 +13,10 @@ import type {
   Unreadable,
 } from "../../ports/manifest-scanner.js";
 import type { TreeEntry } from "../../ports/repositories.js";
+import { followLinks } from "../tree/symlinks.js";
 import { FileReader, FULL_READING, SMALL_READING, type FileReading, type FileText } from "./read-files.js";
-import { mayHoldResource, readResources, type FileResources, type Resource } from "./resources.js";
+import { readResources, type FileResources, type Resource } from "./resources.js";
+import { mayHoldResource } from "./spelling.js";
 
 /** Paths per read, which bounds the texts held at a time. */
 const BATCH = 1000;
@@ -49,7 +51,11 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
     const tree = await snapshot.list(revision);
     const whole = scanned.get(tree);
     if (whole?.crPaths === crPaths.join("\n")) return assemble(whole.files, nameOf);
-    const entries = tree.filter((entry) => isCandidate(entry, crPaths));
+    const links = await linkedFiles(tree, request);
+    const linked = new Set(links.values());
+    const entries = tree.filter(
+      (entry) => linked.has(entry.path) || (entry.kind === "file" && isCandidate(entry, crPaths)),
+    );
     const read = new Map<string, FileResources>();
     let complete = true;
     const refusedKey = (blob: string) => `${trusted ? "trusted" : "others"} ${blob}`;
@@ -78,15 +84,20 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
         if (keep === "a-while") remembered.set(refusedKey(blob), resources, { size, ttl: REFUSED_MS });
       }
     }
-    const files = entries.flatMap(({ path }): readonly ReadFile[] => {
+    const files = entries.flatMap(({ path }): ReadFile[] => {
       const found = read.get(path);
       return found === undefined ? [] : [{ path, found }];
     });
+    for (const [path, target] of links) {
+      const problem = target === undefined ? NO_TARGET : read.get(target)?.problem;
+      if (problem !== undefined) files.push({ path, found: { resources: [], problem } });
+    }
     if (complete) scanned.set(tree, { crPaths: crPaths.join("\n"), files });
     return assemble(files, nameOf);
   }
 }
 
+const NO_TARGET: Unreadable = { reason: "it is a link that cannot be followed", mayHide: true };
 const NO_TEXT: FileReading = { found: readResources(undefined), keep: "never" };
 const NOTHING: FileReading = { found: readResources(""), keep: "always" };
 
@@ -104,9 +115,31 @@ function weightOf(resources: FileResources, text: string): number {
   return EMPTY_WEIGHT + (mayHold(resources) ? text.length : 0);
 }
 
-function isCandidate({ path, kind }: TreeEntry, crPaths: readonly string[]): boolean {
-  if (kind !== "file" || !/\.ya?ml$/i.test(path)) return false;
+/** What Argo CD reads in a directory, Jsonnet aside, by the name alone. */
+function isCandidate({ path }: TreeEntry, crPaths: readonly string[]): boolean {
+  if (!/\.(?:ya?ml|json)$/i.test(path)) return false;
   return crPaths.length === 0 || crPaths.some((pattern) => matchesPath(pattern, path));
+}
+
+/**
+ * The files that links with such a name lead to, whatever these are called: Argo CD reads them as well. Undefined for a
+ * link that cannot be read.
+ */
+async function linkedFiles(
+  tree: readonly TreeEntry[],
+  { snapshot, revision, crPaths }: ScanRequest,
+): Promise<ReadonlyMap<string, string | undefined>> {
+  const links = tree.filter((entry) => entry.kind === "symlink" && isCandidate(entry, crPaths));
+  if (links.length === 0) return new Map();
+  const entries = new Map(tree.map((entry) => [entry.path, entry]));
+  const targets = await snapshot.linkTargets(revision);
+  return new Map(
+    links.flatMap(({ path }): [string, string | undefined][] => {
+      const { path: target, unreadable } = followLinks(path, (one) => entries.get(one), targets);
+      if (unreadable !== undefined) return [[path, undefined]];
+      return target !== undefined && entries.get(target)?.kind === "file" ? [[path, target]] : [];
+    }),
+  );
 }
 
 /** Most files hold nothing of ours. */

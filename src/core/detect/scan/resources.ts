@@ -4,6 +4,7 @@ import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../m
 import type { Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
 import { readYamlDocuments, TEMPLATE } from "../tree/yaml-documents.js";
+import { ambiguity, mayHoldResource } from "./spelling.js";
 
 /** An Application or ApplicationSet resource as a file has it. */
 export interface Resource {
@@ -31,12 +32,13 @@ export interface FileResources {
 export function readResources(text: string | undefined): FileResources {
   if (text === undefined) return { resources: [], problem: NO_TEXT };
   if (!mayHoldResource(text)) return { resources: [], problem: undefined };
-  const { values, problems } = readYamlDocuments(text, mayHoldResource);
-  const read = values.flatMap((value) => flattened(value, 0)).map(readResource);
+  const { values, problems: unread } = readYamlDocuments(text, mayHoldResource);
+  const read = values.flatMap(flattened).map(readResource);
   const broken = read.filter((one) => one !== undefined && "reason" in one);
+  const problems = [ambiguity(text), ...unread, ...broken].filter((one) => one !== undefined);
   return {
     resources: read.filter((one) => one !== undefined && "spec" in one),
-    problem: problems.find(({ mayHide }) => mayHide) ?? problems[0] ?? broken[0],
+    problem: problems.find(({ mayHide }) => mayHide) ?? problems[0],
   };
 }
 
@@ -48,19 +50,10 @@ export const readResourcesTask: Task<readonly string[], readonly FileResources[]
   run: (texts) => texts.map(readResources),
 };
 
-/** A cheap check. A text with escapes can spell anything. */
-export function mayHoldResource(text: string): boolean {
-  return (text.includes("argoproj.io/") && text.includes("Application")) || /\\[xuU][0-9A-Fa-f]/.test(text);
-}
-
-const MAX_LISTS = 4;
-
-/** The items of `kind: List` and the like. */
-function flattened(value: Json, depth: number): readonly Json[] {
-  if (!isJsonObject(value) || depth > MAX_LISTS) return [value];
-  const { kind, items } = value;
-  if (typeof kind !== "string" || !kind.endsWith("List") || !Array.isArray(items)) return [value];
-  return (items as readonly Json[]).flatMap((item) => flattened(item, depth + 1));
+/** An object with `items` is a list to Argo CD, whatever its kind says. */
+function flattened(value: Json): readonly Json[] {
+  if (!isJsonObject(value) || !Array.isArray(value.items)) return [value];
+  return [value, ...(value.items as readonly Json[]).flatMap(flattened)];
 }
 
 const scalar = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]);
@@ -91,8 +84,8 @@ function readResource(value: Json): Resource | Unreadable | undefined {
   const kind = kindSchema.safeParse(value);
   if (!kind.success || !isJsonObject(value)) return undefined;
   const metadata = metadataSchema.safeParse(value.metadata);
-  // Nothing can apply one without a name.
-  if (!metadata.success) return { reason: `it has an ${kind.data.kind} without a usable name`, mayHide: false };
+  if (!metadata.success)
+    return { reason: `it has an ${kind.data.kind} without a usable name`, mayHide: hasName(value) };
   if (metadata.data.name.includes("{{")) return TEMPLATE;
   const whole: JsonObject = { ...value, status: undefined };
   const spec = isJsonObject(value.spec) ? value.spec : {};
@@ -107,6 +100,11 @@ function readResource(value: Json): Resource | Unreadable | undefined {
       ? "it has no source with a repository or no destination, as a patch of another file would"
       : undefined,
   };
+}
+
+/** Nothing can apply one without a name. A name that is no text may be one to Argo CD's parser. */
+function hasName({ metadata }: JsonObject): boolean {
+  return isJsonObject(metadata) && metadata.name !== undefined && metadata.name !== null && metadata.name !== "";
 }
 
 function isComplete(spec: JsonObject): boolean {

@@ -3,6 +3,7 @@ import { composeYaml, YAML_LIMITS, YamlRefused } from "../../../config/bounded-y
 import { yamlValue } from "../../../config/yaml-values.js";
 import type { Json } from "../../model/json.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
+import { isTemplate } from "./yaml-template.js";
 
 /** The documents of a YAML text. A broken document does not affect the others. */
 export interface YamlDocuments {
@@ -21,12 +22,15 @@ export const MAX_DOCUMENTS = YAML_LIMITS.documents;
 export function readYamlDocuments(text: string, wanted: (document: string) => boolean = () => true): YamlDocuments {
   const values: Json[] = [];
   const problems: Unreadable[] = [];
-  // A line that begins with `---` always starts a document (YAML 1.2, section 9.1.2).
-  const texts = text.split(/^---(?=\s|$)/m).filter((part) => part.trim() !== "" && wanted(part));
+  // A line that begins with `---` always starts a document (YAML 1.2, section 9.1.2); for Kubernetes also before space of
+  // any other kind that fills the line.
+  const texts = text.split(/^---(?:[^\S\n]*(?=\n|$)|(?=[ \t]))/m).filter((part) => part.trim() !== "" && wanted(part));
   for (const part of texts.slice(0, MAX_DOCUMENTS)) {
     try {
-      for (const document of composeYaml(part)) {
+      // Kubernetes leaves out space of any kind before JSON.
+      for (const document of composeYaml(/^\s*\{/.test(part) ? part.trimStart() : part)) {
         keepRevisionTexts(document);
+        decodeBinary(document);
         values.push(yamlValue(document));
       }
     } catch (error) {
@@ -58,10 +62,29 @@ function keepRevisionTexts(document: Document.Parsed): void {
   });
 }
 
+/** Argo CD's parser decodes texts with this tag, whose name may have escapes of its own. */
+function decodeBinary(document: Document.Parsed): void {
+  visit(document, {
+    Scalar(_, scalar) {
+      const { tag, value } = scalar;
+      if (tag === undefined || typeof value !== "string" || decoded(tag) !== "tag:yaml.org,2002:binary") return;
+      scalar.value = Buffer.from(value, "base64").toString("utf8");
+    },
+  });
+}
+
+function decoded(tag: string): string {
+  try {
+    return decodeURIComponent(tag);
+  } catch {
+    return tag;
+  }
+}
+
 /** Argo CD's parser has other limits than this one. What is no YAML for both can still be a template. */
 function problemOf(error: unknown, text: string): Unreadable {
   const reason = error instanceof YamlRefused ? error.reason : "syntax";
-  const template = text.includes("{{");
+  const template = () => isTemplate(text);
   switch (reason) {
     case "characters":
     case "depth":
@@ -71,11 +94,13 @@ function problemOf(error: unknown, text: string): Unreadable {
     case "aliases":
       return { reason: "it has too many aliases", mayHide: true };
     case "unknown-alias":
-      return template ? TEMPLATE : { reason: "its aliases cannot be resolved", mayHide: true };
+      return template() ? TEMPLATE : { reason: "its aliases cannot be resolved", mayHide: true };
     case "collection-key":
-      return template ? TEMPLATE : { reason: "it has a list or a map as a key", mayHide: true };
+      return template() ? TEMPLATE : { reason: "it has a list or a map as a key", mayHide: true };
+    case "merge-order":
+      return { reason: "a merge key (<<) in it overrides what stands before it, or does not", mayHide: true };
     case "syntax":
-      return template ? TEMPLATE : { reason: "it is no valid YAML", mayHide: true };
+      return template() ? TEMPLATE : { reason: "it is no valid YAML", mayHide: true };
   }
 }
 

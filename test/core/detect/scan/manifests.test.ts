@@ -39,10 +39,16 @@ describe("a scan of a revision", () => {
       "a.yaml": `${application("one")}---\nkind: ConfigMap\n---\n${application("two")}`,
       "b/c.yml": list,
       "d.YAML": application("three"),
-      "e.json": application("not-yaml"),
+      "e.json": list.replace("listed", "four").replace("List", "ConfigMap"),
       "f.yaml.txt": application("no"),
     };
-    expect(await names(files)).toEqual(["one in a.yaml", "two in a.yaml", "listed in b/c.yml", "three in d.YAML"]);
+    expect(await names(files)).toEqual([
+      "one in a.yaml",
+      "two in a.yaml",
+      "listed in b/c.yml",
+      "three in d.YAML",
+      "four in e.json",
+    ]);
   });
 
   test("reads the whole resource", async () => {
@@ -133,9 +139,32 @@ describe("a scan of a revision", () => {
     expect(applications[0]?.problem).toContain("no source");
   });
 
-  test("symbolic links and submodules are not followed", async () => {
-    const files: Files = { "link.yaml": { kind: "symlink" }, "module.yaml": { kind: "submodule" } };
-    expect(await scan(files)).toEqual({ applications: [], applicationSets: [], unreadable: new Map() });
+  test("links are followed to files of any name, and not out of the repository", async () => {
+    const files: Files = {
+      "a/link.yaml": { kind: "symlink", target: "../b/web.txt" },
+      "a/loop.yaml": { kind: "symlink", target: "loop.yaml" },
+      "a/nowhere.yaml": { kind: "symlink", target: "missing.txt" },
+      "a/out.yaml": { kind: "symlink", target: "/etc/web.txt" },
+      "b/web.txt": application("web"),
+      "module.yaml": { kind: "submodule" },
+    };
+    expect(await names(files)).toEqual(["web in b/web.txt"]);
+    expect(await names(files, ["b/**"])).toEqual([]);
+    expect((await scan(files)).unreadable).toEqual(new Map());
+  });
+
+  test("a link that cannot be followed, or leads to what cannot be read, may hide a resource", async () => {
+    const files: Files = {
+      "link.yaml": { kind: "symlink" },
+      "to-binary.yaml": { kind: "symlink", target: "file.bin" },
+      "file.bin": { kind: "binary" },
+    };
+    const noText = { reason: "it is no text or larger than 1 MiB", mayHide: true };
+    expect([...(await scan(files)).unreadable]).toEqual([
+      ["file.bin", noText],
+      ["link.yaml", { reason: "it is a link that cannot be followed", mayHide: true }],
+      ["to-binary.yaml", noText],
+    ]);
   });
 
   test("10,000 documents in a file and 3,000 files are read", async () => {

@@ -16,7 +16,10 @@ describe("readYamlDocuments", () => {
     ["base: &b {x: 1}\nmore:\n  <<: *b\n  y: 2\n", [{ base: { x: 1 }, more: { x: 1, y: 2 } }]],
     ["a: yes\nb: on\n", [{ a: "yes", b: "on" }]],
     ["a: 1\na: 2\n", [{ a: 2 }]],
-    ["a: .inf\n", [{ a: "Infinity" }]],
+    ["a: .inf\nb: 1e400\n", [{ a: ".inf", b: "1e400" }]],
+    ["a: !!binary eA==\n!<tag:yaml.org,2002:%62inary> eQ==: 1\n", [{ a: "x", y: 1 }]],
+    ["a: |\n  x\n---\u00a0\nb: 2\n---\u00a0c: 3\n", [{ a: "x\n" }, { b: 2, "---\u00a0c": 3 }]],
+    ['\u3000{"a": 1}\n', [{ a: 1 }]],
     ["a: 012\nb: 1e3\nc: 2026-01-01\n", [{ a: 12, b: 1000, c: "2026-01-01" }]],
   ])("%j", (text, values) => {
     const { problems, values: read } = readYamlDocuments(text);

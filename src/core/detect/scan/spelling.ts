@@ -1,0 +1,36 @@
+import type { Unreadable } from "../../ports/manifest-scanner.js";
+
+/** Escapes of double-quoted YAML and of JSON that stand for a letter, a dot or a slash, and an escaped end of a line. */
+const ESCAPES =
+  /\\(?:x([\dA-Fa-f]{2})|u([\dA-Fa-f]{4})|U([\dA-Fa-f]{8})|(\/)|(?:\r+\n?|[\n\u0085\u2028\u2029])[ \t]*)/g;
+/** A tag, however it is spelled, that makes Argo CD's parser decode Base64. */
+const ENCODED = /![!<\w:.,/-]{0,40}(?:binary|%)|^%TAG/m;
+/** Line ends and marks that only some parsers see, and handles for tags, which may stand in another part of the file. */
+const AMBIGUOUS = /\r(?!\n)|[\u0085\u2028\u2029\ufeff]|^%TAG/m;
+
+/**
+ * Whether a text can hold an Application or ApplicationSet. Cheap, and never wrong when it says no: the words stand there
+ * as they are, come out when escapes are read, or may be encoded.
+ */
+export function mayHoldResource(text: string): boolean {
+  return hasWords(text) || (text.includes("\\") && hasWords(unescaped(text))) || ENCODED.test(text);
+}
+
+function hasWords(text: string): boolean {
+  return text.includes("argoproj.io/") && text.includes("Application");
+}
+
+/** Reads escapes everywhere: a word that is spelled with them begins behind its quote, so what precedes it changes nothing. */
+function unescaped(text: string): string {
+  return text.replace(ESCAPES, (_, byte?: string, short?: string, long?: string, slash?: string) => {
+    if (slash !== undefined) return slash;
+    const code = byte ?? short ?? long;
+    const point = code === undefined ? undefined : Number.parseInt(code, 16);
+    return point === undefined || point > 0x10ffff ? "" : String.fromCodePoint(point);
+  });
+}
+
+/** Why a text may mean something else to Argo CD's parser than to this one, which knows YAML 1.2 alone. */
+export function ambiguity(text: string): Unreadable | undefined {
+  return AMBIGUOUS.test(text) ? { reason: "parsers disagree about its lines or its tags", mayHide: true } : undefined;
+}
