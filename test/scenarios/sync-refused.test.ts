@@ -161,7 +161,7 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
     const bot = await startBot({
       host,
       files: () => ({
-        ".svc.yaml": "sync_requirements:\n  - { name: web, require_up_to_date: true }\n",
+        ".svc.yaml": "require_up_to_date: false\nsync_requirements:\n  - { name: web, require_up_to_date: true }\n",
         "apps/web/other.yaml": configMap("other", { value: "1" }),
         "apps/api/other.yaml": configMap("other-api", { value: "1" }),
       }),

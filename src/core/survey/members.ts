@@ -14,8 +14,9 @@ export function directMember(subject: Subject, change: Pick<ChangeRequest, "head
   if (subject.kind === "live") return liveMember(subject, change);
   const { name, definition } = subject;
   const unknown = { definition: { kind: "unknown" }, digest: undefined } as const;
-  if (definition === undefined)
-    {return { ...memberOf({ application: name, head: undefined, before: [], reachedBy }), ...unknown };}
+  if (definition === undefined) {
+    return { ...memberOf({ application: name, head: undefined, before: [], reachedBy }), ...unknown };
+  }
   switch (subject.kind) {
     case "new":
       return memberOf({ application: name, head: definition.spec, before: [], reachedBy });
