@@ -57,9 +57,19 @@ async function isHistoryKnown(
 ): Promise<boolean> {
   if (!(await folder.hasCommits([one, other], signal))) return false;
   const cut = await folder.shallowCommits();
-  const unshared = await folder.unshared(one, other, signal);
+  const unshared = await folder.lines(["rev-list", "--end-of-options", `${one}...${other}`], signal);
   if (unshared.some((id) => cut.has(id))) return false;
-  return (await folder.mergeBases(one, other, signal)).length === 1;
+  return (await mergeBases(folder, one, other, signal)).length === 1;
+}
+
+async function mergeBases(folder: MirrorRepository, one: Revision, other: Revision, signal: AbortSignal) {
+  try {
+    return await folder.lines(["merge-base", "--all", "--end-of-options", one, other], signal);
+  } catch (error) {
+    // git exits with 1, without a word, if there are none.
+    if (error instanceof GitFailure && error.kind === "exit" && error.stderr === "") return [];
+    throw error;
+  }
 }
 
 /** Undefined if the two conflict. */

@@ -173,14 +173,9 @@ export class MirrorRepository {
     return parseLog(await this.#local(args, "", signal));
   }
 
-  /** The best common ancestors of two commits, as far as their history is here. */
-  async mergeBases(one: Revision, other: Revision, signal: AbortSignal): Promise<readonly string[]> {
-    return linesIn(await this.#local(["merge-base", "--all", "--end-of-options", one, other], "", signal));
-  }
-
-  /** Commits that only one of the two has, as far as their history is here. */
-  async unshared(one: Revision, other: Revision, signal: AbortSignal): Promise<readonly string[]> {
-    return linesIn(await this.#local(["rev-list", "--end-of-options", `${one}...${other}`], "", signal));
+  /** What a command prints that only reads the history that is here. */
+  async lines(args: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
+    return linesIn(await this.#local(args, "", signal));
   }
 
   /**

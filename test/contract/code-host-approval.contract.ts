@@ -163,6 +163,45 @@ export function approvalContract(under: () => CodeHostUnderTest, required: numbe
     expect(await under().host.reviews(change)).toMatchObject(refused(missing));
   });
 
+  test("who wrote and pushed each commit is told, by account, and an address without one is unknown", async () => {
+    const { forge, repository, host } = under();
+    const change = await open();
+    const path = `pushed-${change.number}.txt`;
+    const second = await forge.push(repository, change.number, { [path]: "2" }, { by: "bo", author: "cy" });
+    const author = { name: "Nobody", email: "nobody@nowhere.example" };
+    const third = await forge.push(repository, change.number, { [path]: "3" }, { by: "cy", author, committer: "cy" });
+    const fourth = await forge.updateBranch(repository, change.number, "bo");
+    const { accounts, pushes, opened } = await host.authorship(await under().read(change.number));
+    const told = (commit: string) => accounts.get(commit)?.people.map(({ login }) => login);
+    expect([...new Set(told(change.headRevision))]).toEqual(["ana"]);
+    expect([...new Set(told(second))]).toEqual(["cy"]);
+    expect(accounts.get(second)?.unknown).toBe(false);
+    expect(accounts.get(third)).toMatchObject({ unknown: true });
+    expect(told(third)).toContain("cy");
+    expect(told(fourth)).not.toContain("web-flow");
+    expect(pushes.map(({ by, before, after }) => [by?.login, before, after])).toEqual(
+      expect.arrayContaining([
+        ["ana", undefined, change.headRevision],
+        ["bo", change.headRevision, second],
+        ["cy", second, third],
+        ["bo", third, fourth],
+      ]),
+    );
+    expect(opened).toBe(under().title === "GitLab" ? change.headRevision : undefined);
+  });
+
+  test("an approver is told with the commit that they saw", async () => {
+    const { forge, repository, host } = under();
+    const change = await open();
+    await review(change.number, "bo", "approve");
+    const looks = async () =>
+      (await host.reviews(await under().read(change.number))).looks.map(({ by, saw }) => [by.login, saw]);
+    expect(await looks()).toEqual([["bo", change.headRevision]]);
+    await forge.push(repository, change.number, { [`seen-${change.number}.txt`]: "1" });
+    const resets = under().title === "GitLab" && under().hasCodeOwners;
+    expect(await looks()).toEqual(resets ? [] : [["bo", change.headRevision]]);
+  });
+
   test("the host was asked as its description has it", () => {
     expect(under().forge.violations).toEqual([]);
     expect(under().quickActions()).toEqual([]);

@@ -64,7 +64,7 @@ const requestSchema = z.object({
 });
 
 const answerSchema = z.object({
-  data: z.unknown(),
+  data: z.unknown().optional(),
   errors: z
     .array(z.object({ message: z.string() }))
     .min(1)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { validate } from "@octokit/graphql-schema";
 import { APPROVAL_QUERY } from "../../../src/hosts/github/approval.js";
+import { COMMITS_QUERY } from "../../../src/hosts/github/authorship.js";
 import { AWAITED_QUERY } from "../../../src/hosts/github/awaited-reviews.js";
 import { MINIMISE_MUTATION } from "../../../src/hosts/github/comments.js";
 import { interceptRequests } from "../intercept.js";
@@ -28,7 +29,7 @@ async function approvalOf(answer: object) {
   return host.reviews(change);
 }
 
-test.each([APPROVAL_QUERY, AWAITED_QUERY, MINIMISE_MUTATION])(
+test.each([APPROVAL_QUERY, COMMITS_QUERY, AWAITED_QUERY, MINIMISE_MUTATION])(
   "the document is GraphQL of GitHub's schema: %s",
   (query) => {
     expect(validate(query)).toEqual([]);

@@ -1,0 +1,83 @@
+import { describe, expect, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { applicationResource, asYaml } from "./resources.js";
+
+const RULES = "sync_requirements:\n  - name: fresh\n    require_approval: true\n";
+
+function statusOf(bot: Bot, one: number): string {
+  const { state, description } = bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1) ?? {};
+  return `${state ?? "none"}: ${description ?? ""}`;
+}
+
+/** A new application: only the merge deploys it, with its approval. */
+function fresh(bot: Bot) {
+  const repoURL = bot.forge.cloneUrl(REPOSITORY);
+  return { "argocd/fresh.yaml": asYaml(applicationResource("fresh", { repoURL, path: "apps/web" })) };
+}
+
+describe.each(HOSTS)("svc/sync after an approval on %s", (host) => {
+  async function start(): Promise<{ readonly bot: Bot; readonly one: number }> {
+    const bot = await startBot({
+      host,
+      config: { [host]: { commit_status: true } },
+      files: () => ({ ".svc.yaml": RULES }),
+    });
+    bot.forge.setAccess(REPOSITORY, "olga", "write");
+    const one = await bot.open(fresh(bot));
+    if (host === "hostb") {
+      bot.forge.runPipeline(REPOSITORY, one);
+      await bot.close(one);
+      await bot.forge.reopen(REPOSITORY, one);
+      await bot.idle();
+    }
+    expect(statusOf(bot, one)).toMatch(/^pending: /);
+    return { bot, one };
+  }
+
+  test("an approval makes it green where only the merge deploys; its withdrawal makes it pending again", async () => {
+    const { bot, one } = await start();
+    const answers = bot.answers(one).length;
+    await bot.approve(one);
+    expect(statusOf(bot, one)).toMatch(/^success: /);
+    await bot.forge.review(REPOSITORY, one, "bo", "request-changes");
+    await bot.idle();
+    expect(statusOf(bot, one)).toMatch(/^pending: /);
+    await bot.approve(one);
+    expect(statusOf(bot, one)).toMatch(/^success: /);
+    expect(bot.answers(one)).toHaveLength(answers);
+  });
+
+  test("an approval by who pushed the head leaves it pending, and another's makes it green", async () => {
+    const { bot, one } = await start();
+    await bot.forge.push(REPOSITORY, one, { "docs/notes.md": "more\n" }, { by: "bo", author: "ana" });
+    await bot.idle();
+    if (host === "hostb") {
+      bot.forge.runPipeline(REPOSITORY, one);
+      await bot.comment(one, "svc plan");
+    }
+    await bot.approve(one);
+    expect(statusOf(bot, one)).toMatch(/^pending: /);
+    await bot.approve(one, "olga");
+    expect(statusOf(bot, one)).toMatch(/^success: /);
+  });
+});
+
+describe("svc/sync while GitLab wants more approvals", () => {
+  test("the first of two approvals leaves it pending, the second makes it green", async () => {
+    const bot = await startBot({
+      host: "hostb",
+      config: { hostb: { commit_status: true } },
+      files: () => ({ ".svc.yaml": RULES }),
+      gitlab: { edition: "premium" },
+    });
+    bot.forge.requireReviews(REPOSITORY, 2);
+    bot.forge.setAccess(REPOSITORY, "olga", "write");
+    const one = await bot.open(fresh(bot));
+    bot.forge.runPipeline(REPOSITORY, one);
+    await bot.comment(one, "svc plan");
+    await bot.approve(one);
+    expect(statusOf(bot, one)).toMatch(/^pending: /);
+    await bot.approve(one, "olga");
+    expect(statusOf(bot, one)).toMatch(/^success: /);
+  });
+});
