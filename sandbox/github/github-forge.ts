@@ -4,8 +4,9 @@ import type { MergeMethod } from "../git/git-store.js";
 import type { Deliveries, Receiver } from "./deliveries.js";
 import { Discussion } from "./discussion.js";
 import { mergeByButton } from "./merge.js";
-import { mergePushPayload, pullPayload, pushPayload, type PullAction } from "./payloads.js";
+import { mergePushPayload, pullPayload, type PullAction } from "./payloads.js";
 import { closePull, openPull, pushTo, reopenPull, retargetPull, seen, seenStatuses } from "./pull-acts.js";
+import { pushAndTell, updateOf, type PushBy } from "./pushes.js";
 import type { Person, Pull, World } from "./world.js";
 
 export interface GitHubForgeParts {
@@ -128,14 +129,8 @@ export class GitHubForge implements Forge {
     return this.#pushed(headRepository.fullName, headBranch, changes, { by: author.login, ...push });
   }
 
-  /** GitHub itself commits in the name of who presses the button. */
   async updateBranch(repository: string, number: number, by: string): Promise<string> {
-    const { baseBranch, headBranch, repository: target } = this.#pull(repository, number);
-    const merging = await this.#world.store.resolve(target.fullName, `refs/heads/${baseBranch}`);
-    if (merging === undefined) throw new Error(`There is no branch ${baseBranch} in ${repository}`);
-    const { login: committer } = this.#world.person("web-flow");
-    const message = `Merge branch '${baseBranch}' into ${headBranch}`;
-    return this.push(repository, number, {}, { by, committer, merging, message });
+    return this.push(repository, number, {}, await updateOf(this.#world, this.#pull(repository, number), by));
   }
 
   async pushToBranch(repository: string, branch: string, changes: FileChanges): Promise<string> {
@@ -236,25 +231,8 @@ export class GitHubForge implements Forge {
     return this.#world.pull(repository, number);
   }
 
-  async #pushed(
-    repository: string,
-    branch: string,
-    changes: FileChanges,
-    push: Push & { readonly by: string },
-  ): Promise<string> {
-    const target = this.#world.repository(repository);
-    const before = await this.#world.store.resolve(repository, `refs/heads/${branch}`);
-    const { commit, moved } = await pushTo(this.#world, target, branch, changes, push);
-    // Left out for heads of pull requests: it would only double the event about them.
-    if (target.installed && moved.length === 0) {
-      const pushed = { branch, before: before ?? "0".repeat(40), after: commit };
-      const pusher = this.#world.person(push.by);
-      await this.#parts.webhooks.send("push", () => pushPayload(this.#world, target, pushed, pusher));
-    }
-    for (const { pull, before } of moved) {
-      await this.#announce(pull, { action: "synchronize", before, after: commit }, this.#world.person(push.by));
-    }
-    return commit;
+  #pushed(repository: string, branch: string, changes: FileChanges, push: PushBy): Promise<string> {
+    return pushAndTell(this.#world, this.#parts.webhooks, this.#world.repository(repository), branch, changes, push);
   }
 
   #announce(pull: Pull, action: PullAction, sender: Person): Promise<void> {
