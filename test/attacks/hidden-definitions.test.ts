@@ -40,7 +40,7 @@ const REFUSED: readonly (readonly [string, (json: string) => FileChanges])[] = [
     "a handle of a tag",
     () => ({ "argocd/w.yaml": `%TAG !e! tag:yaml.org,2002:bin\n--- {kind: !e!ary QXBwbGljYXRpb24=}` }),
   ],
-  ["two bytes for a letter", (json) => ({ "argocd/w.yaml": [...json].join("\0") })],
+  ["two bytes for a letter", (json) => ({ "argocd/w.yaml": Array.from(json).join("\0") })],
   ["a number as a name", () => ({ "argocd/w.yaml": block("kind: Application").replace("web", "0x1F") })],
 ];
 

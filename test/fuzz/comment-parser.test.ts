@@ -104,7 +104,7 @@ test.each([" \tsvc sync", "  \tsvc sync", "   \tsvc plan -a web"])(
 
 /** The first rendered text that no quote, list or code block contains. */
 function withoutContainers(body: string): string {
-  const level = (tag: string) => (/^<\//.test(tag) ? -1 : 1);
+  const level = (tag: string) => (tag.startsWith("</") ? -1 : 1);
   let depth = 0;
   return rendered
     .render(body)

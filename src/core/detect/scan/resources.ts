@@ -84,8 +84,9 @@ function readResource(value: Json): Resource | Unreadable | undefined {
   const kind = kindSchema.safeParse(value);
   if (!kind.success || !isJsonObject(value)) return undefined;
   const metadata = metadataSchema.safeParse(value.metadata);
-  if (!metadata.success)
+  if (!metadata.success) {
     return { reason: `it has an ${kind.data.kind} without a usable name`, mayHide: hasName(value) };
+  }
   if (metadata.data.name.includes("{{")) return TEMPLATE;
   const whole: JsonObject = { ...value, status: undefined };
   const spec = isJsonObject(value.spec) ? value.spec : {};

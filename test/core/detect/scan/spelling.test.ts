@@ -30,7 +30,12 @@ const letterWays: readonly ((letter: string) => string)[] = [
 
 function quoted(text: string): fc.Arbitrary<string> {
   const ways = fc.array(fc.constantFrom(...letterWays), { minLength: text.length, maxLength: text.length });
-  return ways.map((each) => `"${[...text].map((letter, at) => each[at]?.(letter) ?? letter).join("")}"`);
+  return ways.map(
+    (each) =>
+      `"${Array.from(text)
+        .map((letter, at) => each[at]?.(letter) ?? letter)
+        .join("")}"`,
+  );
 }
 
 /** A text as a value of a block map. */
@@ -59,9 +64,9 @@ function key(text: string): fc.Arbitrary<string> {
 
 /** A map with members in any order, each at this indentation. */
 function block(members: readonly fc.Arbitrary<string>[]): fc.Arbitrary<string> {
-  return fc.tuple(fc.tuple(...members), fc.infiniteStream(fc.nat(9))).map(([each, order]) =>
+  return fc.tuple(fc.tuple(...members), fc.array(fc.nat(9), { minLength: 3, maxLength: 3 })).map(([each, order]) =>
     each
-      .map((member) => ({ member, at: order.next().value ?? 0 }))
+      .map((member, index) => ({ member, at: order[index] ?? 0 }))
       .sort((one, other) => one.at - other.at)
       .map(({ member }) => `      ${member}\n`)
       .join(""),
