@@ -3,7 +3,8 @@ import { REPOSITORY_FILE, SERVICE } from "../names.js";
 import type { Environment } from "./environment.js";
 import type { ConfigFile } from "./files.js";
 import { describeProblem } from "./problem.js";
-import { parseRepositoryConfig } from "./repository.js";
+import { parseRepositoryConfig, type RepositoryConfig } from "./repository.js";
+import { describeSelectors } from "./rule-match.js";
 import type { ReadFile } from "./server-parts.js";
 import { loadServerConfig } from "./server.js";
 
@@ -42,5 +43,17 @@ function checkServer(files: readonly ConfigFile[], env: Environment, readFile?: 
 function checkRepository(file: ConfigFile): CheckResult {
   const result = parseRepositoryConfig(file.text, file.name);
   if (result.kind === "invalid") return { lines: result.problems.map(describeProblem), exitCode: 1 };
-  return { lines: [`${file.name}: valid`], exitCode: 0 };
+  return { lines: [...emptyLists(result.config, file.name), `${file.name}: valid`], exitCode: 0 };
+}
+
+/** An empty list looks like one that restricts nothing. */
+function emptyLists({ syncRequirements }: RepositoryConfig, fileName: string): readonly string[] {
+  const empty = syncRequirements.filter(({ allowedUsers, allowedTeams }) => {
+    const lists = [allowedUsers, allowedTeams].filter((list) => list !== undefined);
+    return lists.length > 0 && lists.flat().length === 0;
+  });
+  return empty.map(
+    (entry) =>
+      `warning: ${fileName}: sync_requirements ${describeSelectors(entry)}: an empty list means that nobody may give these commands; remove the key to let everybody`,
+  );
 }

@@ -3,32 +3,62 @@ import { REPOSITORY_FILE } from "../names.js";
 import { describeSelectors, SELECTORS } from "./rule-match.js";
 import type { RepositoryConfig, RepositoryConfigResult } from "./repository.js";
 
-/** Sentences for a plan about changes of the repository's file. See `resolveSettings` for what takes effect when. */
-export function policyNotes(base: RepositoryConfigResult, head: RepositoryConfigResult): readonly string[] {
+/** Longer notes are cut in a plan, and the first of them must not hide the others. */
+const LONGEST_NOTE = 400;
+const MOST_NOTES = 10;
+
+/**
+ * Sentences for a plan about changes of the repository's file. See `resolveSettings` for what takes effect when.
+ * @param before the rules of the base branch; undefined if its file is broken, and no earlier version could be read.
+ */
+export function policyNotes(
+  before: RepositoryConfig | undefined,
+  base: RepositoryConfigResult,
+  head: RepositoryConfigResult,
+): readonly string[] {
   if (head.kind === "invalid") return [];
-  if (base.kind === "invalid") {
-    return [
-      `${REPOSITORY_FILE} is broken on the base branch and repaired here: until the merge every application requires approval, and the server's defaults apply to the rest`,
-    ];
-  }
-  const mapping = mappingChanges(base.config, head.config);
-  const later = [...ruleChanges(base.config, head.config), ...mapping.later];
+  const repaired = base.kind === "valid" ? [] : [repairedSentence(before)];
+  if (before === undefined) return repaired;
+  const mapping = mappingChanges(before, head.config);
+  const later = [...ruleChanges(before, head.config), ...mapping.later];
+  const start = `${REPOSITORY_FILE}: takes effect only after the merge, because rules come from the base branch: `;
   return [
-    ...(later.length === 0
-      ? []
-      : [
-          `${REPOSITORY_FILE}: takes effect only after the merge, because rules come from the base branch: ${later.join(", ")}`,
-        ]),
+    ...repaired,
+    ...joinedIn(later, start),
     ...(mapping.now.length === 0 ? [] : [`${REPOSITORY_FILE}: acts on this PR already: ${mapping.now.join(", ")}`]),
   ];
 }
 
-/** Keys of the file whose values differ, as written there. */
+function repairedSentence(before: RepositoryConfig | undefined): string {
+  const start = `${REPOSITORY_FILE} is broken on the base branch and repaired here: until the merge every application requires approval`;
+  return before === undefined
+    ? `${start} by an administrator of svc's pages, because no earlier version of the file could be read, and the server's defaults apply to the rest`
+    : `${start}, and the rules of the last version that could be read hold`;
+}
+
+/** The items behind `start`, in as many notes as they need. */
+function joinedIn(items: readonly string[], start: string): readonly string[] {
+  const notes: string[] = [];
+  let note = "";
+  for (const item of items) {
+    const longer = note === "" ? item : `${note}, ${item}`;
+    if (note !== "" && longer.length > LONGEST_NOTE - start.length) notes.push(start + note);
+    note = notes.length > 0 && longer.length > LONGEST_NOTE - start.length ? item : longer;
+  }
+  if (note !== "") notes.push(start + note);
+  const more = notes.length - MOST_NOTES;
+  return more > 0 ? [...notes.slice(0, MOST_NOTES), `${REPOSITORY_FILE}: more rules change than fit here`] : notes;
+}
+
+/** What changes about the rules, what no longer holds first. */
 function ruleChanges(base: RepositoryConfig, head: RepositoryConfig): readonly string[] {
   const apart = new Set(["version", "applications", "crPaths", "syncRequirements"]);
   const plain = changedKeys(base, head).filter((key) => !apart.has(key));
-  return [...plain.map(snake), ...requirementChanges(base, head)];
+  const changes = [...plain.map((key) => keyChange(key, base, head)), ...requirementChanges(base, head)];
+  return [...changes.filter((one) => one.includes(NO_LONGER)), ...changes.filter((one) => !one.includes(NO_LONGER))];
 }
+
+const NO_LONGER = "no longer";
 
 function requirementChanges(base: RepositoryConfig, head: RepositoryConfig): readonly string[] {
   const [before, after] = [base.syncRequirements, head.syncRequirements];
@@ -37,10 +67,39 @@ function requirementChanges(base: RepositoryConfig, head: RepositoryConfig): rea
     const [old, now] = [before, after].map((entries) => entries.find((entry) => describeSelectors(entry) === name));
     return changedKeys(old, now)
       .filter((key) => !SELECTORS.some((one) => one === key))
-      .map((key) => `sync_requirements ${name}: ${snake(key)}`);
+      .map((key) => `${name}: ${keyChange(key, old, now)}`);
   });
   if (changed.length > 0 || isDeepStrictEqual(before, after)) return changed;
   return ["the order of sync_requirements"];
+}
+
+/** What changes about one key of the file or of an entry. */
+function keyChange(key: string, before: object | undefined, after: object | undefined): string {
+  const [old, now] = [before, after].map((one) => new Map<string, unknown>(Object.entries(one ?? {})).get(key));
+  switch (key) {
+    case "requireApproval":
+      return flagChange("approval", old, now);
+    case "requireUpToDate":
+      return flagChange("an up-to-date branch", old, now);
+    case "allowedUsers":
+    case "allowedTeams":
+      if (now === undefined) return `${NO_LONGER} restricted to ${snake(key)} ${listed(old)}`;
+      return old === undefined
+        ? `restricted to ${snake(key)} ${listed(now)}`
+        : `${snake(key)} ${listed(now)} instead of ${listed(old)}`;
+    default:
+      return snake(key);
+  }
+}
+
+function flagChange(what: string, old: unknown, now: unknown): string {
+  if (now === true) return `${what} required`;
+  return old === true || now === false ? `${what} ${NO_LONGER} required` : `${what} required as elsewhere`;
+}
+
+function listed(names: unknown): string {
+  const texts = Array.isArray(names) ? names.map(String) : [];
+  return texts.length === 0 ? "nobody" : texts.join(", ");
 }
 
 interface MappingChanges {

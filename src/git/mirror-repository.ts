@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Revision } from "../core/model/brand.js";
@@ -10,7 +9,17 @@ import { runGitProcess } from "./git-process.js";
 import { MirrorScale, type MirrorSize } from "./mirror-size.js";
 import { ObjectReader } from "./object-reader.js";
 import type { GitObject } from "./object-stream.js";
-import { LOG_FORMAT, parseLog, type LoggedCommit } from "./parse-log.js";
+import {
+  fileLogArguments,
+  linesIn,
+  logArguments,
+  LOG_FORMAT,
+  parseFileLog,
+  parseLog,
+  parseRefs,
+  type FileLog,
+  type LoggedCommit,
+} from "./parse-log.js";
 
 export interface MirrorLimits {
   /** Bytes of packed objects per mirror on disk. */
@@ -29,8 +38,6 @@ const SHA256_CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[ex
 const MAX_LIST_OUTPUT = 128 * 1024 * 1024;
 const MAX_SMALL_OUTPUT = 16 * 1024 * 1024;
 
-/** Compares a merge with its first parent (git-log(1)). */
-const LOG_PATHS = ["--name-only", "--no-renames", "--diff-merges=first-parent", "--ignore-submodules=none"];
 const MAX_LOG_OUTPUT = 32 * 1024 * 1024;
 
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
@@ -163,8 +170,12 @@ export class MirrorRepository {
 
   /** Commits of `to` that `from` lacks, newest first, each with the paths that it changes against its first parent. */
   async log(from: Revision, to: Revision, most: number, signal: AbortSignal): Promise<readonly LoggedCommit[]> {
-    const args = ["log", "-z", "--date-order", `--max-count=${most}`, `--format=${LOG_FORMAT}`, ...LOG_PATHS];
-    return parseLog(await this.#local([...args, "--end-of-options", to, `^${from}`, "--"], "", signal, MAX_LOG_OUTPUT));
+    return parseLog(await this.#local(logArguments(from, to, most), "", signal, MAX_LOG_OUTPUT));
+  }
+
+  /** First parents of a commit, itself included, and the versions of a file among them, both newest first. */
+  async fileLog(of: Revision, path: string, most: number, signal: AbortSignal): Promise<FileLog> {
+    return parseFileLog(await this.#local(fileLogArguments(of, path, most), "", signal));
   }
 
   /** Commits in the history of this one whose parents are missing or that have none. */
@@ -185,6 +196,12 @@ export class MirrorRepository {
   async mergedTree(source: CloneSource, one: Revision, other: Revision, signal: AbortSignal): Promise<string> {
     const args = ["merge-tree", "--write-tree", "--no-messages", "--end-of-options", one, other];
     return (await this.#remote(args, source, "", signal)).toString("latin1").trim();
+  }
+
+  /** The commits of all branches and tags at the host, by full name. An annotated tag counts as the commit that it names. */
+  async remoteRefs(source: CloneSource, signal: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const args = ["ls-remote", "--quiet", "--heads", "--tags", "--end-of-options", REMOTE];
+    return parseRefs(await this.#remote(args, source, "", signal));
   }
 
   /** Fetches file contents by id, with one call to the host. */
@@ -221,21 +238,6 @@ export class MirrorRepository {
 
 function configFor(commits: readonly Revision[]): string {
   return commits.some(({ length }) => length === 64) ? SHA256_CONFIG : CONFIG;
-}
-
-/** A name derived by hashing, so that it is safe on every file system. */
-export function folderNameOf(host: string, repository: string, url: string): string {
-  return createHash("sha256")
-    .update(JSON.stringify([host, repository, url]))
-    .digest("hex")
-    .slice(0, 40);
-}
-
-function linesIn(output: Buffer): readonly string[] {
-  return output
-    .toString("latin1")
-    .split("\n")
-    .filter((line) => line !== "");
 }
 
 function linesOf(ids: readonly string[]): string {

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Revision } from "../core/model/brand.js";
@@ -11,7 +12,7 @@ import { SERVICE } from "../names.js";
 import { sourceProblem } from "./environment.js";
 import { FolderLocks } from "./folder-locks.js";
 import { GitFailure, lastWords, remoteProblem, repositoryFailure } from "./git-failure.js";
-import { folderNameOf, MirrorRepository, type MirrorLimits } from "./mirror-repository.js";
+import { MirrorRepository, type MirrorLimits } from "./mirror-repository.js";
 import type { TreeNode } from "./parse-tree.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 
@@ -69,9 +70,9 @@ class GitMirror implements Repositories {
     };
     await this.#work(session, () => Promise.resolve());
     const commits = commitsOf(change);
-    return new MirrorSnapshot(folder, source, commits, session.signal, this.#caches, (work) =>
-      this.#work(session, work),
-    );
+    const alone = <T>(work: () => Promise<T>) => this.#work(session, work);
+    const keptRef = `${refsOf(change)}/other`;
+    return new MirrorSnapshot(folder, source, commits, session.signal, this.#caches, alone, keptRef);
   }
 
   /** Stops running work; later calls throw `Stopped`. */
@@ -164,7 +165,7 @@ class GitMirror implements Repositories {
 
   async #fetch({ folder, change, source, signal }: Session, first: boolean): Promise<void> {
     const began = performance.now();
-    const refs = `refs/${SERVICE}/${change.number}`;
+    const refs = refsOf(change);
     const wanted = [
       { from: source.headRef, into: `${refs}/head` },
       { from: change.baseRevision, into: `${refs}/base` },
@@ -203,6 +204,11 @@ interface Session {
   generation: number | undefined;
 }
 
+/** The change request's own refs in the mirror. */
+function refsOf({ number }: ChangeRequest): string {
+  return `refs/${SERVICE}/${number}`;
+}
+
 function commitsOf({ headRevision, baseRevision, mergeBase }: ChangeRequest): readonly Revision[] {
   return [...new Set([headRevision, baseRevision, mergeBase])];
 }
@@ -215,4 +221,12 @@ function isUnexplained(error: unknown): error is GitFailure {
 function secretsOf({ source }: Session): readonly string[] {
   const header = source.authorization ?? "";
   return [header, header.replace(/^\S+ /, "")];
+}
+
+/** A name derived by hashing, so that it is safe on every file system. */
+function folderNameOf(host: string, repository: string, url: string): string {
+  return createHash("sha256")
+    .update(JSON.stringify([host, repository, url]))
+    .digest("hex")
+    .slice(0, 40);
 }

@@ -1,11 +1,12 @@
 import { extname } from "node:path";
 import type { LRUCache } from "lru-cache";
-import type { Revision } from "../core/model/brand.js";
+import { revision as toRevision, type Revision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { BlobReader, type TextCache } from "./blob-reader.js";
 import { isCleanMerge } from "./clean-merge.js";
 import { commitsBetween } from "./commit-range.js";
+import { fileVersions } from "./file-history.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { TreeNode } from "./parse-tree.js";
 import { TreeReader, type KnownList } from "./tree-reader.js";
@@ -17,6 +18,8 @@ export interface SnapshotCaches {
   readonly lists: LRUCache<string, readonly TreeEntry[]>;
 }
 
+/** Versions of a file that are fetched with one call. */
+const VERSIONS_AT_ONCE = 10;
 const MAX_LINK_BYTES = 4 * 1024;
 
 /** A repository at the commits of one change request. Paths are git's and never reach a file system. */
@@ -26,6 +29,7 @@ export class MirrorSnapshot implements RepositorySnapshot {
   /** Every application asks for the same few pairs of commits. */
   readonly #changed = new Map<string, Promise<readonly string[]>>();
   readonly #ranges = new Map<string, Promise<CommitRange>>();
+  readonly #refs = new Map<string, Promise<ReadonlyMap<string, Revision>>>();
 
   constructor(
     private readonly folder: MirrorRepository,
@@ -34,6 +38,8 @@ export class MirrorSnapshot implements RepositorySnapshot {
     private readonly signal: AbortSignal,
     private readonly caches: SnapshotCaches,
     private readonly alone: <T>(work: () => Promise<T>) => Promise<T>,
+    /** Keeps the newest commit that was fetched besides `commits`. */
+    private readonly keptRef: string,
   ) {
     this.#trees = new TreeReader(folder, caches.folders, signal);
     this.#blobs = new BlobReader(folder, source, caches.texts, signal);
@@ -86,7 +92,39 @@ export class MirrorSnapshot implements RepositorySnapshot {
     return this.alone(() => isCleanMerge({ folder, source, commit, signal }));
   }
 
+  async *pastTexts(revision: Revision, path: string): AsyncGenerator<string | undefined> {
+    const { folder, source, signal } = this;
+    const versions = await this.alone(async () => {
+      await this.#provide(revision);
+      return fileVersions({ folder, source, of: revision, path, signal });
+    });
+    for (let at = 0; at < versions.length; at += VERSIONS_AT_ONCE) {
+      const some = versions.slice(at, at + VERSIONS_AT_ONCE);
+      const texts = await this.alone(() => this.#blobs.texts(some, () => []));
+      for (const version of some) yield texts.get(version);
+    }
+  }
+
+  refs(): Promise<ReadonlyMap<string, Revision>> {
+    return once(this.#refs, "", () =>
+      this.alone(async () => {
+        const found = await this.folder.remoteRefs(this.source, this.signal);
+        return new Map([...found].map(([name, id]) => [name, toRevision(id)]));
+      }),
+    );
+  }
+
+  /** One call to the host for each commit that is neither of the change request nor on disk. */
+  async #provide(...commits: readonly Revision[]): Promise<void> {
+    const { folder, source, signal, keptRef } = this;
+    for (const commit of commits.filter((one) => !this.commits.includes(one))) {
+      if (await folder.hasCommits([commit], signal)) continue;
+      await folder.fetchCommits(source, [{ from: commit, into: keptRef }], { first: false, signal });
+    }
+  }
+
   async #changedPaths(from: Revision, to: Revision): Promise<readonly string[]> {
+    await this.#provide(from, to);
     return [...(await this.#trees.changes(from, to)).keys()].sort();
   }
 
@@ -94,6 +132,7 @@ export class MirrorSnapshot implements RepositorySnapshot {
     const key = this.#key(revision);
     const cached = this.caches.lists.get(key);
     if (cached !== undefined) return cached;
+    await this.#provide(revision);
     const entries = await this.#trees.list(revision, this.#nearList());
     const weight = entries.reduce((sum, entry) => sum + 2 * entry.path.length + 200, 1);
     this.caches.lists.set(key, entries, { size: weight });

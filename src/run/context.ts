@@ -1,14 +1,10 @@
 import { describeProblem } from "../config/problem.js";
-import { NO_FILE, type RepositoryConfigResult } from "../config/repository.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { resolveSettings } from "../config/settings.js";
 import { openSnapshot } from "../core/detect/inputs/snapshot.js";
-import type { Reading } from "../core/detect/tree/foreign-text.js";
 import { changeRequestKey, type ChangeRequest } from "../core/model/change-request.js";
 import type { CommandContext, Reloaded } from "../core/ports/context.js";
-import type { RepositorySnapshot } from "../core/ports/repositories.js";
-import { readRepositoryFile } from "../core/survey/repository-file.js";
-import { REPOSITORY_FILE } from "../names.js";
+import { readPolicyFiles } from "../core/survey/policy-files.js";
 import type { Autoplan, GivenCommand } from "./asked.js";
 import { hidingSecrets } from "./hide-secrets.js";
 import type { Run } from "./run.js";
@@ -24,8 +20,8 @@ export type SettingsSource = Pick<Run, "config" | "host" | "repositories" | "det
 };
 
 /**
- * Opens the commits of a change request and reads the settings that hold for it: policy from the tip of the base branch,
- * mappings from base and head.
+ * Opens the commits of a change request and reads the settings that hold for it: policy from the tips of the base
+ * branch and the default branch, mappings from these and the head.
  * @throws {HeadMoved}
  */
 export async function openChange(
@@ -35,35 +31,12 @@ export async function openChange(
   const repository = await repositories.open(change, await host.cloneSource(change), signal);
   const reading = { compute, owner: changeRequestKey(change), signal: signal ?? NEVER };
   const snapshot = openSnapshot(repository, detection, reading);
-  const [base, before, after] = await Promise.all([
-    readFile(snapshot, change.baseRevision),
-    readFile(snapshot, change.mergeBase),
-    readFile(snapshot, change.headRevision),
-  ]);
-  // A head that leaves the file alone gets the file of the base branch, as a merge would give it.
-  const head = after === before ? base : after;
-  const baseFile = await readSide(base, `${REPOSITORY_FILE} (base branch)`, reading);
-  const headFile = head === base ? baseFile : await readSide(head, REPOSITORY_FILE, reading);
-  const resolved = resolveSettings(config.defaults, config, { base: baseFile, head: headFile });
+  const resolved = resolveSettings(config.defaults, config, await readPolicyFiles(change, snapshot, reading));
   const problems = resolved.repairs ? [] : resolved.problems.map(describeProblem);
   return { settings: resolved.settings, problems, snapshot };
 }
 
 const NEVER = new AbortController().signal;
-
-async function readSide(text: string | undefined, name: string, reading: Reading): Promise<RepositoryConfigResult> {
-  return text === undefined ? NO_FILE : readRepositoryFile({ text, name }, reading);
-}
-
-async function readFile(
-  snapshot: RepositorySnapshot,
-  revision: ChangeRequest["headRevision"],
-): Promise<string | undefined> {
-  const entry = (await snapshot.list(revision)).find(({ path }) => path === REPOSITORY_FILE);
-  if (entry === undefined) return undefined;
-  // A link, a binary or an oversized file is invalid: reading it as empty would silently lift its rules.
-  return (await snapshot.read(revision, [REPOSITORY_FILE])).get(REPOSITORY_FILE) ?? "- not a readable file";
-}
 
 /** For what no command asked for. */
 export const AUTOMATIC = { by: undefined };

@@ -7,6 +7,7 @@ import { approvalOf, type ApprovalContext } from "../core/policy/approval.js";
 import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
 import { byNameAlone, needsApproval } from "../core/policy/effect-rules.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
+import { missingForRules } from "../core/policy/rules-approval.js";
 import { survey } from "../core/survey/survey.js";
 import type { Answerable } from "./asked.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically } from "./context.js";
@@ -82,12 +83,13 @@ async function planText(
   notStarted: readonly ApplicationName[],
   run: Run,
 ): Promise<StatusText | undefined> {
-  const { plans, deployments, locks, host, hostWords } = run;
+  const { plans, deployments, locks, host, hostWords, isAdministrator } = run;
   const plan = await plans.find(change);
   if (plan?.head !== change.headRevision) return undefined;
   const needsApproval = requiringApproval(plan, settings).length > 0;
   const snapshot = opensWhenAsked(change, run);
-  const approval = needsApproval ? await approvalOf({ host, change, settings, snapshot, hostWords }) : undefined;
+  const context = { host, change, settings, snapshot, hostWords, isAdministrator };
+  const approval = needsApproval ? await approvalOf(context) : undefined;
   const [records, held] = await Promise.all([deployments.list(), locks.list(change)]);
   return commitStatusOf({
     kind: "planned",
@@ -98,6 +100,7 @@ async function planText(
     foreign: records.filter((record) => !sameChangeRequest(record.change, change)),
     locked: new Set(held.map(({ application }) => application)),
     approval,
+    missingForRules: await missingForRules(context, approval),
     notStarted,
   });
 }
@@ -152,7 +155,13 @@ export async function setDetectedStatus(change: ChangeRequest, run: Run): Promis
       const certain = detection.notes.length === 0 && !needsApproval(byNameAlone(atMerge), settings);
       const nothing = found.length === 0 && certain;
       const { unread } = detection;
-      const known: Detected = nothing ? { kind: "nothing", atMerge } : awaiting(found, change, run);
+      const missing = nothing ? await missingForRules(context) : undefined;
+      const known: Detected =
+        missing !== undefined
+          ? { kind: "rules", missing }
+          : nothing
+            ? { kind: "nothing", atMerge }
+            : awaiting(found, change, run);
       const detected: Detected = unread.length > 0 ? { kind: "unread", files: unread } : known;
       await setCommitStatus(change, { kind: "detected", detected }, run);
     }

@@ -26,6 +26,7 @@ import { createSite } from "../web/site.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { createAdapters } from "./adapters.js";
 import { createChores, watchHolders } from "./chores.js";
+import { createAdministrators } from "./administrators.js";
 import { createQueue } from "./create-queue.js";
 import { checkAtStart } from "./start-checks.js";
 import { systemClock } from "./system-clock.js";
@@ -95,6 +96,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     diffMode: config.deployer.diffMode,
     redact: config.redact,
     complaints: new Complaints(),
+    isAdministrator: createAdministrators(config, stores.users),
     newRunId: runIdOf,
   };
   const queue = await createQueue({

@@ -25,3 +25,22 @@ test("the server's files are checked together", () => {
   const result = checkFiles([server, { name: "x.yaml", text: "server: {port: '${PORT}'}" }], {});
   expect(result).toEqual({ lines: ["x.yaml:1:16 server.port: the environment variable PORT is not set"], exitCode: 1 });
 });
+
+test("an empty list of people is pointed out", () => {
+  const text = [
+    "sync_requirements:",
+    "  - {name: web, allowed_users: []}",
+    "  - {name: api, allowed_users: [], allowed_teams: [acme/api]}",
+    "  - {name: wiki, require_approval: true}",
+    "  - {project: shop, allowed_users: [], allowed_teams: []}",
+  ].join("\n");
+  const says = "an empty list means that nobody may give these commands; remove the key to let everybody";
+  expect(checkFiles([{ name: ".svc.yaml", text }], {})).toEqual({
+    lines: [
+      `warning: .svc.yaml: sync_requirements web: ${says}`,
+      `warning: .svc.yaml: sync_requirements project shop: ${says}`,
+      ".svc.yaml: valid",
+    ],
+    exitCode: 0,
+  });
+});

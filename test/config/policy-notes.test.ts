@@ -5,8 +5,10 @@ import { parseRepositoryConfig } from "../../src/config/repository.js";
 const LATER = ".svc.yaml: takes effect only after the merge, because rules come from the base branch: ";
 const NOW = ".svc.yaml: acts on this PR already: ";
 
-function notes(base: string, head: string): readonly string[] {
-  return policyNotes(parseRepositoryConfig(base, "base"), parseRepositoryConfig(head, "head"));
+function notes(base: string, head: string, earlier?: string): readonly string[] {
+  const [before, after] = [parseRepositoryConfig(base, "base"), parseRepositoryConfig(head, "head")];
+  const read = before.kind === "valid" || earlier === undefined ? before : parseRepositoryConfig(earlier, "earlier");
+  return policyNotes(read.kind === "valid" ? read.config : undefined, before, after);
 }
 
 const rule = (entry: string) => `sync_requirements: [${entry}]`;
@@ -17,26 +19,44 @@ describe("what a PR changes in .svc.yaml, and when it takes effect", () => {
   test.each<[string, string, string, readonly string[]]>([
     ["nothing", "auto_merge: true", "# a comment\nauto_merge: true", []],
     ["the version", "", "version: 1", []],
-    ["rules", "auto_merge: true", "require_approval: false", [`${LATER}auto_merge, require_approval`]],
+    ["rules", "auto_merge: true", "require_approval: false", [`${LATER}approval no longer required, auto_merge`]],
     [
       "every rule, by taking the file away",
       "autoplan: false\nrequire_approval: true",
       "",
-      [`${LATER}autoplan, require_approval`],
+      [`${LATER}approval no longer required, autoplan`],
     ],
     [
       "one requirement of one entry",
       rule("{ name: prod-*, require_approval: true, allowed_users: [bo] }"),
       rule("{ name: prod-*, require_approval: true, allowed_users: [bo, ana] }"),
-      [`${LATER}sync_requirements prod-*: allowed_users`],
+      [`${LATER}prod-*: allowed_users bo, ana instead of bo`],
     ],
     [
       "a whole entry",
       "",
       rule("{ name: web, require_approval: false, commands: [plan], allowed_teams: [acme/all] }"),
+      [`${LATER}web: approval no longer required, web: restricted to allowed_teams acme/all, web: commands`],
+    ],
+    [
+      "an entry that goes",
+      rule("{ name: prod*, require_approval: true, require_up_to_date: true, allowed_users: [] }"),
+      "",
       [
-        `${LATER}sync_requirements web: require_approval, sync_requirements web: allowed_teams, sync_requirements web: commands`,
+        `${LATER}prod*: approval no longer required, prod*: an up-to-date branch no longer required, prod*: no longer restricted to allowed_users nobody`,
       ],
+    ],
+    [
+      "an entry for a destination",
+      rule("{ destination: { cluster: in-cluster, namespace: prod-* }, require_approval: true }"),
+      rule("{ destination: { cluster: in-cluster, namespace: prod-* }, require_approval: false }"),
+      [`${LATER}cluster in-cluster, namespace prod-*: approval no longer required`],
+    ],
+    [
+      "what no longer holds, first",
+      rule("{ name: z, require_approval: true }"),
+      rule("{ name: a, require_approval: true }, { name: b, allowed_users: [x] }"),
+      [`${LATER}z: approval no longer required, a: approval required, b: restricted to allowed_users x`],
     ],
     [
       "the order of entries, which decides among patterns",
@@ -62,8 +82,20 @@ describe("what a PR changes in .svc.yaml, and when it takes effect", () => {
 
   test("a file that is broken on the base branch and put right here", () => {
     expect(notes("auto_merge: [", "auto_merge: true")).toEqual([
-      expect.stringContaining("until the merge every application requires approval"),
+      expect.stringContaining("until the merge every application requires approval by an administrator of svc's pages"),
     ]);
+    expect(notes("auto_merge: [", "auto_merge: true", "require_approval: true")).toEqual([
+      expect.stringContaining("requires approval, and the rules of the last version that could be read hold"),
+      `${LATER}approval no longer required, auto_merge`,
+    ]);
+  });
+
+  test("a long list of changes hides none of those that loosen", () => {
+    const many = Array.from({ length: 60 }, (_, index) => `{ name: application-${index}, require_approval: true }`);
+    const found = notes(rule("{ name: prod, require_approval: true }"), rule(many.join(", ")));
+    expect(found[0]).toContain(`${LATER}prod: approval no longer required`);
+    expect(found.every((note) => note.length <= 500)).toBe(true);
+    expect(found.join(" ")).toContain("application-59: approval required");
   });
 
   test.each(["auto_merge: true", "auto_merge: ["])("a file that is broken here says so elsewhere (base %j)", (base) => {

@@ -136,6 +136,112 @@ sync_requirements: [{name: web, require_approval: false}, {name: "*", require_ap
   });
 });
 
+describe("the strictest of base branch and default branch holds", () => {
+  const both = (base: string | undefined, defaultBranch: string | null, defaults = DEFAULTS) =>
+    resolveTexts(defaults, { applicationRepositories: [] }, { base, head: base, defaultBranch }).settings;
+  const strict = `
+require_approval: true
+require_up_to_date: true
+cr_paths: [a/**]
+applications: [{name: web, paths: [shared/**]}]
+sync_requirements: [{name: web, allowed_users: [bo], commands: [sync, unlock]}]
+`;
+  const weak = `
+require_approval: false
+require_up_to_date: false
+auto_merge: true
+skip_no_changes: true
+delete_source_branch: true
+cr_paths: [nothing/**]
+sync_requirements: [{name: web, require_approval: false, require_up_to_date: false, allowed_users: [ana]}]
+`;
+
+  test.each([
+    ["weak", weak, strict],
+    ["without a file", undefined, strict],
+    ["strict", strict, weak],
+    ["strict, where the default branch has no file", strict, null],
+  ])("a base branch that is %s", (_how, base, standard) => {
+    const settings = both(base, standard);
+    expect(settings.requirementsFor({ name: "web" })).toEqual({ requireApproval: true, requireUpToDate: true });
+    expect(settings).toMatchObject({ autoMerge: false, skipNoChanges: false, deleteSourceBranch: false });
+    expect(settings.accessTo({ name: "web" }, "unlock")).toEqual([{ users: ["bo"], teams: [] }]);
+    expect(settings.accessTo({ name: "web" }, "sync")).toContainEqual({ users: ["bo"], teams: [] });
+    expect(settings.applications).toContainEqual({ name: "web", paths: ["shared/**"] });
+  });
+
+  test("both lists must allow a person, and cr_paths of both are scanned", () => {
+    expect(both(weak, strict).accessTo({ name: "web" }, "sync")).toEqual([
+      { users: ["ana"], teams: [] },
+      { users: ["bo"], teams: [] },
+    ]);
+    expect(both(weak, strict).crPaths).toEqual(["nothing/**", "a/**"]);
+    expect(both("auto_merge: true", "auto_merge: true").autoMerge).toBe(true);
+  });
+
+  test("a broken file of the default branch requires an approval of everything", () => {
+    const settings = both(weak, "require_approval: [");
+    expect(settings.requirementsFor({ name: "web" }).requireApproval).toBe(true);
+    expect(settings.needsAdministrator).toBe(true);
+    expect(settings.crPaths).toEqual([]);
+  });
+});
+
+describe("whom a change of the file concerns", () => {
+  const rules = (...entries: readonly string[]) => `sync_requirements: [${entries.join(", ")}]`;
+  const prod = "{name: prod*, allowed_users: [olga]}";
+  const api = "{name: api, allowed_teams: [acme/api]}";
+  const concerned = (base: string | undefined, head: string | undefined) =>
+    resolveTexts(DEFAULTS, { applicationRepositories: [] }, { base, head }).settings.rulesChange?.lists.map(
+      ({ users, teams }) => [...users, ...teams].join(),
+    );
+
+  test.each<[string, string | undefined, string | undefined, readonly string[] | undefined]>([
+    ["nothing changes", rules(prod, api), rules(prod, api), undefined],
+    ["a comment", rules(prod, api), `# x\n${rules(prod, api)}`, []],
+    ["an entry goes", rules(prod, api), rules(api), ["olga"]],
+    [
+      "an entry for one application comes",
+      rules(prod, api),
+      rules("{name: prod-web, require_approval: false}", prod, api),
+      ["olga"],
+    ],
+    [
+      "an entry for another application comes",
+      rules(prod, api),
+      rules(prod, api, "{name: web, require_approval: true}"),
+      [],
+    ],
+    [
+      "a pattern comes",
+      rules(prod, api),
+      rules("{name: '*', require_approval: false}", prod, api),
+      ["olga", "acme/api"],
+    ],
+    [
+      "a project's entry comes",
+      rules(prod, api),
+      rules(prod, api, "{project: x, require_approval: false}"),
+      ["olga", "acme/api"],
+    ],
+    [
+      "the same name in a namespace comes",
+      rules(api),
+      rules(api, "{name: team-a/api, allowed_users: [x]}"),
+      ["acme/api"],
+    ],
+    ["the order", rules(prod, api), rules(api, prod), ["olga", "acme/api"]],
+    ["a rule for all", rules(prod, api), `auto_merge: true\n${rules(prod, api)}`, ["olga", "acme/api"]],
+    ["a path of the scan", rules(prod, api), `cr_paths: [x/**]\n${rules(prod, api)}`, ["olga", "acme/api"]],
+    ["the whole file", rules(prod, api), undefined, ["olga", "acme/api"]],
+    ["a broken head", rules(prod, api), "[", ["olga", "acme/api"]],
+    ["the first file", undefined, rules(prod), []],
+    ["an empty list", rules("{name: web, allowed_users: []}"), undefined, [""]],
+  ])("%s", (_what, base, head, expected) => {
+    expect(concerned(base, head)).toEqual(expected);
+  });
+});
+
 describe("applications and cr_paths are the union of base and head", () => {
   const file = (crPaths: string | undefined, applications = "[]") =>
     `${crPaths === undefined ? "" : `cr_paths: ${crPaths}\n`}applications: ${applications}`;
@@ -220,6 +326,19 @@ describe("a broken file", () => {
   test("the readable side's applications are still looked at", () => {
     expect(outcome(valid, broken).applications).toBe(1);
     expect(outcome(broken, valid).applications).toBe(1);
+  });
+
+  test("of the base keeps the rules of the last version that could be read, and requires an approval of everything", () => {
+    const earlier =
+      "auto_merge: true\nsync_requirements: [{name: web, require_approval: false, allowed_users: [olga]}]";
+    const files = { base: broken, head: "auto_merge: false", earlier };
+    const { settings, repairs } = resolveTexts(DEFAULTS, { applicationRepositories: [] }, files);
+    expect(repairs).toBe(true);
+    expect(settings.requirementsFor({ name: "web" }).requireApproval).toBe(true);
+    expect(settings.accessTo({ name: "web" }, "sync")).toEqual([{ users: ["olga"], teams: [] }]);
+    expect(settings).toMatchObject({ autoMerge: true, needsAdministrator: false });
+    expect(resolve(broken, "").settings.needsAdministrator).toBe(true);
+    expect(settings.rulesChange).toEqual({ lists: [{ users: ["olga"], teams: [] }] });
   });
 
   test("with the base broken, no entry of the head lifts the approval", () => {

@@ -20,6 +20,8 @@ export function sampleSettings(more: Partial<Settings> = {}): Settings {
     applicationRepositories: [],
     requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
     accessTo: () => [],
+    needsAdministrator: false,
+    rulesChange: undefined,
     notes: [],
     ...more,
   };

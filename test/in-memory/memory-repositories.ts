@@ -69,6 +69,12 @@ export class MemoryRepositories implements Repositories {
     return found;
   }
 
+  async *#pastTexts(tip: Revision, path: string): AsyncGenerator<string> {
+    await this.delay();
+    const texts = this.#withAncestors(tip).map((id) => this.filesAt(id)[path]);
+    yield* new Set(texts.filter((text) => text !== undefined));
+  }
+
   async open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot> {
     await this.delay();
     signal?.throwIfAborted();
@@ -103,11 +109,18 @@ export class MemoryRepositories implements Repositories {
         await this.delay();
         return new Map();
       },
+      refs: async () => {
+        await this.delay();
+        return new Map(
+          [...this.#refs].map(([name, id]) => [name.startsWith("refs/") ? name : `refs/heads/${name}`, id]),
+        );
+      },
       commitsBetween: async (from, to) => {
         await this.delay();
         return { commits: this.between(from, to), complete: true };
       },
       isCleanMerge: () => Promise.resolve(false),
+      pastTexts: (at, path) => this.#pastTexts(at, path),
     };
   }
 }

@@ -114,6 +114,7 @@ class World {
       renders: createRenderCache(systemClock),
       compute: inlineCompute,
       clock: systemClock,
+      isAdministrator: () => Promise.resolve(false),
       log: this.#log,
       live: new MemoryLiveFeed(),
       outsiders: new Outsiders(systemClock),

@@ -38,6 +38,7 @@ class CutWorld extends CommandWorld {
       live: new MemoryLiveFeed(),
       outsiders: new Outsiders(this.clock),
       clock: this.clock,
+      isAdministrator: () => Promise.resolve(false),
       log: this.log,
       hostWords: HOSTS,
       temporaryApps: "auto",

@@ -28,6 +28,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     renders: createRenderCache(world.clock),
     compute: inlineCompute,
     clock: world.clock,
+    isAdministrator: () => Promise.resolve(false),
     log: world.log,
     live: new MemoryLiveFeed(),
     outsiders: new Outsiders(world.clock),

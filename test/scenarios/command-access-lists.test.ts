@@ -91,17 +91,23 @@ describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
-  test("the exact name wins over a pattern, and empty lists lift the pattern's", async () => {
+  test("the exact name wins over a pattern, and an empty list means nobody", async () => {
     const bot = await startBot({
       host,
-      files: policy('name: "*", allowed_users: [bo]', "name: web, allowed_users: []"),
+      applications: ["web", "api", "wiki"],
+      files: policy(
+        'name: "*", allowed_users: [bo]',
+        "name: web, allowed_users: [ana]",
+        "name: wiki, allowed_users: []",
+      ),
     });
-    const one = await bot.open(changeOf(["api", "web"]));
+    const one = await bot.open(changeOf(["api", "web", "wiki"]));
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync -a web");
     await bot.comment(one, "svc sync");
     expect(bot.changes()).toEqual(["sync web"]);
     expect(bot.lastComment(one)).toContain("- `api`: only bo may");
+    expect(bot.lastComment(one)).toContain("- `wiki`: nobody may, because the list is empty");
   });
 
   test("a PR cannot put its author on the list: the base branch's list holds", async () => {
@@ -109,7 +115,7 @@ describe.each(HOSTS)("allowed_users and allowed_teams on %s", (host) => {
     const loosened = "sync_requirements:\n  - { name: web, allowed_users: [ana] }\n";
     const one = await bot.open({ ...changeOf(["web"]), ".svc.yaml": loosened });
     expect(bot.lastComment(one)).toContain("takes effect only after the merge");
-    expect(bot.lastComment(one)).toContain("sync_requirements web: allowed_users");
+    expect(bot.lastComment(one)).toContain("web: allowed_users ana instead of bo");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("- `web`: only bo may");
     expect(bot.changes()).toEqual([]);

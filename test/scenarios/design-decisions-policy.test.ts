@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot } from "./bot.js";
+import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { asYaml, changeOf } from "./resources.js";
 
 const BROKEN = "require_approval: [";
@@ -56,13 +56,14 @@ describe.each(HOSTS)("policy on %s", (host) => {
   });
 
   test("a .svc.yaml broken at the base stops plans and syncs, except of a PR that repairs it: approval is then required for all", async () => {
-    const bot = await startBot({ host, files: () => ({ ".svc.yaml": BROKEN }) });
+    const bot = await startBot({ host, files: () => ({ ".svc.yaml": "require_approval: false\n" }) });
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": BROKEN });
     const one = await bot.open(changeOf(["web"]));
     expect(bot.lastComment(one)).toContain("`.svc.yaml` cannot be used");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toMatch(/cannot be used|No applications are locked/);
     expect(await bot.locked(one)).toEqual([]);
-    const repaired = "require_approval: false\n";
+    const repaired = "require_approval: false\nauto_merge: false\n";
     const two = await bot.open({ ...changeOf(["api"]), ".svc.yaml": repaired });
     expect(await bot.locked(two)).toEqual(["api"]);
     await bot.comment(two, "svc sync");

@@ -19,7 +19,7 @@ describe.each(HOSTS)("a PR that changes .svc.yaml on %s", (host) => {
       "",
     ].join("\n");
     const one = await bot.open({ ...changeOf(["web"]), "shared/x.txt": "2", ".svc.yaml": file });
-    expect(bot.lastComment(one)).toContain(`${LATER}require_approval, auto_merge`);
+    expect(bot.lastComment(one)).toContain(`${LATER}approval no longer required, auto_merge`);
     expect(bot.lastComment(one)).toContain(`${NOW}applications api (shared/**), cr_paths more/**`);
     expect(await bot.locked(one)).toEqual(["api", "web"]);
     await bot.comment(one, "svc sync");
@@ -30,7 +30,7 @@ describe.each(HOSTS)("a PR that changes .svc.yaml on %s", (host) => {
     const bot = await startBot({ host });
     const one = await bot.open({ ".svc.yaml": "require_approval: true\n" });
     expect(bot.lastComment(one)).toContain("No applications are affected");
-    expect(bot.lastComment(one)).toContain(`${LATER}require_approval`);
+    expect(bot.lastComment(one)).toContain(`${LATER}approval required`);
     const two = await bot.open(changeOf(["web"]));
     await bot.forge.mergeByHand(REPOSITORY, one, "bo");
     await bot.idle();

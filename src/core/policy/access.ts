@@ -100,13 +100,27 @@ export async function confirmAccess(
   return mayWrite ? refusal : { reason: "no-write-access", login: user.login };
 }
 
+/** Whether a rule allows one of these people. If the host cannot tell about teams, it does not. */
+export async function allowsAny(
+  rule: AccessRule,
+  people: readonly User[],
+  context: Pick<AccessContext, "host" | "change">,
+): Promise<boolean> {
+  if (people.some((person) => namesUser(rule, person))) return true;
+  const found = await Promise.all(people.map((user) => membershipIn(rule.teams, { ...context, user })));
+  return found.some(({ member }) => member);
+}
+
 interface Membership {
   readonly member: boolean;
   /** Why the host could not answer. */
   readonly problem: string | undefined;
 }
 
-async function membershipIn(teams: readonly string[], { host, change, user }: AccessContext): Promise<Membership> {
+async function membershipIn(
+  teams: readonly string[],
+  { host, change, user }: Pick<AccessContext, "host" | "change" | "user">,
+): Promise<Membership> {
   if (teams.length === 0) return { member: false, problem: undefined };
   try {
     return { member: await host.belongsToAny(change, user, teams), problem: undefined };

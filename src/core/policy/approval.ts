@@ -1,7 +1,9 @@
 import type { Settings } from "../../config/settings.js";
+import { REPOSITORY_FILE } from "../../names.js";
 import type { Approval, ChangeRequest, Reviews, User } from "../model/change-request.js";
 import type { AllHostWords } from "../model/host-words.js";
 import type { CodeHost } from "../ports/code-host.js";
+import type { CommandPorts } from "../ports/context.js";
 import type { Snapshot } from "../ports/snapshot.js";
 import {
   countingApprovers,
@@ -15,9 +17,10 @@ import {
 export interface ApprovalContext {
   readonly host: Pick<CodeHost, "reviews" | "authorship">;
   readonly change: ChangeRequest;
-  readonly settings: Pick<Settings, "approvalFromCommitters">;
+  readonly settings: Pick<Settings, "approvalFromCommitters" | "needsAdministrator">;
   readonly snapshot: Pick<Snapshot, "commitsBetween" | "isCleanMerge">;
   readonly hostWords: AllHostWords;
+  readonly isAdministrator: CommandPorts["isAdministrator"];
 }
 
 /** Each takes a merge by git; beyond that a merge counts as its author's commit. */
@@ -25,9 +28,22 @@ const MOST_MERGES = 10;
 
 /**
  * Whether the head commit is approved, read afresh: by the host's rules, and by independent eyes. Commits are read only if
- * the host's rules are met.
+ * the host's rules are met. Where no readable rules say who may approve, only administrators of the pages may.
  */
 export async function approvalOf(context: ApprovalContext): Promise<Approval> {
+  const { change, settings, hostWords, isAdministrator } = context;
+  const approval = await independentApproval(context);
+  if (!approval.approved || !settings.needsAdministrator) return approval;
+  const administrators = await Promise.all(approval.people.map((person) => isAdministrator(change.host, person)));
+  if (administrators.includes(true)) return approval;
+  return { ...approval, approved: false, missing: administratorNeeded(hostWords[change.host].title) };
+}
+
+function administratorNeeded(host: string): string {
+  return `${REPOSITORY_FILE} is broken, and none of its versions in the last 200 commits can be read, so nobody knows its rules: an administrator of svc's pages, who is logged in there with ${host}, has to approve the head commit.`;
+}
+
+async function independentApproval(context: ApprovalContext): Promise<Approval> {
   const { host, change, settings, snapshot } = context;
   const reviews = await host.reviews(change);
   if (!reviews.approved || settings.approvalFromCommitters) return reviews;

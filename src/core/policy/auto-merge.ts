@@ -1,4 +1,5 @@
-import type { ApplicationName } from "../model/brand.js";
+import { REPOSITORY_FILE } from "../../names.js";
+import { applicationName, type ApplicationName } from "../model/brand.js";
 import { isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { NotDeployed, Plan } from "../model/plan.js";
@@ -7,6 +8,7 @@ import type { CommandContext } from "../ports/context.js";
 import { barredFrom } from "./access.js";
 import { approvalOf } from "./approval.js";
 import { mergeDecision, requiringApproval, takingEffect } from "./merge-decision.js";
+import { missingForRules } from "./rules-approval.js";
 
 export interface SyncedSoFar {
   readonly dryRun: boolean;
@@ -52,10 +54,14 @@ async function hindrancesOf(
   const barred = await barredFrom("sync", byTheMerge, context);
   if (barred.length > 0) return barred.map(({ application }) => ({ application, reason: NOT_THEIRS }));
   const requiring = requiringApproval(plan, settings);
+  if (requiring.length === 0 && settings.rulesChange === undefined) return [];
   // Read again: an approval can be withdrawn while the sync runs.
-  return requiring.length === 0 || (await approvalOf(context)).approved
-    ? []
-    : requiring.map((application) => ({ application, reason: "PR must be approved before it is merged" }));
+  const approval = await approvalOf(context);
+  if (requiring.length > 0 && !approval.approved) {
+    return requiring.map((application) => ({ application, reason: "PR must be approved before it is merged" }));
+  }
+  const missing = await missingForRules(context, approval);
+  return missing === undefined ? [] : [{ application: applicationName(REPOSITORY_FILE), reason: missing }];
 }
 
 const NOT_THEIRS = "the merge would deploy it, and the rules do not let the person who gave this command deploy it";

@@ -1,4 +1,5 @@
 import type { Settings } from "../../config/settings.js";
+import { REPOSITORY_FILE } from "../../names.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
@@ -20,6 +21,8 @@ export type StatusFacts =
 /** What is known about a head without a render. */
 export type Detected =
   | { readonly kind: "nothing"; readonly atMerge: readonly string[] }
+  /** Nothing but the repository's rules, without the approval that this needs. */
+  | { readonly kind: "rules"; readonly missing: string }
   | { readonly kind: "affected"; readonly applications: readonly string[] }
   /** Changed files that may hide an application. */
   | { readonly kind: "unread"; readonly files: readonly UnreadFile[] }
@@ -41,6 +44,8 @@ export interface PlannedFacts {
   readonly locked: ReadonlySet<ApplicationName>;
   /** Read only if an application requires it. */
   readonly approval: Approval | undefined;
+  /** What the approval lacks because the repository's rules change, as a clause about the change request. */
+  readonly missingForRules: string | undefined;
   /** Applications whose sync Argo CD just refused, which leaves no record. */
   readonly notStarted: readonly ApplicationName[];
 }
@@ -72,6 +77,8 @@ function ofDetected(detected: Detected): StatusText {
   switch (detected.kind) {
     case "nothing":
       return { state: "success", description: joined(["nothing to deploy", atMergeText(detected.atMerge)]) };
+    case "rules":
+      return rulesPending(detected.missing);
     case "affected":
       return { state: "pending", description: `comment svc plan: affects ${names(detected.applications)}` };
     case "unread":
@@ -120,10 +127,15 @@ function ofPlan(facts: PlannedFacts): StatusText {
     };
   }
   if (isUnapproved(facts)) return { state: "pending", description: "needs an approval before the merge" };
+  if (facts.missingForRules !== undefined) return rulesPending(facts.missingForRules);
   const deployed = records.filter((one) => isDeployedAt(one, change.headRevision));
   const running = new Set(deployed.map(({ application }) => application));
   const synced = plan.applications.map(({ application }) => application).filter((name) => running.has(name));
   return { state: "success", description: synced.length === 0 ? "nothing to deploy" : `synced: ${names(synced)}` };
+}
+
+function rulesPending(missing: string): StatusText {
+  return { state: "pending", description: `${REPOSITORY_FILE}: ${missing}` };
 }
 
 /** A sync is refused unless each application is locked. */

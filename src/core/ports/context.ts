@@ -1,4 +1,5 @@
 import type { Settings } from "../../config/settings.js";
+import type { HostId } from "../../names.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { AllHostWords } from "../model/host-words.js";
@@ -58,6 +59,8 @@ export interface CommandPorts {
   readonly compute: Compute;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whether a person of a code host is logged in to the pages with that account, as an administrator. @throws {StoreUnavailable} */
+  readonly isAdministrator: (host: HostId, user: User) => Promise<boolean>;
   /** How each code host names things, for texts that people read. */
   readonly hostWords: AllHostWords;
   readonly temporaryApps: "auto" | "always";

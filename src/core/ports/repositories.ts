@@ -8,7 +8,7 @@ export interface Repositories {
   open(change: ChangeRequest, source: CloneSource, signal?: AbortSignal): Promise<RepositorySnapshot>;
 }
 
-/** A repository at the commits of one change request. */
+/** A repository at the commits of one change request. Other commits of it can be read too: they are fetched when asked for. */
 export interface RepositorySnapshot {
   /** Every entry of the whole tree at this commit, sorted by path. */
   list(revision: Revision): Promise<readonly TreeEntry[]>;
@@ -18,10 +18,17 @@ export interface RepositorySnapshot {
   changedPaths(from: Revision, to: Revision): Promise<readonly string[]>;
   /** The untrusted target of each symbolic link by its path. Leaves out targets over 4 KiB or not in UTF-8. */
   linkTargets(revision: Revision): Promise<ReadonlyMap<string, string>>;
+  /** The commits of all branches and tags at the host now, by full name (`refs/heads/…`). Asked once per snapshot. */
+  refs(): Promise<ReadonlyMap<string, Revision>>;
   /** Commits reachable from `to` and not from `from`. Fetches as much history as that takes. */
   commitsBetween(from: Revision, to: Revision): Promise<CommitRange>;
   /** Whether git merges the two parents of this commit to just its tree: it adds nothing. False if that is not certain. */
   isCleanMerge(commit: Revision): Promise<boolean>;
+  /**
+   * The regular files that a path was at a commit and along its first parents, newest first, each content once, up to 200
+   * commits back. Undefined if it is binary or over 1 MiB. Fetches as much history as that takes.
+   */
+  pastTexts(revision: Revision, path: string): AsyncIterable<string | undefined>;
 }
 
 export interface TreeEntry {

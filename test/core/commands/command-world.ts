@@ -88,6 +88,7 @@ export class CommandWorld {
       renders: this.renders,
       compute: inlineCompute,
       clock: this.clock,
+      isAdministrator: () => Promise.resolve(false),
       log: this.log,
       hostWords: HOSTS,
       temporaryApps: "auto",

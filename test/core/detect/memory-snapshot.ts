@@ -25,7 +25,11 @@ export interface MemorySnapshot extends Snapshot {
 }
 
 /** A repository at two commits, held in memory. */
-export function memorySnapshot(base: Files, head: Files = base): MemorySnapshot {
+export function memorySnapshot(
+  base: Files,
+  head: Files = base,
+  refs: Readonly<Record<string, Revision>> = {},
+): MemorySnapshot {
   const trees = new Map<Revision, Files>([
     [MERGE_BASE, base],
     [HEAD, head],
@@ -59,12 +63,19 @@ export function memorySnapshot(base: Files, head: Files = base): MemorySnapshot 
         ),
       );
     },
+    async refs() {
+      return new Map(Object.entries(refs));
+    },
     async commitsBetween(from, to) {
       const paths = changedPaths(from, to);
       return { commits: from === to ? [] : [{ id: to, parents: [from], subject: "Change", paths }], complete: true };
     },
     async isCleanMerge() {
       return false;
+    },
+    async *pastTexts(at, path) {
+      const content = filesAt(at)[path];
+      if (content !== undefined) yield typeof content === "string" ? content : undefined;
     },
   };
   return { ...openSnapshot(repository, createDetectionCaches(), INLINE_READING), reads };

@@ -69,6 +69,7 @@ function planned(applications: readonly ApplicationPlan[], { settings, plan, ...
     locked: new Set(applications.map(({ application }) => application)),
     approval: undefined,
     notStarted: [],
+    missingForRules: undefined,
     ...more,
   };
 }

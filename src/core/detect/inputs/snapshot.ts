@@ -36,9 +36,11 @@ export function openSnapshot(
     read: (revision, paths) => repository.read(revision, paths),
     changedPaths: (from, to) => repository.changedPaths(from, to),
     linkTargets: (revision) => repository.linkTargets(revision),
+    refs: () => repository.refs(),
     // A failure is remembered too: a history that cannot be fetched is asked for once, not for each application.
     commitsBetween: (from, to) => once(ranges, `${from} ${to}`, () => repository.commitsBetween(from, to)),
     isCleanMerge: (commit) => repository.isCleanMerge(commit),
+    pastTexts: (revision, path) => repository.pastTexts(revision, path),
     tree(revision) {
       const tree = once(trees, revision, () => listTree(repository, revision, files));
       tree.catch(() => trees.delete(revision));

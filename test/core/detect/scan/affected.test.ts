@@ -65,6 +65,8 @@ const SETTINGS: Settings = {
   applicationRepositories: [],
   requirementsFor: () => ({ requireApproval: false, requireUpToDate: false }),
   accessTo: () => [],
+  needsAdministrator: false,
+  rulesChange: undefined,
   notes: [],
 };
 

@@ -1,0 +1,30 @@
+import type { AccessRule } from "../../config/requirements.js";
+import type { Settings } from "../../config/settings.js";
+import type { Approval } from "../model/change-request.js";
+import type { CodeHost } from "../ports/code-host.js";
+import { allowsAny } from "./access.js";
+import { approvalOf, type ApprovalContext } from "./approval.js";
+
+type RulesContext = ApprovalContext & { readonly host: CodeHost; readonly settings: Pick<Settings, "rulesChange"> };
+
+/**
+ * What the head's approval lacks for a merge by svc because the head changes the repository's rules; undefined if nothing.
+ * People whom the rules of before allow have to agree to the new ones.
+ */
+export async function missingForRules(context: RulesContext, known?: Approval): Promise<string | undefined> {
+  const { lists } = context.settings.rulesChange ?? {};
+  if (lists === undefined) return undefined;
+  const approval = known ?? (await approvalOf(context));
+  if (!approval.approved) return `it changes the rules and needs an approval${byWhom(lists)}`;
+  const allowed = await Promise.all(lists.map((list) => allowsAny(list, approval.people, context)));
+  const missing = lists.filter((_, index) => allowed[index] !== true);
+  return missing.length === 0 ? undefined : `it changes the rules and needs an approval${byWhom(missing)}`;
+}
+
+function byWhom(lists: readonly AccessRule[]): string {
+  const people = lists.map(({ users, teams }) => {
+    const names = [...users, ...teams.map((team) => `a member of ${team}`)];
+    return names.length === 0 ? "nobody (a list is empty): merge it by hand" : names.join(" or ");
+  });
+  return people.length === 0 ? "" : ` by ${people.join(", and by ")}`;
+}
