@@ -25,7 +25,7 @@ export function syncBlocks(result: SyncedResult, change: ChangeRequest): readonl
       ? ""
       : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
     announced.length === 0 ? "" : listOf("Not deployed by a sync:", announced),
-    merge === undefined ? "" : `Everything is deployed. Merging into ${code(change.baseBranch)} now.`,
+    merge === undefined ? "" : `${doneText(result)} Merging into ${code(change.baseBranch)} now.`,
     notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged),
     merge === undefined && notMerged.length === 0 ? nextStep(result, change) : "",
   ];
@@ -41,6 +41,11 @@ export function rollbackBlocks(
   change: ChangeRequest,
 ): readonly Block[] {
   return applications.map((one) => syncBlock(one, { command: "rollback", at: change.baseBranch, dryRun }));
+}
+
+/** What was deployed may be nothing: new applications, for example, are created by the merge. */
+function doneText({ applications, skipped }: SyncedResult): string {
+  return applications.length + skipped.length === 0 ? "There was nothing to deploy." : "Everything is deployed.";
 }
 
 /** Only if everything succeeded: each failed application has its own next step. */

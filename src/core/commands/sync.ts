@@ -58,7 +58,7 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
     context,
     skipped,
   );
-  const names = chosen.map(({ application }) => application);
+  const names = selection.items.map(({ application }) => application);
   return {
     kind: "synced",
     dryRun: command.dryRun,

@@ -1,5 +1,5 @@
 import type { Settings } from "../../config/settings.js";
-import type { ApplicationName } from "../model/brand.js";
+import { applicationName, type ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
 import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";
@@ -8,7 +8,7 @@ import { approvalNeeds, byNameAlone, type Deployed } from "./effect-rules.js";
 /**
  * What blocks a merge. Nothing does once every affected application was synced at this head, or is proven unchanged and
  * skipped by `skip_no_changes`. New and deleted applications, and what takes effect at the merge anyway, never block.
- * Without a plan of the head, the `involved` applications do.
+ * Without a plan of exactly this head the `involved` applications do, or else the head itself.
  */
 export function mergeDecision(
   plan: Plan | undefined,
@@ -18,13 +18,19 @@ export function mergeDecision(
   settings: Settings,
 ): readonly NotDeployed[] {
   if (plan?.head !== change.headRevision) {
-    return involved.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
+    const named = involved.length > 0 ? involved : [applicationName(change.headRevision.slice(0, 8))];
+    return named.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
   }
   const recordsOf = byApplication(records);
-  return plan.applications.flatMap((one) => {
+  const unread = plan.unread.map(({ file }) => ({
+    application: applicationName(file),
+    reason: "it could not be read",
+  }));
+  const unfinished = plan.applications.flatMap((one) => {
     const reason = hindrance(one, recordsOf.get(one.application) ?? [], change, settings);
     return reason === undefined ? [] : [{ application: one.application, reason }];
   });
+  return [...unread, ...unfinished];
 }
 
 function hindrance(
