@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { REPOSITORY_FILE } from "../names.js";
-import { describeSelectors, SELECTORS } from "./rule-match.js";
 import type { RepositoryConfig, RepositoryConfigResult } from "./repository.js";
+import { describeSelectors, SELECTORS } from "./rule-match.js";
 
 /** Longer notes are cut in a plan, and the first of them must not hide the others. */
 const LONGEST_NOTE = 400;
