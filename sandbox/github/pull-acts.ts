@@ -1,6 +1,6 @@
 import type { FileChanges, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
-import { baseTip } from "./mergeability.js";
 import { NO_COMMIT, recordPush } from "./activities.js";
+import { baseTip } from "./mergeability.js";
 import { now, type Issue, type Pull, type Repository, type World } from "./world.js";
 
 /** Creates the head branch, in a fork if requested, and its pull request. */

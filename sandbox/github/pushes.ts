@@ -1,6 +1,6 @@
 import type { FileChanges, Push } from "../forge.js";
-import type { Deliveries } from "./deliveries.js";
 import { NO_COMMIT } from "./activities.js";
+import type { Deliveries } from "./deliveries.js";
 import { pullPayload, pushPayload } from "./payloads.js";
 import { pushTo } from "./pull-acts.js";
 import type { Pull, Repository, World } from "./world.js";

@@ -44,7 +44,7 @@ async function couldDeepen({ folder, source, commit, signal }: Question, depth: 
 async function headerOf({ folder, commit, signal }: Question): Promise<string> {
   const [found] = await folder.contents([commit], signal);
   if (found?.type !== "commit") return "";
-  const text = found.content?.toString("latin1") ?? "";
+  const text = found.content.toString("latin1");
   return text.slice(0, text.indexOf("\n\n"));
 }
 

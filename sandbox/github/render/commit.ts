@@ -1,8 +1,8 @@
 import type { ChangedPath } from "../../git/changed-paths.js";
 import type { CommitFacts } from "../../git/commit-log.js";
 import type { JsonObject } from "../examples.js";
-import { renderUser } from "./user.js";
 import { nodeId, type Repository, type World } from "../world.js";
+import { renderUser } from "./user.js";
 
 export function renderCommit(world: World, repository: Repository, commit: CommitFacts): JsonObject {
   const api = `${world.apiUrl}/repos/${repository.fullName}`;

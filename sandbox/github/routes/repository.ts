@@ -1,7 +1,7 @@
 import { NO_COMMIT, recordPush } from "../activities.js";
 import { openPullsFrom } from "../pull-acts.js";
-import { renderChangedFile, renderCommit } from "../render/commit.js";
 import { renderActivity } from "../render/activity.js";
+import { renderChangedFile, renderCommit } from "../render/commit.js";
 import { renderUser } from "../render/user.js";
 import { now, type Repository, type World } from "../world.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
