@@ -75,6 +75,21 @@ function applicationBlocks(
       return [text([`${heading} (${plan.kind})`, announcement(plan), ...warnings, status])];
     case "unevaluated": {
       const reason = fence(shortened(plan.reason, MAX_REASON));
+      if (plan.definition !== undefined) {
+        const own = {
+          title: "Application",
+          action: "update",
+          hook: false,
+          kind: "Application",
+          diff: plan.definition,
+        } as const;
+        const blocks = diffBlocks([own], { limit, budget, page: options.page });
+        return [
+          text([heading, "**Changes:** could not be evaluated", reason, PLANNED_BY_APPROVAL, ...warnings]),
+          ...blocks.map((block) => ({ text: block, section: heading })),
+          text([status]),
+        ];
+      }
       return [text([heading, "**Changes:** could not be evaluated", reason, PLAN_AGAIN, ...warnings, status])];
     }
     case "unplanned":
@@ -90,6 +105,8 @@ function applicationBlocks(
     }
   }
 }
+
+const PLANNED_BY_APPROVAL = `Only its definition's own diff is shown. An approval of this commit plans it again; on drafts and forks, comment ${code(`${SERVICE} plan`)} then.`;
 
 const PLAN_AGAIN = `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${code(`${SERVICE} plan`)}.`;
 

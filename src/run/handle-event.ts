@@ -3,16 +3,18 @@ import { HeadMoved } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import { answer } from "./answer.js";
 import { ask, heedingStops } from "./ask.js";
-import type { Answerable } from "./asked.js";
+import type { Answerable, Autoplan } from "./asked.js";
 import { closeChangeRequest } from "./close-change-request.js";
 import { execute } from "./execute.js";
 import { markMovedPlan } from "./mark-moved-plan.js";
 import type { Finished, Outcome, Silent } from "./outcome.js";
 import { permit } from "./permit.js";
 import { recover } from "./recover.js";
-import { revisit } from "./revisit.js";
+import { liftsWithheld, revisit } from "./revisit.js";
 import type { Run } from "./run.js";
 import { announcePlan } from "./status.js";
+
+const REPLANNED: Autoplan = { kind: "autoplan", command: { name: "plan", applications: [] }, by: undefined };
 
 /** The whole way of an event. Throws what broke; `supervise` answers that. */
 export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> {
@@ -23,7 +25,9 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
     case "close":
       return closeChangeRequest(event.change, run);
     case "revisit":
-      return revisit(event.change, run);
+      return (await liftsWithheld(event.change, run))
+        ? obey(REPLANNED, event.change, heedingStops(REPLANNED, run))
+        : revisit(event.change, run);
     case "base-moved":
       return markMovedPlan(event.change, asked, run);
     case "command":

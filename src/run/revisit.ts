@@ -1,6 +1,10 @@
 import { endProgress } from "../comments/settled.js";
 import { isUnsettled, settleRecords, type Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
+import { isWithheld, withholds } from "../core/model/plan.js";
+import { deployedOf } from "../core/policy/effect-rules.js";
+import { createLifting } from "../core/policy/lifting.js";
+import { openChange, plansAutomatically } from "./context.js";
 import { silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
 import { refreshPlanStatus } from "./status.js";
@@ -12,6 +16,23 @@ export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> 
   const updated = await refreshPlanStatus(ref, run);
   if (settled.length > 0) return silent("settled");
   return silent(updated ? "status-updated" : "nothing-to-update");
+}
+
+/** Whether an approval of the planned head lifts what the plan withholds, so that it has to be planned again. */
+export async function liftsWithheld(ref: ChangeRequestRef, run: Run): Promise<boolean> {
+  const plan = await run.plans.find(ref);
+  if (plan === undefined || !withholds(plan)) return false;
+  const change = await run.host.getChangeRequest(ref);
+  if (!plansAutomatically(change, run.config) || plan.head !== change.headRevision) return false;
+  const { settings, problems, snapshot } = await openChange(change, run);
+  if (problems.length > 0) return false;
+  const why = createLifting({ ...run, change, settings, snapshot });
+  const waiting = [
+    ...plan.applications.filter(isWithheld).map(({ application }) => [application]),
+    ...plan.applicationSets.filter(({ withheld }) => withheld === true).map(({ owned }) => owned),
+  ];
+  const reasons = await Promise.all(waiting.map((names) => why(deployedOf(plan, names, plan.head))));
+  return reasons.includes(undefined);
 }
 
 /** Records how earlier syncs ended whose outcome was lost, before the next command of the change request runs. */

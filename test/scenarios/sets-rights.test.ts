@@ -108,33 +108,33 @@ describe.each(HOSTS)("whose generated applications a PR may show on %s", (host) 
   });
 
   test("git generators of this repository are pinned to each side's commit, in matrix and merge too, and nothing else is", async () => {
-    const bot = await startBot({
-      host,
-      files: (url) => ({
-        "sets/shops.yaml": shops(
-          url,
+    const mixed = (url: string) => ({
+      matrix: {
+        generators: [
+          git(url, { files: [{ path: "envs/*.json" }] }),
           {
-            matrix: {
+            merge: {
+              mergeKeys: ["color"],
               generators: [
-                git(url, { files: [{ path: "envs/*.json" }] }),
-                {
-                  merge: {
-                    mergeKeys: ["color"],
-                    generators: [
-                      { list: { elements: [{ color: "red" }] } },
-                      git(otherUrl(url), { files: [{ path: "*.json" }] }),
-                    ],
-                  },
-                },
+                { list: { elements: [{ color: "red" }] } },
+                git(otherUrl(url), { files: [{ path: "*.json" }] }),
               ],
             },
           },
-          { name: "{{ .name }}-{{ .color }}" },
-        ),
+        ],
+      },
+    });
+    const colored = { name: "{{ .name }}-{{ .color }}" };
+    const bot = await startBot({
+      host,
+      files: (url) => ({
+        "sets/shops.yaml": shops(url, mixed(url), colored),
         "envs/de.json": JSON.stringify({ name: "de" }),
       }),
-      prepare: async (_world, forge) => {
+      prepare: async (world, forge) => {
         await forge.createRepository(OTHER, { "size.json": JSON.stringify({ color: "red", size: "l" }) });
+        const url = cloneUrlOf(forge);
+        runsShops(world, shopsResource(url, mixed(url), colored), []);
       },
     });
     const before = await bot.forge.pushToBranch(REPOSITORY, "main", { "docs/a.md": "a" });

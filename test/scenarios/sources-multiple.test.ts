@@ -164,6 +164,7 @@ describe.each(HOSTS)("applications with several sources on %s", (host) => {
       "argocd/shop.yaml": several,
       "extra/configmap.yaml": configMap("extra", { value: "2" }),
     });
+    await bot.approve(one);
     expect(section(bot.lastComment(one), "shop")).toContain("**Changes:** 1 to create, 1 to update");
     await bot.approve(one);
     bot.expectChanges("update shop", "sync shop");

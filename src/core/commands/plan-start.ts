@@ -3,27 +3,42 @@ import type { LockAttempt } from "../model/lock.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { createRenderLine, type RenderedSides } from "../render/render.js";
+import type { WhyWithheld } from "../policy/lifting.js";
 import { acquireOne } from "./plan-locks.js";
+import { withholdingOf } from "./withheld.js";
+
+/** What became of a render. `withheld`: it waits for an approval of the head. */
+export type Started = RenderedSides | { readonly kind: "withheld"; readonly reason: string };
 
 /** Starts the locks and head renders of a plan, once per application. */
 export interface PlanStart {
   /** Locks the application, then starts the render of its head, even if another change request holds the lock. */
   start(subject: Subject): void;
   /** Both sides of all started applications, once all are locked. @throws the first failure. */
-  rendered(): Promise<ReadonlyMap<LiveSubject, Promise<RenderedSides>>>;
+  rendered(): Promise<ReadonlyMap<LiveSubject, Promise<Started>>>;
   /** Ignores later starts; resolves once no lock is being taken any more. */
   end(): Promise<void>;
 }
 
-/** @param locks receives every attempt. */
-export function createPlanStart(locks: Map<ApplicationName, LockAttempt>, context: CommandContext): PlanStart {
+/** @param locks receives every attempt. @param why decides about withheld renders. */
+export function createPlanStart(
+  locks: Map<ApplicationName, LockAttempt>,
+  why: WhyWithheld,
+  context: CommandContext,
+): PlanStart {
   const renders = createRenderLine(context);
   const started = new Map<Subject, Promise<void>>();
+  const withheld = new Map<LiveSubject, Promise<Started>>();
   let over = false;
 
   async function lockAndRender(subject: Subject): Promise<void> {
     await acquireOne(subject, locks, context);
     if (subject.kind !== "live") return;
+    const reason = await withholdingOf(subject, why, context);
+    if (reason !== undefined) {
+      withheld.set(subject, Promise.resolve({ kind: "withheld", reason }));
+      return;
+    }
     await renders.begin({ subject, locked: locks.get(subject.name)?.kind === "acquired" });
   }
 
@@ -37,7 +52,7 @@ export function createPlanStart(locks: Map<ApplicationName, LockAttempt>, contex
     },
     async rendered() {
       await Promise.all(started.values());
-      return renders.finish();
+      return new Map<LiveSubject, Promise<Started>>([...renders.finish(), ...withheld]);
     },
     async end() {
       over = true;

@@ -14,15 +14,16 @@ import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { checkLists } from "../policy/access.js";
 import { byNameAlone } from "../policy/effect-rules.js";
+import { createLifting } from "../policy/lifting.js";
 import type { CommandContext } from "../ports/context.js";
 import { compareRenders, movesCluster } from "../render/live-diff-mode.js";
-import type { RenderedSides } from "../render/render.js";
 import { withApplicationSets } from "../survey/application-sets.js";
 import { deriveEffects } from "../survey/effects.js";
 import { findInputGaps } from "../survey/input-gaps.js";
 import { survey } from "../survey/survey.js";
 import { lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
-import { createPlanStart } from "./plan-start.js";
+import { createPlanStart, type Started } from "./plan-start.js";
+import { withheldPlan } from "./withheld.js";
 
 /**
  * Finds the affected applications, locks them, renders both sides and stores what differs. An aborted plan releases the
@@ -32,7 +33,8 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
   const { change, settings } = context;
   const everything = command.applications.length === 0;
   const locks = new Map<ApplicationName, LockAttempt>();
-  const start = createPlanStart(locks, context);
+  const why = createLifting(context);
+  const start = createPlanStart(locks, why, context);
   try {
     const surveyed = await survey(context, {
       withLiveSets: true,
@@ -41,7 +43,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
         if (context.automatic && everything && changedSets.length === 0) start.start(subject);
       },
     });
-    const { found, applicationSets } = await withApplicationSets(surveyed, context);
+    const { found, applicationSets } = await withApplicationSets(surveyed, (names) => why(byNameAlone(names)), context);
     const names = new Set<string>(found.subjects.map(({ name }) => name));
     const unknown = command.applications.filter((name) => !names.has(name));
     if (unknown.length > 0) {
@@ -100,9 +102,9 @@ function byName(left: ApplicationPlan, right: ApplicationPlan): number {
 
 interface Evaluation {
   readonly locks: ReadonlyMap<ApplicationName, LockAttempt>;
-  readonly rendered: ReadonlyMap<LiveSubject, Promise<RenderedSides>>;
   /** Receives what the renders say about other applications. */
   readonly facts: Map<ApplicationName, RenderFacts>;
+  readonly rendered: ReadonlyMap<LiveSubject, Promise<Started>>;
   readonly context: CommandContext;
 }
 
@@ -158,13 +160,15 @@ const AUTO_SYNCED = "auto-sync is enabled: Argo CD deploys it by itself at the m
 
 async function evaluated(
   subject: LiveSubject,
-  sides: RenderedSides | undefined,
+  sides: Started | undefined,
   facts: Map<ApplicationName, RenderFacts>,
   context: CommandContext,
 ): Promise<Evaluated | Unevaluated> {
   switch (sides?.kind) {
     case undefined:
       return { kind: "unevaluated", reason: "not rendered" };
+    case "withheld":
+      return withheldPlan(subject, sides.reason, context);
     case "failed":
       return { kind: "unevaluated", reason: sides.reason };
     case "same":

@@ -16,10 +16,12 @@ import { decideMerge } from "../policy/auto-merge.js";
 import { checkSync } from "../policy/checks.js";
 import { confirmSync } from "../policy/confirm-sync.js";
 import { deployedOf, needsApproval, requiresUpToDate, type Deployed } from "../policy/effect-rules.js";
+import { createLifting } from "../policy/lifting.js";
 import type { CommandContext } from "../ports/context.js";
 import { behindOf, findInputGaps } from "../survey/input-gaps.js";
 import { survey, type Survey } from "../survey/survey.js";
 import { select } from "./selection.js";
+import { withholdingOf } from "./withheld.js";
 
 /**
  * Deploys the head commit to the selected applications that this change request has locked, in parallel; one failure does
@@ -177,6 +179,7 @@ async function obstaclesOf(
   notDeployed: readonly NotDeployed[],
   context: CommandContext,
 ): Promise<readonly NotDeployed[]> {
+  const why = createLifting(context);
   const found = await Promise.all(
     deployed.map(async (one): Promise<readonly NotDeployed[]> => {
       const { application } = one;
@@ -187,6 +190,8 @@ async function obstaclesOf(
       if (subject.kind === "unreadable") return [{ application, reason: subject.problem }];
       if (subject.kind !== "live") return [{ application, reason: NOT_PLANNED_AS_SUCH }];
       if (subject.notDriven !== undefined) return [{ application, reason: subject.notDriven }];
+      const withheld = await withholdingOf(subject, why, context);
+      if (withheld !== undefined) return [{ application, reason: withheld }];
       const { uncovered, behind } = await findInputGaps(subject, context);
       if (uncovered !== undefined) return [{ application, reason: uncovered }];
       if (behind === undefined || !requiresUpToDate(one, context.settings)) return [];

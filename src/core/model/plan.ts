@@ -95,6 +95,8 @@ export interface Evaluated {
 export interface Unevaluated {
   readonly kind: "unevaluated";
   readonly reason: string;
+  /** How the definition changes, as hunks of YAML: only while the render is withheld until the head is approved. */
+  readonly definition?: string | undefined;
 }
 
 /** Created or deleted with its Application resource: locked and shown, never synced. */
@@ -127,6 +129,8 @@ export interface ApplicationSetPreview {
   readonly notes: readonly string[];
   /** Why it could not be previewed; untrusted. */
   readonly problem: string | undefined;
+  /** It is not previewed before the head is approved. */
+  readonly withheld?: boolean | undefined;
   /** The applications that it owns now, if it could not be previewed; empty if they are unknown. */
   readonly owned: readonly ApplicationName[];
 }
@@ -163,4 +167,13 @@ export function sizeOfPlan({ applications }: Plan): number {
   const resources = applications.flatMap((one) => (one.kind === "evaluated" ? one.diff.resources : []));
   const perItem = 200;
   return resources.reduce((sum, { diff }) => sum + diff.length + perItem, applications.length * perItem);
+}
+
+/** Whether something of a plan waits for an approval of the head before it is rendered. */
+export function withholds({ applications, applicationSets }: Plan): boolean {
+  return applications.some(isWithheld) || applicationSets.some(({ withheld }) => withheld === true);
+}
+
+export function isWithheld(plan: ApplicationPlan): boolean {
+  return plan.kind === "unevaluated" && plan.definition !== undefined;
 }

@@ -4,7 +4,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import type { HostWords } from "../model/host-words.js";
-import type { Plan, UnreadFile } from "../model/plan.js";
+import { isWithheld, withholds, type Plan, type UnreadFile } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
 
@@ -107,6 +107,11 @@ function ofPlan(facts: PlannedFacts): StatusText {
   const waiting = new Set(awaiting);
   const failed = [...new Set([...own("failed"), ...notStarted.filter((name) => waiting.has(name))])];
   if (failed.length > 0) return { state: "failure", description: `sync failed: ${names(failed)}` };
+  if (withholds(plan)) {
+    const held = plan.applications.filter(isWithheld).map(({ application }) => application);
+    const sets = plan.applicationSets.filter(({ withheld }) => withheld === true).map(({ name }) => name);
+    return { state: "pending", description: `needs an approval before it is rendered: ${names([...held, ...sets])}` };
+  }
   const unevaluated = plan.applications
     .filter(({ kind, application }) => kind === "unevaluated" && waiting.has(application))
     .map(({ application }) => application);

@@ -2,7 +2,7 @@ import type { Settings } from "../../config/settings.js";
 import { applicationName, type ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
-import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";
+import { isWithheld, type ApplicationPlan, type NotDeployed, type Plan } from "../model/plan.js";
 import { approvalNeeds, byNameAlone, type Deployed } from "./effect-rules.js";
 
 /**
@@ -39,6 +39,7 @@ function hindrance(
   change: ChangeRequest,
   settings: Settings,
 ): string | undefined {
+  if (isWithheld(planned)) return "it is not rendered before the head is approved";
   if (planned.kind === "new" || planned.kind === "deleted" || planned.atMerge !== undefined) return undefined;
   const deployed = own.find((record) => isDeployedAt(record, change.headRevision));
   if (deployed !== undefined) return deployed.reverted === undefined ? undefined : revertedText(change);

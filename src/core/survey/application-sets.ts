@@ -10,6 +10,7 @@ import type { CommandContext } from "../ports/context.js";
 import { notesOf, type Expansion, type NoteSurroundings } from "./application-set-notes.js";
 import { applyExpansions, warnOfUnpreviewed } from "./generated-applications.js";
 import { memberOf, unknownMember } from "./members.js";
+import { readsOnlyKnown } from "./new-reads.js";
 import type { Survey } from "./survey.js";
 
 export interface SurveyWithSets {
@@ -21,6 +22,7 @@ export interface SurveyWithSets {
 type Attempt = Expansion | Unpreviewed;
 
 interface Unpreviewed {
+  readonly withheld?: boolean;
   readonly set: ChangedApplicationSet;
   readonly problem: string;
   readonly owned: readonly ApplicationName[];
@@ -30,12 +32,22 @@ interface Surroundings extends NoteSurroundings {
   readonly live: ReadonlyMap<ApplicationName, Application>;
 }
 
-/** Previews what changed ApplicationSets generate on both sides. A set that cannot be previewed says why. */
-export async function withApplicationSets(found: Survey, context: CommandContext): Promise<SurveyWithSets> {
+/**
+ * Previews what changed ApplicationSets generate on both sides. A set that cannot be previewed says why; so does one that
+ * could show what its author may not read, as long as `why` gives a reason against it.
+ */
+export async function withApplicationSets(
+  found: Survey,
+  why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
+  context: CommandContext,
+): Promise<SurveyWithSets> {
   const { change, snapshot } = context;
   const { applicationSets } = found.detection;
   if (applicationSets.length === 0) return { found, applicationSets: [] };
-  const attempts = await Promise.all(applicationSets.map((set) => expand(set, context)));
+  const live = await liveSets(applicationSets, context);
+  const attempts = await Promise.all(
+    applicationSets.map(async (set) => (await withheld(set, live, why, context)) ?? expand(set, context)),
+  );
   const unpreviewed = attempts.flatMap((one) => ("problem" in one ? [one.set] : []));
   const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
   const around: Surroundings = {
@@ -52,7 +64,7 @@ export async function withApplicationSets(found: Survey, context: CommandContext
 function previewOf(attempt: Attempt, around: Surroundings): ApplicationSetPreview {
   const { name, sourceFile } = attempt.set;
   if ("problem" in attempt) {
-    const { problem, owned } = attempt;
+    const { problem, owned, withheld } = attempt;
     return {
       name,
       sourceFile,
@@ -62,6 +74,7 @@ function previewOf(attempt: Attempt, around: Surroundings): ApplicationSetPrevie
       members: unknownMembers(attempt),
       notes: [],
       problem,
+      withheld,
       owned,
     };
   }
@@ -92,6 +105,39 @@ function unknownMembers({ set, problem, owned }: Unpreviewed): readonly Member[]
   const reachedBy = { kind: "generated", by: set.name } as const;
   const names = owned.length > 0 ? owned : [applicationName(set.name)];
   return names.map((name) => unknownMember(name, reachedBy, problem));
+}
+
+async function withheld(
+  set: ChangedApplicationSet,
+  live: readonly ApplicationSet[],
+  why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
+  context: CommandContext,
+): Promise<Unpreviewed | undefined> {
+  const named = set.base ?? set.head;
+  const running = live.find(({ name, namespace }) => name === named?.name && namespace === named.namespace);
+  if ([set.base, set.head].every((side) => readsOnlyKnown(side, running, context.change))) return undefined;
+  const owned = await ownedNow(set, context);
+  const missing = await why(owned);
+  if (missing === undefined) return undefined;
+  const problem =
+    "it is not previewed before somebody who may deploy its applications has approved this commit: it is not the set that Argo CD runs, " +
+    `and its generators read more than lists and this repository. ${missing}`;
+  return { set, problem, owned, withheld: true };
+}
+
+/** Empty if Argo CD does not list them: then no set counts as running. */
+async function liveSets(
+  changed: readonly ChangedApplicationSet[],
+  { change, deployer, signal }: CommandContext,
+): Promise<readonly ApplicationSet[]> {
+  const sides = changed.flatMap(({ base, head }) => [base, head]);
+  if (sides.every((side) => readsOnlyKnown(side, undefined, change))) return [];
+  try {
+    return await deployer.listApplicationSets(signal);
+  } catch {
+    signal.throwIfAborted();
+    return [];
+  }
 }
 
 async function expand(set: ChangedApplicationSet, context: CommandContext): Promise<Attempt> {

@@ -95,6 +95,7 @@ function sentencesOf(plan: ApplicationPlan, withDiff: boolean): readonly string[
     case "unplanned":
       return ["This change affects it, but the last plan left it out."];
     case "unevaluated":
+      if (plan.definition !== undefined) return ["It is planned again once this commit is approved."];
       return ["It cannot be synced until a plan evaluates it. Fix the cause, then push or comment `svc plan`."];
     case "evaluated":
       return [

@@ -1,0 +1,88 @@
+import { isOwnSource } from "../detect/inputs/moving-sources.js";
+import { redactUserInfo } from "../detect/tree/repository-url.js";
+import { projectOf, readSource, sourcesOf } from "../model/application-spec.js";
+import type { ApplicationSet, ApplicationSpec } from "../model/application.js";
+import type { ChangeRequest } from "../model/change-request.js";
+import { isJsonObject, type Json } from "../model/json.js";
+import { specEqual } from "../model/spec-equality.js";
+import type { LiveSubject } from "../model/subject.js";
+
+/**
+ * What a render of the application would read that its live definition does not: another AppProject, which may permit
+ * private repositories, and addresses that it does not name. Its author could read them in the diff. Addresses are compared
+ * as they are written: no rule of ours decides that two of them are the same. A definition from before a change request's
+ * deployment counts as live.
+ */
+export function newReadsOf({ live, head, base, ownRecord, foreignRecords }: LiveSubject): readonly string[] {
+  const own = ownRecord === undefined ? [] : [ownRecord];
+  const known = [live.spec, ...[...own, ...foreignRecords].map(({ specBefore }) => specBefore)];
+  return [...new Set([head.spec, base.spec].flatMap((spec) => beyondAll(spec, known)))];
+}
+
+/** Nothing if one of the known definitions reads as much. */
+function beyondAll(spec: ApplicationSpec, known: readonly ApplicationSpec[]): readonly string[] {
+  const all = known.map((one) => beyond(spec, one));
+  return all.find((reads) => reads.length === 0) ?? all[0] ?? [];
+}
+
+function beyond(spec: ApplicationSpec, known: ApplicationSpec): readonly string[] {
+  if (spec === known) return [];
+  const addresses = new Set(addressesIn(known));
+  const more = addressesIn(spec).filter((address) => !addresses.has(address));
+  return [
+    ...(projectOf(spec) === projectOf(known) ? [] : [`the project ${projectOf(spec)}`]),
+    ...more.map(redactUserInfo),
+  ];
+}
+
+/** Repositories, and files that are fetched from elsewhere. Of several kinds of sources, all count. */
+function addressesIn(spec: ApplicationSpec): readonly string[] {
+  const single = isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
+  return [...sourcesOf(spec), ...single].flatMap(({ repoURL, helm, kustomize }) => {
+    const files = [...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
+    const named = [...files, ...(kustomize?.components ?? []), ...(kustomize?.patchPaths ?? [])];
+    return [repoURL, ...named.filter((file) => /:|\$\{?ARGOCD_APP_SOURCE_REPO_URL/.test(file))];
+  });
+}
+
+/**
+ * Whether a preview of the set shows its author only what they may read: it is generated from lists and from this
+ * repository, or the set is the one that Argo CD runs. Other generators read clusters, code hosts and other repositories,
+ * and the template decides what of that stands in a name.
+ */
+export function readsOnlyKnown(
+  set: ApplicationSet | undefined,
+  live: ApplicationSet | undefined,
+  change: ChangeRequest,
+): boolean {
+  const spec = set?.resource.spec;
+  if (!isJsonObject(spec)) return true;
+  const running = live?.resource.spec;
+  return readsHere(spec.generators, change, NESTING) || (isJsonObject(running) && specEqual(spec, running));
+}
+
+/** Argo CD allows two levels of matrix and merge generators. */
+const NESTING = 3;
+
+function readsHere(generators: Json | undefined, change: ChangeRequest, levels: number): boolean {
+  if (generators === undefined || generators === null) return true;
+  if (!Array.isArray(generators) || levels === 0) return false;
+  return (generators as readonly Json[]).every(
+    (generator) =>
+      isJsonObject(generator) &&
+      Object.entries(generator).every(([kind, options]) => {
+        switch (kind) {
+          case "list":
+          case "selector":
+            return true;
+          case "git":
+            return isJsonObject(options) && isOwnSource(readSource(options, 1, "plain"), change);
+          case "matrix":
+          case "merge":
+            return isJsonObject(options) && readsHere(options.generators, change, levels - 1);
+          default:
+            return false;
+        }
+      }),
+  );
+}

@@ -1,0 +1,191 @@
+import { describe, expect, test } from "@jest/globals";
+import type { FileChanges } from "../../sandbox/forge.js";
+import type { HostId } from "../../src/names.js";
+import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
+import { asYaml, configMap } from "../scenarios/resources.js";
+import { cloneUrlOf, git, runsShops, shops, shopsResource } from "../scenarios/sets.js";
+
+const PRIVATE = "acme/private";
+const SECRET = "not-for-ana";
+const NOT_RENDERED = "it is not rendered before somebody who may deploy it has approved this commit";
+
+/** Argo CD reads a private repository, which the projects `open` and `default` permit. */
+function startPrivate(host: HostId, more: Partial<BotOptions> = {}): Promise<Bot> {
+  return startBot({
+    host,
+    ...more,
+    prepare: async (world, forge) => {
+      await forge.createRepository(PRIVATE, { "apps/web/configmap.yaml": configMap("web", { value: SECRET }) });
+      world.argocd.addProject("open", {});
+      await more.prepare?.(world, forge);
+    },
+  });
+}
+
+const privateUrl = (bot: Bot) => bot.forge.cloneUrl(PRIVATE);
+const definition = (bot: Bot, more: Parameters<Bot["resourceOf"]>[1]): FileChanges => ({
+  "argocd/web.yaml": asYaml(bot.resourceOf("web", more)),
+});
+const temporary = ({ argocd }: Bot) =>
+  argocd.requests.filter(({ method, path }) => method === "POST" && path.endsWith("/applications"));
+
+function expectNothingRead(bot: Bot, one: number): void {
+  expect(bot.answers(one).join("\n")).not.toContain(SECRET);
+  expect(temporary(bot)).toEqual([]);
+  expect(bot.changes()).toEqual([]);
+}
+
+describe.each(HOSTS)("a definition that reads what its live application does not, on %s", (host) => {
+  test.each<[string, (bot: Bot) => FileChanges]>([
+    ["another project", (bot) => definition(bot, { project: "open" })],
+    ["another repository", (bot) => definition(bot, { repoURL: privateUrl(bot) })],
+    ["another repository of another project", (bot) => definition(bot, { project: "open", repoURL: privateUrl(bot) })],
+    ["its repository in other letters", (bot) => definition(bot, { repoURL: cloneUrlOf(bot.forge).toUpperCase() })],
+    ["its repository without .git", (bot) => definition(bot, { repoURL: cloneUrlOf(bot.forge).replace(/\.git$/, "") })],
+    [
+      "its repository with credentials",
+      (bot) => definition(bot, { repoURL: cloneUrlOf(bot.forge).replace("://", "://ana:pass-of-ana@") }),
+    ],
+    [
+      "a second source",
+      (bot) => {
+        const [own, other] = [cloneUrlOf(bot.forge), privateUrl(bot)];
+        const sources = [
+          { repoURL: own, path: "apps/web", targetRevision: "main" },
+          { repoURL: other, path: "apps/web", targetRevision: "main" },
+        ];
+        return definition(bot, { spec: { source: undefined, sources } });
+      },
+    ],
+    [
+      "a `ref` source",
+      (bot) => {
+        const sources = [
+          { repoURL: cloneUrlOf(bot.forge), path: "apps/web", targetRevision: "main" },
+          { repoURL: privateUrl(bot), targetRevision: "main", ref: "values" },
+        ];
+        return definition(bot, { spec: { source: undefined, sources } });
+      },
+    ],
+    ["an OCI registry", (bot) => definition(bot, { repoURL: "oci://registry.example.com/private" })],
+    [
+      "a value file by its address",
+      (bot) => {
+        const helm = { valueFiles: ["https://internal.example.com/values.yaml"] };
+        const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/web", targetRevision: "main", helm };
+        return definition(bot, { spec: { source } });
+      },
+    ],
+  ])("is not rendered before an approval, but shown: %s", async (_what, changes) => {
+    const bot = await startPrivate(host);
+    const one = await bot.open(changes(bot));
+    const plan = bot.lastComment(one);
+    expect(plan).toContain(NOT_RENDERED);
+    expect(plan).toContain("**Changes:** could not be evaluated");
+    expect(plan).toContain("# update: Application");
+    expect(plan).not.toContain("pass-of-ana");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    for (const command of ["plan -a web", "plan", "sync", "sync -a web --dry-run"])
+      await bot.comment(one, `svc ${command}`);
+    expect(bot.lastComment(one)).toMatch(/PR must be approved before sync|it is not rendered before/);
+    expectNothingRead(bot, one);
+    expect(bot.seen(one).state).toBe("open");
+    const status = bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
+    if (host === "hosta") expect(status?.state).toBe("pending");
+  });
+
+  test("hides the secrets of the definition that it shows instead", async () => {
+    const bot = await startPrivate(host);
+    const helm = { parameters: [{ name: "db.password", value: "hunter22" }], values: "token: hunter33\n" };
+    const source = { repoURL: privateUrl(bot), path: "apps/web", targetRevision: "main", helm };
+    const one = await bot.open(definition(bot, { spec: { source } }));
+    expect(bot.lastComment(one)).toContain(`+    repoURL: ${privateUrl(bot)}`);
+    expect(bot.lastComment(one)).toContain("(hidden, value 1)");
+    expect(bot.lastComment(one)).not.toMatch(/hunter/);
+  });
+
+  test("is planned again, and rendered, as soon as somebody approves that commit", async () => {
+    const bot = await startPrivate(host);
+    const one = await bot.open(definition(bot, { repoURL: privateUrl(bot) }));
+    expectNothingRead(bot, one);
+    await bot.approve(one);
+    expect(bot.lastComment(one)).not.toContain(NOT_RENDERED);
+    expect(bot.lastComment(one)).toContain(`+  value: ${SECRET}`);
+  });
+
+  test("is not rendered for the author's own approval, or for one of an earlier commit", async () => {
+    const bot = await startPrivate(host);
+    const one = await bot.open({ "docs/a.md": "1\n" });
+    await bot.approve(one);
+    await bot.push(one, definition(bot, { repoURL: privateUrl(bot) }));
+    await bot.approve(one, "ana").catch(() => undefined);
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain(NOT_RENDERED);
+    expectNothingRead(bot, one);
+  });
+
+  test("is not rendered for the approval of somebody whom allowed_users does not name", async () => {
+    const file = "sync_requirements: [{name: web, allowed_users: [cleo]}]\n";
+    const bot = await startPrivate(host, { files: () => ({ ".svc.yaml": file }) });
+    bot.forge.setAccess(REPOSITORY, "cleo", "write");
+    const one = await bot.open(definition(bot, { repoURL: privateUrl(bot) }));
+    await bot.approve(one);
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain(
+      "bo approved the head commit, but allowed_users and allowed_teams do not name them",
+    );
+    expectNothingRead(bot, one);
+    await bot.approve(one, "cleo");
+    expect(bot.lastComment(one)).toContain(`+  value: ${SECRET}`);
+  });
+});
+
+describe.each(HOSTS)("an ApplicationSet whose generators read more than this repository, on %s", (host) => {
+  const generated = ({ argocd }: Bot) => argocd.requests.filter(({ path }) => path.endsWith("/generate"));
+  const reading = (url: string) => git(url.replace(REPOSITORY, PRIVATE), { files: [{ path: "*.json" }] });
+  const start = (before?: (url: string) => object) =>
+    startBot({
+      host,
+      files: (url): FileChanges => (before === undefined ? {} : { "sets/shops.yaml": shops(url, before(url)) }),
+      prepare: async (world, forge) => {
+        await forge.createRepository(PRIVATE, { "a.json": JSON.stringify({ name: SECRET }) });
+        if (before !== undefined) runsShops(world, shopsResource(cloneUrlOf(forge), before(cloneUrlOf(forge))), []);
+      },
+    });
+
+  test.each<[string, (url: string) => object]>([
+    ["another repository", reading],
+    [
+      "another repository inside of a matrix",
+      (url) => ({ matrix: { generators: [{ list: { elements: [{}] } }, reading(url)] } }),
+    ],
+    ["a plugin", () => ({ plugin: { configMapRef: { name: "p" } } })],
+    ["all repositories of an organization", () => ({ scmProvider: { github: { organization: "acme" } } })],
+    ["the clusters", () => ({ clusters: {} })],
+  ])("is not previewed before an approval: %s", async (_what, generator) => {
+    const bot = await start();
+    const one = await bot.open({ "sets/shops.yaml": shops(cloneUrlOf(bot.forge), generator(cloneUrlOf(bot.forge))) });
+    expect(bot.lastComment(one)).toContain("it is not previewed before somebody who may deploy its applications");
+    await bot.comment(one, "svc plan");
+    expect(bot.answers(one).join("\n")).not.toContain(SECRET);
+    expect(generated(bot)).toEqual([]);
+  });
+
+  test("is previewed while it stays as Argo CD runs it, and not once its template changes", async () => {
+    const mixed = (url: string) => ({
+      matrix: { generators: [git(url, { files: [{ path: "envs/*.json" }] }), reading(url)] },
+    });
+    const bot = await start(mixed);
+    const one = await bot.open({ "envs/it.json": JSON.stringify({ env: "it" }) });
+    expect(bot.lastComment(one)).not.toContain("it is not previewed");
+    expect(generated(bot).length).toBeGreaterThan(0);
+    const before = generated(bot).length;
+    const two = await bot.open({
+      "sets/shops.yaml": shops(cloneUrlOf(bot.forge), mixed(cloneUrlOf(bot.forge)), { path: "shops/{{ .env }}" }),
+    });
+    expect(bot.lastComment(two)).toContain("it is not previewed before");
+    expect(generated(bot).length).toBe(before);
+    await bot.approve(two);
+    expect(bot.lastComment(two)).not.toContain("it is not previewed before");
+  });
+});
