@@ -150,6 +150,8 @@ export interface Forge {
   changeRequest(repository: string, number: number): SeenChangeRequest;
   /** Every status ever set on a commit, oldest first. */
   statuses(repository: string, revision: string): readonly SeenStatus[];
+  /** Creates, moves or deletes a branch or a tag by its full name, without a webhook. */
+  setRef(repository: string, ref: string, commit: string | undefined): Promise<void>;
   branches(repository: string): Promise<readonly string[]>;
   /** Commits of a branch since an older commit, oldest first. */
   commitsSince(

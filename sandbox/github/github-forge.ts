@@ -210,6 +210,10 @@ export class GitHubForge implements Forge {
     return seenStatuses(this.#world.repository(repository), revision);
   }
 
+  setRef(repository: string, ref: string, commit: string | undefined): Promise<void> {
+    return this.#world.store.setRef(repository, ref, commit);
+  }
+
   branches(repository: string): Promise<readonly string[]> {
     return this.#world.store.branches(repository);
   }

@@ -206,6 +206,10 @@ export class GitLabForge implements Forge {
     return seenStatuses(this.#instance.project(repository), revision);
   }
 
+  setRef(repository: string, ref: string, commit: string | undefined): Promise<void> {
+    return this.#instance.store.setRef(this.#instance.project(repository).path, ref, commit);
+  }
+
   branches(repository: string): Promise<readonly string[]> {
     return this.#instance.store.branches(this.#instance.project(repository).path);
   }

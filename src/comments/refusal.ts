@@ -3,7 +3,7 @@ import { COMMAND_NAMES, COMMANDS, usageOf } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
 import { HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
-import { code, codes, fence, plainName, sentence, shortened } from "./markdown.js";
+import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
 import type { Block } from "./parts.js";
 import { listOf, lockedBy, unreadText } from "./phrases.js";
 
@@ -38,13 +38,14 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
       ];
     case "stale":
       return [
-        ...refusal.applications.map(({ application, planFailure, differs }) =>
+        ...refusal.applications.map(({ application, planFailure, differs, moved }) =>
           joined([
             `Plan for ${plainName(application)} is stale. Please run the plan command again.`,
             differs === undefined ? "" : `Nothing was deployed: ${sentence(shortened(differs, MAX_REASON))}.`,
             planFailure === undefined
               ? ""
               : `The last plan could not evaluate it:\n\n${fence(shortened(planFailure, MAX_REASON))}`,
+            moved === undefined ? "" : warning(moved),
           ]),
         ),
         narrower(refusal.others),

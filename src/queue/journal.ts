@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { applicationName } from "../core/model/brand.js";
+import { applicationName, revision } from "../core/model/brand.js";
 import { StoredValueUnreadable } from "../core/model/errors.js";
 import { isJsonObject, parseJson } from "../core/model/json.js";
 import type { RunNotes } from "../core/model/run-notes.js";
@@ -10,14 +10,20 @@ import { IDS_KEPT_MS } from "./queue-options.js";
 
 const RESULT_KINDS: readonly unknown[] = ["synced", "rolled-back", "unlocked", "closed", "help", "refused"];
 
+const application = z.string().min(1).transform(applicationName);
 const startedApplication = z
-  .object({ application: z.string().min(1).transform(applicationName), lastOperation: z.string().optional() })
-  .transform(({ application, lastOperation }) => ({ application, lastOperation }));
+  .object({
+    application,
+    lastOperation: z.string().optional(),
+    pins: z.array(z.object({ position: z.int().positive(), revision: z.string().transform(revision) })),
+    after: z.array(application),
+  })
+  .transform(({ lastOperation, ...noted }) => ({ ...noted, lastOperation }));
 
 const notes = z.object({
   v: z.literal(1),
   started: z.array(startedApplication).optional(),
-  skipped: z.array(z.string().min(1).transform(applicationName)).optional(),
+  skipped: z.array(application).optional(),
   // Only this service writes it, so the version vouches for the rest of its shape.
   result: z
     .custom<NonNullable<RunNotes["result"]>>((value) => isJsonObject(value) && RESULT_KINDS.includes(value.kind))

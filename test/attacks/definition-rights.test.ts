@@ -223,6 +223,7 @@ describe.each(HOSTS)("a repository that does not render all of an application, o
       change: { host, repository: repositoryName(CHARTS), number: 1 },
       revision: revision("1".repeat(40)),
       outcome: "succeeded",
+      pins: [],
       specBefore: { ...live, revisionHistoryLimit: 3 },
       specWritten: live,
       approvers: [],

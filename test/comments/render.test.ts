@@ -16,6 +16,7 @@ const succeeded: ApplicationSync = {
   kind: "succeeded",
   message: "successfully synced (all tasks run)",
   resources: [{ title: "ConfigMap guestbook/web", status: "Synced", message: "configmap/web configured (dry run)" }],
+  revisions: [],
   pruneSkipped: 0,
   health: "Progressing",
   unhealthy: [
@@ -139,8 +140,8 @@ describe("the refusals", () => {
       {
         reason: "stale",
         applications: [
-          { application: web, planFailure: undefined },
-          { application: api, planFailure: "helm failed" },
+          { application: web, planFailure: undefined, moved: undefined },
+          { application: api, planFailure: "helm failed", moved: undefined },
         ],
         others: [],
       },
@@ -225,7 +226,7 @@ describe("the refusals", () => {
 
   test.each<[Refusal, string]>([
     [
-      { reason: "stale", applications: [{ application: web, planFailure: undefined }], others: [] },
+      { reason: "stale", applications: [{ application: web, planFailure: undefined, moved: undefined }], others: [] },
       "Plan for web is stale. Please run the plan command again.",
     ],
     [{ reason: "not-approved", applications: [web], missing: "", others: [] }, "PR must be approved before sync"],

@@ -107,6 +107,7 @@ export function evaluated(resources: readonly ResourceChange[], more: Partial<Ev
     kind: "evaluated",
     verdict: resources.length > 0 ? "changed" : "unchanged",
     writesDefinition: false,
+    sources: [],
     diff: {
       created: counted.filter(({ action }) => action === "create").length,
       updated: counted.filter(({ action }) => action === "update").length,

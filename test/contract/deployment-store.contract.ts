@@ -15,6 +15,7 @@ const deployed: Deployment = {
   change: one,
   revision: revision("a".repeat(40)),
   outcome: "started",
+  pins: [{ position: 1, revision: revision("2".repeat(40)) }],
   specBefore: {
     project: "default",
     source: { helm: { parameters: [], values: "a: 1.10\n" } },

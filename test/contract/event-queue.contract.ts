@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { applicationName, repositoryName } from "../../src/core/model/brand.js";
+import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import { changeRequestKey } from "../../src/core/model/change-request.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type EventQueue, type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
@@ -325,7 +325,14 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
       await runs.haveStarted(1);
       expect(runs.tickets[0]?.again).toBe(false);
       const notes = {
-        started: [{ application: applicationName("web"), lastOperation: undefined }],
+        started: [
+          {
+            application: applicationName("web"),
+            lastOperation: undefined,
+            pins: [{ position: 2, revision: revision("a".repeat(40)) }],
+            after: [applicationName("root")],
+          },
+        ],
         skipped: [applicationName("api")],
       };
       await runs.tickets[0]?.journal.write(notes);

@@ -64,6 +64,10 @@ const plan: Plan = {
       warnings: ["the parent shows OutOfSync until the merge"],
       verdict: "changed",
       writesDefinition: true,
+      sources: [
+        { position: 1, kind: "head", follows: "main", revision: "1".repeat(40), unseen: false },
+        { position: 2, kind: "foreign", follows: "1.x", revision: undefined, unseen: true },
+      ],
       diff: {
         created: 1,
         updated: 2,

@@ -22,6 +22,7 @@ const outcome = fc.oneof(
     kind: fc.constant("succeeded" as const),
     message: hostileText(),
     resources,
+    revisions: fc.array(hostileText(), { maxLength: 2 }),
     pruneSkipped: fc.nat(3),
     health: hostileName(),
     unhealthy: resources,
@@ -58,7 +59,10 @@ const refusal: fc.Arbitrary<Refusal> = fc.oneof(
   fc.record({ reason: fc.constant("not-approved" as const), applications: named, missing: sentence, others, command }),
   fc.record({
     reason: fc.constant("stale" as const),
-    applications: fc.array(fc.record({ application, planFailure: optionalText }), { minLength: 1, maxLength: 3 }),
+    applications: fc.array(fc.record({ application, planFailure: optionalText, moved: optionalText }), {
+      minLength: 1,
+      maxLength: 3,
+    }),
     others,
   }),
   fc.record({ reason: fc.constant("auto-sync" as const), applications: named, others, command }),

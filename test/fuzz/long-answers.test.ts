@@ -17,7 +17,7 @@ test.each<[string, CommandResult]>([
       kind: "refused",
       refusal: {
         reason: "stale",
-        applications: MANY.map((application) => ({ application, planFailure: REASON.repeat(4) })),
+        applications: MANY.map((application) => ({ application, planFailure: REASON.repeat(4), moved: REASON })),
         others: [],
       },
     },

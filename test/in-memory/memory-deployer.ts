@@ -162,6 +162,7 @@ export class MemoryDeployer implements Deployer {
         kind: "succeeded",
         message: "",
         resources: [],
+        revisions: [],
         pruneSkipped: 0,
         health: "Healthy",
         unhealthy: [],

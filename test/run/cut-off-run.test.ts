@@ -578,7 +578,7 @@ test("a sync that ended its processes after it had started to deploy names what 
   const number = world.open(config("web", "2"));
   await world.says(number, "svc plan");
   const journal = new MemoryJournal();
-  await journal.write({ started: [{ application: WEB, lastOperation: undefined }] });
+  await journal.write({ started: [{ application: WEB, lastOperation: undefined, pins: [], after: [] }] });
   await world.handle(world.comment(number, "svc sync"), given(journal));
   expect(world.host.commentsOf(number)[1]).toContain(
     "It may have deployed web: look at the last operation in Argo CD.",

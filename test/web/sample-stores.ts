@@ -84,6 +84,7 @@ export async function fillStores(stores: Stores, clock: JumpClock, lines = 40): 
     change: PULL,
     revision: EARLIER,
     outcome: "succeeded",
+    pins: [],
     specBefore: { destination: {}, project: "default" },
     specWritten: undefined,
     approvers: ["bo"],

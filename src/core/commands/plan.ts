@@ -9,12 +9,14 @@ import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { ApplicationPlan, Evaluated, Plan, Unevaluated } from "../model/plan.js";
+import { plannedSources } from "../model/planned-source.js";
 import type { CommandResult } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { checkLists } from "../policy/access.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { createLifting } from "../policy/lifting.js";
+import { markUnseen } from "../policy/unseen-sources.js";
 import type { CommandContext } from "../ports/context.js";
 import { compareRenders, movesCluster } from "../render/live-diff-mode.js";
 import { withApplicationSets } from "../survey/application-sets.js";
@@ -66,7 +68,11 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       effect: derived.effects.get(one.application) ?? NO_EFFECT,
     }));
     context.signal.throwIfAborted();
-    const settled = await settleLocks(applications, locks, context);
+    const settled = await markUnseen(
+      await settleLocks(applications, locks, context),
+      await context.plans.find(change),
+      context,
+    );
     const chosen = new Set(selected);
     const left = found.subjects.filter((subject) => !chosen.has(subject)).map(unplanned);
     const result: Plan = {
@@ -176,6 +182,7 @@ async function evaluated(
         kind: "evaluated",
         verdict: "unchanged",
         writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
+        sources: plannedSources(subject, context.change.headRevision),
         diff: NO_DIFFERENCE,
       };
     case "rendered": {

@@ -1,5 +1,6 @@
+import { blockedBy, type Blocked } from "../deploy/child.js";
+import { levelsOf } from "../deploy/levels.js";
 import { settleRollback, settleSync } from "../deploy/settle.js";
-import { movingPositions } from "../detect/inputs/moving-sources.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { DeployingCommand } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
@@ -25,10 +26,13 @@ export async function resumeDeployment(
   const followed = await Promise.all(started.map((one) => follow(one, command, context)));
   const applications = followed.filter((one) => one !== undefined);
   if (applications.length === 0 && started.length > 0) return undefined;
-  const missing = started.map(({ application }) => application).filter((_, index) => followed[index] === undefined);
+  const { missing, blocked } = splitMissing(started, applications, command);
   const restarted =
-    missing.length === 0 ? undefined : await startMissing(command, missing, { started, skipped }, context);
-  const all = [...applications, ...rest(restarted, missing)];
+    missing.length === 0
+      ? undefined
+      : await startMissing(command, missing, { started, skipped, applications }, context);
+  const stopped = await Promise.all(blocked.map((one) => giveUp(one, command, context)));
+  const all = [...applications, ...stopped, ...rest(restarted, missing)];
   const { dryRun } = command;
   if (command.name === "rollback") {
     const takenOver = restarted?.kind === "rolled-back" ? restarted.takenOver : [];
@@ -64,7 +68,7 @@ export async function resumeSynced(result: SyncedResult, context: CommandContext
 
 /** Undefined if the operation never reached Argo CD. */
 async function follow(
-  { application, lastOperation }: StartedApplication,
+  { application, lastOperation, pins }: StartedApplication,
   command: DeployingCommand,
   context: CommandContext,
 ): Promise<ApplicationSync | undefined> {
@@ -79,11 +83,7 @@ async function follow(
     const live = await deployer.findApplication(application);
     if (live === undefined) return unknown(application, "the application no longer exists");
     const spec = command.name === "sync" ? (record?.specWritten ?? live.spec) : live.spec;
-    const pins = movingPositions(spec, change).map((position) => ({
-      position,
-      revision: record?.revision ?? change.headRevision,
-    }));
-    const at = command.name === "rollback" || pins.length === 0 ? "target" : pins;
+    const at = pins.length === 0 ? "target" : pins;
     outcome = await deployer.follow({ application: { ...live, spec }, at, runId, onProgress });
     outcome ??= writtenDown(record, command, runId);
     if (outcome === undefined) {
@@ -109,7 +109,15 @@ function writtenDown(
   const message = "another operation ran after it";
   if (record.outcome === "failed") return { kind: "failed", message, resources: [] };
   if (record.outcome !== "succeeded") return undefined;
-  return { kind: "succeeded", message, resources: [], pruneSkipped: 0, health: "Unknown", unhealthy: [] };
+  return {
+    kind: "succeeded",
+    message,
+    resources: [],
+    revisions: [],
+    pruneSkipped: 0,
+    health: "Unknown",
+    unhealthy: [],
+  };
 }
 
 function keepsWritten(record: Deployment | undefined, live: Deployment["specBefore"]): boolean {
@@ -139,19 +147,69 @@ async function writeDown(
 async function startMissing(
   command: DeployingCommand,
   missing: readonly ApplicationName[],
-  { started, skipped }: Required<Pick<RunNotes, "started" | "skipped">>,
+  { started, skipped, applications }: Required<Pick<RunNotes, "started" | "skipped">> & Followed,
   context: CommandContext,
 ): Promise<CommandResult> {
+  const noted = new Map(started.map((one) => [one.application, one]));
   const narrowed: CommandContext = {
     ...context,
     noteStarted: (more, moreSkipped) => {
       const others = started.filter(({ application }) => !more.some((one) => one.application === application));
-      return context.noteStarted([...others, ...more], [...skipped, ...moreSkipped]);
+      const again = more.map((one) => ({ ...one, after: noted.get(one.application)?.after ?? one.after }));
+      return context.noteStarted([...others, ...again], [...skipped, ...moreSkipped]);
     },
   };
-  return command.name === "sync"
-    ? sync({ ...command, applications: missing }, narrowed)
-    : rollback({ ...command, applications: missing }, narrowed);
+  if (command.name === "rollback") return rollback({ ...command, applications: missing }, narrowed);
+  const parentsOf = (name: ApplicationName) =>
+    applications.filter(({ application }) => noted.get(name)?.after.includes(application));
+  return sync({ ...command, applications: missing }, narrowed, parentsOf);
+}
+
+interface Followed {
+  /** What reached Argo CD before this attempt, and how it ended. */
+  readonly applications: readonly ApplicationSync[];
+}
+
+type BlockedChild = Pick<StartedApplication, "application"> & { readonly why: Blocked };
+
+/** Applications that never started: those to start now, and those whose parents were not deployed. */
+function splitMissing(
+  started: readonly StartedApplication[],
+  followed: readonly ApplicationSync[],
+  { name, dryRun }: DeployingCommand,
+): { readonly missing: readonly ApplicationName[]; readonly blocked: readonly BlockedChild[] } {
+  const ended = new Map<ApplicationName, ApplicationSync>(followed.map((one) => [one.application, one]));
+  const waiting = started.filter(({ application }) => !ended.has(application));
+  const blocked: BlockedChild[] = [];
+  for (const { application, after } of levelsOf(waiting).flat()) {
+    const parents = after.flatMap((parent) => ended.get(parent) ?? []);
+    const why = name === "rollback" || dryRun ? undefined : blockedBy([], parents);
+    if (why === undefined) continue;
+    blocked.push({ application, why });
+    ended.set(application, rejectedSync(application, why.message));
+  }
+  const isBlocked = new Set(blocked.map(({ application }) => application));
+  return {
+    missing: waiting.map(({ application }) => application).filter((application) => !isBlocked.has(application)),
+    blocked,
+  };
+}
+
+/** Its record was written before its parents were deployed. */
+async function giveUp(
+  { application, why }: BlockedChild,
+  command: DeployingCommand,
+  context: CommandContext,
+): Promise<ApplicationSync> {
+  const records = await context.deployments.ofChange(context.change);
+  const record = records.find((one) => one.application === application);
+  const failed = { kind: "failed", message: why.message, resources: [] } as const;
+  const kept = await writeDown(application, failed, record, command, context);
+  return { ...rejectedSync(application, why.message), warnings: kept === undefined ? [] : [kept] };
+}
+
+function rejectedSync(application: ApplicationName, message: string): ApplicationSync {
+  return { application, warnings: [], kind: "rejected", message };
 }
 
 function rest(restarted: CommandResult | undefined, missing: readonly ApplicationName[]): readonly ApplicationSync[] {
@@ -159,5 +217,5 @@ function rest(restarted: CommandResult | undefined, missing: readonly Applicatio
   if (restarted === undefined) return [];
   const why = restarted.kind === "refused" ? ` (${restarted.refusal.reason})` : "";
   const message = `svc was restarted before it started, and the checks do not let it start now${why}: give the command again`;
-  return missing.map((application) => ({ application, warnings: [], kind: "rejected", message }));
+  return missing.map((application) => rejectedSync(application, message));
 }

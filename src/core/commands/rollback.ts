@@ -56,7 +56,11 @@ export async function rollback(command: Command<"rollback">, context: RollbackCo
     live.map((one) => ({
       application: one.application,
       live: one.found,
-      deploy: () => rollbackOne(one, command, context),
+      pins: [],
+      after: targets
+        .map(({ application }) => application)
+        .filter((name) => name === one.found?.parent && name !== one.application),
+      deploy: (parents) => rollbackOne(one, parents, command, context),
     })),
     context,
   );
@@ -184,15 +188,18 @@ async function look(target: Target, { deployer }: DeployContext): Promise<Looked
 }
 
 async function rollbackOne(
-  { application, record, found, problem }: Looked,
+  looked: Looked,
+  parents: readonly ApplicationSync[],
   command: Command<"rollback">,
   context: DeployContext,
 ): Promise<ApplicationSync> {
+  // Parents have been rolled back by now, and may have written its definition.
+  const { application, record, found, problem } = parents.length === 0 ? looked : await look(looked, context);
   if (found === undefined) return { application, warnings: [], kind: "rejected", message: problem };
   const written = record?.specWritten;
   const restores = record !== undefined && written !== undefined && specEqual(found.spec, written);
   const warnings =
-    written === undefined || restores
+    written === undefined || restores || parents.some(({ kind }) => kind === "succeeded")
       ? []
       : ["its definition is not the one that this PR wrote, and was left as it is"];
   const spec = restores ? record.specBefore : found.spec;

@@ -1,5 +1,4 @@
-import { deployHead } from "../deploy/deploy-head.js";
-import { deployAll } from "../deploy/deploy.js";
+import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
 import { retryWhileUnavailable } from "../deploy/settle.js";
 import type { Detection } from "../detect/scan/affected.js";
 import type { ApplicationName } from "../model/brand.js";
@@ -18,16 +17,25 @@ import { confirmSync } from "../policy/confirm-sync.js";
 import { deployedOf, needsApproval, requiresUpToDate, type Deployed } from "../policy/effect-rules.js";
 import { createLifting } from "../policy/lifting.js";
 import type { CommandContext } from "../ports/context.js";
+import { unseenIn } from "../policy/unseen-sources.js";
+import { asPlanned } from "../survey/planned-commits.js";
 import { behindOf, findInputGaps } from "../survey/input-gaps.js";
 import { survey, type Survey } from "../survey/survey.js";
 import { select } from "./selection.js";
 import { withholdingOf } from "./withheld.js";
 
+/** How parents of an application ended that an earlier attempt of the run deployed. */
+type ParentsDone = (application: ApplicationName) => readonly ApplicationSync[];
+
 /**
- * Deploys the head commit to the selected applications that this change request has locked, in parallel; one failure does
- * not hide others. The facts behind the checks are read again right before the first call that deploys.
+ * Deploys the head commit to the selected applications that this change request has locked, parents before their children;
+ * one failure does not hide others. The facts behind the checks are read again right before the first call that deploys.
  */
-export async function sync(command: Command<"sync">, context: CommandContext): Promise<CommandResult> {
+export async function sync(
+  command: Command<"sync">,
+  context: CommandContext,
+  parentsOf: ParentsDone = () => [],
+): Promise<CommandResult> {
   const { locks, change, plans, settings } = context;
   const selection = select(await locks.list(change), command.applications);
   if (selection.kind === "refused") return selection;
@@ -48,18 +56,20 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
   const deployable = prepared.subjects.filter(({ name }) => !skipped.includes(name));
   const confirmed = await confirmSync(chosen, deployable, context, { dryRun: command.dryRun, plan });
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
-  if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context);
+  if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context, parentsOf);
   const approvers = prepared.approval?.approvers ?? [];
   const behind = await behindOf(confirmed.subjects, context);
-  const deployed = await deployAll(
-    confirmed.subjects.map((subject) => ({
-      application: subject.name,
-      live: subject.live,
-      deploy: () => deployHead(subject, { command, approvers, behind: behind.get(subject.name), context }),
-    })),
-    context,
-    skipped,
-  );
+  const targets = confirmed.subjects.map((subject): HeadTarget => {
+    const planned = plan?.applications.find(({ application }) => application === subject.name);
+    return {
+      subject,
+      after: parentsAmong(confirmed.subjects, subject, plan),
+      earlier: parentsOf(subject.name),
+      behind: behind.get(subject.name),
+      planned: planned?.kind === "evaluated" ? planned.sources : [],
+    };
+  });
+  const deployed = await deployHeads(targets, { command, approvers, skipped, context });
   const names = selection.items.map(({ application }) => application);
   return {
     kind: "synced",
@@ -72,6 +82,23 @@ export async function sync(command: Command<"sync">, context: CommandContext): P
   };
 }
 
+/** Those of the subjects that track it, or whose head applies a new definition of it. One that applies its own does not wait. */
+function parentsAmong(
+  subjects: readonly LiveSubject[],
+  { name, live }: LiveSubject,
+  plan: Plan | undefined,
+): readonly ApplicationName[] {
+  const others = subjects.map((one) => one.name).filter((one) => one !== name);
+  return others.filter((other) => {
+    if (live.parent === other) return true;
+    const planned = plan?.applications.find(({ application }) => application === other);
+    if (planned?.kind !== "evaluated") return false;
+    const { created, changed } = planned.diff.children;
+    const applies = planned.effect.applies.some(({ application }) => application === name);
+    return applies || [...created, ...changed].includes(live.resourceName);
+  });
+}
+
 /** Found now, or by the plan that people have reviewed. */
 function unreadFiles({ unread }: Detection, plan: Plan | undefined, { change }: CommandContext): readonly UnreadFile[] {
   return unread.length > 0 || plan?.head !== change.headRevision ? unread : plan.unread;
@@ -82,11 +109,12 @@ async function underPresentRules(
   command: Command<"sync">,
   change: ChangeRequest,
   context: CommandContext,
+  parentsOf: ParentsDone,
 ): Promise<CommandResult> {
   context.signal.throwIfAborted();
   const { settings, problems, snapshot } = await context.reload(change);
   if (problems.length > 0) return { kind: "refused", refusal: { reason: "repository-file", problems } };
-  return sync(command, { ...context, change, settings, snapshot });
+  return sync(command, { ...context, change, settings, snapshot }, parentsOf);
 }
 
 /** Returns those whose locks were released. An unavailable store must not hide what was deployed. */
@@ -156,6 +184,14 @@ async function prepare(
   ]);
   const selected = subjects.filter(({ name }) => names.includes(name));
   const live = selected.filter((subject) => subject.kind === "live");
+  const plannedOf = (name: ApplicationName) =>
+    plan?.head === change.headRevision ? plan.applications.find(({ application }) => application === name) : undefined;
+  const found = await Promise.all(live.map((subject) => asPlanned(subject, plannedOf(subject.name), context)));
+  const pinned = found.flatMap((one) => (one.kind === "as-planned" ? [one.subject] : []));
+  const moved = found.flatMap((one, index) => {
+    const name = live[index]?.name;
+    return one.kind === "moved" && name !== undefined ? [[name, one.sentence] as const] : [];
+  });
   const refusal = checkSync({
     change,
     settings,
@@ -165,11 +201,16 @@ async function prepare(
     autoSynced: new Set(live.filter(({ autoSynced }) => autoSynced).map(({ name }) => name)),
     user,
     barred,
-    obstacles: await obstaclesOf(deployed, selected, notDeployed, context),
-    differing: differingFrom(plan, live, everyApplication, change),
+    obstacles: [
+      ...unseenIn(deployed, plan, context.settings),
+      ...(await obstaclesOf(deployed, selected, notDeployed, context)),
+    ],
+    differing: differingFrom(plan, pinned, everyApplication, change),
     plan,
+    moved: new Map(moved),
   });
-  return refusal ?? { subjects: live, approval };
+  if (refusal !== undefined) return refusal;
+  return { subjects: pinned, approval };
 }
 
 /** Why selected applications cannot be deployed although they are locked and planned. */

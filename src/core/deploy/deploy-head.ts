@@ -3,63 +3,136 @@ import { changeRequestRef, sameChangeRequest } from "../model/change-request.js"
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage, StoreUnavailable } from "../model/errors.js";
+import type { PlannedSource } from "../model/planned-source.js";
 import type { ApplicationSync } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
-import type { BehindBase, LiveSubject } from "../model/subject.js";
-import { deployOne, writesSpec, type DeployContext } from "./deploy.js";
+import { pinsOf, type BehindBase, type LiveSubject } from "../model/subject.js";
+import { blockedBy, findDefinition, type Blocked } from "./child.js";
+import {
+  deployAll,
+  deployOne,
+  writesSpec,
+  type DeployContext,
+  type DeployOutcome,
+  type DeployTarget,
+} from "./deploy.js";
 import { settleSync } from "./settle.js";
+
+/** One application to deploy the head to. */
+export interface HeadTarget extends Pick<DeployTarget, "after"> {
+  readonly subject: LiveSubject;
+  /** How its parents ended in an earlier attempt of the run. */
+  readonly earlier: readonly ApplicationSync[];
+  /** What it reverts of the base branch. */
+  readonly behind: BehindBase | undefined;
+  /** What the plan showed. */
+  readonly planned: readonly PlannedSource[];
+}
 
 /** How the head is deployed. */
 export interface HeadOptions {
   readonly command: Command<"sync">;
   /** Logins whose approval this deployment runs under. */
   readonly approvers: readonly string[];
-  /** What it reverts of the base branch. */
-  readonly behind: BehindBase | undefined;
+  readonly skipped: readonly LiveSubject["name"][];
   readonly context: DeployContext;
 }
 
 /**
- * Deploys the head commit to one application, after writing the record of it. A failed sync restores the definition from
- * before it; a success releases the lock.
+ * Deploys the head commit, parents before their children, after writing a record of each deployment. A failed sync restores
+ * the definition from before it; a success releases the lock.
  */
-export async function deployHead(subject: LiveSubject, options: HeadOptions): Promise<ApplicationSync> {
-  const { command, behind, context } = options;
+export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions): Promise<readonly ApplicationSync[]> {
+  const { command, context, skipped } = options;
+  const ordered = targets.map((target): DeployTarget & { readonly record: Deployment } => {
+    const { subject, after, earlier } = target;
+    const record = recordOf(target, options);
+    return {
+      application: subject.name,
+      live: subject.live,
+      pins: record.pins,
+      after,
+      record,
+      deploy: (parents) => deployHead(target, record, [...earlier, ...parents], options),
+    };
+  });
+  async function writeRecords(): Promise<readonly ApplicationSync[] | undefined> {
+    const written = await Promise.allSettled(ordered.map(({ record }) => context.deployments.save(record)));
+    const failed = written.find((one) => one.status === "rejected");
+    if (failed === undefined) return undefined;
+    context.log.error({ err: failed.reason as unknown }, "nothing was deployed: could not write the record");
+    return Promise.all(
+      targets.map(async ({ subject }, index): Promise<ApplicationSync> => {
+        const record = written[index]?.status === "fulfilled" ? ordered[index]?.record : undefined;
+        const untouched = { kind: "untouched", earlier: subject.ownRecord } as const;
+        const unsettled = record && (await settleSync(record, untouched, context));
+        const warnings = unsettled === undefined ? [] : [unsettled];
+        return { application: subject.name, warnings, kind: "rejected", message: NO_LOCK };
+      }),
+    );
+  }
+
+  return deployAll(ordered, context, { skipped, prepare: command.dryRun ? undefined : writeRecords });
+}
+
+async function deployHead(
+  { subject, after, planned, behind }: HeadTarget,
+  record: Deployment,
+  parents: readonly ApplicationSync[],
+  { command, context }: HeadOptions,
+): Promise<ApplicationSync> {
   const { name: application, live, head } = subject;
   const reverts = command.dryRun ? behind?.wouldRevert : behind?.reverted;
-  const { spec, positions } = head;
-  const pins = positions.map((position) => ({ position, revision: context.change.headRevision }));
-  const request = { live, spec, at: pins.length === 0 ? "target" : pins } as const;
   const warnings = reverts === undefined ? subject.warnings : [...subject.warnings, reverts];
-  if (command.dryRun) return { application, warnings, ...(await deployOne(request, command, context)) };
-  const record = recordOf(subject, options);
-  try {
-    await context.deployments.save(record);
-  } catch (error) {
-    context.log.error({ application, err: error }, "nothing was deployed: could not write the record");
-    return { application, warnings: subject.warnings, kind: "rejected", message: NO_LOCK };
-  }
+  const { spec } = head;
+  const at = record.pins.length === 0 ? "target" : record.pins;
+  // A dry run writes no definitions, so that there is nothing to wait for.
+  if (command.dryRun) return { application, warnings, ...(await deployOne({ live, spec, at }, command, context)) };
   const taken = await lockTaken(application, context);
   if (taken !== undefined) {
     await settleSync(record, { kind: "untouched", earlier: subject.ownRecord }, context);
     return { application, warnings: subject.warnings, kind: "rejected", message: taken };
   }
-  const outcome = await deployOne(request, command, context);
+  const blocked = blockedBy(after, parents);
+  const found = blocked ?? (await findDefinition(subject, parents, context));
+  const outcome: DeployOutcome =
+    "live" in found ? await deployOne({ live: found.live, spec, at }, command, context) : rejected(found);
   const failed = outcome.kind === "failed" || outcome.kind === "rejected";
-  const restored = failed && writesSpec(request) ? await restoreSpec(subject, context) : undefined;
-  const untouched = outcome.kind === "rejected" && restored?.done !== false;
+  // A parent has written, or may still write, what nobody has seen: the record keeps the definition from before.
+  const wrote = "live" in found ? undefined : found.wrote;
+  const left = blocked?.undecided === true || wrote !== undefined;
+  const restored = failed && !left && writesSpec({ live, spec }) ? await restoreSpec(subject, context) : undefined;
+  const untouched = outcome.kind === "rejected" && !left && restored?.done !== false;
   const unsettled = await settleSync(
-    record,
+    wrote === undefined ? record : { ...record, specWritten: wrote },
     untouched ? { kind: "untouched", earlier: subject.ownRecord } : outcome,
     context,
   );
-  return {
-    application,
-    ...outcome,
-    warnings: [...(untouched ? subject.warnings : warnings), restored?.sentence, unsettled].filter(
-      (one) => one !== undefined,
-    ),
-  };
+  const sentences = [...otherwise(outcome, planned), restored?.sentence, unsettled];
+  const kept = untouched || !("live" in found) ? subject.warnings : warnings;
+  return { application, ...outcome, warnings: [...kept, ...sentences.filter((one) => one !== undefined)] };
+}
+
+function rejected({ kind, message }: Blocked): DeployOutcome {
+  return { kind, message };
+}
+
+/** Sentences on what Argo CD took of other repositories, where that is not what the plan was made from. */
+function otherwise(outcome: DeployOutcome, planned: readonly PlannedSource[]): readonly string[] {
+  if (outcome.kind !== "succeeded") return [];
+  return planned.flatMap(({ position, kind, follows, revision }) => {
+    const deployed = outcome.revisions[position - 1];
+    if (kind !== "foreign" || revision === undefined || deployed === undefined || deployed === revision) return [];
+    const name = follows === "" ? "HEAD" : follows;
+    return [
+      `source ${position} is in another repository and follows ${name}: it was deployed at ${short(deployed)}, and the plan was made when it was at ${short(revision)}`,
+    ];
+  });
+}
+
+/** Of a commit; versions of charts stay whole. */
+function short(revision: string): string {
+  return /^[0-9a-f]{40,}$/.test(revision) ? revision.slice(0, 8) : revision;
 }
 
 /**
@@ -82,8 +155,8 @@ const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
 /** Every later record keeps the spec from before this change request's first sync. */
 function recordOf(
-  { name, ownRecord, live, head }: LiveSubject,
-  { approvers, behind, context }: HeadOptions,
+  { subject: { name, ownRecord, live, head }, behind }: HeadTarget,
+  { approvers, context }: HeadOptions,
 ): Deployment {
   const { change, user, clock, runId } = context;
   return {
@@ -91,6 +164,7 @@ function recordOf(
     change: changeRequestRef(change),
     revision: change.headRevision,
     outcome: "started",
+    pins: pinsOf(head, change.headRevision),
     specBefore: ownRecord?.specBefore ?? live.spec,
     specWritten: writesSpec({ live, spec: head.spec }) ? head.spec : ownRecord?.specWritten,
     approvers,
@@ -103,12 +177,13 @@ function recordOf(
 
 interface Restored {
   readonly done: boolean;
-  readonly sentence: string;
+  readonly sentence: string | undefined;
 }
 
 async function restoreSpec({ name, live, head }: LiveSubject, { deployer, log }: DeployContext): Promise<Restored> {
   try {
     const now = await deployer.findApplication(name);
+    if (now !== undefined && specEqual(now.spec, live.spec)) return { done: true, sentence: undefined };
     if (now === undefined || !specEqual(now.spec, head.spec)) {
       return { done: true, sentence: "its definition is not the one of this PR and was left as it is" };
     }

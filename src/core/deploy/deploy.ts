@@ -5,9 +5,10 @@ import type { DeployingCommand } from "../model/command.js";
 import { LeaseLost, neverStarted, safeMessage } from "../model/errors.js";
 import { STARTED, endOf } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
-import { startedOf } from "../model/run-notes.js";
+import type { StartedApplication } from "../model/run-notes.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { CommandContext } from "../ports/context.js";
+import { levelsOf, type Ordered } from "./levels.js";
 
 /** Deploying needs no repository: a rollback works while `.svc.yaml` is broken. */
 export type DeployContext = Omit<CommandContext, "snapshot" | "scanner">;
@@ -25,31 +26,51 @@ export interface DeployRequest {
 export type DeployOutcome = SyncOutcome | { readonly kind: "rejected"; readonly message: string };
 
 /** One of the applications that a command deploys. */
-export interface DeployTarget {
-  readonly application: ApplicationName;
+export interface DeployTarget extends Ordered {
   /** Undefined if Argo CD does not show it. */
   readonly live: LiveApplication | undefined;
-  readonly deploy: () => Promise<ApplicationSync>;
+  /** The commits that it is synced at; empty for the target revisions. */
+  readonly pins: readonly Pin[];
+  /** @param parents how those of `after` ended; without those that wait for this one themselves. */
+  readonly deploy: (parents: readonly ApplicationSync[]) => Promise<ApplicationSync>;
 }
 
-/** Deploys to all targets in parallel, after noting for a later attempt what is about to start. */
+export interface DeployOptions {
+  /** To be noted together with the targets. */
+  readonly skipped?: readonly ApplicationName[];
+  /** Runs right before the first deployment; what it returns stands for all results. */
+  readonly prepare?: (() => Promise<readonly ApplicationSync[] | undefined>) | undefined;
+}
+
+/**
+ * Deploys to all targets, after noting for a later attempt what is about to start. Parents come first, since their sync
+ * writes the definitions of their children; what does not wait for another is deployed in parallel.
+ */
 export async function deployAll(
   targets: readonly DeployTarget[],
   context: DeployContext,
-  skipped: readonly ApplicationName[] = [],
+  { skipped = [], prepare }: DeployOptions = {},
 ): Promise<readonly ApplicationSync[]> {
-  await context.noteStarted(
-    targets.flatMap(({ live }) => (live === undefined ? [] : [startedOf(live)])),
-    skipped,
-  );
+  await context.noteStarted(targets.flatMap(startedOf), skipped);
   for (const { application } of targets) context.progress(application, { kind: "waiting" });
-  return Promise.all(
-    targets.map(async ({ application, deploy }) => {
-      const result = await deploy();
-      context.progress(application, { kind: "ended", outcome: endOf(result) });
-      return result;
-    }),
-  );
+  const refused = await prepare?.();
+  if (refused !== undefined) return refused;
+  const results = new Map<ApplicationName, ApplicationSync>();
+  for (const level of levelsOf(targets)) {
+    const ended = await Promise.all(
+      level.map(async ({ application, after, deploy }) => {
+        const result = await deploy(after.flatMap((name) => results.get(name) ?? []));
+        context.progress(application, { kind: "ended", outcome: endOf(result) });
+        return result;
+      }),
+    );
+    for (const result of ended) results.set(result.application, result);
+  }
+  return targets.flatMap(({ application }) => results.get(application) ?? []);
+}
+
+function startedOf({ application, live, pins, after }: DeployTarget): readonly StartedApplication[] {
+  return live === undefined ? [] : [{ application, lastOperation: live.lastOperation, pins, after }];
 }
 
 const ENDED = { sync: "sync ended", rollback: "rollback ended" } as const;

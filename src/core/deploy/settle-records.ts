@@ -1,6 +1,5 @@
-import { movingPositions } from "../detect/inputs/moving-sources.js";
 import type { ApplicationName } from "../model/brand.js";
-import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
+import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import { StoreUnavailable } from "../model/errors.js";
 import type { SyncOutcome } from "../model/result.js";
@@ -29,16 +28,16 @@ export function isUnsettled(record: Deployment): record is Unsettled {
  * command of the change request runs. What Argo CD no longer knows stays as it is.
  * @throws {StoreUnavailable}
  */
-export async function settleRecords(change: ChangeRequest, ports: SettlePorts): Promise<readonly Settled[]> {
+export async function settleRecords(change: ChangeRequestRef, ports: SettlePorts): Promise<readonly Settled[]> {
   const records = (await ports.deployments.ofChange(change)).filter(isUnsettled);
-  const settled = await Promise.all(records.map((record) => settleOne(record, change, ports)));
+  const settled = await Promise.all(records.map((record) => settleOne(record, ports)));
   return settled.filter((one) => one !== undefined);
 }
 
-async function settleOne(record: Unsettled, change: ChangeRequest, ports: SettlePorts): Promise<Settled | undefined> {
+async function settleOne(record: Unsettled, ports: SettlePorts): Promise<Settled | undefined> {
   const { application, runId } = record;
   try {
-    const outcome = await lookUp(record, change, ports);
+    const outcome = await lookUp(record, ports);
     if (outcome?.kind !== "succeeded" && outcome?.kind !== "failed") return undefined;
     if (outcome.kind === "succeeded" && (await isLockOf(record, ports))) {
       await endDeployment(application, record.change, ports);
@@ -53,17 +52,12 @@ async function settleOne(record: Unsettled, change: ChangeRequest, ports: Settle
   }
 }
 
-async function lookUp(
-  record: Unsettled,
-  change: ChangeRequest,
-  { deployer }: SettlePorts,
-): Promise<SyncOutcome | undefined> {
+async function lookUp(record: Unsettled, { deployer }: SettlePorts): Promise<SyncOutcome | undefined> {
   const live = await deployer.findApplication(record.application);
   if (live === undefined) return undefined;
   const application = { ...live, spec: record.specWritten ?? live.spec };
-  const positions = movingPositions(application.spec, change);
-  const pins = positions.map((position) => ({ position, revision: record.revision }));
-  return deployer.findOutcome({ application, at: pins.length === 0 ? "target" : pins, runId: record.runId });
+  const at = record.pins.length === 0 ? "target" : record.pins;
+  return deployer.findOutcome({ application, at, runId: record.runId });
 }
 
 /** False once a newer plan took the lock for a newer head. */

@@ -1,4 +1,4 @@
-import type { ApplicationSpec } from "./application.js";
+import type { ApplicationSpec, Pin } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 
@@ -10,6 +10,8 @@ export interface Deployment {
   readonly revision: Revision;
   /** `started` is written before the first write to Argo CD, and replaced once the outcome is known. */
   readonly outcome: "started" | "succeeded" | "failed" | "unknown";
+  /** The commits that the last attempt asked Argo CD for; empty if it asked for the target revisions. */
+  readonly pins: readonly Pin[];
   /** The live spec before this change request's first sync. */
   readonly specBefore: ApplicationSpec;
   /** The spec that we wrote; undefined if the change request leaves the definition alone. */

@@ -2,6 +2,7 @@ import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
+import type { PlannedSource } from "./planned-source.js";
 
 /** One Kubernetes object that a sync would create, update or delete. */
 export interface ResourceChange {
@@ -88,6 +89,8 @@ export interface Evaluated {
   readonly verdict: "changed" | "unchanged" | "unknown";
   /** A sync also writes the definition, so it has an effect even if both sides render the same. */
   readonly writesDefinition: boolean;
+  /** What the head was read from. */
+  readonly sources: readonly PlannedSource[];
   readonly diff: ManifestDiff;
 }
 

@@ -67,6 +67,8 @@ export type SyncOutcome =
       readonly kind: "succeeded";
       readonly message: string;
       readonly resources: readonly SyncedResource[];
+      /** What Argo CD deployed of each source: commits, or versions of charts. Untrusted; empty if it is not known any more. */
+      readonly revisions: readonly string[];
       /** The number of objects left in the cluster because pruning was off. */
       readonly pruneSkipped: number;
       /** The health right after, as Argo CD reports it; for people only. */
@@ -169,10 +171,14 @@ export interface BarredApplication {
   readonly problem: string | undefined;
 }
 
-/** `planFailure` is the reason if the newest plan could not evaluate the application. */
+/**
+ * `planFailure` is the reason if the newest plan could not evaluate the application; `moved` says what moved since that plan.
+ */
 export interface StaleApplication {
   readonly application: ApplicationName;
   readonly planFailure: string | undefined;
   /** What a sync would deploy that was not planned; safe to show and untrusted. */
   readonly differs?: string | undefined;
+  /** What moved since the plan; untrusted. */
+  readonly moved?: string | undefined;
 }

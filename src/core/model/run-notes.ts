@@ -1,4 +1,4 @@
-import type { LiveApplication } from "./application.js";
+import type { Pin } from "./application.js";
 import type { ApplicationName } from "./brand.js";
 import type { CommandResult } from "./result.js";
 
@@ -17,9 +17,8 @@ export interface StartedApplication {
   readonly application: ApplicationName;
   /** `LiveApplication.lastOperation` right before: if it is unchanged, the run's own operation never started. */
   readonly lastOperation: string | undefined;
-}
-
-/** To be noted right before the first call that deploys. */
-export function startedOf({ name, lastOperation }: LiveApplication): StartedApplication {
-  return { application: name, lastOperation };
+  /** The commits that its sync asks for; empty for the target revisions. */
+  readonly pins: readonly Pin[];
+  /** Those applications of the run that apply its definition: it starts only once they succeeded. */
+  readonly after: readonly ApplicationName[];
 }

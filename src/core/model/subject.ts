@@ -1,5 +1,5 @@
-import type { Application, ApplicationSpec, LiveApplication } from "./application.js";
-import type { ApplicationName } from "./brand.js";
+import type { Application, ApplicationSpec, LiveApplication, Pin } from "./application.js";
+import type { ApplicationName, Revision } from "./brand.js";
 import type { Deployment } from "./deployment.js";
 
 /** One application that the change request affects. */
@@ -30,7 +30,7 @@ export interface UnreadableSubject extends Undeployed {
 export interface LiveSubject extends SubjectBase {
   readonly kind: "live";
   readonly live: LiveApplication;
-  /** The definition that a sync deploys, and the 1-based sources of it that get the head commit. */
+  /** The definition that a sync deploys. */
   readonly head: Side;
   /** The definition on the target branch. */
   readonly base: Side;
@@ -55,5 +55,22 @@ export interface BehindBase {
 
 export interface Side {
   readonly spec: ApplicationSpec;
+  /** 1-based positions of the sources that get the side's own commit. */
   readonly positions: readonly number[];
+  /** The other sources of this repository. */
+  readonly fixed: readonly FixedSource[];
+}
+
+/** A source of this repository that does not follow the change request's base branch. */
+export interface FixedSource extends Pin {
+  /** Its target revision: a branch, a tag or a commit. */
+  readonly follows: string;
+}
+
+/** Every source of this repository at its commit. */
+export function pinsOf({ positions, fixed }: Side, commit: Revision): readonly Pin[] {
+  const pins = positions.map((position) => ({ position, revision: commit }));
+  return [...pins, ...fixed.map(({ position, revision }) => ({ position, revision }))].sort(
+    (left, right) => left.position - right.position,
+  );
 }

@@ -27,6 +27,8 @@ export interface SyncFacts {
   readonly differing: ReadonlyMap<ApplicationName, string>;
   /** The newest stored plan says why a stale application could not be evaluated. */
   readonly plan: Plan | undefined;
+  /** What moved since the plan of an application: a sentence. */
+  readonly moved: ReadonlyMap<ApplicationName, string>;
 }
 
 /**
@@ -55,10 +57,12 @@ function checkApproval(facts: SyncFacts): Refusal | undefined {
 }
 
 function checkFreshness(facts: SyncFacts): Refusal | undefined {
-  const { change, plan } = facts;
+  const { change, plan, moved, locks } = facts;
+  const unplanned = new Set(locks.filter((lock) => isUnplanned(lock, change)).map(({ application }) => application));
   const applications = stale(facts).map((application) => ({
     application,
     planFailure: failureOf(application, change, plan),
+    moved: unplanned.has(application) ? undefined : moved.get(application),
   }));
   return applications.length === 0 ? undefined : { reason: "stale", applications, others: passing(facts) };
 }
@@ -101,8 +105,14 @@ function unapproved(facts: SyncFacts): readonly ApprovalNeed[] {
   return approvalNeeds(deployedOf(plan, selected(facts), change.headRevision), settings);
 }
 
-function stale({ locks, change }: SyncFacts): readonly ApplicationName[] {
-  return locks.filter(({ planRevision }) => planRevision !== change.headRevision).map(({ application }) => application);
+function stale({ locks, change, moved }: SyncFacts): readonly ApplicationName[] {
+  return locks
+    .filter((lock) => isUnplanned(lock, change) || moved.has(lock.application))
+    .map(({ application }) => application);
+}
+
+function isUnplanned({ planRevision }: Lock, { headRevision }: ChangeRequest): boolean {
+  return planRevision !== headRevision;
 }
 
 /** Applications that pass every check, including later ones: the refusal offers them. */

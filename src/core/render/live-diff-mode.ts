@@ -7,6 +7,7 @@ import { destinationOf } from "../model/destination.js";
 import { safeMessage } from "../model/errors.js";
 import { type JsonText, jsonText } from "../model/json.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
+import { plannedSources } from "../model/planned-source.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject } from "../model/subject.js";
 import { computeIfLarge, tooMuch } from "../ports/compute.js";
@@ -33,7 +34,10 @@ export async function compareRenders(
   { deployer, diffMode, redact, change, compute, signal, log }: CommandContext,
 ): Promise<Compared> {
   const branch = inputOf(subject, sides, redact);
-  const writesDefinition = !specEqual(subject.head.spec, subject.live.spec);
+  const planned = {
+    writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
+    sources: plannedSources(subject, change.headRevision),
+  };
   const compared = async (input: DiffInput, failed?: string): Promise<Compared> => {
     const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
     const computed = await computeIfLarge(compute, diffTask, input, sizeOf(input), limits);
@@ -41,7 +45,8 @@ export async function compareRenders(
     const { output } = computed;
     const { facts } = output;
     const basis = failed === undefined ? output.diff.basis : ({ kind: "live-failed", reason: failed } as const);
-    return { planned: verdictOf({ ...output.diff, basis }, writesDefinition), facts };
+    const diff = { ...output.diff, basis };
+    return { planned: { ...planned, kind: "evaluated", verdict: verdictOf(diff), diff }, facts };
   };
   // Argo CD shows live objects of the current cluster only, not of the one that the application moves to.
   switch (movesCluster(subject) ? "branch" : diffMode) {
@@ -92,8 +97,8 @@ export function movesCluster({ head, base }: LiveSubject): boolean {
 }
 
 /** "Unchanged" needs proof, since an unchanged application is neither locked nor synced. */
-function verdictOf(diff: Evaluated["diff"], writesDefinition: boolean): Evaluated {
+function verdictOf(diff: Evaluated["diff"]): Evaluated["verdict"] {
   const unsure = diff.hiddenSecrets || (diff.basis.kind === "live" && diff.basis.alreadyThere.length > 0);
-  const verdict = diff.resources.length > 0 ? "changed" : unsure ? "unknown" : "unchanged";
-  return { kind: "evaluated", verdict, writesDefinition, diff };
+  if (diff.resources.length > 0) return "changed";
+  return unsure ? "unknown" : "unchanged";
 }

@@ -25,13 +25,15 @@ export async function renderInputs(
   subject: LiveSubject,
   { change, snapshot, settings }: CommandContext,
 ): Promise<RenderInputs> {
-  const { spec, positions } = subject[side];
+  const { spec, positions, fixed } = subject[side];
   const at = side === "head" ? change.headRevision : change.baseRevision;
   const tree = await snapshot.tree(at);
   const inputs = await inputsOf({ ...subject.live, spec }, positions, snapshot, at);
   const others = otherPatterns(subject, settings).map((pattern) => contentDigest(pattern, tree));
-  const fingerprint = [inputFingerprint(inputs, tree), ...others].join(" ");
-  return { fingerprint, pinned: readsOnlyPinned(spec, positions, inputs) };
+  const commits = fixed.map(({ position, revision }) => `${position}@${revision}`);
+  const fingerprint = [inputFingerprint(inputs, tree), ...others, ...commits].join(" ");
+  const pinned = [...positions, ...fixed.map(({ position }) => position)];
+  return { fingerprint, pinned: readsOnlyPinned(spec, pinned, inputs) };
 }
 
 /** Whether both sides have the same definition and read the same content, which proves them equal without a render. */

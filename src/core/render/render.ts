@@ -6,7 +6,7 @@ import { projectOf } from "../model/application-spec.js";
 import { shortRevision } from "../model/brand.js";
 import { safeMessage } from "../model/errors.js";
 import { specEqual, specText } from "../model/spec-equality.js";
-import type { LiveSubject } from "../model/subject.js";
+import { pinsOf, type LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { RenderRequest } from "../ports/deployer.js";
 import type { RenderedManifests } from "../ports/render-cache.js";
@@ -112,20 +112,21 @@ async function taskOf(
   { inputs, settings }: { readonly inputs: RenderInputs; readonly settings: string },
   context: CommandContext,
 ): Promise<Task | string> {
-  const { change, snapshot } = context;
-  const { spec, positions } = subject[side];
+  const { change } = context;
+  const { spec } = subject[side];
   const at = side === "head" ? change.headRevision : change.baseRevision;
   const mode = context.temporaryApps === "always" || !specEqual(spec, subject.live.spec) ? "temporary" : "in-place";
   const application = { ...subject.live, spec, project: projectOf(spec) };
-  const overrides = mode === "temporary" ? await overrideFiles(application, change, snapshot, at) : [];
+  const pins = pinsOf(subject[side], at);
+  const overrides = mode === "temporary" ? await overrideFiles(application, pins, context) : [];
   if (overrides.length > 0) return overridesLost(overrides);
   const request: RenderRequest = {
     application,
     mode,
-    pins: positions.map((position) => ({ position, revision: at })),
+    pins,
     side,
     change,
-    helmPositions: mode === "temporary" ? await helmPositions(application, change, snapshot, at) : [],
+    helmPositions: mode === "temporary" ? await helmPositions(application, pins, context) : [],
     fresh: subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined,
   };
   const key = isRepeatable(subject, inputs) ? keyOf(request, inputs, settings) : undefined;

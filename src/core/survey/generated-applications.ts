@@ -1,4 +1,4 @@
-import { movingPositions, notMovingReason } from "../detect/inputs/moving-sources.js";
+import { notMovingReason } from "../detect/inputs/moving-sources.js";
 import type { ChangedApplicationSet } from "../detect/scan/application-sets.js";
 import { isAutoSynced, isHydrated } from "../model/application-spec.js";
 import type { Application, LiveApplication } from "../model/application.js";
@@ -12,6 +12,7 @@ import type { CommandContext } from "../ports/context.js";
 import type { Expansion } from "./application-set-notes.js";
 import { policyOf } from "./application-set-policy.js";
 import { drivingObstacle } from "./driving-right.js";
+import { sideOf } from "./sides.js";
 import type { Survey } from "./survey.js";
 
 /**
@@ -91,8 +92,8 @@ async function changedSubject(
     name,
     sourceFile: undefined,
     live,
-    head: { spec, positions: movingPositions(spec, change) },
-    base: known?.base ?? { spec: live.spec, positions: movingPositions(live.spec, change) },
+    head: (await sideOf(spec, context)).side,
+    base: known?.base ?? (await sideOf(live.spec, context)).side,
     ownRecord: records.find((record) => sameChangeRequest(record.change, change)),
     foreignRecords: records.filter((record) => !sameChangeRequest(record.change, change)),
     autoSynced: isAutoSynced(live.spec) || isAutoSynced(spec),

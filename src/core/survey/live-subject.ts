@@ -6,9 +6,11 @@ import { sameChangeRequest, type ChangeRequest } from "../model/change-request.j
 import type { Deployment } from "../model/deployment.js";
 import type { NotDeployed } from "../model/plan.js";
 import { specEqual } from "../model/spec-equality.js";
-import type { LiveSubject } from "../model/subject.js";
+import type { Subject, UnreadableSubject } from "../model/subject.js";
+import type { Snapshot } from "../ports/snapshot.js";
 import { definitionOwner } from "./definition-owner.js";
 import { definitionObstacle, type DrivingClaim } from "./driving-right.js";
+import { sideOf } from "./sides.js";
 
 /** What became of the application before. */
 export interface Past {
@@ -21,8 +23,14 @@ export interface Past {
 /**
  * A running application that the change request may drive. One whose definition changes without the right to that is looked
  * at with its live definition, and not deployed; one that only such a definition reaches is left out.
+ * @throws {RepositoryFailure}
  */
-export function liveSubject(affected: AffectedApplication, claim: DrivingClaim, past: Past): LiveSubject | NotDeployed {
+export async function liveSubject(
+  affected: AffectedApplication,
+  claim: DrivingClaim,
+  past: Past,
+  snapshot: Snapshot,
+): Promise<Subject | NotDeployed> {
   const { live, change } = claim;
   const { records } = past;
   const wanted = chooseSpecs(affected, live, past);
@@ -40,20 +48,33 @@ export function liveSubject(affected: AffectedApplication, claim: DrivingClaim, 
   const owner = writesSpec ? definitionOwner(live, claim.everyApplication) : undefined;
   const ownRecord = records.find((record) => sameChangeRequest(record.change, change));
   const foreignRecords = records.filter((record) => record !== ownRecord);
+  const autoSynced = isAutoSynced(live.spec) || isAutoSynced(specs.head);
+  const notDriven = foreign ?? (owner?.reverts === true ? owner.sentence : undefined);
+  const around = { change, snapshot };
+  const [head, base] = await Promise.all([sideOf(specs.head, around), sideOf(specs.base, around)]);
+  if (head.unclear !== undefined && !autoSynced && notDriven === undefined) {
+    return { ...shownOf(affected), kind: "unreadable", problem: head.unclear };
+  }
   return {
     kind: "live",
     name: live.name,
     sourceFile: affected.sourceFile,
     live,
-    head: { spec: specs.head, positions: movingPositions(specs.head, change) },
-    base: { spec: specs.base, positions: movingPositions(specs.base, change) },
+    head: head.side,
+    base: base.side,
     ownRecord,
     foreignRecords,
-    autoSynced: isAutoSynced(live.spec) || isAutoSynced(specs.head),
+    autoSynced,
     hasChildren: claim.everyApplication.some(({ parent }) => parent === live.name),
-    notDriven: foreign ?? (owner?.reverts === true ? owner.sentence : undefined),
+    notDriven,
     warnings: owner === undefined || owner.reverts ? [] : [owner.sentence],
   };
+}
+
+/** What people see of an affected application, whatever becomes of it. */
+export function shownOf(affected: AffectedApplication): Omit<UnreadableSubject, "kind" | "problem"> {
+  const { name, sourceFile, head, live, base } = affected;
+  return { name, sourceFile, definition: head ?? live ?? base };
 }
 
 function othersReason({ repository }: ChangeRequest): string {

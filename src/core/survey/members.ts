@@ -4,7 +4,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { destinationOf } from "../model/destination.js";
 import type { BoundIdentity, DefinitionChange, Identity, Member, ReachedBy } from "../model/effect.js";
-import type { LiveSubject, Subject } from "../model/subject.js";
+import { pinsOf, type LiveSubject, type Subject } from "../model/subject.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 import { definitionChange, digestOf } from "./definition-change.js";
 
@@ -38,11 +38,11 @@ function liveMember(
     before: [base.spec, live.spec],
     reachedBy: { kind: "direct" },
   });
-  const moving = new Set(head.positions);
+  const pins = pinsOf(head, headRevision);
   const sources = sourcesOf(head.spec).map(({ repoURL, targetRevision, position }) => ({
     repoURL: withoutCredentials(repoURL, "every"),
     targetRevision,
-    commit: moving.has(position) ? headRevision : undefined,
+    commit: pins.find((pin) => pin.position === position)?.revision,
   }));
   return { ...member, sources };
 }

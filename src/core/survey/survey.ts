@@ -11,7 +11,7 @@ import type { Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Naming } from "../ports/deployer.js";
 import { definitionObstacle, drivingObstacle, type DrivingClaim } from "./driving-right.js";
-import { liveSubject } from "./live-subject.js";
+import { liveSubject, shownOf } from "./live-subject.js";
 
 /** What a change request affects, found without a render. */
 export interface Survey {
@@ -129,8 +129,8 @@ interface Surroundings {
 
 async function lookAt(affected: AffectedApplication, around: Surroundings): Promise<Subject | NotDeployed> {
   const { change, settings, deployer, signal } = around.context;
-  const { name, sourceFile } = affected;
-  const shown = { name, sourceFile, definition: affected.head ?? affected.live ?? affected.base };
+  const { name } = affected;
+  const shown = shownOf(affected);
   let live: LiveApplication | undefined;
   try {
     live = await deployer.findApplication(name, signal);
@@ -156,7 +156,13 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   const problem = affected.kind === "deleted" ? undefined : affected.problem;
   if (affected.kind !== "deleted" && problem === undefined) {
     const records = around.recordsOf.get(name) ?? [];
-    return liveSubject(affected, claim, { records, baseTip: around.baseTip.get(name) });
+    const past = { records, baseTip: around.baseTip.get(name) };
+    try {
+      return await liveSubject(affected, claim, past, around.context.snapshot);
+    } catch (error) {
+      signal.throwIfAborted();
+      return { ...shown, kind: "unreadable", problem: safeMessage(error) };
+    }
   }
   const follows = movingPositions(live.spec, change).length > 0;
   const foreign = affected.kind === "deleted" || !follows ? definitionObstacle(claim) : undefined;

@@ -102,16 +102,22 @@ function success(
     kind: "succeeded",
     message,
     resources,
+    revisions: revisionsOf(state, request),
     pruneSkipped: resources.filter((resource) => resource.status === "PruneSkipped").length,
     health: application.status?.health?.status ?? "Unknown",
     unhealthy: unhealthyOf(application),
   };
 
   function deployed(from: OperationState, position: number): string | undefined {
-    const result = from.syncResult ?? undefined;
-    if (!isMultiSource(request.application.spec)) return result?.revision ?? undefined;
-    return result?.revisions?.[position - 1];
+    return revisionsOf(from, request)[isMultiSource(request.application.spec) ? position - 1 : 0];
   }
+}
+
+/** One per source. */
+function revisionsOf({ syncResult }: OperationState, { application }: SyncLookup): readonly string[] {
+  if (isMultiSource(application.spec)) return syncResult?.revisions ?? [];
+  const revision = syncResult?.revision ?? undefined;
+  return revision === undefined ? [] : [revision];
 }
 
 function resourcesOf(state: OperationState): readonly SyncedResource[] {

@@ -18,6 +18,7 @@ const deployment: z.ZodType<Deployment> = z.object({
   change: stored.change,
   revision: stored.revision,
   outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
+  pins: z.array(z.object({ position: z.int().positive(), revision: stored.revision })),
   specBefore: spec,
   specWritten: orUndefined(spec),
   approvers: z.array(z.string()),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
+import type { PlannedSource } from "../../core/model/planned-source.js";
 import type { PlanStore } from "../../core/ports/stores.js";
 import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
@@ -70,12 +71,21 @@ const planned = {
   warnings: z.array(z.string()),
 };
 
+const plannedSource: z.ZodType<PlannedSource> = z.object({
+  position: z.int().positive(),
+  kind: z.enum(["head", "fixed", "foreign"]),
+  follows: z.string(),
+  revision: orUndefined(z.string()),
+  unseen: z.boolean(),
+});
+
 const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind", [
   z.object({
     ...planned,
     kind: z.literal("evaluated"),
     verdict: z.enum(["changed", "unchanged", "unknown"]),
     writesDefinition: z.boolean().default(false),
+    sources: z.array(plannedSource),
     diff: manifestDiff,
   }),
   z.object({ ...planned, kind: z.literal("unevaluated"), reason: z.string(), definition: orUndefined(z.string()) }),

@@ -27,8 +27,8 @@ function subject(live: object, head: object = HEAD_SPEC): LiveSubject {
     name: NAME,
     sourceFile: undefined,
     live: { ...application(NAME, live), ...status },
-    head: { spec: head as typeof BASE, positions: [1] },
-    base: { spec: BASE, positions: [1] },
+    head: { spec: head as typeof BASE, positions: [1], fixed: [] },
+    base: { spec: BASE, positions: [1], fixed: [] },
     ownRecord: undefined,
     foreignRecords: [],
     autoSynced: false,
@@ -52,7 +52,7 @@ function difference(one: LiveSubject, live = running): string | undefined {
 
 test("what was planned is deployed, also after a parent wrote the definition", () => {
   expect(difference(subject(BASE))).toBeUndefined();
-  const written = { ...subject(HEAD_SPEC), base: { spec: HEAD_SPEC, positions: [1] } };
+  const written = { ...subject(HEAD_SPEC), base: { spec: HEAD_SPEC, positions: [1], fixed: [] } };
   expect(difference(written)).toBeUndefined();
 });
 
@@ -60,7 +60,7 @@ test.each<[string, LiveSubject, string]>([
   ["the project", subject(BASE, { ...HEAD_SPEC, project: "prod" }), "the project, definition of web"],
   ["the source", subject(BASE, BASE), "the definition of web"],
   ["what it replaces", subject({ ...BASE, project: "prod" }), "the definition of web"],
-  ["the commit", { ...subject(BASE), head: { spec: HEAD_SPEC, positions: [] } }, "the sources of web"],
+  ["the commit", { ...subject(BASE), head: { spec: HEAD_SPEC, positions: [], fixed: [] } }, "the sources of web"],
 ])("%s differs", (_what, one, text) => {
   expect(difference(one)).toContain(text);
 });

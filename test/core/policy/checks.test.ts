@@ -27,6 +27,7 @@ function facts(more: Partial<SyncFacts> = {}): SyncFacts {
     obstacles: [],
     differing: new Map(),
     plan: undefined,
+    moved: new Map(),
     ...more,
   };
 }

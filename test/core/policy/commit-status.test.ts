@@ -36,6 +36,7 @@ function record(application: string, more: Partial<Deployment> = {}): Deployment
     change,
     revision: HEAD,
     outcome: "succeeded",
+    pins: [],
     specBefore: {},
     specWritten: undefined,
     approvers: [],

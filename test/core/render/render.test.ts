@@ -127,6 +127,7 @@ describe("a base that was rendered before", () => {
           change: { ...changeRequestRef(world.host.facts(number)), number: 99 },
           revision: world.repositories.tip("main"),
           outcome: "succeeded",
+          pins: [],
           specBefore: spec(WEB),
           specWritten: undefined,
           approvers: [],

@@ -1,6 +1,7 @@
 import { isHydrated, sourcesOf, type Source } from "../../model/application-spec.js";
 import type { ApplicationSpec } from "../../model/application.js";
 import type { ChangeRequest } from "../../model/change-request.js";
+import { isCommitId } from "./followed-revision.js";
 import { isOwnRepository } from "../tree/repository-url.js";
 
 /** What decides which sources a change request moves. */
@@ -33,6 +34,7 @@ export function isOwnSource({ chart, repoURL }: Source, change: Pick<Branches, "
 
 /** Whether a target revision means the tip of the change request's base branch. */
 export function followsBase(targetRevision: string, { baseBranch, defaultBranch }: Branches): boolean {
+  if (isCommitId(targetRevision)) return false;
   if (targetRevision === "" || targetRevision === "HEAD") return baseBranch === defaultBranch;
   // A branch can have a name that begins with `refs/heads/`.
   return targetRevision.replace(/^refs\/heads\//, "") === baseBranch;

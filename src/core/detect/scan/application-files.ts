@@ -1,31 +1,30 @@
 import { sourcesOf, type Source } from "../../model/application-spec.js";
-import type { Application } from "../../model/application.js";
-import type { Revision } from "../../model/brand.js";
+import type { Application, Pin } from "../../model/application.js";
 import type { Snapshot } from "../../ports/snapshot.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { overrideFilesOf } from "../inputs/inputs.js";
-import { ownSources, type Branches } from "../inputs/moving-sources.js";
 import { cleanPath } from "../tree/repository-path.js";
+
+/** Where to look up files. */
+interface Trees {
+  readonly snapshot: Pick<Snapshot, "tree">;
+}
 
 /**
  * 1-based positions of the sources that Helm renders: charts, those with a `helm` block, and directories of the change
- * request's repository with a `Chart.yaml` at this commit. For other repositories the live object shows it.
+ * request's repository with a `Chart.yaml`. For other repositories the live object shows it.
+ * @param pins the commits of the sources that are in the change request's repository.
  */
 export async function helmPositions(
   application: Application,
-  change: Branches,
-  snapshot: Snapshot,
-  revision: Revision,
+  pins: readonly Pin[],
+  { snapshot }: Trees,
 ): Promise<readonly number[]> {
-  const tree = await snapshot.tree(revision);
-  const own = ownSources(application.spec, change);
-  const positions = sourcesOf(application.spec)
-    .filter(
-      (source) =>
-        source.role !== "sync" && isHelm(source, own.some((one) => sameSource(one, source)) ? tree : undefined),
-    )
+  const trees = new Map<number, RepositoryTree>();
+  for (const { position, revision } of pins) trees.set(position, await snapshot.tree(revision));
+  return sourcesOf(application.spec)
+    .filter((source) => source.role !== "sync" && isHelm(source, trees.get(source.position)))
     .map(({ position }) => position);
-  return positions;
 
   function isHelm(source: Source, ownTree: RepositoryTree | undefined): boolean {
     if (source.kustomize !== undefined || source.directory || source.plugin) return false;
@@ -36,26 +35,27 @@ export async function helmPositions(
   }
 }
 
-function sameSource(left: Source, right: Source): boolean {
-  return left.position === right.position && left.role === right.role;
-}
-
 function sourceTypeOf(application: Application, position: number): unknown {
   if (!("sourceTypes" in application) || !Array.isArray(application.sourceTypes)) return undefined;
   return application.sourceTypes[position - 1];
 }
 
 /**
- * Files `.argocd-source-<application>.yaml` in the application's own sources at this commit. Argo CD applies them by the
- * application's name, so a temporary Application is rendered without them.
+ * Files `.argocd-source-<application>.yaml` in the application's own sources. Argo CD applies them by the application's
+ * name, so a temporary Application is rendered without them.
+ * @param pins the commits of the sources that are in the change request's repository.
  */
 export async function overrideFiles(
   application: Application,
-  change: Branches,
-  snapshot: Snapshot,
-  revision: Revision,
+  pins: readonly Pin[],
+  { snapshot }: Trees,
 ): Promise<readonly string[]> {
-  const tree = await snapshot.tree(revision);
-  const files = ownSources(application.spec, change).map((source) => overrideFilesOf(application, source.path)[1]);
-  return [...new Set(files)].filter((file) => tree.hasFile(file));
+  const sources = sourcesOf(application.spec);
+  const found = await Promise.all(
+    pins.map(async ({ position, revision }) => {
+      const [, file] = overrideFilesOf(application, sources[position - 1]?.path ?? "");
+      return (await snapshot.tree(revision)).hasFile(file) ? [file] : [];
+    }),
+  );
+  return [...new Set(found.flat())];
 }

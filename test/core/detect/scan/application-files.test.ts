@@ -1,9 +1,10 @@
 import { expect, test } from "@jest/globals";
 import { helmPositions, overrideFiles } from "../../../../src/core/detect/scan/application-files.js";
-import type { Application } from "../../../../src/core/model/application.js";
+import { sourcesOf } from "../../../../src/core/model/application-spec.js";
+import type { Application, Pin } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
-import { CHANGE, HEAD, memorySnapshot, OWN_URL } from "../memory-snapshot.js";
+import { HEAD, memorySnapshot, OWN_URL } from "../memory-snapshot.js";
 
 const FILES = {
   "charts/web/Chart.yaml": "name: web",
@@ -27,6 +28,13 @@ function application(sources: readonly JsonObject[], name = "web", more: JsonObj
   };
 }
 
+/** What is in the change request's repository, at its head. */
+function pinned({ spec }: Application): readonly Pin[] {
+  return sourcesOf(spec)
+    .filter(({ repoURL, role, chart }) => repoURL === OWN_URL && role !== "sync" && chart === undefined)
+    .map(({ position }) => ({ position, revision: HEAD }));
+}
+
 test("Helm renders charts, directories with a Chart.yaml, and what has a helm block", async () => {
   const of = application([
     { repoURL: "https://charts.example.com", chart: "web" },
@@ -39,7 +47,7 @@ test("Helm renders charts, directories with a Chart.yaml, and what has a helm bl
     { repoURL: OWN_URL, ref: "values" },
     { repoURL: OTHER, path: "charts/web" },
   ]);
-  expect(await helmPositions(of, CHANGE, memorySnapshot(FILES), HEAD)).toEqual([1, 2, 4]);
+  expect(await helmPositions(of, pinned(of), { snapshot: memorySnapshot(FILES) })).toEqual([1, 2, 4]);
 });
 
 test("of other repositories the live object tells", async () => {
@@ -50,13 +58,13 @@ test("of other repositories the live object tells", async () => {
     ]),
     sourceTypes: ["Helm", "Kustomize"],
   };
-  expect(await helmPositions(of, CHANGE, memorySnapshot(FILES), HEAD)).toEqual([1]);
+  expect(await helmPositions(of, pinned(of), { snapshot: memorySnapshot(FILES) })).toEqual([1]);
 });
 
 test("of a source hydrator the dry source is rendered", async () => {
   const sourceHydrator = { drySource: { repoURL: OWN_URL, path: "charts/web" }, syncSource: { path: "charts/web" } };
   const of = application([], "web", { sourceHydrator });
-  expect(await helmPositions(of, CHANGE, memorySnapshot(FILES), HEAD)).toEqual([1]);
+  expect(await helmPositions(of, pinned(of), { snapshot: memorySnapshot(FILES) })).toEqual([1]);
 });
 
 test.each([
@@ -73,5 +81,5 @@ test.each([
     ],
     name,
   );
-  expect(await overrideFiles(of, CHANGE, memorySnapshot(FILES), HEAD)).toEqual(files);
+  expect(await overrideFiles(of, pinned(of), { snapshot: memorySnapshot(FILES) })).toEqual(files);
 });
