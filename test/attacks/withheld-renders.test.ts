@@ -85,8 +85,9 @@ describe.each(HOSTS)("a definition that reads what its live application does not
     expect(plan).toContain("# update: Application");
     expect(plan).not.toContain("pass-of-ana");
     expect(await bot.locked(one)).toEqual(["web"]);
-    for (const command of ["plan -a web", "plan", "sync", "sync -a web --dry-run"])
+    for (const command of ["plan -a web", "plan", "sync", "sync -a web --dry-run"]) {
       await bot.comment(one, `svc ${command}`);
+    }
     expect(bot.lastComment(one)).toMatch(/PR must be approved before sync|it is not rendered before/);
     expectNothingRead(bot, one);
     expect(bot.seen(one).state).toBe("open");

@@ -1,9 +1,9 @@
 import type { ApplicationName } from "../model/brand.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
+import type { WhyWithheld } from "../policy/lifting.js";
 import type { CommandContext } from "../ports/context.js";
 import { createRenderLine, type RenderedSides } from "../render/render.js";
-import type { WhyWithheld } from "../policy/lifting.js";
 import { acquireOne } from "./plan-locks.js";
 import { withholdingOf } from "./withheld.js";
 

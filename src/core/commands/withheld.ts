@@ -1,6 +1,6 @@
 import { diffManifests } from "../diff/manifest-diff.js";
-import { destinationOf } from "../model/destination.js";
 import type { Manifest } from "../model/application.js";
+import { destinationOf } from "../model/destination.js";
 import type { Unevaluated } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { WhyWithheld } from "../policy/lifting.js";

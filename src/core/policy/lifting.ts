@@ -1,7 +1,7 @@
 import type { Approval } from "../model/change-request.js";
 import { HostFailure } from "../model/errors.js";
-import { approvalOf, type ApprovalContext } from "./approval.js";
 import { barredFrom, type AccessContext } from "./access.js";
+import { approvalOf, type ApprovalContext } from "./approval.js";
 import type { Deployed } from "./effect-rules.js";
 
 /** Why the head's approval does not lift what is withheld of these applications; undefined if it does. */
