@@ -33,12 +33,16 @@ export function isCommitId(targetRevision: string): boolean {
 }
 
 const VERSION = /^v?\d+(?:\.\d+){0,2}(?:-[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?$/;
-/** How every constraint of github.com/Masterminds/semver begins. It takes some names of branches for one, such as `2.x`. */
-const RANGE = /^\s*[=!<>~^]*\s*v?[\dxX*|]+(?![^\s.,|<>=!~^+-])/;
-
-/** A range means the highest tag in it, before any branch of that name. */
+/**
+ * Whether a name may be a constraint of github.com/Masterminds/semver, which means the highest tag in it, before any branch
+ * of that name. Some names of branches count as well, such as `2.x`.
+ */
 function isRange(name: string): boolean {
-  return !VERSION.test(name) && RANGE.test(name);
+  if (VERSION.test(name)) return false;
+  // Each class takes all it can, so that a long text costs no more than its length.
+  const bare = name.replace(/^[\s=!<>~^]+/, "");
+  const next = /^v?[\dxX*|]+([^]?)/.exec(bare)?.[1];
+  return next !== undefined && /^[\s.,|<>=!~^+-]?$/.test(next);
 }
 
 function missing(name: string): string {

@@ -59,7 +59,7 @@ test.each([
   ["1.0 || 2.0", "1.0 || 2.0 may mean a range of versions"],
 ])("%j has no certain commit", (name, why) => {
   const found = resolve(name);
-  expect(found.kind === "unclear" ? found.problem : "").toContain(`${why}`);
+  expect(found.kind === "unclear" ? found.problem : "").toContain(why);
 });
 
 test("HEAD is unclear if a branch or tag is called so, or if the default branch is missing", () => {
