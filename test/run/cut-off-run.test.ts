@@ -12,7 +12,7 @@ import { Outsiders } from "../../src/run/outsiders.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
-import { ANA, API, CommandWorld, config, definition, WEB } from "../core/commands/command-world.js";
+import { ANA, API, CommandWorld, config, definition, spec, WEB } from "../core/commands/command-world.js";
 import { inlineCompute } from "../in-memory/inline-compute.js";
 import { testConfig } from "../in-memory/test-config.js";
 
@@ -211,6 +211,47 @@ test("a sync that never reached Argo CD is started again, beside the one that di
   expect(titles(said)).toEqual(["Plan", "Sync"]);
   expect(said[1]?.match(/✅ succeeded/g)).toHaveLength(2);
   expect(await world.holders()).toEqual({});
+});
+
+/** A world in which `api` applies the definition of `web`. */
+function withParent(): CutWorld {
+  const world = new CutWorld();
+  world.deployer.add(WEB, spec(WEB), { parent: API });
+  return world;
+}
+
+const syncedIn = (world: CutWorld) => world.deployer.syncs.map(({ application }) => application.name);
+
+test.each([
+  ["after its parent was deployed", { saying: '"name":"api"', when: "after" }],
+  ["right before it would have been deployed", { saying: '"name":"web"', when: "before" }],
+] as const)("a child whose run is cut off %s is deployed once, after its parent", async (_when, cut) => {
+  const world = withParent();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  await world.cutOff(world.comment(number, "svc sync"), { at: world.deployer, method: "sync", ...cut });
+  expect(syncedIn(world)).toEqual([API, WEB]);
+  expect(world.host.commentsOf(number)[1]?.match(/✅ succeeded/g)).toHaveLength(2);
+  expect(await world.holders()).toEqual({});
+});
+
+test("a child whose parent failed before the run was cut off is not deployed by the run that goes on", async () => {
+  const world = withParent();
+  const number = world.open(BOTH);
+  await world.says(number, "svc plan");
+  world.deployer.faults.sync = ({ application }) =>
+    application.name === API ? { kind: "failed", message: "no room", resources: [] } : undefined;
+  await world.cutOff(world.comment(number, "svc sync"), { at: world.deployer, method: "sync", when: "after" });
+  expect(syncedIn(world)).toEqual([API]);
+  expect(world.host.commentsOf(number)[1]).toContain("its parent api, which applies its definition, was not deployed");
+  expect(await world.holders()).toEqual({ web: number, api: number });
+  expect(await world.stores.deployments.ofChange(world.host.ref(number))).toMatchObject([
+    { application: API, outcome: "failed" },
+    { application: WEB, outcome: "failed" },
+  ]);
+  delete world.deployer.faults.sync;
+  await world.says(number, "svc sync");
+  expect(syncedIn(world)).toEqual([API, API, WEB]);
 });
 
 test("a sync after which another operation ran is told as unknown and not repeated", async () => {
