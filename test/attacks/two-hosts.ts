@@ -15,7 +15,7 @@ import { registerAuthorizations } from "../secrets-in-logs/secrets-of.js";
 import { sharedPool } from "../workers/shared-pool.js";
 
 /** The webhook secret of each host; they differ, as they should. */
-export const SECRETS: Readonly<Record<HostId, string>> = { hosta: "secret-of-hosta", hostb: "secret-of-hostb" };
+export const SECRETS: Readonly<Record<HostId, string>> = { hosta: "the-secret-of-hosta", hostb: "the-secret-of-hostb" };
 
 /** One service that serves both hosts, each with a repository of the same name. */
 export interface TwoHosts {

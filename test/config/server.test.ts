@@ -42,6 +42,7 @@ test("every default is filled in", () => {
       allowedRepos: [],
       requireApproval: false,
       requireUpToDate: true,
+      approvalFromCommitters: false,
       autoMerge: false,
       mergeMethod: "squash",
       skipNoChanges: false,
