@@ -29,7 +29,9 @@ export function repositorySchema() {
       .describe("files beyond an application's own sources that affect it"),
     cr_paths: listOf(pattern())
       .optional()
-      .describe("where to look for Application and ApplicationSet resources; empty or omitted: all YAML and JSON files"),
+      .describe(
+        "where to look for Application and ApplicationSet resources; empty or omitted: all YAML and JSON files",
+      ),
     sync_requirements: syncRequirements()
       .prefault([])
       .describe("exceptions for single applications; each entry sets at least one requirement"),
