@@ -71,7 +71,7 @@ const SUBJECTS: readonly Subject[] = [
 /** One commit, as `git log` prints it with the paths that it changes. */
 function logOf(message: string, path: string): Buffer {
   const [subject, name] = [message, path].map((text) => text.replaceAll("\0", ""));
-  return Buffer.from(`\0${"a".repeat(40)}\x001700000000\0${subject}\0\n${name}\0`);
+  return Buffer.from(`\0${"a".repeat(40)}\0${"b".repeat(40)}\x001700000000\0${subject}\0\n${name}\0`);
 }
 
 function readJson(text: string): string {
