@@ -35,7 +35,7 @@ test("a recorded sync from its start to its end", async () => {
     pruneSkipped: 1,
     unhealthy: [],
     health: "Healthy",
-    revisions: ["34140a4ef462342ed697a00becd645df080180f0"],
+    revisions: [SHA],
     resources: expect.arrayContaining([
       { title: "ConfigMap guestbook/old", status: "PruneSkipped", message: "ignored (requires pruning)" },
     ]),
