@@ -47,7 +47,7 @@ export function describeOperation(method: string, template: string): Operation |
 
 /** Problems of a webhook's body. The description has a schema for each event and its action, if it has one. */
 export function wrongInWebhook(event: string, body: JsonObject): string[] {
-  const action = body.action === undefined ? "" : `-${String(body.action)}`;
+  const action = typeof body.action === "string" ? `-${body.action}` : "";
   const name = `webhook-${event}${action}`.replaceAll("_", "-");
   const schema = description().components.schemas[name];
   return schema === undefined ? [`${name} is not described`] : problems(name, schema, body);

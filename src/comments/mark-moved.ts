@@ -1,8 +1,8 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import { warning } from "./markdown.js";
-import { markStale } from "./publish.js";
 import { readMarker } from "./marker.js";
+import { markStale } from "./publish.js";
 
 const START = "⚠️ **The base branch moved.**";
 

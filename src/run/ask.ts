@@ -3,7 +3,7 @@ import { isAddressed, parseComment } from "../core/commands/parse-command.js";
 import type { ChangeRequestRef, User } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
-import type { Answerable, Asked, EarlyAccess } from "./asked.js";
+import { AUTOPLAN, type Answerable, type Asked, type EarlyAccess } from "./asked.js";
 import { silent } from "./outcome.js";
 import type { Run } from "./run.js";
 
@@ -17,7 +17,7 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
     case "base-moved":
       return { kind: "base-moved", branch: event.branch };
     case "updated":
-      return { kind: "autoplan", command: { name: "plan", applications: [] }, by: undefined };
+      return AUTOPLAN;
     case "commented":
       return askedInComment(event, run);
   }

@@ -30,6 +30,8 @@ export interface Autoplan {
   readonly access?: undefined;
 }
 
+export const AUTOPLAN: Autoplan = { kind: "autoplan", command: { name: "plan", applications: [] }, by: undefined };
+
 /** A comment that begins with our name and is no valid command. */
 export interface InvalidComment {
   readonly kind: "invalid";

@@ -1,7 +1,7 @@
 import { repost } from "../comments/post-once.js";
 import { StoreUnavailable } from "../core/model/errors.js";
-import { PORT_REACH, type Reach, type RunPorts } from "../core/ports/reach.js";
 import type { RunTicket } from "../core/ports/event-queue.js";
+import { PORT_REACH, type Reach, type RunPorts } from "../core/ports/reach.js";
 import { wrapPort, type EveryCall } from "../observe/wrap-port.js";
 
 /**

@@ -3,7 +3,7 @@ import { HeadMoved } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import { answer } from "./answer.js";
 import { ask, heedingStops } from "./ask.js";
-import type { Answerable, Autoplan } from "./asked.js";
+import { AUTOPLAN, type Answerable } from "./asked.js";
 import { closeChangeRequest } from "./close-change-request.js";
 import { execute } from "./execute.js";
 import { markMovedPlan } from "./mark-moved-plan.js";
@@ -13,8 +13,6 @@ import { recover } from "./recover.js";
 import { liftsWithheld, revisit } from "./revisit.js";
 import type { Run } from "./run.js";
 import { announcePlan } from "./status.js";
-
-const REPLANNED: Autoplan = { kind: "autoplan", command: { name: "plan", applications: [] }, by: undefined };
 
 /** The whole way of an event. Throws what broke; `supervise` answers that. */
 export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> {
@@ -26,7 +24,7 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
       return closeChangeRequest(event.change, run);
     case "revisit":
       return (await liftsWithheld(event.change, run))
-        ? obey(REPLANNED, event.change, heedingStops(REPLANNED, run))
+        ? obey(AUTOPLAN, event.change, heedingStops(AUTOPLAN, run))
         : revisit(event.change, run);
     case "base-moved":
       return markMovedPlan(event.change, asked, run);

@@ -1,7 +1,7 @@
+import { logsInWith } from "../config/logins.js";
 import type { ServerConfig } from "../config/server-config.js";
 import type { CommandPorts } from "../core/ports/context.js";
 import type { UserStore } from "../core/ports/stores.js";
-import type { HostId } from "../names.js";
 
 /** Knows administrators of the pages by their accounts at the code hosts: those with which they are logged in. */
 export function createAdministrators(
@@ -13,14 +13,4 @@ export function createAdministrators(
     const present = await users.list();
     return present.some((account) => account.id === `${host}:${id}` && account.role === "admin");
   };
-}
-
-/** The ids of accounts mean nothing on another GitLab instance. */
-function logsInWith(host: HostId, { auth, hostb }: Pick<ServerConfig, "auth" | "hostb">): boolean {
-  switch (host) {
-    case "hosta":
-      return auth.hosta !== undefined;
-    case "hostb":
-      return auth.hostb !== undefined && auth.hostb.url === hostb?.url;
-  }
 }

@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { logsInWith } from "../config/logins.js";
 import type { AuthSection, ServerConfig } from "../config/server-config.js";
 import type { Account } from "../core/model/account.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
@@ -57,10 +58,7 @@ export class DiffReaders {
 
   /** Whether the login proved an account on the very server that the change request is on. */
   #hasAccountOn({ host }: ChangeRequestRef, { provider }: Account): boolean {
-    if (provider !== host) return false;
-    const { auth, hostb } = this.parts.config;
-    // Logins with GitHub always use the addresses of `hosta`; a GitLab of another address counts its people differently.
-    return host === "hosta" || isSameServer(auth.hostb?.url, hostb?.url);
+    return provider === host && logsInWith(host, this.parts.config);
   }
 
   #withoutAccount({ role }: Account, title: string): DiffRight {
@@ -113,10 +111,6 @@ export class DiffReaders {
 
 function hidden(why: string, cure: string): DiffRight {
   return { kind: "hidden", why, cure };
-}
-
-function isSameServer(login: string | undefined, host: string | undefined): boolean {
-  return login !== undefined && host !== undefined && new URL(login).href === new URL(host).href;
 }
 
 class TooSlow extends Error {

@@ -24,7 +24,10 @@ function start({ auth = "", hosts = ["hosta", "hostb"] as readonly HostId[] } = 
   const clock = new ManualClock();
   const asked: Visitor[] = [];
   const scene = { clock, asked, answer: () => Promise.resolve(true) };
-  const config = configOf([SMALLEST, `auth: {enabled: true, session_secret: ${SECRET}, ${auth}}`]);
+  const config = configOf([
+    SMALLEST,
+    `auth: {enabled: true, session_secret: ${SECRET}, hosta: {client_id: i, client_secret: s}, ${auth}}`,
+  ]);
   const known = hosts.map((id) => {
     const mayRead = (_change: unknown, person: Visitor) => {
       asked.push(person);

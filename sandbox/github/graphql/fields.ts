@@ -43,7 +43,7 @@ export function onePage(
   name: string,
   nodes: readonly unknown[],
   first: number | null | undefined,
-  after: string | null | undefined = undefined,
+  after?: string | null,
 ): object {
   if (first === undefined || first === null) {
     const cure = `You must provide a \`first\` or \`last\` value to properly paginate the \`${name}\` connection.`;

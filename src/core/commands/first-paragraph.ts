@@ -15,9 +15,9 @@ const BEFORE = new Set([
 const blocks = new MarkdownIt("commonmark").disable(["reference", "inline"]);
 const whole = new MarkdownIt("commonmark").disable("reference");
 
-/** GitLab's quote of several lines; to CommonMark an empty quote that ends at once. */
+/** One host's quote of several lines; to CommonMark an empty quote that ends at once. */
 const GITLAB_QUOTE = /^ {0,3}>{3,}[ \t]*(?:$|\[!)/;
-/** Below a paragraph this makes it a row of a table, also without a `|` in it, or a term that GitLab describes. */
+/** Below a paragraph this makes it a row of a table, also without a `|` in it, or a term of a description list. */
 const TABLE = /^[ \t|:-]+$/;
 const DESCRIPTION = /^ {0,3}[:~][ \t]/;
 
@@ -47,7 +47,7 @@ export function firstLine(text: string, complete: boolean): FirstLine | undefine
   return undefined;
 }
 
-/** Whether something before the paragraph can hide it: an element that is open, even in a quote that ends, or GitLab's quote. */
+/** Whether something before the paragraph can hide it: an element that is open, even in a quote that ends, or such a quote. */
 function isHidden(before: readonly string[]): boolean {
   if (before.some((line) => GITLAB_QUOTE.test(line))) return true;
   return whole

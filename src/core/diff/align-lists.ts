@@ -1,7 +1,7 @@
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
+import { isList, mapMembers, ownMember } from "../model/members.js";
 import { hasListRules, keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js";
 import type { ManifestIdentity } from "./manifest-key.js";
-import { isList, mapMembers, ownMember } from "../model/members.js";
 
 /** Sorts each list whose order has no effect, so that objects can be compared. */
 export function withoutIdleOrder(identity: ManifestIdentity, object: JsonObject): JsonObject {

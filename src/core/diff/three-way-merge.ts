@@ -1,7 +1,7 @@
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
+import { isList, ownMember } from "../model/members.js";
 import { keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js";
 import type { ManifestIdentity } from "./manifest-key.js";
-import { isList, ownMember } from "../model/members.js";
 import { hasCommit, matchesCommit } from "./normalise.js";
 import { compareQuantities } from "./quantity.js";
 

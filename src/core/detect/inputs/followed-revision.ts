@@ -34,7 +34,7 @@ export function isCommitId(targetRevision: string): boolean {
 
 const VERSION = /^v?\d+(?:\.\d+){0,2}(?:-[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?(?:\+[\dA-Za-z-]+(?:\.[\dA-Za-z-]+)*)?$/;
 /**
- * Whether a name may be a constraint of github.com/Masterminds/semver, which means the highest tag in it, before any branch
+ * Whether a name may be a constraint of the library Masterminds/semver, which means the highest tag in it, before any branch
  * of that name. Some names of branches count as well, such as `2.x`.
  */
 function isRange(name: string): boolean {

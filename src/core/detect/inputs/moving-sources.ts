@@ -1,8 +1,8 @@
 import { isHydrated, sourcesOf, type Source } from "../../model/application-spec.js";
 import type { ApplicationSpec } from "../../model/application.js";
 import type { ChangeRequest } from "../../model/change-request.js";
-import { isCommitId } from "./followed-revision.js";
 import { isOwnRepository } from "../tree/repository-url.js";
+import { isCommitId } from "./followed-revision.js";
 
 /** What decides which sources a change request moves. */
 export type Branches = Pick<ChangeRequest, "repositoryUrls" | "baseBranch" | "defaultBranch" | "repository">;

@@ -43,7 +43,7 @@ function sameAddress(one: RepositoryAddress | undefined, other: RepositoryAddres
 
 /**
  * Whether a source's URL names the change request's repository. Web addresses are compared with those that the host gave,
- * and others with its other ones: on a GitLab below a path, `git@host:gitlab/x.git` is not `https://host/gitlab/x`.
+ * and others with its other ones: on a server below the path `code`, `git@host:code/x.git` is not `https://host/code/x`.
  */
 export function isOwnRepository({ repositoryUrls }: Pick<ChangeRequest, "repositoryUrls">, url: string): boolean {
   // Most sources have one of these very URLs, and a plan asks for those of thousands of applications.
@@ -82,7 +82,7 @@ function parseAddress(url: string): RepositoryAddress | undefined {
   return address(hostname, pathname, { web, port: web && !USUAL_PORTS.has(port) ? port : "" });
 }
 
-/** The short form has no port: a number that leads the path is a group of GitLab. */
+/** The short form has no port: a number that leads the path is a group. */
 function readScpForm(text: string): RepositoryAddress | undefined {
   const [, host, path] = SCP_FORM.exec(text) ?? [];
   return host === undefined || path === undefined ? undefined : address(host, path, { web: false, port: "" });
