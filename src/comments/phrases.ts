@@ -1,3 +1,4 @@
+import type { HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { UnreadFile } from "../core/model/plan.js";
 import { REPOSITORY_FILE } from "../names.js";
@@ -20,7 +21,7 @@ const MAX_FILES = 10;
 const MAX_PATH = 200;
 
 /** Changed files that were not read, and what to do. */
-export function unreadText(files: readonly UnreadFile[]): string {
+export function unreadText(files: readonly UnreadFile[], { short }: HostWords): string {
   const named = files.slice(0, MAX_FILES);
   const items = named.map(({ file, reason }) => `- ${code(shortened(file, MAX_PATH))}: ${sentence(reason)}`);
   const more = files.length > named.length ? [`- and ${files.length - named.length} more`] : [];
@@ -29,6 +30,6 @@ export function unreadText(files: readonly UnreadFile[]): string {
     ...items,
     ...more,
     "",
-    `Nothing of this PR is synced or merged while they are in it. Split or simplify them and push, or exclude them with ${code("cr_paths")} in ${code(REPOSITORY_FILE)} on the base branch.`,
+    `Nothing of this ${short} is synced or merged while they are in it. Split or simplify them and push, or exclude them with ${code("cr_paths")} in ${code(REPOSITORY_FILE)} on the base branch.`,
   ].join("\n");
 }

@@ -1,11 +1,17 @@
+import type { HostWords } from "../core/model/host-words.js";
 import type { ApplicationPlan, DiffBasis, NameChanges } from "../core/model/plan.js";
 import { codes, sentence, shortened, warning } from "./markdown.js";
 
 /** An application whose two sides were rendered. */
 export type EvaluatedPlan = Extract<ApplicationPlan, { readonly kind: "evaluated" }>;
 
+export interface SummaryOptions {
+  readonly words: HostWords;
+  readonly pruning: boolean;
+}
+
 /** Above the diff of an application: counts, cautions, and what was compared. */
-export function summaryLines({ diff }: EvaluatedPlan, pruning: boolean): readonly string[] {
+export function summaryLines({ diff }: EvaluatedPlan, { pruning, words }: SummaryOptions): readonly string[] {
   const kept = pruning ? "" : " (kept in the cluster without --prune)";
   return [
     `**Changes:** ${diff.created} to create, ${diff.updated} to update`,
@@ -14,7 +20,7 @@ export function summaryLines({ diff }: EvaluatedPlan, pruning: boolean): readonl
     ...cautionList(diff.cautions),
     ...childrenLine("Applications", diff.children),
     ...childrenLine("ApplicationSets", diff.sets),
-    ...basisLines(diff.basis),
+    ...basisLines(diff.basis, words),
   ];
 }
 
@@ -76,7 +82,7 @@ function named(names: readonly string[]): string {
   return names.length > MAX_NAMES ? `${first} and ${names.length - MAX_NAMES} more` : first;
 }
 
-function basisLines(basis: DiffBasis): readonly string[] {
+function basisLines(basis: DiffBasis, { short }: HostWords): readonly string[] {
   switch (basis.kind) {
     case "branch":
       return [];
@@ -90,11 +96,11 @@ function basisLines(basis: DiffBasis): readonly string[] {
         ...(drifted.length === 0
           ? []
           : [
-              `The cluster already differs from the target branch, so a sync changes more than this PR does: ${named(drifted)}`,
+              `The cluster already differs from the target branch, so a sync changes more than this ${short} does: ${named(drifted)}`,
             ]),
         ...(alreadyThere.length === 0
           ? []
-          : [`Changed by this PR, but already in the cluster: ${named(alreadyThere)}`]),
+          : [`Changed by this ${short}, but already in the cluster: ${named(alreadyThere)}`]),
       ];
     }
   }

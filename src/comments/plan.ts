@@ -16,7 +16,7 @@ const OVERHEAD = 600;
 const MAX_REASON = 4000;
 
 export interface PlanOptions {
-  readonly words: Pick<HostWords, "maxComment">;
+  readonly words: HostWords;
   /** Whether a sync prunes by default, which decides what the plan says about deletions. */
   readonly pruning: boolean;
   /** Address of the page that shows the whole plan; undefined if there is no login. */
@@ -33,13 +33,13 @@ export const renderPlanTask: Task<{ readonly plan: Plan; readonly options: PlanO
 export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] {
   const limit = options.words.maxComment - OVERHEAD;
   const shown = plan.applications.filter(({ kind }) => kind !== "unplanned");
-  if (shown.length === 0) return renderNothing(plan, limit);
+  if (shown.length === 0) return renderNothing(plan, options.words, limit);
   const budget = { left: limit * (MAX_PARTS - 1) };
   const moves = movesText(plan);
   const blocks = [
     ...(moves === "" ? [] : [{ text: moves, section: undefined }]),
     ...shown.flatMap((one) => applicationBlocks(one, options, limit, budget)),
-    ...closingBlocks(plan, options.page, limit),
+    ...closingBlocks(plan, options, limit),
   ];
   const parts = pack(blocks, limit);
   return parts.map((part, index) => {
@@ -50,9 +50,9 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
 }
 
 /** No application is planned. An automatic plan edits this comment instead of repeating it. */
-function renderNothing(plan: Plan, limit: number): readonly string[] {
+function renderNothing(plan: Plan, words: HostWords, limit: number): readonly string[] {
   const answer = `No applications are affected by commit ${code(plan.head.slice(0, 8))}.`;
-  const blocks = [{ text: answer, section: undefined }, ...cutBlocks(endBlocks(plan), limit)];
+  const blocks = [{ text: answer, section: undefined }, ...cutBlocks(endBlocks(plan, words), limit)];
   return pack(blocks, limit).map((part, index) => {
     const marker = markerLine({ kind: "no-applications", head: plan.head, part: index + 1 });
     return `${marker}\n## ${SERVICE} Plan\n\n${part}`;
@@ -85,18 +85,20 @@ function applicationBlocks(
         } as const;
         const blocks = diffBlocks([own], { limit, budget, page: options.page });
         return [
-          text([heading, "**Changes:** could not be evaluated", reason, PLANNED_BY_APPROVAL, ...warnings]),
+          text([heading, "**Changes:** could not be evaluated", reason, plannedByApproval(options.words), ...warnings]),
           ...blocks.map((block) => ({ text: block, section: heading })),
           text([status]),
         ];
       }
-      return [text([heading, "**Changes:** could not be evaluated", reason, PLAN_AGAIN, ...warnings, status])];
+      return [
+        text([heading, "**Changes:** could not be evaluated", reason, planAgain(options.words), ...warnings, status]),
+      ];
     }
     case "unplanned":
       return [];
     case "evaluated": {
       const { diff } = plan;
-      const summary = [heading, ...summaryLines(plan, options.pruning), ...warnings];
+      const summary = [heading, ...summaryLines(plan, options), ...warnings];
       const changes = diffBlocks(diff.resources, { limit, budget, page: options.page }).map((block) => ({
         text: block,
         section: heading,
@@ -106,9 +108,13 @@ function applicationBlocks(
   }
 }
 
-const PLANNED_BY_APPROVAL = `Only its definition's own diff is shown. An approval of this commit plans it again; on drafts and forks, comment ${code(`${SERVICE} plan`)} then.`;
+function plannedByApproval({ command }: HostWords): string {
+  return `Only its definition's own diff is shown. An approval of this commit plans it again; on drafts and forks, comment ${code(`${command} plan`)} then.`;
+}
 
-const PLAN_AGAIN = `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${code(`${SERVICE} plan`)}.`;
+function planAgain({ command }: HostWords): string {
+  return `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${code(`${command} plan`)}.`;
+}
 
 function statusOf({ lock, atMerge }: ApplicationPlan): string {
   const merge = atMerge === undefined ? "" : `\n\nNot deployed by a sync: ${sentence(atMerge)}`;
@@ -130,26 +136,27 @@ function announcement(plan: ApplicationPlan): string {
   return plan.sourceFile === undefined ? what : `${what}\n\n**Source file:** ${code(plan.sourceFile)}`;
 }
 
-function closingBlocks(plan: Plan, page: string | undefined, limit: number): readonly Block[] {
+function closingBlocks(plan: Plan, { words, page }: PlanOptions, limit: number): readonly Block[] {
+  const { command } = words;
   const deployable = plan.applications.some(
     ({ kind, lock, atMerge }) => kind === "evaluated" && lock.kind === "ours" && atMerge === undefined,
   );
   const footer = deployable
-    ? `---\nTo deploy commit ${code(plan.head.slice(0, 8))}, comment ${code(`${SERVICE} sync`)}, or ${code(`${SERVICE} sync -a <application>`)} for one application. To release the locks, comment ${code(`${SERVICE} unlock`)}.`
-    : `---\nThere is nothing to deploy with ${code(`${SERVICE} sync`)} here.`;
+    ? `---\nTo deploy commit ${code(plan.head.slice(0, 8))}, comment ${code(`${command} sync`)}, or ${code(`${command} sync -a <application>`)} for one application. To release the locks, comment ${code(`${command} unlock`)}.`
+    : `---\nThere is nothing to deploy with ${code(`${command} sync`)} here.`;
   const link = page === undefined ? "" : `\n\n[The whole plan and its progress](<${page}>)`;
-  return [...cutBlocks(endBlocks(plan), limit), { text: `${footer}${link}`, section: undefined }];
+  return [...cutBlocks(endBlocks(plan, words), limit), { text: `${footer}${link}`, section: undefined }];
 }
 
-function endBlocks(plan: Plan): readonly Block[] {
+function endBlocks(plan: Plan, words: HostWords): readonly Block[] {
   const block = (text: string): readonly Block[] => [{ text, section: undefined }];
-  const unread = plan.unread.length === 0 ? [] : block(`⚠️ ${unreadText(plan.unread)}`);
+  const unread = plan.unread.length === 0 ? [] : block(`⚠️ ${unreadText(plan.unread, words)}`);
   const unplanned = plan.applications.filter(({ kind }) => kind === "unplanned").map(({ application }) => application);
   return [
     ...unread,
     ...plan.applicationSets.flatMap((set) => block(applicationSetText(set))),
     ...(unplanned.length === 0 ? [] : block(`Affected, but left out of this plan by -a: ${codes(unplanned)}.`)),
-    ...(plan.notDeployed.length === 0 ? [] : block(listOf("Not deployed by this PR:", plan.notDeployed))),
+    ...(plan.notDeployed.length === 0 ? [] : block(listOf(`Not deployed by this ${words.short}:`, plan.notDeployed))),
     ...(plan.released.length === 0 ? [] : block(`No longer affected, lock released: ${codes(plan.released)}.`)),
     ...(plan.notes.length === 0
       ? []

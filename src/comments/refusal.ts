@@ -1,8 +1,9 @@
 import type { AccessRule } from "../config/requirements.js";
 import { COMMAND_NAMES, COMMANDS, usageOf } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
+import type { HostWords } from "../core/model/host-words.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
-import { HOST_TITLES, REPOSITORY_FILE, SERVICE } from "../names.js";
+import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
 import type { Block } from "./parts.js";
 import { listOf, lockedBy, unreadText } from "./phrases.js";
@@ -10,31 +11,32 @@ import { listOf, lockedBy, unreadText } from "./phrases.js";
 const MAX_REASON = 4000;
 
 /** The commands that a person can write, as a list. */
-export const COMMAND_LIST = COMMAND_NAMES.map((name) => `- ${code(usageOf(name))}: ${COMMANDS[name].summary}`).join(
-  "\n",
-);
+export function commandList({ command }: Pick<HostWords, "command">): string {
+  return COMMAND_NAMES.map((name) => `- ${code(usageOf(name, command))}: ${COMMANDS[name].summary}`).join("\n");
+}
 
 /** Why nothing was run and what to do, a paragraph each. Texts that the specification quotes are kept to the letter. */
-export function refusalBlocks(refusal: Refusal, change: ChangeRequestRef): readonly Block[] {
-  const texts = paragraphsOf(refusal, change);
+export function refusalBlocks(refusal: Refusal, change: ChangeRequestRef, words: HostWords): readonly Block[] {
+  const texts = paragraphsOf(refusal, change, words);
   return [texts].flat().flatMap((text) => (text === "" ? [] : [{ text, section: undefined }]));
 }
 
-function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | readonly string[] {
+function paragraphsOf(refusal: Refusal, change: ChangeRequestRef, words: HostWords): string | readonly string[] {
+  const { command: word, short, title } = words;
   switch (refusal.reason) {
     case "not-a-command":
-      return `not a ${SERVICE} command\n\n${COMMAND_LIST}`;
+      return `not ${article(word)} ${word} command\n\n${commandList(words)}`;
     case "nothing-locked":
-      return `No applications are locked by this PR. Run the plan command first.\n\nComment ${code(`${SERVICE} plan`)}.`;
+      return `No applications are locked by this PR. Run the plan command first.\n\nComment ${code(`${word} plan`)}.`;
     case "not-locked":
-      return `Not locked by this PR: ${codes(refusal.applications)}. Run the plan command first, or name an application that it locked.`;
+      return `Not locked by this ${short}: ${codes(refusal.applications)}. Run the plan command first, or name an application that it locked.`;
     case "not-approved":
       return [
         "PR must be approved before sync",
         sentence(refusal.missing),
         `Approval is required for ${codes(refusal.applications)}.`,
         neededBy(refusal.needs ?? [], refusal.command),
-        narrower(refusal.others, refusal.command),
+        narrower(refusal.others, words, refusal.command),
       ];
     case "stale":
       return [
@@ -48,26 +50,26 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
             moved === undefined ? "" : warning(moved),
           ]),
         ),
-        narrower(refusal.others),
+        narrower(refusal.others, words),
       ];
     case "unread-files":
-      return [unreadText(refusal.files), "Nothing was deployed."];
+      return [unreadText(refusal.files, words), "Nothing was deployed."];
     case "conflicts":
       return "PR has merge conflicts, please resolve before syncing";
     case "mergeability-unknown":
-      return `${HOST_TITLES[change.host]} is still computing whether this PR can be merged. Nothing was deployed; please try again in a minute.`;
+      return `${title} is still computing whether this ${short} can be merged. Nothing was deployed; please try again in a minute.`;
     case "auto-sync":
       return [
         ...refusal.applications.map(
           (name) =>
             `Application ${plainName(name)} has auto-sync enabled. Disable auto-sync before using the service to prevent conflicts.`,
         ),
-        narrower(refusal.others, refusal.command),
+        narrower(refusal.others, words, refusal.command),
       ];
     case "not-deployable":
-      return [listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others)];
+      return [listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others, words)];
     case "unknown-applications":
-      return `application not found: ${codes(refusal.applications)}. This PR affects no application of that name; comment ${code(`${SERVICE} plan`)} to see which it affects.`;
+      return `application not found: ${codes(refusal.applications)}. This ${short} affects no application of that name; comment ${code(`${word} plan`)} to see which it affects.`;
     case "locked-by-other":
       return [
         ...refusal.locks.map(
@@ -76,17 +78,17 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
         "Nothing was done. Ask the holder to sync or to unlock it.",
       ];
     case "head-moved":
-      return `New commits were pushed while this command was checked. Nothing was deployed. Comment ${code(`${SERVICE} plan`)} and review the new plan first.`;
+      return `New commits were pushed while this command was checked. Nothing was deployed. Comment ${code(`${word} plan`)} and review the new plan first.`;
     case "plan-unseen":
       return "This command was written before the plan of the current head commit was posted. Nothing was deployed. Review that plan, then repeat the command.";
     case "store-unavailable":
       return "failed to acquire lock\n\nThe lock store did not answer, so nothing was run. Please try again in a minute. If that does not help, check the store's address and health.";
     case "found-late":
-      return `This command reached the service late, because its webhook was lost. Nothing was run. If you still want it, comment ${code(`${SERVICE} ${refusal.command}`)} again.`;
+      return `This command reached the service late, because its webhook was lost. Nothing was run. If you still want it, comment ${code(`${word} ${refusal.command}`)} again.`;
     case "closed":
-      return `This PR is ${refusal.state}. Only ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksOnClosed))} work here.`;
+      return `This ${short} is ${refusal.state}. Only ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksOnClosed))} work here.`;
     case "fork":
-      return `This PR comes from a fork. Its content is not planned or deployed unless the server allows it (${code("defaults.allow_forks")}).`;
+      return `This ${short} comes from a fork. Its content is not planned or deployed unless the server allows it (${code("defaults.allow_forks")}).`;
     case "no-write-access":
       return `${code(refusal.login)} has no write access to ${code(change.repository)}, which this command needs. Ask someone who has it.`;
     case "not-allowed": {
@@ -95,9 +97,9 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
         reason: whoMay(one, refusal.command),
       }));
       return [
-        listOf(`${code(refusal.login)} may not run ${code(`${SERVICE} ${refusal.command}`)} for:`, items),
+        listOf(`${code(refusal.login)} may not run ${code(`${word} ${refusal.command}`)} for:`, items),
         `Nothing was run. Ask someone who may. The rule is in ${code(REPOSITORY_FILE)} on the base branch, under ${code("sync_requirements")}.`,
-        narrower(refusal.others, refusal.command),
+        narrower(refusal.others, words, refusal.command),
       ];
     }
     case "repository-file":
@@ -108,8 +110,8 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
       ];
     case "superseded":
       return refusal.by === "closed"
-        ? "The plan was stopped because this PR was closed."
-        : `The plan was stopped because new commits were pushed. Comment ${code(`${SERVICE} plan`)} to plan them.`;
+        ? `The plan was stopped because this ${short} was closed.`
+        : `The plan was stopped because new commits were pushed. Comment ${code(`${word} plan`)} to plan them.`;
     case "failure":
       return [
         "The command could not be finished:",
@@ -117,6 +119,10 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef): string | read
         "Nothing more was done. Once the cause is fixed, repeat the command.",
       ];
   }
+}
+
+function article(word: string): string {
+  return /^[aeiou]/.test(word) ? "an" : "a";
 }
 
 const MAX_NEEDS = 20;
@@ -133,11 +139,11 @@ function neededBy(needs: readonly MemberNeed[], command: NarrowedCommand = "sync
 }
 
 /** The same command for the applications that passed the check. */
-function narrower(others: readonly string[], command: NarrowedCommand = "sync"): string {
+function narrower(others: readonly string[], words: HostWords, command: NarrowedCommand = "sync"): string {
   if (others.length === 0) return "";
   const options = others.map((name) => `-a ${name}`).join(" ");
   const done = command === "sync" || command === "rollback" ? "deployed" : "done";
-  return `Nothing was ${done}. To continue with the others: ${code(`${SERVICE} ${command} ${options}`)}`;
+  return `Nothing was ${done}. To continue with the others: ${code(`${words.command} ${command} ${options}`)}`;
 }
 
 function whoMay({ allowed, problem, through }: BarredApplication, command: NarrowedCommand): string {

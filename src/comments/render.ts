@@ -1,5 +1,5 @@
 import { changeRequestName, type ChangeRequest } from "../core/model/change-request.js";
-import type { HostWords } from "../core/model/host-words.js";
+import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { CommandResult } from "../core/model/result.js";
 import { SERVICE } from "../names.js";
@@ -8,7 +8,7 @@ import { markerLine } from "./marker.js";
 import { cutBlocks, pack, type Block } from "./parts.js";
 import { listOf } from "./phrases.js";
 import { renderPlan } from "./plan.js";
-import { COMMAND_LIST, refusalBlocks } from "./refusal.js";
+import { commandList, refusalBlocks } from "./refusal.js";
 import { rollbackBlocks, syncBlocks } from "./sync-result.js";
 
 const OVERHEAD = 600;
@@ -29,15 +29,17 @@ export function renderResult(
     case "planned":
       return renderPlan(result.plan, { words, pruning: result.pruning, page });
     case "synced":
-      return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change));
+      return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change, words));
     case "rolled-back":
-      return answer(`Rollback${result.dryRun ? " (dry run)" : ""}`, rollbackBlocks(result, change));
+      return answer(`Rollback${result.dryRun ? " (dry run)" : ""}`, rollbackBlocks(result, change, words));
     case "unlocked":
-      return answer("Unlock", unlockBlocks(result));
+      return answer("Unlock", unlockBlocks(result, change, words));
     case "closed":
-      return result.stillDeployed.length === 0 ? [] : answer("Closed", [plain(closedText(result.stillDeployed))]);
+      return result.stillDeployed.length === 0
+        ? []
+        : answer("Closed", [plain(closedText(result.stillDeployed, words))]);
     case "help":
-      return answer("Help", [plain(COMMAND_LIST)]);
+      return answer("Help", [plain(commandList(words))]);
     case "refused":
       return refused(result, change, words);
   }
@@ -51,25 +53,28 @@ function refused(
   const login = refusal.reason === "no-write-access" ? refusal.login : undefined;
   const marker = markerLine({ kind: "refused", head: change.headRevision, login });
   const limit = words.maxComment - OVERHEAD;
-  return pack(cutBlocks(refusalBlocks(refusal, change), limit), limit).map((part) => `${marker}\n${part}`);
+  return pack(cutBlocks(refusalBlocks(refusal, change, words), limit), limit).map((part) => `${marker}\n${part}`);
 }
 
-/** Tells a change request that a rollback of another one took over its locks. */
-export function renderTakenOver(taken: readonly Lock[], by: ChangeRequest, login: string): string {
+/**
+ * Tells a change request that a rollback of another one took over its locks.
+ * @param words Those of the host of the one that is told.
+ */
+export function renderTakenOver(taken: readonly Lock[], by: ChangeRequest, login: string, words: HostWords): string {
   const names = taken.map(({ application }) => application);
   const deployed = names.length === 1 ? "it" : "them";
   return [
     markerLine({ kind: "result" }),
     `## ${SERVICE} Lock taken over`,
     "",
-    `${code(changeRequestName(by))} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over the lock that a plan of this PR held. To plan and lock ${deployed} again, comment ${code(`${SERVICE} plan`)}.`,
+    `${code(changeRequestName(by))} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over the lock that a plan of this ${words.short} held. To plan and lock ${deployed} again, comment ${code(`${words.command} plan`)}.`,
   ].join("\n");
 }
 
 /** The host refused to merge. A merge that succeeds needs no comment. */
-export function renderMergeRefusal(reason: string, change: ChangeRequest): string {
+export function renderMergeRefusal(reason: string, change: ChangeRequest, { short }: HostWords): string {
   const marker = markerLine({ kind: "merge", head: change.headRevision });
-  return `${marker}\nEverything is deployed, but this PR could not be merged: ${sentence(reason)}\n\nPlease merge it by hand, so that the deployed commit reaches ${code(change.baseBranch)}.`;
+  return `${marker}\nEverything is deployed, but this ${short} could not be merged: ${sentence(reason)}\n\nPlease merge it by hand, so that the deployed commit reaches ${code(change.baseBranch)}.`;
 }
 
 function titled(title: string, blocks: readonly Block[], change: ChangeRequest, words: HostWords): readonly string[] {
@@ -84,21 +89,25 @@ function plain(text: string): Block {
   return { text, section: undefined };
 }
 
-function unlockBlocks(result: Extract<CommandResult, { kind: "unlocked" }>): readonly Block[] {
+function unlockBlocks(
+  result: Extract<CommandResult, { kind: "unlocked" }>,
+  change: ChangeRequest,
+  words: HostWords,
+): readonly Block[] {
   const released =
     result.released.length === 0
-      ? "No applications are locked by this PR, so there was nothing to release."
+      ? `No applications are locked by this ${words.short}, so there was nothing to release.`
       : `Released: ${codes(result.released)}.`;
   const notHeld = result.notHeld.map(({ application, lock }) => ({
     application,
     reason:
       lock === undefined
         ? "is not locked"
-        : `is locked by PR #${lock.holder.number} (${lock.user}), which alone can release it here`,
+        : `is locked by ${referenceTo(lock.holder, change, words)} (${lock.user}), which alone can release it here`,
   }));
   return [plain(released), ...(notHeld.length === 0 ? [] : [plain(listOf("Not released:", notHeld))])];
 }
 
-function closedText(applications: readonly string[]): string {
-  return `This PR was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\nComment ${code(`${SERVICE} rollback`)} to deploy the target branch again.`;
+function closedText(applications: readonly string[], { short, command }: HostWords): string {
+  return `This ${short} was closed without a merge, and these applications still run its commit: ${codes(applications)}.\n\nComment ${code(`${command} rollback`)} to deploy the target branch again.`;
 }

@@ -1,6 +1,6 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
+import type { HostWords } from "../core/model/host-words.js";
 import type { ApplicationSync, CommandResult, SyncedResource, SyncedResult } from "../core/model/result.js";
-import { SERVICE } from "../names.js";
 import { code, codes, fence, shortened, warning } from "./markdown.js";
 import type { Block } from "./parts.js";
 import { listOf } from "./phrases.js";
@@ -10,7 +10,7 @@ const MAX_RESOURCES = 30;
 const MAX_NOT_PRUNED = 10;
 
 /** The result of a sync for each application, and the next step. */
-export function syncBlocks(result: SyncedResult, change: ChangeRequest): readonly Block[] {
+export function syncBlocks(result: SyncedResult, change: ChangeRequest, words: HostWords): readonly Block[] {
   const { dryRun, applications, skipped, merge, notMerged } = result;
   const at = change.headRevision.slice(0, 8);
   const announced = result.announced.map(({ application, kind }) => ({
@@ -27,10 +27,10 @@ export function syncBlocks(result: SyncedResult, change: ChangeRequest): readonl
     announced.length === 0 ? "" : listOf("Not deployed by a sync:", announced),
     merge === undefined ? "" : `${doneText(result)} Merging into ${code(change.baseBranch)} now.`,
     notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged),
-    merge === undefined && notMerged.length === 0 ? nextStep(result, change) : "",
+    merge === undefined && notMerged.length === 0 ? nextStep(result, change, words) : "",
   ];
   return [
-    ...applications.map((one) => syncBlock(one, { command: "sync", at, dryRun })),
+    ...applications.map((one) => syncBlock(one, { command: "sync", at, dryRun, words })),
     ...texts.filter((text) => text !== "").map((text) => ({ text, section: undefined })),
   ];
 }
@@ -39,8 +39,9 @@ export function syncBlocks(result: SyncedResult, change: ChangeRequest): readonl
 export function rollbackBlocks(
   { applications, dryRun }: Extract<CommandResult, { kind: "rolled-back" }>,
   change: ChangeRequest,
+  words: HostWords,
 ): readonly Block[] {
-  return applications.map((one) => syncBlock(one, { command: "rollback", at: change.baseBranch, dryRun }));
+  return applications.map((one) => syncBlock(one, { command: "rollback", at: change.baseBranch, dryRun, words }));
 }
 
 /** What was deployed may be nothing: new applications, for example, are created by the merge. */
@@ -49,10 +50,14 @@ function doneText({ applications, skipped }: SyncedResult): string {
 }
 
 /** Only if everything succeeded: each failed application has its own next step. */
-function nextStep({ applications, dryRun }: SyncedResult, { baseBranch }: ChangeRequest): string {
+function nextStep(
+  { applications, dryRun }: SyncedResult,
+  { baseBranch }: ChangeRequest,
+  { command }: HostWords,
+): string {
   if (applications.length === 0 || applications.some(({ kind }) => kind !== "succeeded")) return "";
-  if (dryRun) return `To deploy it, comment ${code(`${SERVICE} sync`)}.`;
-  return `To deploy ${code(baseBranch)} again, comment ${code(`${SERVICE} rollback`)}.`;
+  if (dryRun) return `To deploy it, comment ${code(`${command} sync`)}.`;
+  return `To deploy ${code(baseBranch)} again, comment ${code(`${command} rollback`)}.`;
 }
 
 interface Run {
@@ -60,6 +65,7 @@ interface Run {
   /** The commit or branch that was deployed. */
   readonly at: string;
   readonly dryRun: boolean;
+  readonly words: HostWords;
 }
 
 function syncBlock(one: ApplicationSync, run: Run): Block {
@@ -69,8 +75,8 @@ function syncBlock(one: ApplicationSync, run: Run): Block {
 }
 
 function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {
-  const { command, at, dryRun } = run;
-  const again = code(`${SERVICE} ${command} -a ${one.application}`);
+  const { command, at, dryRun, words } = run;
+  const again = code(`${words.command} ${command} -a ${one.application}`);
   switch (one.kind) {
     case "succeeded":
       return dryRun
@@ -81,7 +87,7 @@ function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {
         `**Result:** ❌ ${dryRun ? "the dry run" : "the operation"} failed`,
         fence(shortened(one.message, MAX_MESSAGE)),
         ...resourceLines(one.resources.filter(isFailed)),
-        `The lock is kept. Fix the cause and comment ${again}${command === "sync" ? `, or ${code(`${SERVICE} rollback -a ${one.application}`)}` : ""}.`,
+        `The lock is kept. Fix the cause and comment ${again}${command === "sync" ? `, or ${code(`${words.command} rollback -a ${one.application}`)}` : ""}.`,
       ];
     case "rejected":
       return [
@@ -112,11 +118,14 @@ function healthLines({ health, unhealthy }: Succeeded): readonly string[] {
 }
 
 /** The success released the lock, so a plan has to take it again before the command can prune. */
-function notPrunedLines({ application, pruneSkipped, resources }: Succeeded, { command }: Run): readonly string[] {
+function notPrunedLines(
+  { application, pruneSkipped, resources }: Succeeded,
+  { command, words }: Run,
+): readonly string[] {
   if (pruneSkipped === 0) return [];
   const left = resources.filter(({ status }) => status === "PruneSkipped").map(({ title }) => title);
   const more = left.length - MAX_NOT_PRUNED;
-  const commands = [`${SERVICE} plan -a ${application}`, `${SERVICE} ${command} -a ${application} --prune`];
+  const commands = [`${words.command} plan -a ${application}`, `${words.command} ${command} -a ${application} --prune`];
   const names = [...left.slice(0, MAX_NOT_PRUNED), ...(more > 0 ? [`and ${more} more`] : [])];
   return [
     `**Not pruned:** ${pruneSkipped} resources were left in the cluster. To remove them, comment ${commands.map(code).join(" and then ")}.`,

@@ -40,6 +40,16 @@ export function storeAddress() {
   });
 }
 
+const COMMAND_WORD = /^[a-z](?:[a-z0-9-]{0,28}[a-z0-9])?$/;
+
+/** What comments begin with to be commands. Begins with a letter: Markdown reads `1.` or `-` as a list. */
+export function commandWord() {
+  return textLeaf(
+    "1 to 30 lower-case letters, digits and dashes, of which the first is a letter and the last no dash",
+    (value) => (COMMAND_WORD.test(value) ? value : new Wrong()),
+  ).meta({ title: "word", type: "string", pattern: COMMAND_WORD.source });
+}
+
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/;
 
 /** A host name without scheme, port and path, read in lower case. */

@@ -1,9 +1,9 @@
-import { HOST_IDS } from "../names.js";
+import { HOST_IDS, SERVICE } from "../names.js";
 import { authSection } from "./auth-section.js";
 import { applicationRepositories, defaultsSection } from "./defaults-section.js";
 import { hostSections } from "./host-sections.js";
 import { count, duration, flag, listOf, oneOf, redaction, secret, section, text, url } from "./schema-parts.js";
-import { certificateFile, type ReadFile, storeAddress } from "./server-parts.js";
+import { certificateFile, commandWord, type ReadFile, storeAddress } from "./server-parts.js";
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
 export function serverSchema(readFile: ReadFile) {
@@ -30,6 +30,11 @@ function serverSection() {
     host: text().prefault("0.0.0.0").describe("address to listen on"),
     port: count(0, 65_535).prefault(4141).describe("port to listen on; 0 takes a free one"),
     base_url: url().optional().describe("public address of svc; links and login callbacks start with it"),
+    command: commandWord()
+      .prefault(SERVICE)
+      .describe(
+        "the word that a comment begins with to be a command; another one, for example, where two of svc see the same repository",
+      ),
     log_level: oneOf(["debug", "info", "warn", "error"]).prefault("info").describe("lowest level that is logged"),
     trust_proxy: flag()
       .prefault(false)

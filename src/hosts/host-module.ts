@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config/server-config.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import type { HostWords } from "../core/model/host-words.js";
+import type { HostTerms } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { ContentBudget } from "../core/ports/content-budget.js";
@@ -9,7 +9,7 @@ import type { LimitWaits } from "./limit-waits.js";
 import type { WebhookIntake, WebhookRoute } from "./webhook-route.js";
 
 /** One code host that svc knows. Importing a module does not load the host's client library. */
-export interface HostModule extends HostWords {
+export interface HostModule extends HostTerms {
   /** What an operator should check if the host does not answer, or refuses our credentials. */
   readonly cure: string;
   /** The rate limit that an answer counts towards, out of a small fixed set; header names in lower case. */

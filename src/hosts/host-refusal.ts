@@ -1,9 +1,9 @@
 import { HostFailure, type HostFailureOptions, type HostFailureReason } from "../core/model/errors.js";
-import type { HostWords } from "../core/model/host-words.js";
+import type { HostTerms } from "../core/model/host-words.js";
 import { isRateLimited, pauseAskedFor } from "./rate-limit.js";
 
 /** The words of failure messages that differ between code hosts. */
-export interface FailureWords extends Pick<HostWords, "title"> {
+export interface FailureWords extends Pick<HostTerms, "title"> {
   /** Such as `the access token`. */
   readonly credentials: string;
   readonly credentialsCure: string;

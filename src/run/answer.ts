@@ -58,7 +58,7 @@ export async function reply(
   const { host, runId, log } = run;
   const into = await run.attempt.settle();
   const rendered = await rendering(result, change, run);
-  const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled));
+  const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled, run.hostWords[change.host]));
   const posting = postingOf(result, run, { command: asked.command, outsider: outsider !== undefined });
   const automatic = asked.kind === "autoplan";
   const post = () => publish(host, change, parts, { runId, into, automatic, posting, login: outsider?.login });
@@ -123,7 +123,7 @@ async function tellFormerHolders(
     const host = holder.host === change.host ? run.host : run.hosts[holder.host];
     if (host === undefined) continue;
     try {
-      const body = renderTakenOver(theirs, change, by?.login ?? "");
+      const body = renderTakenOver(theirs, change, by?.login ?? "", run.hostWords[holder.host]);
       await publish(host, holder, [body], { runId: run.runId, posting: { urgency: "result" } });
       if (holder.host === change.host) await refreshPlanStatus(holder, run);
     } catch (error) {
@@ -192,7 +192,7 @@ async function rendering(result: CommandResult, change: ChangeRequest, run: Run)
     return renderResult(result, change, words, page);
   }
   const { plan, pruning } = result;
-  const input = { plan, options: { words: { maxComment: words.maxComment }, pruning, page } };
+  const input = { plan, options: { words, pruning, page } };
   const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
   const computed = await run.compute.run(renderPlanTask, input, limits);
   if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);
@@ -227,6 +227,9 @@ async function merge(asked: Answerable, result: SyncedResult, change: ChangeRequ
   await auditRun(auditFactsOfMerge(merged, intent), { change, asked }, run);
   if (merged.kind === "refused") {
     const posting = postingOf(result, run);
-    await publish(run.host, change, [renderMergeRefusal(merged.reason, change)], { runId: run.runId, posting });
+    await publish(run.host, change, [renderMergeRefusal(merged.reason, change, run.hostWords[change.host])], {
+      runId: run.runId,
+      posting,
+    });
   } else run.log.info({ note: merged.note }, "merged");
 }

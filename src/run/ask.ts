@@ -32,12 +32,13 @@ async function askedInComment(
   run: Run,
 ): Promise<Asked> {
   const { config, host, outsiders } = run;
-  if (!isAddressed(body)) return silent("not-addressed");
+  const { command: word } = config.server;
+  if (!isAddressed(body, word)) return silent("not-addressed");
   if (author.bot && !config.defaults.allowedBots.includes(author.login)) return silent("not-addressed");
   if (author.id === (await host.self()).id) return silent("not-addressed");
   const access = await earlyAccess(change, author, run);
   if (access === "none" && (await outsiders.wereAnswered(host, change))) return silent("refused-before");
-  const parsed = parseComment(body);
+  const parsed = parseComment(body, word);
   if (parsed === undefined) return silent("not-addressed");
   return parsed.kind === "command"
     ? { kind: "command", command: parsed.command, by: author, commentId, found, access }

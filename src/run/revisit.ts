@@ -39,7 +39,7 @@ export async function liftsWithheld(ref: ChangeRequestRef, run: Run): Promise<bo
 export async function settleEarlier(change: ChangeRequest, run: Run): Promise<readonly Settled[]> {
   const settled = await settleRecords(change, run);
   try {
-    await endProgress(run.host, change, settled);
+    await endProgress(run.host, change, settled, run.hostWords[change.host]);
   } catch (error) {
     run.log.warn({ err: error }, "could not finish the progress comment of an interrupted command");
   }

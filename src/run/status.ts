@@ -22,13 +22,13 @@ function hasCommitStatus({ host, config }: Run): boolean {
 
 /** Sets the commit status of the head. Logs failures and never throws, like everything here. */
 export async function setCommitStatus(change: ChangeRequest, facts: StatusFacts, run: Run): Promise<void> {
-  await logFailure(run, () => setText(change, commitStatusOf(facts), undefined, run));
+  await logFailure(run, () => setText(change, commitStatusOf(facts, run.hostWords[change.host]), undefined, run));
 }
 
 /** Shows once that an automatic plan has started; the plan does not wait for it. */
 export function announcePlan(asked: Answerable, change: ChangeRequest, run: Run): void {
   if (asked.kind !== "autoplan" || run.attempt.change !== undefined || !plansAutomatically(change, run.config)) return;
-  run.attempt.inBackground(setCommitStatus(change, { kind: "planning", words: run.hostWords[change.host] }, run));
+  run.attempt.inBackground(setCommitStatus(change, { kind: "planning" }, run));
 }
 
 export interface PlanStatusOptions {
@@ -91,7 +91,7 @@ async function planText(
   const context = { host, change, settings, snapshot, hostWords, isAdministrator };
   const approval = needsApproval ? await approvalOf(context) : undefined;
   const [records, held] = await Promise.all([deployments.list(), locks.list(change)]);
-  return commitStatusOf({
+  const facts: StatusFacts = {
     kind: "planned",
     change,
     settings,
@@ -102,7 +102,8 @@ async function planText(
     approval,
     missingForRules: await missingForRules(context, approval),
     notStarted,
-  });
+  };
+  return commitStatusOf(facts, hostWords[change.host]);
 }
 
 /** Most approvals can be judged without the commits. */

@@ -12,6 +12,8 @@ import { LOOK_BACK_MS, type LastLooks } from "../queue/last-looks.js";
 import type { ReconcileParts } from "./reconcile.js";
 
 export interface FindLostParts extends ReconcileParts {
+  /** What comments begin with to be commands. */
+  readonly commandWord: string;
   readonly audit: AuditLog;
   readonly plans: PlanStore;
   readonly looks: LastLooks;
@@ -98,7 +100,9 @@ async function findLostIn({ host, repository, since }: Place, most: number, part
     await parts.queue.push(event);
   };
   const self = await host.self();
-  const commands = comments.filter(({ author, body }) => author.id !== self.id && parseComment(body) !== undefined);
+  const commands = comments.filter(
+    ({ author, body }) => author.id !== self.id && parseComment(body, parts.commandWord) !== undefined,
+  );
   for (const comment of commands) {
     const event = eventOfComment(comment, commands);
     if (!(await parts.queue.knows(event))) await give(event, comment.createdAt);

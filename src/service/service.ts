@@ -11,7 +11,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { Compute } from "../core/ports/compute.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import { BodyBudget } from "../hosts/body-budget.js";
-import { HOSTS } from "../hosts/registry.js";
+import { HOSTS, hostWords } from "../hosts/registry.js";
 import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry } from "../observe/telemetry.js";
@@ -77,7 +77,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const dependencies: Dependencies = {
     config,
     hosts: adapters.hosts,
-    hostWords: HOSTS,
+    hostWords: hostWords(config.server.command),
     repositories,
     detection: createDetectionCaches(),
     deployer,
@@ -115,6 +115,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     queue,
     deployer,
     connection,
+    commandWord: config.server.command,
     clock,
     log,
   });

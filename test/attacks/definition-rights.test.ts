@@ -104,7 +104,7 @@ const CHART = {
 };
 const values = (size: number) => ({ "values/shop.yaml": `size: ${size}\n` });
 const NOT_OWNED = "this PR changes its definition, which acme/deploy does not own";
-const REFUSED = /No applications are locked by this PR\.|Not locked by this PR: `shop`/;
+const REFUSED = /No applications are locked by this PR\.|Not locked by this (?:PR|MR): `shop`/;
 
 type Sources = (own: string, charts: string) => readonly object[];
 const chartElsewhere: Sources = (own, charts) => [

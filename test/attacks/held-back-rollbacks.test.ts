@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, SHORT, startBot, type Bot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 
 /** A PR whose head runs in the cluster, and another one that locks the same application with its plan. */
@@ -23,7 +23,7 @@ describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
     expect(bot.liveValue("web")).toBe("1");
     expect(bot.lastComment(two)).toContain("## svc Lock taken over");
     expect(bot.lastComment(two)).toContain(
-      "(`ana`) rolled back `web`, which it had deployed, and took over the lock that a plan of this PR held. To plan and lock it again, comment `svc plan`.",
+      `(\`ana\`) rolled back \`web\`, which it had deployed, and took over the lock that a plan of this ${SHORT[host]} held. To plan and lock it again, comment \`svc plan\`.`,
     );
     expect(await bot.locked(two)).toEqual([]);
     await bot.comment(two, "svc sync", "bo");

@@ -6,13 +6,12 @@ import { renderPlan } from "../../src/comments/plan.js";
 import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { Plan } from "../../src/core/model/plan.js";
-import { HOSTS } from "../../src/hosts/registry.js";
 import { expectGolden } from "./golden.js";
-import { evaluated, HEAD, resource, sampleApplication, sampleLock, samplePlan, sampleSet } from "./samples.js";
+import { evaluated, HEAD, resource, sampleApplication, sampleLock, samplePlan, sampleSet, WORDS } from "./samples.js";
 
 const HUNK = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
 const LIVE = { kind: "live", approximate: [], drifted: [], alreadyThere: [] } as const;
-const github = { words: HOSTS.hosta, pruning: false };
+const github = { words: WORDS.hosta, pruning: false };
 
 describe("the shapes of a plan comment", () => {
   test.each<[string, Plan]>([
@@ -177,7 +176,7 @@ test("with pruning on, nothing is said of objects that are kept", () => {
   const plan = samplePlan([
     sampleApplication("web", evaluated([resource("ConfigMap a/b", "delete", "@@ -1 +0,0 @@\n-a: 1\n")])),
   ]);
-  const [comment] = renderPlan(plan, { words: HOSTS.hosta, pruning: true });
+  const [comment] = renderPlan(plan, { words: WORDS.hosta, pruning: true });
   expect(comment).toContain("**Deletes:** 1 to delete\n");
 });
 
@@ -297,7 +296,7 @@ test("no text from outside breaks out of a comment, and no part is too long", ()
         { notDeployed: [{ application: applicationName("other"), reason }], notes: [reason] },
       );
       for (const part of renderPlan(plan, github)) {
-        expect(part.length).toBeLessThanOrEqual(HOSTS.hosta.maxComment);
+        expect(part.length).toBeLessThanOrEqual(WORDS.hosta.maxComment);
         expectClosed(part);
         for (const one of part.split("\n")) expect(one).not.toMatch(/^\/\w/);
         expect(part).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);

@@ -2,9 +2,8 @@ import { describe, expect, test } from "@jest/globals";
 import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { ApplicationSync, CommandResult, Refusal, SyncedResult } from "../../src/core/model/result.js";
-import { HOSTS } from "../../src/hosts/registry.js";
 import { expectGolden } from "./golden.js";
-import { sampleApplication, sampleChange, sampleLock } from "./samples.js";
+import { sampleApplication, sampleChange, sampleLock, WORDS } from "./samples.js";
 
 const web = applicationName("web");
 const api = applicationName("api");
@@ -107,16 +106,16 @@ describe("the answers to commands", () => {
     ["closed", { kind: "closed", released: [web], stillDeployed: [web] }],
     ["help", { kind: "help" }],
   ])("%s", (name, result) => {
-    expectGolden(`result-${name}`, renderResult(result, change, HOSTS.hosta));
+    expectGolden(`result-${name}`, renderResult(result, change, WORDS.hosta));
   });
 
   test("a close with nothing left deployed says nothing", () => {
-    expect(renderResult({ kind: "closed", released: [web], stillDeployed: [] }, change, HOSTS.hosta)).toEqual([]);
+    expect(renderResult({ kind: "closed", released: [web], stillDeployed: [] }, change, WORDS.hosta)).toEqual([]);
   });
 
   test("a merge that was refused says what to do", () => {
     expectGolden("result-merge-refused", [
-      renderMergeRefusal("GitHub answered 405: Squash merges are not allowed", change),
+      renderMergeRefusal("GitHub answered 405: Squash merges are not allowed", change, WORDS.hosta),
     ]);
   });
 });
@@ -221,7 +220,7 @@ describe("the refusals", () => {
     ["superseded-by-close", { reason: "superseded", by: "closed" }],
     ["failure", { reason: "failure", message: "failed to connect to Argo CD: connection refused" }],
   ])("%s", (name, refusal) => {
-    expectGolden(`refusal-${name}`, renderResult({ kind: "refused", refusal }, change, HOSTS.hosta));
+    expectGolden(`refusal-${name}`, renderResult({ kind: "refused", refusal }, change, WORDS.hosta));
   });
 
   test.each<[Refusal, string]>([
@@ -241,6 +240,6 @@ describe("the refusals", () => {
     [{ reason: "store-unavailable" }, "failed to acquire lock"],
     [{ reason: "locked-by-other", locks: [sampleLock("web", 3, "bo")] }, "Locked by PR #3 (bo)"],
   ])("%j has the specification's words", (refusal, text) => {
-    expect(renderResult({ kind: "refused", refusal }, change, HOSTS.hosta).join("")).toContain(text);
+    expect(renderResult({ kind: "refused", refusal }, change, WORDS.hosta).join("")).toContain(text);
   });
 });

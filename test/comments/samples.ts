@@ -9,7 +9,11 @@ import type {
   Plan,
   ResourceChange,
 } from "../../src/core/model/plan.js";
-import type { HostId } from "../../src/names.js";
+import { hostWords } from "../../src/hosts/registry.js";
+import { SERVICE, type HostId } from "../../src/names.js";
+
+/** The words of every host where the command word is the default. */
+export const WORDS = hostWords(SERVICE);
 
 export const HEAD = revision("c0ffee00".repeat(5));
 export const BASE = revision("ba5eba11".repeat(5));

@@ -3,6 +3,7 @@ import { remark } from "../../src/comments/marker.js";
 import { renderProgress } from "../../src/comments/progress-comment.js";
 import { endProgress } from "../../src/comments/settled.js";
 import { API, CommandWorld, config, WEB } from "../core/commands/command-world.js";
+import { WORDS } from "./samples.js";
 
 test("the progress comment of an interrupted run says how it ended; those of other runs stay as they are", async () => {
   const world = new CommandWorld();
@@ -11,10 +12,15 @@ test("the progress comment of an interrupted run says how it ended; those of oth
   const running = renderProgress("sync", new Map([["web", { kind: "waiting" }]]), change);
   const bodies = ["cut", "other"].map((runId) => remark(running, { runId }));
   for (const body of bodies) await world.host.postComment(change, body);
-  await endProgress(world.host, change, [
-    { application: WEB, runId: "cut", outcome: "succeeded" },
-    { application: API, runId: "cut", outcome: "failed" },
-  ]);
+  await endProgress(
+    world.host,
+    change,
+    [
+      { application: WEB, runId: "cut", outcome: "succeeded" },
+      { application: API, runId: "cut", outcome: "failed" },
+    ],
+    WORDS[change.host],
+  );
   const [ended, other] = world.host.commentsOf(number);
   expect(ended).toMatch(/^<!-- svc:result [^\n]*run=cut -->\n## svc Sync \(interrupted\)\n/);
   expect(ended).toContain("- `web`: ✅ it succeeded, and its lock was released");
@@ -22,6 +28,6 @@ test("the progress comment of an interrupted run says how it ended; those of oth
   expect(ended).not.toContain("running");
   expect(other).toBe(bodies[1]);
   const before = world.host.commentsOf(number);
-  await endProgress(world.host, change, [{ application: WEB, runId: "cut", outcome: "succeeded" }]);
+  await endProgress(world.host, change, [{ application: WEB, runId: "cut", outcome: "succeeded" }], WORDS[change.host]);
   expect(world.host.commentsOf(number)).toEqual(before);
 });

@@ -221,3 +221,17 @@ test.each([
 ])("%s refuses the entry %s", (path, entry) => {
   expect(problemsOf(withKey(path, json([entry])))).toHaveLength(1);
 });
+
+describe("server.command", () => {
+  test.each(["a", "argo", "svc-staging", "a1", "x".repeat(30)])("takes %s, also from a variable", (word) => {
+    expect(problemsOf(withKey("server.command", json(word)))).toEqual([]);
+    expect(problemsOf(withKey("server.command", '"${V}"'), { V: word })).toEqual([]);
+  });
+  test.each(["", "Svc", "two words", "1", "-", "a-", "@argo", "/argo", "argo\n", "`a`", "ärger", "a_b", "x".repeat(31)])(
+    "refuses %j",
+    (word) => {
+      const problems = problemsOf(withKey("server.command", json(word))).join();
+      expect(problems).toContain("server.command: expected 1 to 30 lower-case letters, digits and dashes");
+    },
+  );
+});

@@ -12,6 +12,7 @@ test("every default is filled in", () => {
     server: {
       host: "0.0.0.0",
       port: 4141,
+      command: "svc",
       logLevel: "info",
       trustProxy: false,
       concurrency: 10,

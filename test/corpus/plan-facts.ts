@@ -36,23 +36,23 @@ export interface PlanFacts {
 
 /** Reads a plan comment as a person would; nothing of it is taken from anywhere else. */
 export function planFacts(comment: string): PlanFacts {
-  const parts = comment.split(/\n(?=### |---\n|Not deployed by this PR:|No longer affected|Affected, but|Notes:)/);
+  const parts = comment.split(/\n(?=### |---\n|Not deployed by this (?:PR|MR):|No longer affected|Affected, but|Notes:)/);
   const sections = (title: string): readonly (readonly [string, string])[] =>
     parts.flatMap((part) => {
       const name = new RegExp(`^### ${title}: \`([^\`]+)\``).exec(part)?.[1];
       return name === undefined ? [] : [[name, part] as const];
     });
-  const list = (title: string) => linesOf(parts.find((part) => part.startsWith(title)) ?? "");
+  const list = (title: RegExp) => linesOf(parts.find((part) => title.test(part)) ?? "");
   return {
     applications: Object.fromEntries(sections("Application").map(([name, text]) => [name, applicationFacts(text)])),
     sets: Object.fromEntries(sections("ApplicationSet").map(([name, text]) => [name, setFacts(text)])),
     notDeployed: Object.fromEntries(
-      list("Not deployed by this PR:").flatMap((line) => {
+      list(/^Not deployed by this (?:PR|MR):/).flatMap((line) => {
         const [, name, reason] = /^- `([^`]+)`: (.*)$/.exec(line) ?? [];
         return name === undefined ? [] : [[name, reason ?? ""]];
       }),
     ),
-    notes: list("Notes:").filter((line) => line.startsWith("- ")),
+    notes: list(/^Notes:/).filter((line) => line.startsWith("- ")),
   };
 }
 

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
-import { COMMAND_LIST } from "../../src/comments/refusal.js";
+import { commandList } from "../../src/comments/refusal.js";
 import { USAGE } from "../../src/config/command-line.js";
 import { parseComment } from "../../src/core/commands/parse-command.js";
+import { SERVICE } from "../../src/names.js";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const PAGE = read("docs/commands.md");
@@ -36,7 +37,7 @@ function patternOf(text: string): RegExp {
 
 describe("docs/commands.md", () => {
   test("lists the commands with the options that the help names", () => {
-    const usages = [...COMMAND_LIST.matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage);
+    const usages = [...commandList({ command: SERVICE }).matchAll(/`([^`]+)`/g)].map(([, usage = ""]) => usage);
     expect(usages.length).toBe(5);
     for (const usage of usages) expect(PAGE).toContain(`\n| \`${usage}\` |`);
   });
@@ -44,11 +45,11 @@ describe("docs/commands.md", () => {
   test.each(
     [...PAGE.matchAll(/`(svc (?:plan|sync|rollback|unlock|help)(?: -[^`[\]]*)?)`/g)].map(([, one = ""]) => one),
   )("shows %s, which is a command", (text) =>
-    expect(parseComment(text.replace(/<[^>]+>/g, "web"))).toMatchObject({ kind: "command" }),
+    expect(parseComment(text.replace(/<[^>]+>/g, "web"), SERVICE)).toMatchObject({ kind: "command" }),
   );
 
   test.each(["-a web", "--app web", "-a=web", "--dry-run", "--prune"])("knows the option %s", (option) => {
-    expect(parseComment(`svc sync ${option}`)).toMatchObject({ kind: "command" });
+    expect(parseComment(`svc sync ${option}`, SERVICE)).toMatchObject({ kind: "command" });
     expect(PAGE).toContain(option.replace("web", "<application>"));
   });
 

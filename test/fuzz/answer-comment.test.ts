@@ -3,9 +3,8 @@ import fc from "fast-check";
 import { renderProgress } from "../../src/comments/progress-comment.js";
 import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
-import { HOSTS } from "../../src/hosts/registry.js";
 import { HOST_IDS } from "../../src/names.js";
-import { sampleChange } from "../comments/samples.js";
+import { sampleChange, WORDS } from "../comments/samples.js";
 import { fuzz } from "./fuzz.js";
 import { hostileResult } from "./hostile-result.js";
 import { hostileName, hostileText } from "./hostile-text.js";
@@ -30,10 +29,10 @@ const input = fc.record({
 test("no text from outside breaks out of an answer, and every part of it is whole and fits", () => {
   fuzz("answer-comment", input, ({ result, branch, reason, phases: reached, host }) => {
     const change = { ...sampleChange(host), baseBranch: branch };
-    const parts = renderResult(result, change, HOSTS[host]);
+    const parts = renderResult(result, change, WORDS[host]);
     expect(parts.length > 0 || result.kind === "closed").toBe(true);
     for (const part of parts) expectHarmless(part, host, result.kind === "refused" ? "refused" : "result");
-    expectHarmless(renderMergeRefusal(reason, change), host, "merge");
+    expectHarmless(renderMergeRefusal(reason, change, WORDS[host]), host, "merge");
     for (const command of ["sync", "rollback"] as const) {
       expectHarmless(renderProgress(command, reached, change), host, "progress");
     }

@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import MarkdownIt from "markdown-it";
 import { parseComment } from "../../src/core/commands/parse-command.js";
+import { SERVICE } from "../../src/names.js";
 import { fuzz } from "./fuzz.js";
 import { hostileText } from "./hostile-text.js";
 
@@ -66,7 +67,7 @@ const comment = fc.oneof(
 
 test("a command is only what a person wrote on the first line of their own, and holds nothing but names", () => {
   fuzz("comment-parser", comment, (body) => {
-    const parsed = parseComment(body);
+    const parsed = parseComment(body, SERVICE);
     if (parsed === undefined) return;
     // What a reader sees first, outside of quotes, lists and code.
     const shown = /<p>(.*)$/m.exec(withoutContainers(body))?.[1] ?? "";
@@ -86,19 +87,19 @@ test("a command is only what a person wrote on the first line of their own, and 
       expect(own.toLowerCase().includes("--prune")).toBe(command.prune);
       expect(own.toLowerCase().includes("--dry-run")).toBe(command.dryRun);
     }
-    expect(parseComment(`> ${body.split(/\r\n|\r|\n/).join("\n> ")}`)).toBeUndefined();
-    expect(parseComment(`- hello\n\n  ${own}`)).toBeUndefined();
+    expect(parseComment(`> ${body.split(/\r\n|\r|\n/).join("\n> ")}`, SERVICE)).toBeUndefined();
+    expect(parseComment(`- hello\n\n  ${own}`, SERVICE)).toBeUndefined();
     for (const opened of ["> hello", "> > hello", "- hello", "1. > hello", "hello", "[^1]: hello", "<div>", ">>>"]) {
-      for (const end of ["\n", "\r", "\r\n"]) expect(parseComment(opened + end + own)).toBeUndefined();
+      for (const end of ["\n", "\r", "\r\n"]) expect(parseComment(opened + end + own, SERVICE)).toBeUndefined();
     }
-    expect(parseComment(`~~~~~~~~~~\n${body.replaceAll("~", "")}\n~~~~~~~~~~`)).toBeUndefined();
+    expect(parseComment(`~~~~~~~~~~\n${body.replaceAll("~", "")}\n~~~~~~~~~~`, SERVICE)).toBeUndefined();
   });
 });
 
 test.each([" \tsvc sync", "  \tsvc sync", "   \tsvc plan -a web"])(
   "%j is shown as code, so it is no command",
   (body) => {
-    expect(parseComment(body)).toBeUndefined();
+    expect(parseComment(body, SERVICE)).toBeUndefined();
   },
 );
 

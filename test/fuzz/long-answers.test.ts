@@ -2,8 +2,7 @@ import { expect, test } from "@jest/globals";
 import { renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { CommandResult } from "../../src/core/model/result.js";
-import { HOSTS } from "../../src/hosts/registry.js";
-import { sampleChange, samplePlan } from "../comments/samples.js";
+import { sampleChange, samplePlan, WORDS } from "../comments/samples.js";
 
 const MANY = Array.from({ length: 100 }, (_, index) => applicationName(`team-${index}/application-${index}`));
 const REASON = "the source https://git.example.com/acme/charts follows <another> branch & is 'not' ours. ".repeat(10);
@@ -27,6 +26,6 @@ test.each<[string, CommandResult]>([
     { kind: "refused", refusal: { reason: "not-deployable", applications: named, others: [] } },
   ],
 ])("%s, for a hundred applications, fits a comment on GitHub", (_, result) => {
-  const parts = renderResult(result, sampleChange("hosta"), HOSTS.hosta);
-  for (const part of parts) expect(part.length).toBeLessThanOrEqual(HOSTS.hosta.maxComment);
+  const parts = renderResult(result, sampleChange("hosta"), WORDS.hosta);
+  for (const part of parts) expect(part.length).toBeLessThanOrEqual(WORDS.hosta.maxComment);
 });

@@ -19,6 +19,7 @@ import { canonicalRepository, redactUserInfo } from "../../src/core/detect/tree/
 import { canonicalJson, isNestedDeeper, parseJson, type Json } from "../../src/core/model/json.js";
 import { MAX_DEPTH } from "../../src/deployer/argocd/read-large.js";
 import { parseLog } from "../../src/git/parse-log.js";
+import { SERVICE } from "../../src/names.js";
 import { beforeDeadline, fuzz } from "./fuzz.js";
 import { GIT_NAME, GLOB, JSON_TEXT, MARKDOWN, pumped, URL_TEXT, type Grammar } from "./pumped-text.js";
 
@@ -34,7 +35,7 @@ interface Subject {
 
 /** What reads a text of strangers on the thread that answers. */
 const SUBJECTS: readonly Subject[] = [
-  { name: "a comment", grammar: MARKDOWN, read: parseComment },
+  { name: "a comment", grammar: MARKDOWN, read: (text) => parseComment(text, SERVICE) },
   { name: "the marker of a comment", grammar: MARKDOWN, read: readMarker },
   ...[code, plainName, fence, sentence, escapeHtml, withoutDeceivers].map((write) => ({
     name: `a text in an answer, by ${write.name}`,

@@ -8,7 +8,6 @@ import type { EventQueue } from "../../src/core/ports/event-queue.js";
 import type { ManifestScanner } from "../../src/core/ports/manifest-scanner.js";
 import type { LockStore } from "../../src/core/ports/stores.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
-import { HOSTS } from "../../src/hosts/registry.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { Complaints } from "../../src/run/complaints.js";
 import { Outsiders } from "../../src/run/outsiders.js";
@@ -18,6 +17,7 @@ import { reconcile } from "../../src/service/reconcile.js";
 import { systemClock } from "../../src/service/system-clock.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import type { Stores } from "../../src/store/stores.js";
+import { WORDS } from "../comments/samples.js";
 import { randomDelay, seededRandom, type Delay } from "../in-memory/delay.js";
 import { inlineCompute } from "../in-memory/inline-compute.js";
 import { MemoryDeployer } from "../in-memory/memory-deployer.js";
@@ -118,7 +118,7 @@ class World {
       log: this.#log,
       live: new MemoryLiveFeed(),
       outsiders: new Outsiders(systemClock),
-      hostWords: HOSTS,
+      hostWords: WORDS,
       temporaryApps: "auto",
       diffMode: "branch",
       redact: [],

@@ -5,13 +5,13 @@ import { HostFailure, StoreUnavailable, type HostFailureReason } from "../../src
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { createRenderCache } from "../../src/core/render/render-cache.js";
-import { HOSTS } from "../../src/hosts/registry.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
 import { Complaints } from "../../src/run/complaints.js";
 import { Outsiders } from "../../src/run/outsiders.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
+import { WORDS } from "../comments/samples.js";
 import { ANA, CommandWorld, config } from "../core/commands/command-world.js";
 import { inlineCompute } from "../in-memory/inline-compute.js";
 import { testConfig } from "../in-memory/test-config.js";
@@ -32,7 +32,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     log: world.log,
     live: new MemoryLiveFeed(),
     outsiders: new Outsiders(world.clock),
-    hostWords: HOSTS,
+    hostWords: WORDS,
     temporaryApps: "auto",
     diffMode: "branch",
     redact: [],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 const MERGE = { method: "PUT", path: /\/merge$/ };
@@ -52,7 +52,7 @@ describe.each(HOSTS)("the merge itself on %s", (host) => {
     });
     const one = await syncWeb(bot);
     expect(bot.seen(one).state).toBe("open");
-    expect(bot.lastComment(one)).toContain("Everything is deployed, but this PR could not be merged:");
+    expect(bot.lastComment(one)).toContain(`Everything is deployed, but this ${SHORT[host]} could not be merged:`);
     expect(bot.lastComment(one)).toContain("The head commit changed before the merge.");
     expect(await bot.deployed(one)).toEqual(["web"]);
   });
@@ -66,7 +66,7 @@ describe.each(HOSTS)("the merge itself on %s", (host) => {
     bot.forge.faults.add({ ...MERGE, fault: { kind: "status", ...answer } });
     const one = await syncWeb(bot);
     expect(bot.seen(one).state).toBe("open");
-    expect(bot.lastComment(one)).toContain("Everything is deployed, but this PR could not be merged:");
+    expect(bot.lastComment(one)).toContain(`Everything is deployed, but this ${SHORT[host]} could not be merged:`);
     expect(bot.lastComment(one)).toContain("Please merge it by hand, so that the deployed commit reaches `main`.");
     expect(await bot.deployed(one)).toEqual(["web"]);
     expect(await bot.locked(one)).toEqual([]);

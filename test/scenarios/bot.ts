@@ -16,6 +16,10 @@ import { applicationResource, asYaml, configMap, repositoryOf, type ApplicationO
 
 export { SECRET, type BotOptions } from "./bot-options.js";
 export const HOSTS: readonly HostId[] = ["hosta", "hostb"];
+
+/** What our sentences call a change request; replies that the specification quotes say "PR" on every host. */
+export const SHORT: Readonly<Record<HostId, string>> = { hosta: "PR", hostb: "MR" };
+export const SIGIL: Readonly<Record<HostId, string>> = { hosta: "#", hostb: "!" };
 export const REPOSITORY = "acme/deploy";
 
 const running = new Set<Bot>();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 /** The first look at an application by a sync: its facts are read then, and nothing is deployed yet. */
@@ -96,7 +96,7 @@ describe.each(HOSTS)("read afresh right before the first sync call on %s", (host
     const one = await bot.open(changeOf(["web"]));
     bot.meanwhile("argocd", FIRST_LOOK, () => bot.forge.close(REPOSITORY, one));
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("This PR is closed.");
+    expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} is closed.`);
     expect(bot.changes()).toEqual([]);
     expect(await bot.locked(one)).toEqual([]);
   });

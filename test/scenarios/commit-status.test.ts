@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { FileChanges, OpenRequest, SeenStatus } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
-import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, SIGIL, startBot, type Bot, type BotOptions } from "./bot.js";
 import { changeOf } from "./resources.js";
 import { ServiceLog } from "./service-log.js";
 
@@ -135,7 +135,7 @@ describe.each(HOSTS)("the commit status svc/sync on %s", (host) => {
     const two = await open(bot, changeOf(["web"], "3"), { by: "bo" });
     await bot.comment(two, "svc sync", "bo");
     expect(status(bot, two)).toBe("success: synced: web");
-    expect(status(bot, one)).toBe(pending(host, `web awaits svc plan and svc sync; web now runs PR #${two}`));
+    expect(status(bot, one)).toBe(pending(host, `web awaits svc plan and svc sync; web now runs ${SHORT[host]} ${SIGIL[host]}${two}`));
   });
 
   test("a plan that could not evaluate an application, and a broken repository file: failure", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { asYaml, applicationResource, changeOf } from "./resources.js";
 
 const WEB = changeOf(["web"]);
@@ -77,7 +77,7 @@ describe.each(HOSTS)("names and the reconciler on %s", (host) => {
     expect(await bot.deployed(one)).toEqual([]);
     expect(await bot.deployed(two)).toEqual(["api"]);
     expect(await bot.locked(two)).toEqual([]);
-    expect(bot.lastComment(two)).toContain("This PR was closed without a merge, and these applications still run");
+    expect(bot.lastComment(two)).toContain(`This ${SHORT[host]} was closed without a merge, and these applications still run`);
     const answers = bot.answers(two).length;
     await bot.service.reconcile();
     await bot.idle();

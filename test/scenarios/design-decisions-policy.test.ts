@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
 import { asYaml, changeOf } from "./resources.js";
 
 const BROKEN = "require_approval: [";
@@ -121,7 +121,7 @@ describe.each(HOSTS)("policy on %s", (host) => {
     );
     const mapped = "applications: [{name: claimed, paths: [argocd/**]}]\n";
     const one = await bot.open({ ...changes, ".svc.yaml": mapped });
-    const [, refused = ""] = bot.lastComment(one).split("Not deployed by this PR:");
+    const [, refused = ""] = bot.lastComment(one).split(`Not deployed by this ${SHORT[host]}:`);
     for (const name of ["claimed", "stranger"]) {
       expect(refused).toContain(`\`${name}\`: no source of the live Application points at acme/deploy`);
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot } from "./bot.js";
+import { HOSTS, SHORT, startBot } from "./bot.js";
 import { planned, section, UNCHANGED_TEXT } from "./plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
 
@@ -63,7 +63,7 @@ describe.each(HOSTS)("detection by paths on %s", (host) => {
     });
     const one = await bot.open({ "docs/index.md": "hello" });
     expect(planned(bot.lastComment(one))).toEqual([]);
-    expect(bot.lastComment(one)).toContain("Not deployed by this PR:\n- `bank`: none of its sources is in acme/deploy");
+    expect(bot.lastComment(one)).toContain(`Not deployed by this ${SHORT[host]}:\n- \`bank\`: none of its sources is in acme/deploy`);
     const two = await bot.open({
       "apps/bank/configmap.yaml": configMap("bank", { value: "stolen" }),
       "argocd/bank.yaml": asYaml(bot.resourceOf("bank")),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 describe.each(HOSTS)("closed PRs on %s", (host) => {
@@ -9,7 +9,7 @@ describe.each(HOSTS)("closed PRs on %s", (host) => {
     await bot.close(one);
     for (const command of ["svc plan", "svc sync"]) {
       await bot.comment(one, command);
-      expect(bot.lastComment(one)).toContain("This PR is closed. Only `rollback`, `unlock`, `help` work here.");
+      expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} is closed. Only \`rollback\`, \`unlock\`, \`help\` work here.`);
     }
     expect(await bot.stores.locks.list()).toEqual([]);
     await bot.comment(one, "svc unlock");
@@ -46,6 +46,6 @@ describe.each(HOSTS)("closed PRs on %s", (host) => {
     expect(bot.answers(one)).toHaveLength(before);
     expect(await bot.deployed(one)).toEqual([]);
     await bot.comment(one, "svc plan");
-    expect(bot.lastComment(one)).toContain("This PR is merged. Only `rollback`, `unlock`, `help` work here.");
+    expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} is merged. Only \`rollback\`, \`unlock\`, \`help\` work here.`);
   });
 });

@@ -1,10 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { planned } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
 
 const PUSHED = "The plan was stopped because new commits were pushed. Comment `svc plan` to plan them.";
-const CLOSED = "The plan was stopped because this PR was closed.";
 
 /** Lets something happen while the first render of a plan is running. */
 function duringPlan(bot: Bot, act: () => Promise<void>): void {
@@ -92,7 +91,7 @@ describe.each(HOSTS)("superseded work on %s", (host) => {
     duringPlan(bot, () => bot.forge.close(REPOSITORY, one));
     await bot.comment(one, "svc plan");
     expect(bot.answers(one)).toHaveLength(1);
-    expect(bot.lastComment(one)).toContain(CLOSED);
+    expect(bot.lastComment(one)).toContain(`The plan was stopped because this ${SHORT[host]} was closed.`);
     expect(await bot.stores.locks.list()).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import type { Manifest } from "../../sandbox/argocd/manifest.js";
-import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
+import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
 
@@ -48,7 +48,7 @@ describe.each(HOSTS)("diff_mode: live on %s", (host) => {
     const web = section(bot.lastComment(one), "web");
     expect(web).toContain("**Changes:** 1 to create, 1 to update");
     expect(web).toContain("-  value: by hand");
-    expect(web).toContain("so a sync changes more than this PR does: `ConfigMap guestbook/web`");
+    expect(web).toContain(`so a sync changes more than this ${SHORT[host]} does: \`ConfigMap guestbook/web\``);
   });
 
   test("a change that the cluster has already is not called unchanged, and stays locked", async () => {

@@ -1,6 +1,6 @@
 /** What a plan comment says of one application, heading included; empty when it is not in it. */
 export function section(comment: string, application: string): string {
-  const parts = comment.split(/\n(?=### |---\n|Not deployed by this PR:|No longer affected|Notes:)/);
+  const parts = comment.split(/\n(?=### |---\n|Not deployed by this (?:PR|MR):|No longer affected|Notes:)/);
   return parts.find((part) => part.startsWith(`### Application: \`${application}\``)) ?? "";
 }
 

@@ -79,6 +79,6 @@ describe.each(HOSTS)("which repository may drive an application on %s", (host) =
     expect(bot.lastComment(1)).toContain(`- \`ext\`: ${NO_RIGHT}`);
     expect(bot.lastComment(1)).toContain(`set the annotation ${NAMED}: acme/deploy on the live Application in Argo CD`);
     await bot.comment(1, "svc sync -a ext");
-    expect(bot.lastComment(1)).toMatch(/No applications are locked by this PR\.|Not locked by this PR: `ext`/);
+    expect(bot.lastComment(1)).toMatch(/No applications are locked by this PR\.|Not locked by this (?:PR|MR): `ext`/);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 /** A PR whose head runs in the cluster, not merged. */
@@ -17,11 +17,11 @@ describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
     const one = await deployed(bot);
     await bot.close(one);
     expect(bot.lastComment(one)).toContain(
-      "This PR was closed without a merge, and these applications still run its commit: `web`.",
+      `This ${SHORT[host]} was closed without a merge, and these applications still run its commit: \`web\`.`,
     );
     expect(await bot.deployed(one)).toEqual(["web"]);
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("This PR is closed. Only `rollback`, `unlock`, `help` work here.");
+    expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} is closed. Only \`rollback\`, \`unlock\`, \`help\` work here.`);
     await bot.comment(one, "svc rollback");
     expect(bot.liveValue("web")).toBe("1");
     expect(await bot.deployed(one)).toEqual([]);

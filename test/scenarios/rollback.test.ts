@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 /** A PR whose head runs in the cluster. */
@@ -115,7 +115,7 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     expect(bot.lastComment(one)).toContain("No applications are locked by this PR. Run the plan command first.");
     const two = await bot.open(changeOf(["web"]));
     await bot.comment(two, "svc rollback -a api");
-    expect(bot.lastComment(two)).toContain("Not locked by this PR: `api`.");
+    expect(bot.lastComment(two)).toContain(`Not locked by this ${SHORT[host]}: \`api\`.`);
   });
 
   test("acts on what the PR holds although it was never synced; new and deleted applications are left alone", async () => {

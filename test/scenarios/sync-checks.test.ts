@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 const AUTO_SYNC = { spec: { syncPolicy: { automated: {} } } };
@@ -72,7 +72,7 @@ describe.each(HOSTS)("the checks of a sync on %s", (host) => {
     const one = await bot.open(changeOf(["web"]));
     bot.forge.delayMergeability(REPOSITORY, one, 1000);
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("is still computing whether this PR can be merged. Nothing was deployed");
+    expect(bot.lastComment(one)).toContain(`is still computing whether this ${SHORT[host]} can be merged. Nothing was deployed`);
     expect(await bot.locked(one)).toEqual(["web"]);
     bot.forge.delayMergeability(REPOSITORY, one, 2);
     bot.expectChanges("sync web");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { applicationResource, asYaml, changeOf, configMap } from "./resources.js";
 
@@ -61,7 +61,7 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
       "**Status:** Not locked\n\nNot deployed by a sync: its definition belongs to the application root, which has self-heal",
     );
     await bot.comment(one, "svc sync -a web");
-    expect(bot.lastComment(one)).toContain("Not locked by this PR: `web`.");
+    expect(bot.lastComment(one)).toContain(`Not locked by this ${SHORT[host]}: \`web\`.`);
     expect(bot.changes()).toEqual([]);
   });
 

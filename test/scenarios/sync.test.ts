@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot } from "./bot.js";
+import { HOSTS, SHORT, startBot } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
 
 describe.each(HOSTS)("sync on %s", (host) => {
@@ -69,7 +69,7 @@ describe.each(HOSTS)("sync on %s", (host) => {
     const one = await bot.open(changeOf(["api", "web"]));
     bot.expectChanges("sync web");
     await bot.comment(one, "SVC Sync --app nope -a web");
-    expect(bot.lastComment(one)).toContain("Not locked by this PR: `nope`.");
+    expect(bot.lastComment(one)).toContain(`Not locked by this ${SHORT[host]}: \`nope\`.`);
     expect(bot.changes()).toEqual([]);
     await bot.comment(one, "svc sync -a web");
     expect(await bot.locked(one)).toEqual(["api"]);

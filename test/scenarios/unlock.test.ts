@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot } from "./bot.js";
+import { HOSTS, SHORT, SIGIL, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 describe.each(HOSTS)("unlock on %s", (host) => {
@@ -13,14 +13,14 @@ describe.each(HOSTS)("unlock on %s", (host) => {
     await bot.comment(two, "svc unlock -a web -a nope -a shop");
     expect(bot.lastComment(two)).toContain("Released: `shop`.");
     expect(bot.lastComment(two)).toContain(
-      `- \`web\`: is locked by PR #\u200b${one} (ana), which alone can release it here`,
+      `- \`web\`: is locked by ${SHORT[host]} ${SIGIL[host]}\u200b${one} (ana), which alone can release it here`,
     );
     expect(bot.lastComment(two)).toContain("- `nope`: is not locked");
     expect(await bot.locked(one)).toEqual(["web"]);
     await bot.comment(one, "svc unlock");
     expect(bot.lastComment(one)).toContain("Released: `web`.");
     await bot.comment(one, "svc unlock");
-    expect(bot.lastComment(one)).toContain("No applications are locked by this PR, so there was nothing to release.");
+    expect(bot.lastComment(one)).toContain(`No applications are locked by this ${SHORT[host]}, so there was nothing to release.`);
     await bot.comment(two, "svc plan");
     expect(await bot.locked(two)).toEqual(["shop", "web"]);
   });
@@ -43,6 +43,6 @@ describe.each(HOSTS)("unlock on %s", (host) => {
     const one = await bot.open(changeOf(["web"]));
     await bot.close(one);
     await bot.comment(one, "svc unlock");
-    expect(bot.lastComment(one)).toContain("No applications are locked by this PR");
+    expect(bot.lastComment(one)).toContain(`No applications are locked by this ${SHORT[host]}`);
   });
 });

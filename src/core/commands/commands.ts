@@ -1,5 +1,4 @@
 import type { AccessCommand } from "../../config/requirements.js";
-import { SERVICE } from "../../names.js";
 import type { Command, CommandName, CommandOptions, DeployingCommand } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
@@ -121,11 +120,11 @@ export function isDeploying(command: Command): command is DeployingCommand {
   return COMMANDS[command.name].deploys;
 }
 
-/** How a command is written: `svc plan [-a <application>]`. */
-export function usageOf(name: CommandName): string {
+/** How a command is written: `svc plan [-a <application>]`. @param word The command word. */
+export function usageOf(name: CommandName, word: string): string {
   const options = (Object.keys(COMMANDS[name].options) as readonly OptionName[]).map((option) => {
     const { flags, value } = OPTIONS[option];
     return `[${[flags[0], value].filter((part) => part !== undefined).join(" ")}]`;
   });
-  return [SERVICE, name, ...options].join(" ");
+  return [word, name, ...options].join(" ");
 }

@@ -1,4 +1,3 @@
-import { SERVICE } from "../../names.js";
 import type { Command } from "../model/command.js";
 import { COMMAND_NAMES, COMMANDS } from "./commands.js";
 import { firstLine, type FirstLine } from "./first-paragraph.js";
@@ -16,16 +15,17 @@ const MAX_NAMES = 100;
 const DECEIVING = /[\p{Cc}\p{Cf}]/u;
 
 /** Whether a comment starts with the command word; the rest of it is not looked at. */
-export function isAddressed(body: string): boolean {
-  return addressed(body) !== undefined;
+export function isAddressed(body: string, word: string): boolean {
+  return addressed(body, word) !== undefined;
 }
 
 /**
  * Reads a comment. Only the first line of its first top-level paragraph counts, and only if it starts with the command
  * word; otherwise the result is undefined.
+ * @param word The command word, in lower case.
  */
-export function parseComment(body: string): ParsedComment | undefined {
-  const first = addressed(body);
+export function parseComment(body: string, word: string): ParsedComment | undefined {
+  const first = addressed(body, word);
   if (first === undefined) return undefined;
   const { line, open } = first;
   // The part that was cut off may contain `--dry-run`.
@@ -34,9 +34,9 @@ export function parseComment(body: string): ParsedComment | undefined {
   return command === undefined ? { kind: "not-a-command" } : { kind: "command", command };
 }
 
-function addressed(body: string): FirstLine | undefined {
+function addressed(body: string, word: string): FirstLine | undefined {
   const first = firstLine(body.slice(0, MAX_READ), body.length <= MAX_READ);
-  return first !== undefined && wordsOf(first.line)[0]?.toLowerCase() === SERVICE ? first : undefined;
+  return first !== undefined && wordsOf(first.line)[0]?.toLowerCase() === word ? first : undefined;
 }
 
 function wordsOf(line: string): readonly string[] {

@@ -1,9 +1,16 @@
 import type { HostId } from "../../names.js";
+import { changeRequestName, type ChangeRequestRef } from "./change-request.js";
 
-/** What texts for a code host depend on. */
-export interface HostWords {
+/** How one code host names things, and what it shows of a text. */
+export interface HostTerms {
   /** The product's name. */
   readonly title: string;
+  /** What a change request is called, in lower case: `pull request`. */
+  readonly changeRequest: string;
+  /** The same for short lines: `PR`. */
+  readonly short: string;
+  /** In front of a change request's number. */
+  readonly sigil: string;
   /** The longest comment that we post, in UTF-16 code units. */
   readonly maxComment: number;
   /** The longest description of a commit status, in characters. */
@@ -12,5 +19,28 @@ export interface HostWords {
   readonly keepsPendingText: boolean;
 }
 
+/**
+ * What every text for the people of one code host is written with. Plain data, because worker threads write texts too.
+ * Replies that the specification quotes say "PR" on every host.
+ */
+export interface HostWords extends HostTerms {
+  /** What a comment begins with to be a command: `svc`, unless `server.command` says otherwise. */
+  readonly command: string;
+}
+
 /** The words of every host that svc knows, configured or not. */
 export type AllHostWords = Readonly<Record<HostId, HostWords>>;
+
+/**
+ * A change request in a sentence for people who read another one: `PR #7` or `MR !7`; with its repository, `acme/deploy#7`,
+ * if that is not the reader's.
+ * @param words Those of the reader's host.
+ */
+export function referenceTo(
+  other: ChangeRequestRef,
+  reader: Pick<ChangeRequestRef, "host" | "repository">,
+  { short, sigil }: HostWords,
+): string {
+  const neighbours = other.host === reader.host && other.repository === reader.repository;
+  return neighbours ? `${short} ${sigil}${other.number}` : changeRequestName(other);
+}

@@ -3,7 +3,7 @@ import { REPOSITORY_FILE } from "../../names.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
-import type { HostWords } from "../model/host-words.js";
+import { referenceTo, type HostWords } from "../model/host-words.js";
 import { isWithheld, withholds, type Plan, type UnreadFile } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
@@ -11,7 +11,7 @@ import { mergeDecision, requiringApproval } from "./merge-decision.js";
 /** What is known about the head when its status is set. */
 export type StatusFacts =
   /** A plan of the head has started. */
-  | { readonly kind: "planning"; readonly words: Pick<HostWords, "keepsPendingText"> }
+  | { readonly kind: "planning" }
   /** The plan of the head failed; the reason is a text of ours. */
   | { readonly kind: "plan-failed"; readonly reason: string }
   /** Not planned automatically (a fork, a draft, autoplan off); nothing was rendered. */
@@ -52,41 +52,44 @@ export interface PlannedFacts {
 
 export type StatusText = Pick<CommitStatus, "state" | "description">;
 
-/** The commit status `svc/sync`: green if and only if the conditions of auto-merge hold, whether or not it is on. */
-export function commitStatusOf(facts: StatusFacts): StatusText {
+/**
+ * The commit status `svc/sync`: green if and only if the conditions of auto-merge hold, whether or not it is on.
+ * @param words Those of the change request's host.
+ */
+export function commitStatusOf(facts: StatusFacts, words: HostWords): StatusText {
   switch (facts.kind) {
     case "planning":
-      return { state: "pending", description: planningText(facts.words) };
+      return { state: "pending", description: planningText(words) };
     case "plan-failed":
       return { state: "failure", description: `the plan failed: ${facts.reason}` };
     case "detected":
-      return ofDetected(facts.detected);
+      return ofDetected(facts.detected, words);
     case "planned": {
-      const { state, description } = ofPlan(facts);
+      const { state, description } = ofPlan(facts, words);
       return { state, description: joined([description, atMergeText(takingEffect(facts.plan))]) };
     }
   }
 }
 
 /** Where a pending text cannot be changed, it must hold until the sync. */
-function planningText({ keepsPendingText }: Pick<HostWords, "keepsPendingText">): string {
+function planningText({ keepsPendingText }: HostWords): string {
   return keepsPendingText ? "not deployed yet: the comments say how far it is" : "planning";
 }
 
-function ofDetected(detected: Detected): StatusText {
+function ofDetected(detected: Detected, { command }: HostWords): StatusText {
   switch (detected.kind) {
     case "nothing":
       return { state: "success", description: joined(["nothing to deploy", atMergeText(detected.atMerge)]) };
     case "rules":
       return rulesPending(detected.missing);
     case "affected":
-      return { state: "pending", description: `comment svc plan: affects ${names(detected.applications)}` };
+      return { state: "pending", description: `comment ${command} plan: affects ${names(detected.applications)}` };
     case "unread":
       return unread(detected.files);
     case "barred":
       return { state: "pending", description: "comes from a fork, whose content is not planned here" };
     case "unknown":
-      return { state: "pending", description: "comment svc plan" };
+      return { state: "pending", description: `comment ${command} plan` };
   }
 }
 
@@ -94,9 +97,9 @@ function unread(files: readonly UnreadFile[]): StatusText {
   return { state: "failure", description: `could not be read: ${names(files.map(({ file }) => file))}` };
 }
 
-function ofPlan(facts: PlannedFacts): StatusText {
+function ofPlan(facts: PlannedFacts, words: HostWords): StatusText {
   const { plan, records, change, settings, notStarted } = facts;
-  if (plan.head !== change.headRevision) return ofDetected({ kind: "unknown" });
+  if (plan.head !== change.headRevision) return ofDetected({ kind: "unknown" }, words);
   if (plan.unread.length > 0) return unread(plan.unread);
   const awaiting = mergeDecision(plan, [], records, change, settings).map(({ application }) => application);
   const own = (outcome: Deployment["outcome"]) => {
@@ -128,7 +131,7 @@ function ofPlan(facts: PlannedFacts): StatusText {
   if (awaiting.length > 0) {
     return {
       state: "pending",
-      description: joined([awaits(awaiting, facts), approvalText(facts), taken(awaiting, facts)]),
+      description: joined([awaits(awaiting, facts, words), approvalText(facts), taken(awaiting, facts, words)]),
     };
   }
   if (isUnapproved(facts)) return { state: "pending", description: "needs an approval before the merge" };
@@ -144,8 +147,10 @@ function rulesPending(missing: string): StatusText {
 }
 
 /** A sync is refused unless each application is locked. */
-function awaits(awaiting: readonly ApplicationName[], { locked }: PlannedFacts): string {
-  const command = awaiting.every((name) => locked.has(name)) ? "svc sync" : "svc plan and svc sync";
+function awaits(awaiting: readonly ApplicationName[], { locked }: PlannedFacts, words: HostWords): string {
+  const command = awaiting.every((name) => locked.has(name))
+    ? `${words.command} sync`
+    : `${words.command} plan and ${words.command} sync`;
   return awaiting.length === 1
     ? `${names(awaiting)} awaits ${command}`
     : `${awaiting.length} applications await ${command}`;
@@ -161,14 +166,18 @@ function isUnapproved({ plan, settings, approval }: PlannedFacts): boolean {
 }
 
 /** Who deployed one of these applications from elsewhere. */
-function taken(awaiting: readonly ApplicationName[], { foreign, plan }: PlannedFacts): string {
+function taken(
+  awaiting: readonly ApplicationName[],
+  { change, foreign, plan }: PlannedFacts,
+  words: HostWords,
+): string {
   const waiting = new Set(awaiting);
   const running = foreign
     .filter(({ application, outcome }) => outcome === "succeeded" && waiting.has(application))
-    .map(({ application, change }) => `${application} now runs PR #${change.number}`);
+    .map(({ application, change: holder }) => `${application} now runs ${referenceTo(holder, change, words)}`);
   const held = plan.applications.flatMap(({ application, lock }) =>
     lock.kind === "held" && waiting.has(application)
-      ? [`${application} is locked by PR #${lock.by.holder.number}`]
+      ? [`${application} is locked by ${referenceTo(lock.by.holder, change, words)}`]
       : [],
   );
   return joined([...running, ...held]);

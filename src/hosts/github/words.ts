@@ -1,9 +1,12 @@
-import type { HostWords } from "../../core/model/host-words.js";
-import { HOST_TITLES } from "../../names.js";
+import type { HostTerms } from "../../core/model/host-words.js";
+import { CHANGE_REQUEST_SIGILS, HOST_TITLES } from "../../names.js";
 import type { FailureWords } from "../host-refusal.js";
 
-export const GITHUB: HostWords & FailureWords = {
+export const GITHUB: HostTerms & FailureWords = {
   title: HOST_TITLES.hosta,
+  changeRequest: "pull request",
+  short: "PR",
+  sigil: CHANGE_REQUEST_SIGILS.hosta,
   // GitHub refuses more than 65,536 characters.
   maxComment: 60_000,
   // https://docs.github.com/rest/commits/statuses

@@ -1,9 +1,12 @@
-import type { HostWords } from "../../core/model/host-words.js";
-import { HOST_TITLES } from "../../names.js";
+import type { HostTerms } from "../../core/model/host-words.js";
+import { CHANGE_REQUEST_SIGILS, HOST_TITLES } from "../../names.js";
 import type { FailureWords } from "../host-refusal.js";
 
-export const GITLAB: HostWords & FailureWords = {
+export const GITLAB: HostTerms & FailureWords = {
   title: HOST_TITLES.hostb,
+  changeRequest: "merge request",
+  short: "MR",
+  sigil: CHANGE_REQUEST_SIGILS.hostb,
   // GitLab takes about a million characters. Nobody reads that many.
   maxComment: 200_000,
   // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status

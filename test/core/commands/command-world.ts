@@ -8,8 +8,8 @@ import type { CommandResult, Refusal } from "../../../src/core/model/result.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { Snapshot } from "../../../src/core/ports/snapshot.js";
 import { createRenderCache } from "../../../src/core/render/render-cache.js";
-import { HOSTS } from "../../../src/hosts/registry.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
+import { WORDS } from "../../comments/samples.js";
 import { noDelay } from "../../in-memory/delay.js";
 import { INLINE_READING, inlineCompute } from "../../in-memory/inline-compute.js";
 import { MemoryDeployer } from "../../in-memory/memory-deployer.js";
@@ -90,7 +90,7 @@ export class CommandWorld {
       clock: this.clock,
       isAdministrator: () => Promise.resolve(false),
       log: this.log,
-      hostWords: HOSTS,
+      hostWords: WORDS,
       temporaryApps: "auto",
       diffMode: "branch",
       redact: [],

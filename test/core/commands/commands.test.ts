@@ -1,8 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import { COMMAND_LIST } from "../../../src/comments/refusal.js";
+import { commandList } from "../../../src/comments/refusal.js";
 import { COMMAND_NAMES, COMMANDS, usageOf } from "../../../src/core/commands/commands.js";
 import { OPTIONS, type OptionName } from "../../../src/core/commands/options.js";
 import { parseComment } from "../../../src/core/commands/parse-command.js";
+import { SERVICE } from "../../../src/names.js";
 
 const optionsOf = (name: (typeof COMMAND_NAMES)[number]) => Object.keys(COMMANDS[name].options) as OptionName[];
 
@@ -16,18 +17,18 @@ describe.each(COMMAND_NAMES)("%s", (name) => {
       name,
       ...Object.fromEntries(optionsOf(name).map((one) => [one, OPTIONS[one].value ? ["web"] : true])),
     };
-    expect(parseComment(["svc", name, ...flags].join(" "))).toEqual({ kind: "command", command });
+    expect(parseComment(["svc", name, ...flags].join(" "), SERVICE)).toEqual({ kind: "command", command });
   });
 
   test("refuses the options of others", () => {
     for (const other of (Object.keys(OPTIONS) as OptionName[]).filter((one) => !optionsOf(name).includes(one))) {
       const { flags, value } = OPTIONS[other];
       const text = `svc ${name} ${flags[0]} ${value === undefined ? "" : "web"}`;
-      expect(parseComment(text)).toEqual({ kind: "not-a-command" });
+      expect(parseComment(text, SERVICE)).toEqual({ kind: "not-a-command" });
     }
   });
 
   test("is listed by help", () => {
-    expect(COMMAND_LIST).toContain(`\`${usageOf(name)}\`: ${COMMANDS[name].summary}`);
+    expect(commandList({ command: SERVICE })).toContain(`\`${usageOf(name, SERVICE)}\`: ${COMMANDS[name].summary}`);
   });
 });

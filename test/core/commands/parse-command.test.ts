@@ -2,6 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { parseComment } from "../../../src/core/commands/parse-command.js";
 import type { Command } from "../../../src/core/model/command.js";
+import { SERVICE } from "../../../src/names.js";
 
 const plan: Command = { name: "plan", applications: [] };
 const sync: Command = { name: "sync", applications: [], dryRun: false, prune: false };
@@ -30,7 +31,7 @@ describe("a comment that is a command", () => {
     ["svc unlock -a web", { name: "unlock", applications: ["web"] }],
     ["svc help", { name: "help" }],
   ])("%j", (body, command) => {
-    expect(parseComment(body)).toEqual({ kind: "command", command });
+    expect(parseComment(body, SERVICE)).toEqual({ kind: "command", command });
   });
 });
 
@@ -50,7 +51,21 @@ describe("a comment that begins with the command word and is no command", () => 
     "svc sync \u202e-a bew",
     "svc sy\u200bnc",
   ])("%j", (body) => {
-    expect(parseComment(body)).toEqual({ kind: "not-a-command" });
+    expect(parseComment(body, SERVICE)).toEqual({ kind: "not-a-command" });
+  });
+});
+
+describe("another command word", () => {
+  test.each<[string, Command]>([
+    ["argo-cd sync", sync],
+    ["ARGO-CD Plan", plan],
+  ])("%j", (body, command) => {
+    expect(parseComment(body, "argo-cd")).toEqual({ kind: "command", command });
+  });
+  test("makes the usual one a word like any other", () => {
+    expect(parseComment("svc sync", "argo-cd")).toBeUndefined();
+    expect(parseComment("argo sync", "argo-cd")).toBeUndefined();
+    expect(parseComment("argo-cd-x sync", "argo-cd")).toBeUndefined();
   });
 });
 
@@ -76,7 +91,7 @@ describe("a comment that is not ours", () => {
     "\u202esvc sync",
     "nothing\nsvc sync",
   ])("%j", (body) => {
-    expect(parseComment(body)).toBeUndefined();
+    expect(parseComment(body, SERVICE)).toBeUndefined();
   });
 });
 
@@ -91,7 +106,7 @@ test("no text makes the parser throw, and what it accepts has only names that Ku
         pieces.map((list) => list.join(" ")),
       ),
       (body) => {
-        const parsed = parseComment(body);
+        const parsed = parseComment(body, SERVICE);
         if (parsed?.kind !== "command" || parsed.command.name === "help") return;
         for (const name of parsed.command.applications) expect(name).toMatch(/^[a-z0-9][a-z0-9./-]*$/);
       },

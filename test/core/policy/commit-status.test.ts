@@ -14,6 +14,7 @@ import {
   samplePlan,
   sampleSet,
 } from "../../comments/samples.js";
+import { WORDS } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";
 
 const change = sampleChange();
@@ -80,13 +81,7 @@ const set = sampleSet("shops", { sourceFile: "sets.yaml" });
 
 describe("the commit status svc/sync", () => {
   test.each<[string, StatusFacts, string, string]>([
-    ["a plan has started", { kind: "planning", words: { keepsPendingText: false } }, "pending", "planning"],
-    [
-      "a plan has started on GitLab, which keeps this text until the status changes",
-      { kind: "planning", words: { keepsPendingText: true } },
-      "pending",
-      "not deployed yet: the comments say how far it is",
-    ],
+    ["a plan has started", { kind: "planning" }, "pending", "planning"],
     ["it failed", { kind: "plan-failed", reason: "see the comment" }, "failure", "the plan failed: see the comment"],
     [
       "a fork, a draft: nothing is affected",
@@ -233,6 +228,11 @@ describe("the commit status svc/sync", () => {
       "nothing to deploy; takes effect at the merge: auto",
     ],
   ])("%s", (_, facts, state, description) => {
-    expect(commitStatusOf(facts)).toEqual({ state, description });
+    expect(commitStatusOf(facts, WORDS.hosta)).toEqual({ state, description });
+  });
+
+  test("a plan has started on GitLab, which keeps this text until the status changes", () => {
+    const description = "not deployed yet: the comments say how far it is";
+    expect(commitStatusOf({ kind: "planning" }, WORDS.hostb)).toEqual({ state: "pending", description });
   });
 });

@@ -4,8 +4,7 @@ import { HostFailure } from "../../../src/core/model/errors.js";
 import { approvalOf } from "../../../src/core/policy/approval.js";
 import { missingForRules } from "../../../src/core/policy/rules-approval.js";
 import type { CodeHost } from "../../../src/core/ports/code-host.js";
-import { HOSTS } from "../../../src/hosts/registry.js";
-import { sampleChange } from "../../comments/samples.js";
+import { sampleChange, WORDS } from "../../comments/samples.js";
 import { CommandWorld } from "../commands/command-world.js";
 import { memorySnapshot } from "../detect/memory-snapshot.js";
 import { sampleSettings } from "../sample-settings.js";
@@ -35,7 +34,7 @@ function contextOf(
     change: sampleChange(),
     settings: sampleSettings({ approvalFromCommitters: true, ...settings }),
     snapshot: memorySnapshot({}),
-    hostWords: HOSTS,
+    hostWords: WORDS,
     isAdministrator: (_host: string, { login }: { readonly login: string }) => Promise.resolve(login === "root"),
   };
 }
