@@ -1,6 +1,7 @@
 import { markMoved } from "../comments/mark-moved.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { BaseMoved } from "../core/model/event.js";
+import { isPlanOf } from "../core/model/plan.js";
 import { behindOf } from "../core/survey/input-gaps.js";
 import { survey } from "../core/survey/survey.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange } from "./context.js";
@@ -12,8 +13,10 @@ const MOST_NAMED = 5;
 /** Marks a plan of the head if the base branch changed what its applications are deployed from. Renders nothing. */
 export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved, run: Run): Promise<Silent> {
   const [change, plan] = await Promise.all([run.host.getChangeRequest(ref, run.signal), run.plans.find(ref)]);
-  const concerns = change.state === "open" && change.baseBranch === branch && plan?.head === change.headRevision;
-  if (!concerns || change.mergeBase === change.baseRevision) return silent("nothing-to-update");
+  if (change.state !== "open" || change.baseBranch !== branch || !isPlanOf(plan, change)) {
+    return silent("nothing-to-update");
+  }
+  if (change.mergeBase === change.baseRevision) return silent("nothing-to-update");
   const { settings, problems, snapshot } = await openChange(change, run);
   if (problems.length > 0) return silent("nothing-to-update");
   const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };

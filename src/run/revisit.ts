@@ -1,7 +1,7 @@
 import { endProgress } from "../comments/settled.js";
 import { isUnsettled, settleRecords, type Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
-import { isWithheld, withholds } from "../core/model/plan.js";
+import { isPlanOf, isWithheld, withholds } from "../core/model/plan.js";
 import { deployedOf } from "../core/policy/effect-rules.js";
 import { createLifting } from "../core/policy/lifting.js";
 import { openChange, plansAutomatically } from "./context.js";
@@ -23,7 +23,7 @@ export async function liftsWithheld(ref: ChangeRequestRef, run: Run): Promise<bo
   const plan = await run.plans.find(ref);
   if (plan === undefined || !withholds(plan)) return false;
   const change = await run.host.getChangeRequest(ref);
-  if (!plansAutomatically(change, run.config) || plan.head !== change.headRevision) return false;
+  if (!plansAutomatically(change, run.config) || !isPlanOf(plan, change)) return false;
   const { settings, problems, snapshot } = await openChange(change, run);
   if (problems.length > 0) return false;
   const why = createLifting({ ...run, change, settings, snapshot });
@@ -31,7 +31,7 @@ export async function liftsWithheld(ref: ChangeRequestRef, run: Run): Promise<bo
     ...plan.applications.filter(isWithheld).map(({ application }) => [application]),
     ...plan.applicationSets.filter(({ withheld }) => withheld === true).map(({ owned }) => owned),
   ];
-  const reasons = await Promise.all(waiting.map((names) => why(deployedOf(plan, names, plan.head))));
+  const reasons = await Promise.all(waiting.map((names) => why(deployedOf(plan, names, change))));
   return reasons.includes(undefined);
 }
 

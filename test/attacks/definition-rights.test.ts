@@ -94,6 +94,25 @@ describe.each(HOSTS)("a base branch of one's own, on %s", (host) => {
   });
 });
 
+describe.each(HOSTS)("a new target branch whose webhook was lost, on %s", (host) => {
+  test("makes the plan and the locks of the old one worthless until the PR is planned again", async () => {
+    const bot = await startBot({ host, config: { defaults: { auto_merge: true } } });
+    await bot.forge.pushToBranch(REPOSITORY, "mine", { ".svc.yaml": WEAK });
+    const one = await bot.open(changeOf(["web"]));
+    expect(await bot.locked(one)).toEqual(["web"]);
+    await bot.loseWebhooks(() => bot.forge.retarget(REPOSITORY, one, "mine"));
+    for (const command of ["rollback", "rollback -a web --prune", "sync", "sync -a web --prune"]) {
+      await bot.comment(one, `svc ${command}`);
+      expect(bot.lastComment(one)).toContain("Plan for web is stale. Please run the plan command again.");
+    }
+    expect(bot.changes()).toEqual([]);
+    expect(bot.seen(one).state).toBe("open");
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).toContain("- `web`: it follows main, not mine");
+    await expectNothingDriven(bot, one);
+  });
+});
+
 const CHARTS = "acme/charts";
 const CHART = {
   "chart/Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n",

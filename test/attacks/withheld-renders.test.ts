@@ -76,6 +76,14 @@ describe.each(HOSTS)("a definition that reads what its live application does not
         return definition(bot, { spec: { source } });
       },
     ],
+    [
+      "a plugin with settings of its own",
+      (bot) => {
+        const plugin = { env: [{ name: "REPOSITORY", value: privateUrl(bot) }] };
+        const source = { repoURL: cloneUrlOf(bot.forge), path: "apps/web", targetRevision: "main", plugin };
+        return definition(bot, { spec: { source } });
+      },
+    ],
   ])("is not rendered before an approval, but shown: %s", async (_what, changes) => {
     const bot = await startPrivate(host);
     const one = await bot.open(changes(bot));

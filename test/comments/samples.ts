@@ -60,6 +60,7 @@ export function samplePlan(applications: readonly ApplicationPlan[], more: Parti
   return {
     change: sampleChange(),
     head: HEAD,
+    baseBranch: "main",
     plannedAt: "2026-03-02T09:14:07.000Z",
     applications,
     applicationSets: [],

@@ -52,6 +52,7 @@ const base = { sourceFile: undefined, atMerge: undefined, warnings: [], effect: 
 const plan: Plan = {
   change,
   head: revision("a".repeat(40)),
+  baseBranch: "main",
   plannedAt: "2026-03-02T10:00:00.000Z",
   applications: [
     {

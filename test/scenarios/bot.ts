@@ -159,6 +159,14 @@ export class Bot {
     faults.add({ ...request, times: 1, fault: { kind: "meanwhile", act } });
   }
 
+  /** Webhooks that are sent during the act never reach the service. */
+  async loseWebhooks(act: () => Promise<void>): Promise<void> {
+    this.forge.connect({ url: `${this.service.url}/lost`, secret: SECRET });
+    await act();
+    await this.idle();
+    this.forge.connect({ url: `${this.service.url}/webhook/${this.host}`, secret: SECRET });
+  }
+
   /** Until no webhook is on its way and nothing runs in the service. */
   async idle(): Promise<void> {
     let seen = -1;

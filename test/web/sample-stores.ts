@@ -32,6 +32,7 @@ export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt:
   return {
     change,
     head: HEAD,
+    baseBranch: "main",
     plannedAt,
     applications: [
       sampleApplication("api", { kind: "unevaluated", reason: "helm: <values> not found\n  at line 3" }),

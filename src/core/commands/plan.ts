@@ -8,7 +8,7 @@ import { destinationOf } from "../model/destination.js";
 import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
-import type { ApplicationPlan, Evaluated, Plan, Unevaluated } from "../model/plan.js";
+import { isPlanOf, type ApplicationPlan, type Evaluated, type Plan, type Unevaluated } from "../model/plan.js";
 import { plannedSources } from "../model/planned-source.js";
 import type { CommandResult } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
@@ -78,6 +78,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     const result: Plan = {
       change: changeRequestRef(change),
       head: change.headRevision,
+      baseBranch: change.baseBranch,
       plannedAt: context.clock.now().toISOString(),
       applications: [...settled, ...(await keepEarlier(left, context))].sort(byName),
       applicationSets: derived.applicationSets,
@@ -237,7 +238,7 @@ async function keepEarlier(
 ): Promise<readonly ApplicationPlan[]> {
   if (left.length === 0) return [];
   const earlier = await plans.find(change);
-  if (earlier?.head !== change.headRevision) return left;
+  if (!isPlanOf(earlier, change)) return left;
   const known = new Map(earlier.applications.map((one) => [one.application, one]));
   return left.map((one) => known.get(one.application) ?? one);
 }

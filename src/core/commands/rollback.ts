@@ -21,6 +21,8 @@ import { isHeldByPlanAlone, takeOver, takenOverSentence, type TakeOver } from ".
 /** Its `members` are what the newest plan says that a deployment reaches: a rollback writes there as well. */
 interface Target extends Deployed {
   readonly record: Deployment | undefined;
+  /** Whether a plan for the present target branch says what a deployment reaches. */
+  readonly planned: boolean;
 }
 
 type RollbackContext = DeployContext & Pick<CommandContext, "snapshot">;
@@ -39,6 +41,7 @@ export async function rollback(command: Command<"rollback">, context: RollbackCo
   const live = await Promise.all(targets.map((target) => look(target, context)));
   const deployed = targets.map(({ application, members }) => ({ application, members }));
   const refusal =
+    checkPlanned(targets) ??
     (blocking.length > 0 ? { reason: "locked-by-other" as const, locks: blocking } : undefined) ??
     (await checkApproval(targets, context)) ??
     checkAutoSync(live) ??
@@ -96,6 +99,7 @@ async function targetsOf({ locks, deployments, plans, change }: DeployContext): 
     application,
     members: membersOf(plan, application),
     record: records.find((record) => record.application === application),
+    planned: plan?.baseBranch === change.baseBranch,
   }));
 }
 
@@ -147,6 +151,16 @@ async function releaseFresh(attempts: readonly LockAttempt[], { locks, change }:
   const fresh = attempts.filter((attempt) => attempt.kind === "acquired" && attempt.fresh);
   await Promise.all(fresh.map(({ lock }) => locks.release(lock.application, change)));
 }
+
+/** A lock that a plan for another target branch took gives no right to deploy; a deployment of our own is ours to take back. */
+function checkPlanned(targets: readonly Target[]): Refusal | undefined {
+  const unplanned = targets.filter(({ record, planned }) => record === undefined && !planned);
+  if (unplanned.length === 0) return undefined;
+  const applications = unplanned.map(({ application }) => ({ application, planFailure: undefined, moved: RETARGETED }));
+  return { reason: "stale", applications, others: [] };
+}
+
+const RETARGETED = "there is no plan of it for the present target branch";
 
 /** The approval of the recorded deployment is enough: a rollback deploys nothing new. */
 async function checkApproval(targets: readonly Target[], context: RollbackContext): Promise<Refusal | undefined> {

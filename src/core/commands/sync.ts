@@ -5,7 +5,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { type Approval, type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Lock } from "../model/lock.js";
-import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "../model/plan.js";
+import { isPlanOf, type ApplicationPlan, type NotDeployed, type Plan, type UnreadFile } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import { barredFrom } from "../policy/access.js";
@@ -101,7 +101,7 @@ function parentsAmong(
 
 /** Found now, or by the plan that people have reviewed. */
 function unreadFiles({ unread }: Detection, plan: Plan | undefined, { change }: CommandContext): readonly UnreadFile[] {
-  return unread.length > 0 || plan?.head !== change.headRevision ? unread : plan.unread;
+  return unread.length === 0 && isPlanOf(plan, change) ? plan.unread : unread;
 }
 
 /** Settings come from the target branch: if it moved, everything is read and checked again. */
@@ -154,7 +154,7 @@ function isAnnounced(plan: ApplicationPlan): boolean {
 
 function isUnchanged(lock: Lock, plan: Plan | undefined, { change }: CommandContext): boolean {
   const planned = plan?.applications.find(({ application }) => application === lock.application);
-  if (plan?.head !== change.headRevision || planned?.kind !== "evaluated") return false;
+  if (!isPlanOf(plan, change) || planned?.kind !== "evaluated") return false;
   return planned.verdict === "unchanged" && !planned.writesDefinition;
 }
 
@@ -176,7 +176,7 @@ async function prepare(
 ): Promise<Prepared | Refusal> {
   const { host, change, settings, user } = context;
   const names = chosen.map(({ application }) => application);
-  const deployed = deployedOf(plan, names, change.headRevision);
+  const deployed = deployedOf(plan, names, change);
   const [approval, mergeability, barred] = await Promise.all([
     needsApproval(deployed, settings) ? approvalOf(context) : undefined,
     host.mergeability(change),
@@ -185,7 +185,7 @@ async function prepare(
   const selected = subjects.filter(({ name }) => names.includes(name));
   const live = selected.filter((subject) => subject.kind === "live");
   const plannedOf = (name: ApplicationName) =>
-    plan?.head === change.headRevision ? plan.applications.find(({ application }) => application === name) : undefined;
+    isPlanOf(plan, change) ? plan.applications.find(({ application }) => application === name) : undefined;
   const found = await Promise.all(live.map((subject) => asPlanned(subject, plannedOf(subject.name), context)));
   const pinned = found.flatMap((one) => (one.kind === "as-planned" ? [one.subject] : []));
   const moved = found.flatMap((one, index) => {

@@ -1,5 +1,5 @@
 import type { ApplicationName, Revision } from "./brand.js";
-import type { ChangeRequestRef } from "./change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
 import type { PlannedSource } from "./planned-source.js";
@@ -149,6 +149,8 @@ export interface UnreadFile {
 export interface Plan {
   readonly change: ChangeRequestRef;
   readonly head: Revision;
+  /** The branch that the plan compared with, which decides about rules and rights. */
+  readonly baseBranch: string;
   /** ISO 8601. */
   readonly plannedAt: string;
   readonly applications: readonly ApplicationPlan[];
@@ -164,6 +166,14 @@ export interface Plan {
 
 /** How long a stored plan lives, in milliseconds: 30 days. */
 export const PLAN_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** What distinguishes a plan from those of other commits and target branches. */
+export type PlannedFor = Pick<ChangeRequest, "headRevision" | "baseBranch">;
+
+/** Whether a plan shows what the change request asks for now: exactly this head, into this branch. */
+export function isPlanOf(plan: Plan | undefined, { headRevision, baseBranch }: PlannedFor): plan is Plan {
+  return plan?.head === headRevision && plan.baseBranch === baseBranch;
+}
 
 /** About how many characters a plan has as JSON. */
 export function sizeOfPlan({ applications }: Plan): number {

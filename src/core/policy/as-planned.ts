@@ -2,7 +2,7 @@ import type { Application } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Effect, Member } from "../model/effect.js";
-import type { Plan } from "../model/plan.js";
+import { isPlanOf, type Plan } from "../model/plan.js";
 import type { Refusal } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import { digestOf } from "../survey/definition-change.js";
@@ -18,8 +18,8 @@ export function differingFrom(
   live: readonly Application[] | undefined,
   change: ChangeRequest,
 ): ReadonlyMap<ApplicationName, string> {
-  // A plan of another commit is stale in any case.
-  if (plan?.head !== change.headRevision) return new Map();
+  // A plan of another commit or target branch is stale in any case.
+  if (!isPlanOf(plan, change)) return new Map();
   const planned = new Map(plan.applications.map(({ application, effect }) => [application, effect]));
   const running = live && new Map(live.map((one) => [one.name, one]));
   const found = subjects.flatMap((subject): readonly (readonly [ApplicationName, string])[] => {

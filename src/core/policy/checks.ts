@@ -2,7 +2,7 @@ import type { Settings } from "../../config/settings.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest, Mergeability, User } from "../model/change-request.js";
 import type { Lock } from "../model/lock.js";
-import type { NotDeployed, Plan } from "../model/plan.js";
+import { isPlanOf, type NotDeployed, type Plan } from "../model/plan.js";
 import type { BarredApplication, Refusal } from "../model/result.js";
 import { accessRefusal } from "./access.js";
 import { staleRefusal } from "./as-planned.js";
@@ -32,8 +32,8 @@ export interface SyncFacts {
 }
 
 /**
- * Checks a sync: approval, freshness, mergeability, auto-sync, access, other obstacles, and that the effect is the planned one. The first check that fails
- * refuses the whole command and names every application that it fails for.
+ * Checks a sync: approval, freshness, mergeability, auto-sync, access, other obstacles, and that the effect is the
+ * planned one. The first check that fails refuses the whole command and names every application that it fails for.
  */
 export function checkSync(facts: SyncFacts): Refusal | undefined {
   return (
@@ -58,7 +58,7 @@ function checkApproval(facts: SyncFacts): Refusal | undefined {
 
 function checkFreshness(facts: SyncFacts): Refusal | undefined {
   const { change, plan, moved, locks } = facts;
-  const unplanned = new Set(locks.filter((lock) => isUnplanned(lock, change)).map(({ application }) => application));
+  const unplanned = new Set(locks.filter((lock) => isUnplanned(lock, facts)).map(({ application }) => application));
   const applications = stale(facts).map((application) => ({
     application,
     planFailure: failureOf(application, change, plan),
@@ -68,7 +68,7 @@ function checkFreshness(facts: SyncFacts): Refusal | undefined {
 }
 
 function failureOf(application: ApplicationName, change: ChangeRequest, plan: Plan | undefined): string | undefined {
-  if (plan?.head !== change.headRevision) return undefined;
+  if (!isPlanOf(plan, change)) return undefined;
   const planned = plan.applications.find((one) => one.application === application);
   return planned?.kind === "unevaluated" ? planned.reason : undefined;
 }
@@ -102,17 +102,18 @@ function selected({ locks }: SyncFacts): readonly ApplicationName[] {
 function unapproved(facts: SyncFacts): readonly ApprovalNeed[] {
   const { approval, plan, change, settings } = facts;
   if (approval?.approved === true) return [];
-  return approvalNeeds(deployedOf(plan, selected(facts), change.headRevision), settings);
+  return approvalNeeds(deployedOf(plan, selected(facts), change), settings);
 }
 
-function stale({ locks, change, moved }: SyncFacts): readonly ApplicationName[] {
-  return locks
-    .filter((lock) => isUnplanned(lock, change) || moved.has(lock.application))
+function stale(facts: SyncFacts): readonly ApplicationName[] {
+  return facts.locks
+    .filter((lock) => isUnplanned(lock, facts) || facts.moved.has(lock.application))
     .map(({ application }) => application);
 }
 
-function isUnplanned({ planRevision }: Lock, { headRevision }: ChangeRequest): boolean {
-  return planRevision !== headRevision;
+/** Without the stored plan, nobody knows what a sync of the application reaches. */
+function isUnplanned({ planRevision }: Lock, { change, plan }: SyncFacts): boolean {
+  return planRevision !== change.headRevision || !isPlanOf(plan, change);
 }
 
 /** Applications that pass every check, including later ones: the refusal offers them. */

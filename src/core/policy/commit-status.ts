@@ -4,7 +4,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { referenceTo, type HostWords } from "../model/host-words.js";
-import { isWithheld, withholds, type Plan, type UnreadFile } from "../model/plan.js";
+import { isPlanOf, isWithheld, withholds, type Plan, type UnreadFile } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
 
@@ -99,7 +99,7 @@ function unread(files: readonly UnreadFile[]): StatusText {
 
 function ofPlan(facts: PlannedFacts, words: HostWords): StatusText {
   const { plan, records, change, settings, notStarted } = facts;
-  if (plan.head !== change.headRevision) return ofDetected({ kind: "unknown" }, words);
+  if (!isPlanOf(plan, change)) return ofDetected({ kind: "unknown" }, words);
   if (plan.unread.length > 0) return unread(plan.unread);
   const awaiting = mergeDecision(plan, [], records, change, settings).map(({ application }) => application);
   const own = (outcome: Deployment["outcome"]) => {

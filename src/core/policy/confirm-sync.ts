@@ -29,7 +29,7 @@ export async function confirmSync(
 ): Promise<Confirmed | BaseMoved | Refusal> {
   const { host, change, settings, deployer } = context;
   const names = chosen.map(({ application }) => application);
-  const deployed = deployedOf(plan, names, change.headRevision);
+  const deployed = deployedOf(plan, names, change);
   const [now, access, approval, live, checked] = await Promise.all([
     host.getChangeRequest(change),
     confirmAccess("sync", deployed, context),

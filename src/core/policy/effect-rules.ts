@@ -1,9 +1,9 @@
 import { strictest, type AccessCommand, type AccessRule, type Requirements } from "../../config/requirements.js";
 import type { RuledApplication } from "../../config/rule-match.js";
 import type { Settings } from "../../config/settings.js";
-import type { ApplicationName, Revision } from "../model/brand.js";
+import type { ApplicationName } from "../model/brand.js";
 import { movesOf, ruledAs, type Member } from "../model/effect.js";
-import type { Plan } from "../model/plan.js";
+import { isPlanOf, type Plan, type PlannedFor } from "../model/plan.js";
 
 /** An application that is about to be deployed, and everything that a deployment of it reaches. */
 export interface Deployed {
@@ -12,13 +12,13 @@ export interface Deployed {
   readonly members: readonly Member[];
 }
 
-/** What the plan of this commit says about these applications. */
+/** What the plan says about these applications if it is one of the present head and target branch. */
 export function deployedOf(
   plan: Plan | undefined,
   applications: readonly ApplicationName[],
-  head: Revision,
+  change: PlannedFor,
 ): readonly Deployed[] {
-  const known = new Map(plan?.head === head ? plan.applications.map((one) => [one.application, one.effect]) : []);
+  const known = new Map(isPlanOf(plan, change) ? plan.applications.map((one) => [one.application, one.effect]) : []);
   return applications.map((application) => ({ application, members: known.get(application)?.members ?? [] }));
 }
 

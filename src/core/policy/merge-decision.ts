@@ -2,7 +2,7 @@ import type { Settings } from "../../config/settings.js";
 import { applicationName, type ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
-import { isWithheld, type ApplicationPlan, type NotDeployed, type Plan } from "../model/plan.js";
+import { isPlanOf, isWithheld, type ApplicationPlan, type NotDeployed, type Plan } from "../model/plan.js";
 import { approvalNeeds, byNameAlone, type Deployed } from "./effect-rules.js";
 
 /**
@@ -17,7 +17,7 @@ export function mergeDecision(
   change: ChangeRequest,
   settings: Settings,
 ): readonly NotDeployed[] {
-  if (plan?.head !== change.headRevision) {
+  if (!isPlanOf(plan, change)) {
     const named = involved.length > 0 ? involved : [applicationName(change.headRevision.slice(0, 8))];
     return named.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
   }

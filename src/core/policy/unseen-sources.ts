@@ -1,5 +1,5 @@
 import type { Settings } from "../../config/settings.js";
-import type { ApplicationPlan, NotDeployed, Plan } from "../model/plan.js";
+import { isPlanOf, type ApplicationPlan, type NotDeployed, type Plan } from "../model/plan.js";
 import type { PlannedSource } from "../model/planned-source.js";
 import type { CommandContext } from "../ports/context.js";
 import { needsApproval, type Deployed } from "./effect-rules.js";
@@ -16,7 +16,7 @@ export async function markUnseen(
   if (!applications.some((one) => one.kind === "evaluated" && one.sources.some(isFixed))) return applications;
   const { approvers } = await host.reviews(change);
   if (approvers.length === 0) return applications;
-  const known = earlier?.head === change.headRevision ? earlier.applications : [];
+  const known = isPlanOf(earlier, change) ? earlier.applications : [];
   return applications.map((one) => {
     if (one.kind !== "evaluated") return one;
     const before = known.find(({ application }) => application === one.application);

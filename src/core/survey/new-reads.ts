@@ -9,7 +9,7 @@ import type { LiveSubject } from "../model/subject.js";
 
 /**
  * What a render of the application would read that its live definition does not: another AppProject, which may permit
- * private repositories, and addresses that it does not name. Its author could read them in the diff. Addresses are compared
+ * private repositories, addresses that it does not name, and settings of plugins. Its author could read them in the diff. Addresses are compared
  * as they are written: no rule of ours decides that two of them are the same. A definition from before a change request's
  * deployment counts as live.
  */
@@ -29,9 +29,11 @@ function beyond(spec: ApplicationSpec, known: ApplicationSpec): readonly string[
   if (spec === known) return [];
   const addresses = new Set(addressesIn(known));
   const more = addressesIn(spec).filter((address) => !addresses.has(address));
+  const plugins = new Set(pluginsIn(known));
   return [
     ...(projectOf(spec) === projectOf(known) ? [] : [`the project ${projectOf(spec)}`]),
     ...more.map(redactUserInfo),
+    ...(pluginsIn(spec).every((plugin) => plugins.has(plugin)) ? [] : ["what a plugin makes of other settings"]),
   ];
 }
 
@@ -43,6 +45,13 @@ function addressesIn(spec: ApplicationSpec): readonly string[] {
     const named = [...files, ...(kustomize?.components ?? []), ...(kustomize?.patchPaths ?? [])];
     return [repoURL, ...named.filter((file) => /:|\$\{?ARGOCD_APP_SOURCE_REPO_URL/.test(file))];
   });
+}
+
+/** The `plugin` blocks as text. A plugin is a program: nobody but its author knows what its settings make it read. */
+function pluginsIn({ source, sources }: ApplicationSpec): readonly string[] {
+  return [source, ...(Array.isArray(sources) ? (sources as readonly Json[]) : [])].flatMap((one) =>
+    isJsonObject(one) && one.plugin !== undefined ? [JSON.stringify(one.plugin)] : [],
+  );
 }
 
 /**

@@ -96,6 +96,7 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
 const plan: z.ZodType<Plan> = z.object({
   change: stored.change,
   head: stored.revision,
+  baseBranch: z.string(),
   plannedAt: stored.time,
   applications: z.array(applicationPlan),
   applicationSets: z.array(

@@ -26,7 +26,7 @@ function facts(more: Partial<SyncFacts> = {}): SyncFacts {
     barred: [],
     obstacles: [],
     differing: new Map(),
-    plan: undefined,
+    plan: samplePlan([]),
     moved: new Map(),
     ...more,
   };
@@ -45,6 +45,11 @@ describe("the checks of a sync come in the specification's order", () => {
   test.each<[string, Partial<SyncFacts>]>([
     ["not-approved", everything],
     ["stale", { ...everything, approval: approved }],
+    ["stale", { ...everything, approval: approved, locks: [sampleLock("web")], plan: undefined }],
+    [
+      "stale",
+      { ...everything, approval: approved, locks: [sampleLock("web")], plan: samplePlan([], { baseBranch: "mine" }) },
+    ],
     ["conflicts", { ...everything, approval: approved, locks: [sampleLock("web")] }],
     [
       "mergeability-unknown",

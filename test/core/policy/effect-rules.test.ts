@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Member } from "../../../src/core/model/effect.js";
+import type { Plan } from "../../../src/core/model/plan.js";
 import { approvalNeeds, deployedOf, requiresUpToDate } from "../../../src/core/policy/effect-rules.js";
 import { HEAD, sampleApplication, sampleMember, samplePlan } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";
@@ -52,9 +53,12 @@ describe("what requires an approval", () => {
     expect(requiresUpToDate({ application: root, members: [sampleMember("root"), child("prod")] }, strict)).toBe(true);
   });
 
-  test("an effect counts for the commit that was planned", () => {
+  test("an effect counts for the commit and the target branch that were planned", () => {
     const plan = samplePlan([sampleApplication("root", { kind: "new" })]);
-    expect(deployedOf(plan, [root], HEAD)[0]?.members).toHaveLength(1);
-    expect(deployedOf({ ...plan, head: HEAD.replace(/^c/, "d") as typeof HEAD }, [root], HEAD)[0]?.members).toEqual([]);
+    const membersFor = (planned: Plan) =>
+      deployedOf(planned, [root], { headRevision: HEAD, baseBranch: "main" })[0]?.members;
+    expect(membersFor(plan)).toHaveLength(1);
+    expect(membersFor({ ...plan, head: HEAD.replace(/^c/, "d") as typeof HEAD })).toEqual([]);
+    expect(membersFor({ ...plan, baseBranch: "mine" })).toEqual([]);
   });
 });
