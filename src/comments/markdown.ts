@@ -65,7 +65,7 @@ export function sentence(text: string): string {
     .replaceAll("`", "&#96;");
 }
 
-/** A warning on a line of its own. */
+/** A warning on a line of its own. It must not begin with a name: its first letter becomes a capital. */
 export function warning(text: string): string {
   const escaped = sentence(text);
   const ended = /[.!?]$/.test(escaped) ? escaped : `${escaped}.`;

@@ -23,7 +23,7 @@ export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved
   const { subjects } = await survey(context);
   const live = subjects.filter((subject) => subject.kind === "live");
   const behind = await behindOf(live, context);
-  const sentences = [...behind].map(([application, { wouldRevert }]) => `${application}: ${wouldRevert}`);
+  const sentences = [...behind].map(([application, { wouldRevert }]) => `in ${application}, ${wouldRevert}`);
   const named = sentences.slice(0, MOST_NAMED);
   const more = sentences.length - named.length;
   const told = more > 0 ? [...named, `and ${more} more applications. Comment svc plan for all of them`] : named;

@@ -20,7 +20,7 @@ describe.each(HOSTS)("on %s, a hotfix that reached the base branch after the pla
     const tip = await hotfix(bot);
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain(
-      `- \`web\`: main changed apps/web/hotfix.yaml since this branch left it: a sync would revert this commit: ${tip}`,
+      `- \`web\`: the base branch main changed apps/web/hotfix.yaml since this branch left it: a sync would revert this commit: ${tip}`,
     );
     expect(bot.lastComment(one)).toContain("Update the branch first");
     expect(bot.changes()).toEqual([]);
@@ -37,7 +37,7 @@ describe.each(HOSTS)("on %s, a hotfix that reached the base branch after the pla
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain(
-      `⚠️ Main changed apps/web/hotfix.yaml since this branch left it: this sync reverted this commit: ${tip}`,
+      `⚠️ The base branch main changed apps/web/hotfix.yaml since this branch left it: this sync reverted this commit: ${tip}`,
     );
     expect(bot.lastComment(one)).not.toContain("Everything is deployed");
     expect(bot.lastComment(one)).toContain(
@@ -55,7 +55,7 @@ describe.each(HOSTS)("on %s, a hotfix that reached the base branch after the pla
     await bot.comment(one, "svc plan");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain(
-      "main changed argocd/web.yaml since this branch left it: a sync would revert",
+      "the base branch main changed argocd/web.yaml since this branch left it: a sync would revert",
     );
     expect(bot.changes()).toEqual([]);
   });

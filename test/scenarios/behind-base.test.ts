@@ -17,7 +17,7 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     await bot.comment(one, "svc plan");
     const named = tips.slice(0, 5).map((tip) => `${tip.slice(0, 8)} "Change apps/web/more.yaml"`);
     expect(section(bot.lastComment(one), "web")).toContain(
-      "⚠️ Main changed apps/web/more.yaml since this branch left it: a sync would revert these commits: " +
+      "⚠️ The base branch main changed apps/web/more.yaml since this branch left it: a sync would revert these commits: " +
         `${named.join(", ")} and 2 more. Update the branch first.`,
     );
     expect(bot.lastComment(one)).not.toContain("guide");
@@ -41,7 +41,7 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     const tip = await bot.forge.pushToBranch(REPOSITORY, "main", more(1));
     await bot.idle();
     const notice =
-      "⚠️ **The base branch moved.**\n⚠️ Web: main changed apps/web/more.yaml since this branch left it: a sync would revert this commit: " +
+      "⚠️ **The base branch moved.**\n⚠️ In web, the base branch main changed apps/web/more.yaml since this branch left it: a sync would revert this commit: " +
       `${tip.slice(0, 8)} "Change apps/web/more.yaml". Update the branch first.`;
     expect(bot.lastComment(one)).toContain(notice);
     expect(bot.lastComment(two)).toBe(other);
@@ -61,6 +61,6 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     const two = await bot.open(more(1), { by: "bo" });
     await bot.forge.mergeByHand(REPOSITORY, two, "bo");
     await bot.idle();
-    expect(bot.lastComment(one)).toContain("⚠️ Web: main changed apps/web/more.yaml since this branch left it");
+    expect(bot.lastComment(one)).toContain("⚠️ In web, the base branch main changed apps/web/more.yaml since this branch left it");
   });
 });

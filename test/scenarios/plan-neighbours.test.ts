@@ -89,7 +89,7 @@ describe.each(HOSTS)("plans beside other PRs, syncs and commits on %s", (host) =
     await bot.comment(one, "svc plan");
     const web = section(bot.lastComment(one), "web");
     expect(web).toContain(
-      `⚠️ Main changed apps/web/more.yaml since this branch left it: a sync would revert this commit: ${tip.slice(0, 8)} "`,
+      `⚠️ The base branch main changed apps/web/more.yaml since this branch left it: a sync would revert this commit: ${tip.slice(0, 8)} "`,
     );
     expect(web).toContain("**Deletes:** 1 to delete");
   });

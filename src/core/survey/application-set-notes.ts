@@ -70,7 +70,7 @@ function behindNote(
   const reads = [base, head].some((set) => set !== undefined && readsFiles(set, change, baseChanges));
   if (!reads && (sourceFile === undefined || !baseChanges.includes(sourceFile))) return [];
   return [
-    `${change.baseBranch} changed what it generates since this branch left it, which the preview does not show: update the branch`,
+    `the base branch ${change.baseBranch} changed what it generates since this branch left it, which the preview does not show: update the branch`,
   ];
 }
 

@@ -31,7 +31,7 @@ export async function behindBase(
   const range = await commitsOf(change, snapshot);
   const lostPaths = new Set(lost);
   const commits = range?.commits.filter(({ paths }) => paths.some((path) => lostPaths.has(path))) ?? [];
-  const changed = `${change.baseBranch} changed ${listed(lost, MAX_FILES)} since this branch left it`;
+  const changed = `the base branch ${change.baseBranch} changed ${listed(lost, MAX_FILES)} since this branch left it`;
   if (range === undefined || commits.length === 0) {
     const span = `${change.mergeBase.slice(0, 8)} to ${change.baseRevision.slice(0, 8)}`;
     return sentences(`${changed} (${span})`, "that");

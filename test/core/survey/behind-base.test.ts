@@ -61,37 +61,37 @@ test.each<[string, History, string | undefined]>([
   [
     "one commit",
     { changed: ["apps/web/v.yaml"], commits: all(RAISE) },
-    'main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Update the branch first',
+    'the base branch main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Update the branch first',
   ],
   [
     "commits that touch nothing that it reads are not named",
     { changed: ["apps/web/v.yaml", "docs/x"], commits: all(commit(2, "Docs", "docs/x"), RAISE) },
-    'main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Update the branch first',
+    'the base branch main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Update the branch first',
   ],
   [
     "many commits and files",
     { changed: ["apps/web/a", "apps/web/b", "apps/web/c", "apps/web/v.yaml"], commits: all(...TEN) },
-    'main changed apps/web/a, apps/web/b, apps/web/c and 1 more since this branch left it: a sync would revert these commits: 11111111 "Change 1", 22222222 "Change 2", 33333333 "Change 3", 44444444 "Change 4", 55555555 "Change 5" and 4 more. Update the branch first',
+    'the base branch main changed apps/web/a, apps/web/b, apps/web/c and 1 more since this branch left it: a sync would revert these commits: 11111111 "Change 1", 22222222 "Change 2", 33333333 "Change 3", 44444444 "Change 4", 55555555 "Change 5" and 4 more. Update the branch first',
   ],
   [
     "a part of the history",
     { changed: ["apps/web/v.yaml"], commits: { commits: [RAISE], complete: false } },
-    'main changed apps/web/v.yaml since this branch left it: a sync would revert these commits: 11111111 "Raise the limit" and perhaps others. Update the branch first',
+    'the base branch main changed apps/web/v.yaml since this branch left it: a sync would revert these commits: 11111111 "Raise the limit" and perhaps others. Update the branch first',
   ],
   [
     "a long subject",
     { changed: ["apps/web/v.yaml"], commits: all(commit(1, "é".repeat(100), "apps/web/v.yaml")) },
-    `main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "${"é".repeat(60)}…". Update the branch first`,
+    `the base branch main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "${"é".repeat(60)}…". Update the branch first`,
   ],
   [
     "no history",
     { changed: ["apps/web/v.yaml"], commits: new RepositoryFailure("away") },
-    "main changed apps/web/v.yaml since this branch left it (aaaaaaaa to cccccccc): a sync would revert that. Update the branch first",
+    "the base branch main changed apps/web/v.yaml since this branch left it (aaaaaaaa to cccccccc): a sync would revert that. Update the branch first",
   ],
   [
     "history that does not reach far enough",
     { changed: ["apps/web/v.yaml"], commits: { commits: [], complete: false } },
-    "main changed apps/web/v.yaml since this branch left it (aaaaaaaa to cccccccc): a sync would revert that. Update the branch first",
+    "the base branch main changed apps/web/v.yaml since this branch left it (aaaaaaaa to cccccccc): a sync would revert that. Update the branch first",
   ],
   ["nothing that it reads", { changed: ["docs/x"], commits: all(RAISE) }, undefined],
   [
@@ -102,7 +102,7 @@ test.each<[string, History, string | undefined]>([
   [
     "the head has a part of it",
     { changed: ["apps/web/a", "apps/web/v.yaml"], different: ["apps/web/v.yaml", "apps/web/own"], commits: all(RAISE) },
-    'main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Update the branch first',
+    'the base branch main changed apps/web/v.yaml since this branch left it: a sync would revert this commit: 11111111 "Raise the limit". Update the branch first',
   ],
 ])("%s", async (_, history, expected) => {
   expect(await sentence(history)).toBe(expected);
@@ -144,6 +144,6 @@ test("the definition that a sync writes counts, and no file of another applicati
 test("a result says what was reverted", async () => {
   const snapshot = snapshotWith({ changed: ["apps/web/v.yaml"], commits: all(RAISE) });
   expect((await behindBase(await inputs({}, single("apps/web")), undefined, CHANGE, snapshot))?.reverted).toBe(
-    'main changed apps/web/v.yaml since this branch left it: this sync reverted this commit: 11111111 "Raise the limit". Update the branch and sync again',
+    'the base branch main changed apps/web/v.yaml since this branch left it: this sync reverted this commit: 11111111 "Raise the limit". Update the branch and sync again',
   );
 });
