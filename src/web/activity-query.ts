@@ -1,7 +1,6 @@
 import { z } from "zod";
-import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { AUDIT_ACTIONS, type AuditQuery } from "../core/ports/audit.js";
-import { CHANGE_ADDRESS, readChangeAddress } from "./change-address.js";
+import { changeParameter } from "./change-address.js";
 
 const MOST = 200;
 
@@ -22,14 +21,7 @@ export const activityQuery = z.strictObject({
   action: z.enum(AUDIT_ACTIONS, { error: `must be one of ${AUDIT_ACTIONS.join(", ")}` }).optional(),
   application: name.optional(),
   login: name.optional(),
-  change: name
-    .transform((text, context): ChangeRequestRef => {
-      const change = readChangeKey(text);
-      if (change !== undefined) return change;
-      context.addIssue({ code: "custom", message: `must be ${CHANGE_ADDRESS}` });
-      return z.NEVER;
-    })
-    .optional(),
+  change: changeParameter.optional(),
 });
 
 export type ActivityQuery = z.infer<typeof activityQuery>;
@@ -37,11 +29,4 @@ export type ActivityQuery = z.infer<typeof activityQuery>;
 /** The audit query for a parsed query string. */
 export function auditQueryOf({ limit, before, ...filter }: ActivityQuery, defaultLimit: number): AuditQuery {
   return { limit: limit ?? defaultLimit, ...(before === undefined ? {} : { before }), filter };
-}
-
-/** Parses what `changeRequestKey` writes. */
-function readChangeKey(text: string): ChangeRequestRef | undefined {
-  const parts = text.split("/");
-  const owner = parts.slice(1, -2).join("/");
-  return readChangeAddress({ host: parts[0], owner, repo: parts.at(-2), number: parts.at(-1) });
 }

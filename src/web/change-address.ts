@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { repositoryName } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HOST_IDS } from "../names.js";
@@ -18,3 +19,16 @@ export function readChangeAddress(parts: Readonly<Record<string, unknown>>): Cha
   if (!/^[1-9]\d{0,9}$/.test(number)) return undefined;
   return { host: id, repository: repositoryName(name), number: Number(number) };
 }
+
+/** A query parameter that names a change request as `changeRequestKey` does. */
+export const changeParameter = z
+  .string()
+  .max(600, "is longer than 600 characters")
+  .transform((text, context): ChangeRequestRef => {
+    const parts = text.split("/");
+    const owner = parts.slice(1, -2).join("/");
+    const change = readChangeAddress({ host: parts[0], owner, repo: parts.at(-2), number: parts.at(-1) });
+    if (change !== undefined) return change;
+    context.addIssue({ code: "custom", message: `must be ${CHANGE_ADDRESS}` });
+    return z.NEVER;
+  });

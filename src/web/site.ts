@@ -1,6 +1,6 @@
 import type { Router } from "express";
 import { readVersion } from "../config/files.js";
-import type { ServerConfig } from "../config/server-config.js";
+import type { KvstoreSection, ServerConfig } from "../config/server-config.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
@@ -54,13 +54,13 @@ export function createSite(parts: SiteParts): Site {
 }
 
 function checksOf({ config, stores, hosts, deployer }: SiteParts): readonly StatusCheck[] {
-  const embedded = config.kvstore.address === undefined;
+  const redis = redisTitle(config.kvstore);
   return [
     {
-      name: embedded ? "Store (embedded)" : STORE_TITLE,
+      name: redis ?? "Store (embedded)",
       ask: async () => {
         await stores.ping();
-        return embedded
+        return redis === undefined
           ? "Locks and sessions are kept in memory and lost when this process ends. Set `kvstore.address` to keep them in Redis."
           : "answers";
       },
@@ -80,4 +80,11 @@ function checksOf({ config, stores, hosts, deployer }: SiteParts): readonly Stat
       },
     })),
   ];
+}
+
+/** Undefined if no Redis is configured. */
+function redisTitle({ address, sentinel, cluster }: KvstoreSection): string | undefined {
+  if (address !== undefined) return STORE_TITLE;
+  if (sentinel !== undefined) return `${STORE_TITLE} (Sentinel)`;
+  return cluster === undefined ? undefined : `${STORE_TITLE} (Cluster)`;
 }

@@ -1,5 +1,6 @@
 import type { Account } from "../../core/model/account.js";
 import type { ApplicationName } from "../../core/model/brand.js";
+import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Lock } from "../../core/model/lock.js";
 import { recordAudit, type AuditLog } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
@@ -30,7 +31,35 @@ export async function forceUnlock(
   parts: ForceUnlockParts,
 ): Promise<Lock | undefined> {
   const lock = await release(application, parts.locks);
-  if (lock === undefined) return undefined;
+  if (lock !== undefined) await noteRelease([lock], by, parts);
+  return lock;
+}
+
+/**
+ * As `forceUnlock`, for every lock that a change request holds. Locks that others took meanwhile stay.
+ * @throws {StoreUnavailable}
+ */
+export async function forceUnlockAll(
+  holder: ChangeRequestRef,
+  by: Account,
+  parts: ForceUnlockParts,
+): Promise<readonly ApplicationName[]> {
+  const { locks } = parts;
+  const released: Lock[] = [];
+  try {
+    for (const lock of await locks.list(holder)) {
+      if (await locks.release(lock.application, holder)) released.push(lock);
+    }
+  } finally {
+    await noteRelease(released, by, parts);
+  }
+  return released.map(({ application }) => application);
+}
+
+/** Locks of one holder. Never throws. */
+async function noteRelease(locks: readonly Lock[], by: Account, parts: ForceUnlockParts): Promise<void> {
+  const [first] = locks;
+  if (first === undefined) return;
   const { clock, log, push } = parts;
   const runId = parts.newRunId();
   const entry = {
@@ -38,22 +67,23 @@ export async function forceUnlock(
     runId,
     delivery: "",
     who: { host: by.provider, id: by.id, login: by.username },
-    change: lock.holder,
-    head: lock.planRevision,
+    change: first.holder,
+    head: first.planRevision,
     action: "force-unlocked",
     command: undefined,
-    applications: [{ application, outcome: "released", detail: `was locked by ${lock.user}` }],
+    applications: locks.map(({ application, user }) => {
+      return { application, outcome: "released", detail: `was locked by ${user}` };
+    }),
     reason: undefined,
   } as const;
   await recordAudit(entry, parts);
   try {
     // Goes into the change request's lane. A review plans nothing and updates the commit status.
-    await push({ kind: "reviewed", change: lock.holder, delivery: `unlock-${runId}` });
+    await push({ kind: "reviewed", change: first.holder, delivery: `unlock-${runId}` });
   } catch (error) {
     const message = "could not queue the status update of a change request whose lock was released";
-    log.warn({ err: error, application }, message);
+    log.warn({ err: error, application: first.application }, message);
   }
-  return lock;
 }
 
 /** Releases only for the holder that was read, so that the audit trail names the right one. */

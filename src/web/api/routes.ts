@@ -7,11 +7,11 @@ import type { Log } from "../../core/ports/log.js";
 import type { LockStore, PlanStore, RoleChange, UserStore } from "../../core/ports/stores.js";
 import { SERVICE } from "../../names.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
-import { CHANGE_ADDRESS, readChangeAddress, type HostPageOf } from "../change-address.js";
+import { CHANGE_ADDRESS, changeParameter, readChangeAddress, type HostPageOf } from "../change-address.js";
 import type { DiffReaders } from "../diff-readers.js";
 import { viewerOf } from "../viewer.js";
 import { activityBody, lockBody, planBody, userBody } from "./bodies.js";
-import { forceUnlock, type ForceUnlockParts } from "./force-unlock.js";
+import { forceUnlock, forceUnlockAll, type ForceUnlockParts } from "./force-unlock.js";
 import { answeringAdmin } from "./guards.js";
 import { pathPart, readBody, readQuery, withoutQuery } from "./read-input.js";
 import { answering, type ApiAnswer } from "./respond.js";
@@ -37,6 +37,17 @@ export function lockRoutes(parts: ApiParts): Router {
       return { status: 200, body: { locks: held.map((lock) => lockBody(lock, hostPageOf)) } };
     }),
   );
+  router.delete(
+    "/locks",
+    answeringAdmin(async (request, admin) => {
+      const query = readQuery(request, ofHolder);
+      if (query.kind === "wrong") return query.answer;
+      const { change } = query.value;
+      const applications = await forceUnlockAll(change, admin, parts);
+      if (applications.length === 0) return { status: 404, error: `${changeRequestName(change)} holds no lock` };
+      return { status: 200, body: { status: "unlocked", applications } };
+    }),
+  );
   router.get(
     "/locks/:app",
     withoutQuery,
@@ -57,6 +68,8 @@ export function lockRoutes(parts: ApiParts): Router {
   );
   return router;
 }
+
+const ofHolder = z.strictObject({ change: changeParameter });
 
 function notLocked(application: string): ApiAnswer {
   return { status: 404, error: `no lock is held on the application ${JSON.stringify(application.slice(0, 300))}` };

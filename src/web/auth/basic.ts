@@ -5,20 +5,23 @@ import type { BasicUser } from "../../config/server-config.js";
 import type { Account } from "../../core/model/account.js";
 import type { Log } from "../../core/ports/log.js";
 import { userBody } from "../api/bodies.js";
-import { isForm } from "../prefers-json.js";
+import { isForm, prefersJson } from "../prefers-json.js";
 import { completeLogin, type CompletionParts } from "./complete-login.js";
-import { answerRefusal, type LoginRefusal } from "./refusal.js";
+import { answerRefusal, type LoginRefusal, refusalText } from "./refusal.js";
 import { safeReturnTo } from "./return-to.js";
+import { showSignIn, type SignInWays } from "./sign-in-page.js";
 
 export interface BasicParts extends CompletionParts {
   readonly configured: readonly BasicUser[];
+  /** What the sign-in page offers. */
+  readonly ways: SignInWays;
 }
 
 const MOST_BYTES = "10kb";
 
 /** Login with a username and password of the configuration, for development only. */
 export function basicRoutes(parts: BasicParts): Router {
-  const { configured, log } = parts;
+  const { configured, ways, log } = parts;
   const router = Router();
   router.use(express.json({ limit: MOST_BYTES }), express.urlencoded({ extended: false, limit: MOST_BYTES }));
   router.use(unreadable);
@@ -30,7 +33,9 @@ export function basicRoutes(parts: BasicParts): Router {
     }
     const proven = basicAccount(configured, sent);
     if (proven === undefined) {
-      refuse(request, response, { reason: "wrong-password" }, log, sent.return_to);
+      const refusal = { reason: "wrong-password" } as const;
+      if (prefersJson(request)) refuse(request, response, refusal, log);
+      else stayOnPage(request, response, refusal, { sent, ways, log });
       return;
     }
     const account = await completeLogin(request, proven, parts);
@@ -41,9 +46,27 @@ export function basicRoutes(parts: BasicParts): Router {
   return router;
 }
 
-function refuse(request: Request, response: Response, refusal: LoginRefusal, log: Log, returnTo?: string): void {
-  log.warn({ provider: "basic", reason: refusal.reason, remote: request.ip }, "login refused");
-  answerRefusal(request, response, refusal, safeReturnTo(returnTo));
+function refuse(request: Request, response: Response, refusal: LoginRefusal, log: Log): void {
+  noteRefusal(request, refusal, log);
+  answerRefusal(request, response, refusal);
+}
+
+/** Shows the form again, with the name that was given. */
+function stayOnPage(
+  request: Request,
+  response: Response,
+  refusal: LoginRefusal,
+  { sent, ways, log }: { readonly sent: Credentials; readonly ways: SignInWays; readonly log: Log },
+): void {
+  noteRefusal(request, refusal, log);
+  const { status, sentence, next } = refusalText(refusal);
+  response.status(status);
+  const { username, return_to } = sent;
+  showSignIn(response, ways, { returnTo: safeReturnTo(return_to), notice: `${sentence}. ${next}`, username });
+}
+
+function noteRefusal(request: Request, { reason }: LoginRefusal, log: Log): void {
+  log.warn({ provider: "basic", reason, remote: request.ip }, "login refused");
 }
 
 /** Answers bodies that the parsers reject. */

@@ -3,7 +3,6 @@ import type { ServerConfig } from "../../config/server-config.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter, UserStore } from "../../core/ports/stores.js";
-import { SERVICE } from "../../names.js";
 import { userBody } from "../api/bodies.js";
 import { isForm } from "../prefers-json.js";
 import { viewerOf } from "../viewer.js";
@@ -12,8 +11,8 @@ import { checkPlainHttp, limitLogins } from "./login-guards.js";
 import type { RedirectProvider } from "./login-provider.js";
 import { redirectRoutes } from "./redirect-routes.js";
 import { answerRefusal } from "./refusal.js";
-import { safeReturnTo } from "./return-to.js";
 import type { WebSessions } from "./session.js";
+import { loginAddress, SESSION_EXPIRED, signInPage } from "./sign-in-page.js";
 import type { TokenSeal } from "./token-seal.js";
 
 export interface AuthParts {
@@ -34,7 +33,8 @@ export function authRoutes(parts: AuthParts): Router {
   const router = Router();
   const limit = limitLogins(parts.attempts);
   const overHttps = refusePlainHttp(parts);
-  router.get("/login", signInPage({ providers, basic: auth.basic !== undefined, sessions }));
+  const ways = { providers, basic: auth.basic !== undefined };
+  router.get("/login", signInPage(ways, sessions));
   router.use("/auth", (_request, response, next) => {
     response.set("cache-control", "no-store");
     next();
@@ -49,7 +49,7 @@ export function authRoutes(parts: AuthParts): Router {
     router.use(`/auth/${provider.id}`, limit, overHttps, routes);
   }
   if (auth.basic !== undefined) {
-    router.use("/auth/basic/login", limit, overHttps, basicRoutes({ ...parts, configured: auth.basic.users }));
+    router.use("/auth/basic/login", limit, overHttps, basicRoutes({ ...parts, configured: auth.basic.users, ways }));
   }
   router.get("/auth/me", (request, response) => {
     const viewer = viewerOf(request);
@@ -85,41 +85,4 @@ function refusePlainHttp({ config, log }: AuthParts): RequestHandler {
     if (cure === undefined) next();
     else answerRefusal(request, response, { reason: "plain-http", cure });
   };
-}
-
-/** Shown to people whose session has expired. */
-export const SESSION_EXPIRED = "Session expired";
-
-export interface SignInOptions {
-  readonly providers: readonly RedirectProvider[];
-  readonly basic: boolean;
-  readonly sessions: WebSessions;
-}
-
-/** `GET /login`: a link per provider. Not forms: our content security policy forbids redirects of forms to other sites. */
-export function signInPage({ providers, basic, sessions }: SignInOptions): RequestHandler {
-  return (request, response) => {
-    const returnTo = safeReturnTo(request.query.return_to);
-    const viewer = viewerOf(request);
-    if (viewer.kind === "account") {
-      response.redirect(303, returnTo);
-      return;
-    }
-    const expired = viewer.kind === "anonymous" && viewer.expired;
-    // Shown once: without the cookie, the next request is an ordinary anonymous one.
-    if (expired) sessions.forget(response);
-    response.set("cache-control", "no-store").render("login", {
-      service: SERVICE,
-      providers: providers.map(({ id, name }) => ({ name, href: loginAddress(id, returnTo) })),
-      basic,
-      returnTo,
-      notice: expired ? `${SESSION_EXPIRED}. Sign in again to continue.` : undefined,
-    });
-  };
-}
-
-/** Where the login at a provider starts. */
-export function loginAddress(id: RedirectProvider["id"], returnTo = "/"): string {
-  const path = `/auth/${id}/login`;
-  return returnTo === "/" ? path : `${path}?return_to=${encodeURIComponent(returnTo)}`;
 }

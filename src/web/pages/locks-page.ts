@@ -1,94 +1,80 @@
+import { changeRequestKey } from "../../core/model/change-request.js";
 import type { Lock } from "../../core/model/lock.js";
 import { isAdmin, type Page, type PageParts, type Reader, readText } from "./page.js";
-import { shownChange, shownTime } from "./shown.js";
+import { shownChange, type ShownChange, shownTime, type ShownTime } from "./shown.js";
 
-const COLUMNS = [
-  ["application", "Application"],
-  ["change", "Held by"],
-  ["user", "Who"],
-  ["since", "Since"],
-] as const;
-type Column = (typeof COLUMNS)[number][0];
+/** A change request with its locks. */
+interface Holder {
+  readonly change: ShownChange;
+  /** Where the API releases all its locks. */
+  readonly path: string;
+  /** How many it holds, with those that the filter hides. */
+  readonly total: number;
+  readonly locks: readonly ShownLock[];
+}
 
-interface Row {
+interface ShownLock {
   readonly application: string;
-  readonly change: ReturnType<typeof shownChange>;
   readonly user: string;
-  readonly since: ReturnType<typeof shownTime>;
+  readonly since: ShownTime;
   readonly commit: string | undefined;
 }
 
-/** Which change request holds which lock, filtered by `q` and sorted by `sort`. */
+/** Which change request holds which locks, filtered by `q`; the longest held come first. */
 export async function locksPage(
   query: unknown,
   reader: Reader,
   { locks, hostPageOf, clock }: PageParts,
 ): Promise<Page> {
   const wanted = readText(query, "q").trim();
-  const sort = readSort(readText(query, "sort"));
   const everyLock = await locks.list();
   const now = clock.now();
-  const rows = everyLock
-    .map((lock: Lock): Row => ({
-      application: lock.application,
-      change: shownChange(lock.holder, hostPageOf),
-      user: lock.user,
-      since: shownTime(lock.timestamp, now),
-      commit: lock.planRevision,
-    }))
-    .filter((row) => matches(row, wanted.toLowerCase()))
-    .sort((left, right) => compare(keyOf(left, sort.column), keyOf(right, sort.column)) * (sort.down ? -1 : 1));
+  const holders = byHolder(everyLock)
+    .map((held) => holderOf(held, { wanted: wanted.toLowerCase(), hostPageOf, now }))
+    .filter((holder) => holder.locks.length > 0);
+  const data = { holders, wanted, total: everyLock.length, admin: isAdmin(reader) };
+  return { view: "locks", title: "Locks", active: "locks", data };
+}
+
+/** The locks of one change request; never empty. */
+type Held = readonly [Lock, ...Lock[]];
+
+function byHolder(locks: readonly Lock[]): readonly Held[] {
+  const holders = new Map<string, Held>();
+  for (const lock of locks) {
+    const key = changeRequestKey(lock.holder);
+    const known = holders.get(key);
+    holders.set(key, known === undefined ? [lock] : [...known, lock]);
+  }
+  return [...holders.values()].sort((left, right) => (oldest(left) < oldest(right) ? -1 : 1));
+}
+
+/** The time first, then the name, so that equal times have an order. */
+function oldest([first, ...others]: Held): string {
+  const times = [first, ...others].map(({ timestamp }) => timestamp).sort();
+  return `${times[0] ?? ""} ${changeRequestKey(first.holder)}`;
+}
+
+interface Showing extends Pick<PageParts, "hostPageOf"> {
+  /** In lower case. */
+  readonly wanted: string;
+  readonly now: Date;
+}
+
+function holderOf(held: Held, { wanted, hostPageOf, now }: Showing): Holder {
+  const [{ holder }] = held;
+  const change = shownChange(holder, hostPageOf);
+  const locks = held.map(({ application, user, timestamp, planRevision }): ShownLock => {
+    return { application, user, since: shownTime(timestamp, now), commit: planRevision };
+  });
   return {
-    view: "locks",
-    title: "Locks",
-    active: "locks",
-    data: { rows, wanted, total: everyLock.length, admin: isAdmin(reader), columns: columnsOf(sort, wanted) },
+    change,
+    path: `/api/v1/locks?${new URLSearchParams({ change: changeRequestKey(holder) }).toString()}`,
+    total: held.length,
+    locks: locks.filter((lock) => matches(lock, change, wanted)),
   };
 }
 
-interface Sort {
-  readonly column: Column;
-  readonly down: boolean;
-}
-
-/** `since`, or `-since` for descending order. */
-function readSort(text: string): Sort {
-  const down = text.startsWith("-");
-  const found = COLUMNS.find(([id]) => id === text.slice(down ? 1 : 0));
-  return { column: found?.[0] ?? "application", down };
-}
-
-function columnsOf(sort: Sort, wanted: string) {
-  return COLUMNS.map(([id, text]) => {
-    const current = sort.column === id;
-    const query = new URLSearchParams({
-      ...(wanted === "" ? {} : { q: wanted }),
-      sort: current && !sort.down ? `-${id}` : id,
-    });
-    const order = current ? (sort.down ? "descending" : "ascending") : undefined;
-    return { text, path: `/?${query.toString()}`, order };
-  });
-}
-
-function matches(row: Row, wanted: string): boolean {
-  return [row.application, row.change.name, row.user, row.commit ?? ""].some((text) =>
-    text.toLowerCase().includes(wanted),
-  );
-}
-
-function keyOf(row: Row, column: Column): string {
-  switch (column) {
-    case "application":
-      return row.application;
-    case "change":
-      return row.change.name;
-    case "user":
-      return row.user;
-    case "since":
-      return row.since.iso;
-  }
-}
-
-function compare(left: string, right: string): number {
-  return left < right ? -1 : left > right ? 1 : 0;
+function matches({ application, user, commit }: ShownLock, change: ShownChange, wanted: string): boolean {
+  return [application, change.name, user, commit ?? ""].some((text) => text.toLowerCase().includes(wanted));
 }

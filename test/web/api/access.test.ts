@@ -49,6 +49,12 @@ const ENDPOINTS: readonly Endpoint[] = [
     statuses: [...ADMIN_WRITE, 400, 403],
   },
   {
+    operation: "delete /api/v1/locks",
+    path: "/api/v1/locks?change=hostb/acme/shop/deploy/3",
+    malformed: "/api/v1/locks?change=hostb/deploy",
+    statuses: [...ADMIN_WRITE, 400, 403],
+  },
+  {
     operation: "get /api/v1/users",
     path: "/api/v1/users",
     malformed: "/api/v1/users?role=admin",

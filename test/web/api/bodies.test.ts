@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { LockStore } from "../../../src/core/ports/stores.js";
-import { fillStores, HEAD, PULL } from "../sample-stores.js";
+import { fillStores, HEAD, MERGE, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
 import type { Visitor } from "../visitor.js";
 import { expectDescribed } from "./described.js";
@@ -65,6 +65,50 @@ describe("releasing a lock", () => {
     expectDescribed("delete /api/v1/locks/{app}", again);
     expect(again.text).toContain("no lock is held on the application");
     expect(site.pushed).toHaveLength(1);
+  });
+});
+
+describe("releasing all locks of a change request", () => {
+  const unlock = (change: string) =>
+    admin.ask(`/api/v1/locks?change=${encodeURIComponent(change)}`, { method: "DELETE" });
+
+  test("frees its applications and no others, with one entry in the trail", async () => {
+    const answer = await unlock("hosta/acme/deploy/7");
+    expect(JSON.parse(answer.text)).toEqual({ status: "unlocked", applications: ["api", "web"] });
+    expectDescribed("delete /api/v1/locks", answer);
+    const left = await site.stores.locks.list();
+    expect(left.map(({ application }) => application)).toEqual(["argocd-extra/shop"]);
+    const [entry, before] = await site.stores.audit.list({ limit: 2 });
+    expect(entry).toMatchObject({
+      who: { login: "olga" },
+      action: "force-unlocked",
+      change: PULL,
+      applications: [{ application: "api" }, { application: "web", detail: "was locked by ana" }],
+    });
+    expect(before?.action).toBe("refused");
+    expect(site.pushed).toEqual([{ kind: "reviewed", change: PULL, delivery: "unlock-run-1" }]);
+  });
+
+  test("leaves what another change request took meanwhile", async () => {
+    const { locks } = site.stores;
+    const list = locks.list.bind(locks);
+    locks.list = async (holder) => {
+      const found = await list(holder);
+      const taken = { application: applicationName("web"), holder: MERGE, user: "bo", sourceFile: undefined };
+      await locks.release(applicationName("web"), PULL);
+      await locks.acquire({ ...taken, planRevision: HEAD }, site.clock.now());
+      return found;
+    };
+    const answer = await unlock("hosta/acme/deploy/7");
+    expect(JSON.parse(answer.text)).toEqual({ status: "unlocked", applications: ["api"] });
+    expect((await locks.find(applicationName("web")))?.holder).toEqual(MERGE);
+  });
+
+  test("that holds none is reported", async () => {
+    const answer = await unlock("hosta/acme/deploy/8");
+    expect([answer.status, answer.text]).toEqual([404, expect.stringContaining("acme/deploy#8 holds no lock")]);
+    expectDescribed("delete /api/v1/locks", answer);
+    expect(site.pushed).toEqual([]);
   });
 });
 

@@ -152,14 +152,17 @@ describe("refusals", () => {
     expect([answer.status, await answer.json()]).toEqual([400, expect.objectContaining({ error: expect.any(String) })]);
   });
 
-  test("a wrong password in a form shows a page that leads back", async () => {
+  test("a wrong password in a form stays on the sign-in page, with the name and where to go", async () => {
     const site = await start();
     const form = { username: "<b>olga", password: "wrong", return_to: "/status" };
     const answer = await site.visitor().ask("/auth/basic/login", { form });
     expect(answer.status).toBe(401);
     expect(answer.text).toContain("Wrong username or password");
-    expect(answer.text).toContain("/login?return_to=%2Fstatus");
-    expect(answer.text).not.toContain("<b>olga");
+    expect(answer.text).toContain('<form method="post" action="/auth/basic/login"');
+    expect(answer.text).toContain('name="return_to" value="/status"');
+    expect(answer.text).toContain('value="&lt;b&gt;olga"');
+    expect(answer.text).not.toContain('wrong"');
+    expect(answer.headers.get("cache-control")).toBe("no-store");
   });
 });
 

@@ -107,24 +107,46 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
   });
 
   describe("the locks", () => {
-    const rowsOf = (text: string) =>
-      [...text.matchAll(/data-label="Application"><strong>([^<]+)</g)].map(([, name]) => name);
+    const rowsOf = (text: string) => [...text.matchAll(/<li>\s*<strong>([^<]+)</g)].map(([, name]) => name);
 
     test.each([
-      ["/", ["api", "argocd-extra/shop", "web"]],
-      ["/?sort=-application", ["web", "argocd-extra/shop", "api"]],
-      ["/?sort=user", ["api", "web", "argocd-extra/shop"]],
-      ["/?sort=-change", ["argocd-extra/shop", "api", "web"]],
-      ["/?sort=nothing", ["api", "argocd-extra/shop", "web"]],
+      ["/", ["api", "web", "argocd-extra/shop"]],
       ["/?q=SHOP", ["argocd-extra/shop"]],
       ["/?q=deploy%237", ["api", "web"]],
       ["/?q=bo", ["argocd-extra/shop"]],
-      ["/?q=a&q=b", ["api", "argocd-extra/shop", "web"]],
+      ["/?q=a&q=b", ["api", "web", "argocd-extra/shop"]],
       ["/?__proto__=x&q=web", ["web"]],
     ])("%s shows %j", async (path, names) => {
       const [visitor] = await filled();
       const { status, text } = await visitor.ask(path);
       expect([status, rowsOf(text)]).toEqual([200, names]);
+    });
+
+    test("are grouped by the change request that holds them, the longest held first", async () => {
+      const [visitor, site] = await filled({}, "olga");
+      const headings = async () => {
+        const { text } = await visitor.ask("/");
+        return [...text.matchAll(/<h2[^>]*><a href="[^"]+">([^<]+)</g)].map(([, name]) => name);
+      };
+      expect(await headings()).toEqual(["acme/deploy#7", "acme/shop/deploy!3"]);
+      for (const application of ["api", "web"].map(applicationName)) {
+        await site.stores.locks.release(application, PULL);
+        site.clock.advance(1000);
+        const request = { application, holder: PULL, user: "ana", planRevision: HEAD, sourceFile: undefined };
+        await site.stores.locks.acquire(request, site.clock.now());
+      }
+      expect(await headings()).toEqual(["acme/shop/deploy!3", "acme/deploy#7"]);
+    });
+
+    test("of one change request have one button for all of them, whatever the filter hides", async () => {
+      const [visitor] = await filled({}, "olga");
+      const { text } = await visitor.ask("/?q=web");
+      expect([...text.matchAll(/data-path="([^"]+)"/g)].map(([, path]) => path)).toEqual([
+        "/api/v1/locks?change=hosta%2Facme%2Fdeploy%2F7",
+        "/api/v1/locks/web",
+      ]);
+      expect(text).toContain("Unlock all 2 applications of acme/deploy#7?");
+      expect((await visitor.ask("/?q=shop")).text).not.toContain("Unlock all");
     });
 
     test.each([
