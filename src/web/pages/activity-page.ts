@@ -1,5 +1,6 @@
 import { AUDIT_ACTIONS, type AuditRecord } from "../../core/ports/audit.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
+import { activityWords, outcomeWords } from "./activity-words.js";
 import { type Page, type PageParts, problemPage } from "./page.js";
 import { shownChange, shownTime, whoName } from "./shown.js";
 
@@ -46,10 +47,11 @@ function rowOf(entry: AuditRecord, now: Date, hostPageOf: PageParts["hostPageOf"
   return {
     at: shownTime(entry.at, now),
     who: whoName(entry.who),
-    action: entry.action,
+    ...activityWords(entry),
     change: shownChange(entry.change, hostPageOf),
     commit: entry.head,
-    applications: entry.applications,
-    reason: entry.reason,
+    applications: entry.applications.map((one) => {
+      return { application: one.application, outcome: outcomeWords(one, entry), detail: one.detail };
+    }),
   };
 }

@@ -58,7 +58,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     expect(await page.getByRole("button", { name: /^Unlock / }).count()).toBe(2);
     await expectAccessible(page);
     await page.goto("/activity");
-    await page.getByRole("row", { name: /olga force-unlocked/ }).waitFor();
+    await page.getByRole("row", { name: /olga unlocked by an admin/ }).waitFor();
   });
 
   test("a user is refused", async () => {

@@ -269,8 +269,16 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
 
   describe("the activity", () => {
     test.each([
-      ["?application=&login=&action=refused", ["stale"], ["synced</span>", "docs"]],
-      ["?login=ANA&application=docs", ["docs"], ["the plan is stale"]],
+      [
+        "?application=&login=&action=refused",
+        ["sync refused</span>", "the plan was out of date"],
+        ["synced</span>", "docs"],
+      ],
+      [
+        "?login=ANA&application=docs",
+        ['<span class="badge good">synced</span>', "<strong>docs</strong> succeeded"],
+        ["the plan is stale"],
+      ],
       ["?change=hostb/acme/shop/deploy/3", ["Nothing matches"], ["docs"]],
     ])("with %s shows %j and not %j", async (query, shown, absent) => {
       const [visitor] = await filled();

@@ -1,0 +1,120 @@
+import type { ApplicationPlan } from "../../core/model/plan.js";
+import type { ApplicationSync, Refusal } from "../../core/model/result.js";
+import type { AuditedApplication, AuditRecord } from "../../core/ports/audit.js";
+import { REPOSITORY_FILE } from "../../names.js";
+
+/** An entry of the audit trail in words, with the tone of its badge. */
+export interface ActivityWords {
+  readonly tone: "good" | "attention" | "bad" | "";
+  readonly badge: string;
+  /** Why it was refused or failed, or how it was done. */
+  readonly sentence: string | undefined;
+}
+
+/** What an entry of the audit trail says. */
+export function activityWords(entry: AuditRecord): ActivityWords {
+  const { action, command = "plan", reason } = entry;
+  switch (action) {
+    case "planned": {
+      const incomplete = entry.applications.some(({ outcome }) => outcome === "unevaluated");
+      return incomplete ? words("attention", "planned in part") : words("", "planned");
+    }
+    case "synced":
+      return deploymentWords(entry, "sync", "synced");
+    case "rolled-back":
+      return deploymentWords(entry, "rollback", "rolled back");
+    case "unlocked":
+      return words("", "unlocked");
+    case "force-unlocked":
+      return words("attention", "unlocked by an admin");
+    case "merged":
+      return words("good", "merged", reason === undefined ? undefined : `with the method ${reason}`);
+    case "closed":
+      return words("", "closed");
+    case "refused":
+      if (reason?.startsWith(MERGE) === true) return words("attention", "merge refused", reason.slice(MERGE.length));
+      return words("attention", `${command} refused`, reason === undefined ? undefined : textOf(REFUSALS, reason));
+    case "failed":
+      return words("bad", `${command} failed`, reason === undefined ? undefined : textOf(REFUSALS, reason));
+  }
+}
+
+/** In front of a host's reason not to merge. */
+const MERGE = "merge: ";
+
+function deploymentWords({ applications, reason }: AuditRecord, noun: string, done: string): ActivityWords {
+  const outcomes = new Set(applications.map(({ outcome }) => outcome));
+  const dry = reason === undefined ? "" : `${reason} of a `;
+  if (outcomes.has("failed") || outcomes.has("rejected")) return words("bad", `${dry}${noun} failed`);
+  if (outcomes.has("running") || outcomes.has("unknown")) return words("attention", `${dry}${noun}, end not known`);
+  return dry === "" ? words("good", done) : words("", `${dry}${noun}`);
+}
+
+function words(tone: ActivityWords["tone"], badge: string, sentence?: string): ActivityWords {
+  return { tone, badge, sentence };
+}
+
+/** What became of an application, to follow its name. */
+export function outcomeWords({ outcome }: AuditedApplication, { action }: Pick<AuditRecord, "action">): string {
+  const known: Readonly<Record<string, string>> = action === "planned" ? PLANNED : OTHERWISE;
+  return textOf(known, outcome);
+}
+
+type Verdict = Extract<ApplicationPlan, { readonly kind: "evaluated" }>["verdict"];
+type Planned = Exclude<ApplicationPlan["kind"], "evaluated"> | Verdict | "not deployed";
+
+const PLANNED: Readonly<Record<Planned, string>> = {
+  changed: "changes",
+  unchanged: "does not change",
+  unknown: "may change",
+  unevaluated: "could not be evaluated",
+  new: "is new",
+  deleted: "is deleted by the merge",
+  unplanned: "was left out with -a",
+  "not deployed": "is not deployed from here",
+};
+
+const OTHERWISE: Readonly<Record<ApplicationSync["kind"], string> & Record<string, string>> = {
+  succeeded: "succeeded",
+  failed: "failed",
+  rejected: "was not started",
+  running: "is still running",
+  unknown: "has an unknown end",
+  new: "is created by the merge",
+  deleted: "is deleted by the merge",
+  skipped: "was skipped: no changes",
+  released: "is unlocked",
+  "still deployed": "still runs its commit",
+  refused: "was refused",
+};
+
+const REFUSALS: Readonly<Record<Refusal["reason"], string>> = {
+  "not-a-command": "it was no command",
+  "nothing-locked": "no application was locked",
+  "not-locked": "an application named with -a was not locked",
+  "not-approved": "an approval was missing",
+  stale: "the plan was out of date",
+  "unread-files": "changed files could not be read",
+  conflicts: "the branches conflict",
+  "mergeability-unknown": "the code host had not yet computed whether the branches conflict",
+  "auto-sync": "auto-sync is enabled",
+  "not-deployable": "an application cannot be deployed from here",
+  "unknown-applications": "an application named with -a was not found",
+  "locked-by-other": "others hold the lock",
+  "head-moved": "new commits were pushed meanwhile",
+  "plan-unseen": "the command was older than the plan",
+  "store-unavailable": "the lock store did not answer",
+  "found-late": "its webhook was lost, and it was found too late to run it",
+  closed: "it was closed already",
+  fork: "it comes from a fork",
+  "no-write-access": "the person has no write access",
+  "not-allowed": "the rules do not allow this person",
+  "repository-file": `${REPOSITORY_FILE} cannot be used`,
+  superseded: "new commits or a close came first",
+  failure: "it could not be finished",
+};
+
+/** Texts that are no code, such as the message of a failure, stay as they are. */
+function textOf(known: Readonly<Record<string, string>>, code: string): string {
+  return (Object.hasOwn(known, code) ? known[code] : undefined) ?? code;
+}
