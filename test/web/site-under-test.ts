@@ -39,6 +39,8 @@ export interface SiteOptions {
   /** Addresses of GitHub. */
   readonly github?: { readonly api_url: string; readonly web_url: string };
   readonly store?: "memory" | "redis";
+  /** The section that the site reads; the stores stay those of `store`. */
+  readonly kvstore?: Readonly<Record<string, unknown>>;
   /** Lays the stores of a test over the real ones. */
   readonly over?: (stores: Stores) => Partial<Stores>;
   readonly deployer?: Partial<Deployer>;
@@ -148,10 +150,11 @@ async function answers(stores: Stores): Promise<void> {
   }
 }
 
-function configOf({ auth = true, baseUrl, github }: SiteOptions) {
+function configOf({ auth = true, baseUrl, github, kvstore }: SiteOptions) {
   const users = Object.entries(PEOPLE).map(([username, role]) => ({ username, password: PASSWORD, role }));
   const text = stringify({
     ...(baseUrl === undefined ? {} : { server: { base_url: baseUrl } }),
+    ...(kvstore === undefined ? {} : { kvstore }),
     deployer: { server_url: "https://argocd.example.com", token: "t" },
     hosta: { app_id: 1, private_key: KEY, webhook_secret: "hook-secret-of-tests", ...github },
     hostb: { url: "https://git.example.com", token: "t", webhook_secret: "hook-secret-of-tests" },

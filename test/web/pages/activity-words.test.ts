@@ -21,7 +21,7 @@ function entry(given: Partial<AuditEntry>, ...outcomes: readonly string[]) {
   } as const;
 }
 
-test.each<[Partial<AuditEntry>, readonly string[], string, string, string?]>([
+test.each<[Partial<AuditEntry>, readonly string[], string, string]>([
   [{ action: "planned", command: "plan" }, ["changed", "unchanged"], "", "planned"],
   [{ action: "planned", command: "plan" }, ["changed", "unevaluated"], "attention", "planned in part"],
   [{}, ["succeeded", "new", "skipped"], "good", "synced"],
@@ -35,21 +35,21 @@ test.each<[Partial<AuditEntry>, readonly string[], string, string, string?]>([
   [{ action: "rolled-back", command: "rollback" }, ["failed"], "bad", "rollback failed"],
   [{ action: "unlocked", command: "unlock" }, ["released"], "", "unlocked"],
   [{ action: "force-unlocked", command: undefined }, ["released"], "attention", "unlocked by an admin"],
-  [{ action: "merged", reason: "squash" }, [], "good", "merged", "with the method squash"],
+  [{ action: "merged", reason: "squash" }, [], "good", "merged: with the method squash"],
   [{ action: "closed", command: undefined }, ["released"], "", "closed"],
-  [{ action: "refused", reason: "stale" }, ["refused"], "attention", "sync refused", "the plan was out of date"],
+  [{ action: "refused", reason: "stale" }, ["refused"], "attention", "sync refused: the plan was out of date"],
   [
     { action: "refused", command: "unlock", reason: "store-unavailable" },
     [],
     "attention",
-    "unlock refused",
-    "the lock store did not answer",
+    "unlock refused: the lock store did not answer",
   ],
-  [{ action: "refused", reason: "merge: <b>not now" }, [], "attention", "merge refused", "<b>not now"],
-  [{ action: "failed", reason: "constructor" }, [], "bad", "sync failed", "constructor"],
-  [{ action: "failed", command: undefined, reason: "GitHub is down" }, [], "bad", "plan failed", "GitHub is down"],
-])("%j with %j is a %s badge: %s", (given, outcomes, tone, badge, sentence) => {
-  expect(activityWords(entry(given, ...outcomes))).toEqual({ tone, badge, sentence });
+  [{ action: "refused", reason: "merge: <b>not now" }, [], "attention", "merge refused: <b>not now"],
+  [{ action: "failed", reason: "constructor" }, [], "bad", "sync failed: constructor"],
+  [{ action: "failed", command: undefined, reason: "GitHub is down" }, [], "bad", "plan failed: GitHub is down"],
+])("%j with %j has the tone “%s” and says %s", (given, outcomes, expected, told) => {
+  const { tone, badge, sentence } = activityWords(entry(given, ...outcomes));
+  expect([tone, sentence === undefined ? badge : `${badge}: ${sentence}`]).toEqual([expected, told]);
 });
 
 test.each([

@@ -325,6 +325,18 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
     expect((await stranger.ask("/status")).text).not.toContain("App&#39;s key");
   });
 
+  test.each([
+    [{}, "Store (embedded)"],
+    [{ address: "redis.example.com:6379" }, "Redis"],
+    [{ sentinel: { master: "main", addresses: ["sentinel.example.com:26379"] } }, "Redis (Sentinel)"],
+    [{ cluster: { addresses: ["node.example.com:6379"] } }, "Redis (Cluster)"],
+  ])("the status with kvstore %j names the store %s", async (kvstore, name) => {
+    const site = await start({ kvstore });
+    const { text } = await (await site.visitor("ana")).ask("/status");
+    expect(text).toContain(`<strong>${name}</strong>`);
+    expect(text.includes("kept in memory and lost")).toBe(name === "Store (embedded)");
+  });
+
   test("an unavailable store is reported, and nothing is invented", async () => {
     const unavailable = () => Promise.reject(new StoreUnavailable("failed to connect to Redis: connection refused"));
     const over = ({ locks }: Stores) => ({
