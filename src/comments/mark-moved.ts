@@ -19,10 +19,10 @@ export async function markMoved(
   if (body !== plan.body) await host.editComment(change, plan.id, body);
 }
 
-/** The notice is a paragraph of its own, right after the marker and the heading. */
+/** The notice is a paragraph of its own between the heading and the verdict, which it restricts. */
 function withNotice(body: string, sentences: readonly string[]): string {
-  const [head = "", ...paragraphs] = body.split("\n\n");
-  const rest = paragraphs[0]?.startsWith(START) === true ? paragraphs.slice(1) : paragraphs;
-  const notice = sentences.length === 0 ? [] : [[START, ...sentences.map(warning)].join("\n")];
-  return [head, ...notice, ...rest].join("\n\n");
+  const [marker = "", heading = "", ...lines] = body.split("\n");
+  const rest = lines[0]?.startsWith(START) === true ? lines.slice(lines.indexOf("") + 1) : lines;
+  const notice = sentences.length === 0 ? [] : [START, ...sentences.map(warning), ""];
+  return [marker, heading, ...notice, ...rest].join("\n");
 }

@@ -37,9 +37,9 @@ export function diffFence(diff: string): string {
   return fenced(withoutDeceivers(diff).trimEnd(), "diff");
 }
 
-/** A collapsible. The blank lines make hosts render Markdown inside it. */
-export function details(summary: string, content: string): string {
-  return `<details><summary>${escapeHtml(summary)}</summary>\n\n${content}\n\n</details>`;
+/** A collapsible, closed unless `open`. The blank lines make hosts render Markdown inside it. */
+export function details(summary: string, content: string, { open = false } = {}): string {
+  return `<details${open ? " open" : ""}><summary>${escapeHtml(summary)}</summary>\n\n${content}\n\n</details>`;
 }
 
 export function escapeHtml(text: string): string {

@@ -9,6 +9,11 @@ export function lockedBy({ holder, user }: Lock): string {
   return code(`Locked by PR #${holder.number} (${user})`);
 }
 
+/** `1 resource`, `2 resources`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** A list of applications with a reason each. */
 export function listOf(
   title: string,

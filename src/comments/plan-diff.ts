@@ -1,5 +1,7 @@
 import type { ResourceChange } from "../core/model/plan.js";
-import { delimiterOf, details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
+import { code, delimiterOf, details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
+import { counted } from "./phrases.js";
+import type { EvaluatedPlan } from "./plan-summary.js";
 
 export interface DiffRoom {
   /** Characters of one comment. */
@@ -8,15 +10,20 @@ export interface DiffRoom {
   readonly budget: { left: number };
   /** Where people can read what is left out. */
   readonly page: string | undefined;
+  /** The collapsibles are open. */
+  readonly open: boolean;
 }
 
 /** Resource diffs in collapsibles that each fit a comment; beyond the budget of the whole plan only their names. */
-export function diffBlocks(resources: readonly ResourceChange[], { limit, budget, page }: DiffRoom): readonly string[] {
+export function diffBlocks(
+  resources: readonly ResourceChange[],
+  { limit, budget, page, open }: DiffRoom,
+): readonly string[] {
   if (resources.length === 0) return [];
   const count = resources.length;
   const shown: string[] = [];
   const left: string[] = [];
-  const room = limit - blockOf("", { count, index: count, of: count }).length;
+  const room = limit - blockOf("", { count, index: count, of: count, open }).length;
   for (const resource of resources) {
     // Of thousands of long diffs, those that do not fit must not be prepared first.
     const text = Math.min(resource.diff.length, room) > budget.left ? undefined : resourceText(resource, room);
@@ -27,7 +34,7 @@ export function diffBlocks(resources: readonly ResourceChange[], { limit, budget
     }
   }
   const groups = grouped(shown, room);
-  const blocks = groups.map((group, index) => blockOf(group, { count, index: index + 1, of: groups.length }));
+  const blocks = groups.map((group, index) => blockOf(group, { count, index: index + 1, of: groups.length, open }));
   if (left.length === 0) return blocks;
   const names = shortened(left.join("\n"), Math.min(limit / 2, 8000));
   const where = page === undefined ? "" : `; log in to read [their diff](<${page}>)`;
@@ -40,11 +47,30 @@ interface Place {
   /** 1-based number of the block, of so many. */
   readonly index: number;
   readonly of: number;
+  readonly open: boolean;
 }
 
-function blockOf(text: string, { count, index, of }: Place): string {
-  const summary = `Diff (${count} resources changed)`;
-  return details(of === 1 ? summary : `${summary}, ${index} of ${of}`, diffFence(text));
+function blockOf(text: string, { count, index, of, open }: Place): string {
+  const summary = titleOf(count);
+  return details(of === 1 ? summary : `${summary}, ${index} of ${of}`, diffFence(text), { open });
+}
+
+function titleOf(count: number): string {
+  return `Diff (${counted(count, "resource")} changed)`;
+}
+
+const MAX_TITLES = 2000;
+
+/** In place of a diff that another application has as well: which one, and what it is about here. */
+export function sameDiffBlock(
+  { diff, application }: EvaluatedPlan,
+  resources: readonly ResourceChange[],
+  open: boolean,
+): string {
+  const titles = resources.map(({ title }) => title).join("\n");
+  const known = diff.resources.map(({ title }) => title).join("\n");
+  const here = titles === known ? "." : `, here in:\n\n${fence(shortened(titles, MAX_TITLES))}`;
+  return details(titleOf(resources.length), `Same as ${code(application)}${here}`, { open });
 }
 
 /** The diff of one resource, cut to what fits into `room` together with a fence that is longer than what it holds. */

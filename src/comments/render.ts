@@ -3,6 +3,7 @@ import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { CommandResult } from "../core/model/result.js";
 import { SERVICE } from "../names.js";
+import type { Links } from "./links.js";
 import { code, codes, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { cutBlocks, pack, type Block } from "./parts.js";
@@ -16,18 +17,17 @@ const OVERHEAD = 600;
 /**
  * The answer to a command as comments; none for a closed change request that left nothing deployed.
  * @param words Those of the change request's host.
- * @param page Address of the change request's page here; undefined if there is no login.
  */
 export function renderResult(
   result: CommandResult,
   change: ChangeRequest,
   words: HostWords,
-  page?: string,
+  links: Links,
 ): readonly string[] {
   const answer = (title: string, blocks: readonly Block[]) => titled(title, blocks, change, words);
   switch (result.kind) {
     case "planned":
-      return renderPlan(result.plan, { words, pruning: result.pruning, page });
+      return renderPlan(result.plan, { words, pruning: result.pruning, links });
     case "synced":
       return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change, words));
     case "rolled-back":

@@ -84,6 +84,7 @@ function kvstoreSection(readFile: ReadFile) {
 function deployerSection() {
   return section({
     server_url: url().describe("where svc reaches Argo CD"),
+    ui_url: url().optional().describe("address of Argo CD for people, for links in comments; if omitted: `server_url`"),
     token: secret().describe("bearer token of svc's account"),
     insecure: flag().prefault(false).describe("accept a self-signed certificate, for this connection alone"),
     diff_mode: oneOf(["branch", "live"])

@@ -3,7 +3,7 @@ import { publish, publishPlan } from "../comments/publish.js";
 import { renderMergeRefusal, renderResult, renderTakenOver } from "../comments/render.js";
 import { settledText } from "../comments/settled.js";
 import { auditFactsOf, auditFactsOfMerge } from "../core/commands/audit-facts.js";
-import { changePagePath, changeRequestKey, type ChangeRequest, type User } from "../core/model/change-request.js";
+import { changeRequestKey, type ChangeRequest, type User } from "../core/model/change-request.js";
 import { HostFailure, safeMessage, StoreUnavailable } from "../core/model/errors.js";
 import type { Lock } from "../core/model/lock.js";
 import { sizeOfPlan } from "../core/model/plan.js";
@@ -15,6 +15,7 @@ import { auditRun } from "./audit.js";
 import { silent, type Finished, type Outcome, type Silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
 import { postingOf } from "./posting.js";
+import { linksOf } from "./links.js";
 import { isAlreadyAnswered } from "./recover.js";
 import type { Run } from "./run.js";
 import { refreshPlanStatus, setCommitStatus, setDetectedStatus, setPlanStatus } from "./status.js";
@@ -187,21 +188,16 @@ const SMALL_PLAN = 512 * 1024;
 
 /** The comments that answer a command. Those of a large plan are written in a worker thread. */
 async function rendering(result: CommandResult, change: ChangeRequest, run: Run): Promise<readonly string[]> {
-  const [words, page] = [run.hostWords[change.host], changePageUrl(change, run.config)];
+  const [words, links] = [run.hostWords[change.host], linksOf(change, run)];
   if (result.kind !== "planned" || sizeOfPlan(result.plan) < SMALL_PLAN) {
-    return renderResult(result, change, words, page);
+    return renderResult(result, change, words, links);
   }
   const { plan, pruning } = result;
-  const input = { plan, options: { words, pruning, page } };
+  const input = { plan, options: { words, pruning, links } };
   const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
   const computed = await run.compute.run(renderPlanTask, input, limits);
   if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);
   return computed.output;
-}
-
-/** The page with the whole plan. Without a login it shows no diff, and without a base URL it has no address. */
-function changePageUrl(change: ChangeRequest, { server, auth }: Run["config"]): string | undefined {
-  return server.baseUrl === undefined || !auth.enabled ? undefined : server.baseUrl + changePagePath(change);
 }
 
 /** The size limit of a comment leaves room for the note. */

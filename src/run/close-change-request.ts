@@ -5,6 +5,7 @@ import { close } from "../core/commands/close.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import type { CommandResult } from "../core/model/result.js";
 import { auditRun } from "./audit.js";
+import { linksOf } from "./links.js";
 import { silent, type Outcome } from "./outcome.js";
 import { postingOf } from "./posting.js";
 import type { Run } from "./run.js";
@@ -15,7 +16,7 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   if (change.state === "open") return silent("still-open");
   const result = await release(ref, change.state === "merged", run);
   if (result.stillDeployed.length > 0) {
-    const parts = renderResult(result, change, run.hostWords[change.host]);
+    const parts = renderResult(result, change, run.hostWords[change.host], linksOf(change, run));
     await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(result, run) });
   }
   return { kind: "answered", result };

@@ -219,7 +219,9 @@ describe.each(HOSTS)("what a definition takes the place of on %s", (host) => {
     const bot = await two(host, "require_up_to_date: false");
     bot.argocd.addProject("shop");
     await bot.open(dev(bot, more));
-    expect(bot.answers(1)[0]).toMatch(new RegExp(`^<!--.*-->\\n## svc Plan\\n\\n⚠️[^\\n]*\\n- \`dev\`: ${text}`));
+    expect(bot.answers(1)[0]).toMatch(
+      new RegExp(`^<!--.*-->\\n## svc Plan\\n[^\\n]*\\n\\n⚠️[^\\n]*\\n- \`dev\`: ${text}`),
+    );
     await bot.comment(1, "svc sync");
     expect(bot.lastComment(1)).toMatch(/PR must be approved before sync|No applications are locked by this PR/);
     expect(bot.changes()).toEqual([]);

@@ -6,11 +6,11 @@ import type { ResourceChange } from "../../src/core/model/plan.js";
 const LIMIT = 6_000;
 
 function change(diff: string): ResourceChange {
-  return { action: "update", hook: false, kind: "ConfigMap", title: "ConfigMap web", diff };
+  return { action: "update", hook: false, whole: true, kind: "ConfigMap", title: "ConfigMap web", diff };
 }
 
 function blocksOf(diffs: readonly string[]): readonly string[] {
-  return diffBlocks(diffs.map(change), { limit: LIMIT, budget: { left: 100_000 }, page: undefined });
+  return diffBlocks(diffs.map(change), { limit: LIMIT, budget: { left: 100_000 }, page: undefined, open: false });
 }
 
 test.each([

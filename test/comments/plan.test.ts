@@ -7,11 +7,21 @@ import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { Plan } from "../../src/core/model/plan.js";
 import { expectGolden } from "./golden.js";
-import { evaluated, HEAD, resource, sampleApplication, sampleLock, samplePlan, sampleSet, WORDS } from "./samples.js";
+import {
+  evaluated,
+  HEAD,
+  LINKS,
+  resource,
+  sampleApplication,
+  sampleLock,
+  samplePlan,
+  sampleSet,
+  WORDS,
+} from "./samples.js";
 
 const HUNK = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
 const LIVE = { kind: "live", approximate: [], drifted: [], alreadyThere: [] } as const;
-const github = { words: WORDS.hosta, pruning: false };
+const github = { words: WORDS.hosta, pruning: false, links: LINKS };
 
 describe("the shapes of a plan comment", () => {
   test.each<[string, Plan]>([
@@ -168,7 +178,7 @@ describe("the shapes of a plan comment", () => {
       sampleApplication("web", evaluated([resource("ConfigMap a/b", "update", "@@ -1 +1 @@\n-a: 1\n+a: 2\n")])),
     ]);
     const page = "https://svc.example.com/changes/hosta/acme/deploy/7";
-    expectGolden("plan-with-page", renderPlan(plan, { ...github, page }));
+    expectGolden("plan-with-page", renderPlan(plan, { ...github, links: { ...LINKS, page } }));
   });
 });
 
@@ -176,7 +186,7 @@ test("with pruning on, nothing is said of objects that are kept", () => {
   const plan = samplePlan([
     sampleApplication("web", evaluated([resource("ConfigMap a/b", "delete", "@@ -1 +0,0 @@\n-a: 1\n")])),
   ]);
-  const [comment] = renderPlan(plan, { words: WORDS.hosta, pruning: true });
+  const [comment] = renderPlan(plan, { ...github, pruning: true });
   expect(comment).toContain("**Deletes:** 1 to delete\n");
 });
 
@@ -184,9 +194,12 @@ test("where people can log in, a plan leads to its page, and so does a diff that
   const page = "https://svc.example.com/changes/hosta/acme/deploy/7";
   const long = `@@ -0,0 +1,500 @@\n${`+  value: ${"x".repeat(90)}\n`.repeat(500)}`;
   const many = Array.from({ length: 60 }, (_, index) => resource(`ConfigMap ns/c${index}`, "create", long));
-  const parts = renderPlan(samplePlan([sampleApplication("web", evaluated(many))]), { ...github, page });
+  const parts = renderPlan(samplePlan([sampleApplication("web", evaluated(many))]), {
+    ...github,
+    links: { ...LINKS, page },
+  });
   expect(parts.join("\n")).toContain(`too long to show here; log in to read [their diff](<${page}>):`);
-  expect(parts.at(-1)).toMatch(/\n\n\[The whole plan and its progress\]\(<https:[^>]*>\)$/);
+  expect(parts[0]).toContain(`\n[**1 application: 60 created**](<${page}>) · [`);
 });
 
 test("long lists are cut with a visible count", () => {

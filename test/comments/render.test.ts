@@ -3,7 +3,7 @@ import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { ApplicationSync, CommandResult, Refusal, SyncedResult } from "../../src/core/model/result.js";
 import { expectGolden } from "./golden.js";
-import { sampleApplication, sampleChange, sampleLock, WORDS } from "./samples.js";
+import { LINKS, sampleApplication, sampleChange, sampleLock, WORDS } from "./samples.js";
 
 const web = applicationName("web");
 const api = applicationName("api");
@@ -106,11 +106,13 @@ describe("the answers to commands", () => {
     ["closed", { kind: "closed", released: [web], stillDeployed: [web] }],
     ["help", { kind: "help" }],
   ])("%s", (name, result) => {
-    expectGolden(`result-${name}`, renderResult(result, change, WORDS.hosta));
+    expectGolden(`result-${name}`, renderResult(result, change, WORDS.hosta, LINKS));
   });
 
   test("a close with nothing left deployed says nothing", () => {
-    expect(renderResult({ kind: "closed", released: [web], stillDeployed: [] }, change, WORDS.hosta)).toEqual([]);
+    expect(renderResult({ kind: "closed", released: [web], stillDeployed: [] }, change, WORDS.hosta, LINKS)).toEqual(
+      [],
+    );
   });
 
   test("a merge that was refused says what to do", () => {
@@ -220,7 +222,7 @@ describe("the refusals", () => {
     ["superseded-by-close", { reason: "superseded", by: "closed" }],
     ["failure", { reason: "failure", message: "failed to connect to Argo CD: connection refused" }],
   ])("%s", (name, refusal) => {
-    expectGolden(`refusal-${name}`, renderResult({ kind: "refused", refusal }, change, WORDS.hosta));
+    expectGolden(`refusal-${name}`, renderResult({ kind: "refused", refusal }, change, WORDS.hosta, LINKS));
   });
 
   test.each<[Refusal, string]>([
@@ -240,6 +242,6 @@ describe("the refusals", () => {
     [{ reason: "store-unavailable" }, "failed to acquire lock"],
     [{ reason: "locked-by-other", locks: [sampleLock("web", 3, "bo")] }, "Locked by PR #3 (bo)"],
   ])("%j has the specification's words", (refusal, text) => {
-    expect(renderResult({ kind: "refused", refusal }, change, WORDS.hosta).join("")).toContain(text);
+    expect(renderResult({ kind: "refused", refusal }, change, WORDS.hosta, LINKS).join("")).toContain(text);
   });
 });

@@ -1,3 +1,4 @@
+import type { Links } from "../../src/comments/links.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import type { Member } from "../../src/core/model/effect.js";
@@ -17,6 +18,13 @@ export const WORDS = hostWords(SERVICE);
 
 export const HEAD = revision("c0ffee00".repeat(5));
 export const BASE = revision("ba5eba11".repeat(5));
+
+/** Where comments lead if nobody can log in. */
+export const LINKS: Links = {
+  deployer: "https://argocd.example.com",
+  head: `https://host.example.com/acme/deploy/commit/${HEAD}`,
+  page: undefined,
+};
 
 export function sampleChange(host: HostId = "hosta"): ChangeRequest {
   return {
@@ -121,6 +129,7 @@ export function evaluated(resources: readonly ResourceChange[], more: Partial<Ev
       resources,
       hiddenSecrets: false,
       cautions: [],
+      dangers: [],
       children: NO_NAMES,
       sets: NO_NAMES,
       basis: { kind: "branch" },
@@ -130,5 +139,5 @@ export function evaluated(resources: readonly ResourceChange[], more: Partial<Ev
 }
 
 export function resource(title: string, action: ResourceChange["action"], diff: string, hook = false): ResourceChange {
-  return { title, action, diff, hook, kind: title.split(" ")[0] ?? "" };
+  return { title, action, diff, hook, kind: title.split(" ")[0] ?? "", whole: true };
 }

@@ -63,7 +63,14 @@ const durations = [
   "deployer.poll_interval",
   "auth.session_ttl",
 ];
-const urls = ["server.base_url", "deployer.server_url", "hostb.url", "auth.hostb.url", "auth.oidc.issuer_url"];
+const urls = [
+  "server.base_url",
+  "deployer.server_url",
+  "deployer.ui_url",
+  "hostb.url",
+  "auth.hostb.url",
+  "auth.oidc.issuer_url",
+];
 const choices = [
   ["server.log_level", "debug, info, warn, error"],
   ["deployer.diff_mode", "branch, live"],
@@ -227,11 +234,22 @@ describe("server.command", () => {
     expect(problemsOf(withKey("server.command", json(word)))).toEqual([]);
     expect(problemsOf(withKey("server.command", '"${V}"'), { V: word })).toEqual([]);
   });
-  test.each(["", "Svc", "two words", "1", "-", "a-", "@argo", "/argo", "argo\n", "`a`", "ärger", "a_b", "x".repeat(31)])(
-    "refuses %j",
-    (word) => {
-      const problems = problemsOf(withKey("server.command", json(word))).join();
-      expect(problems).toContain("server.command: expected 1 to 30 lower-case letters, digits and dashes");
-    },
-  );
+  test.each([
+    "",
+    "Svc",
+    "two words",
+    "1",
+    "-",
+    "a-",
+    "@argo",
+    "/argo",
+    "argo\n",
+    "`a`",
+    "ärger",
+    "a_b",
+    "x".repeat(31),
+  ])("refuses %j", (word) => {
+    const problems = problemsOf(withKey("server.command", json(word))).join();
+    expect(problems).toContain("server.command: expected 1 to 30 lower-case letters, digits and dashes");
+  });
 });

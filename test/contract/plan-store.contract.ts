@@ -75,11 +75,21 @@ const plan: Plan = {
         deleted: 0,
         hooksChanged: 1,
         hiddenSecrets: true,
-        cautions: ["creates Namespace web"],
+        cautions: ["creates Namespace web", "pruning PersistentVolume a"],
+        dangers: [{ what: "deletes PersistentVolume a", pruning: true }],
         children: { created: ["shop"], changed: [], deleted: ["old"] },
         sets: { created: [], changed: ["shops"], deleted: [] },
         basis: { kind: "live", approximate: ["stale"], drifted: ["ConfigMap web/a"], alreadyThere: [] },
-        resources: [{ action: "create", title: "apps/Deployment web", kind: "Deployment", diff: "+ a\n", hook: false }],
+        resources: [
+          {
+            action: "create",
+            title: "apps/Deployment web",
+            kind: "Deployment",
+            diff: "+ a\n",
+            hook: false,
+            whole: true,
+          },
+        ],
       },
     },
     {

@@ -31,10 +31,10 @@ describe("a comment on the demo's page", () => {
 
   test("keeps what svc writes: headings, collapsibles, tables, code and coloured diffs", () => {
     const html = renderComment(
-      "## svc Plan\n\n<details><summary>Diff (1 resources changed)</summary>\n\n```diff\n# update: ConfigMap shop/web\n@@ -1 +1 @@\n-a: 1\n+a: 2\n same\n```\n\n</details>\n\n| a | b |\n|---|---|\n| `c` | **d** |\n",
+      "## svc Plan\n\n<details><summary>Diff (1 resource changed)</summary>\n\n```diff\n# update: ConfigMap shop/web\n@@ -1 +1 @@\n-a: 1\n+a: 2\n same\n```\n\n</details>\n\n| a | b |\n|---|---|\n| `c` | **d** |\n",
     );
     expect(html).toContain("<h2>svc Plan</h2>");
-    expect(html).toContain("<details><summary>Diff (1 resources changed)</summary>");
+    expect(html).toContain("<details><summary>Diff (1 resource changed)</summary>");
     expect(html).toContain('<span class="diff-note"># update: ConfigMap shop/web\n</span>');
     expect(html).toContain('<span class="diff-place">@@ -1 +1 @@\n</span>');
     expect(html).toContain('<span class="diff-delete">-a: 1\n</span>');

@@ -4,7 +4,7 @@ import { renderProgress } from "../../src/comments/progress-comment.js";
 import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import { HOST_IDS } from "../../src/names.js";
-import { sampleChange, WORDS } from "../comments/samples.js";
+import { LINKS, sampleChange, WORDS } from "../comments/samples.js";
 import { fuzz } from "./fuzz.js";
 import { hostileResult } from "./hostile-result.js";
 import { hostileName, hostileText } from "./hostile-text.js";
@@ -29,7 +29,7 @@ const input = fc.record({
 test("no text from outside breaks out of an answer, and every part of it is whole and fits", () => {
   fuzz("answer-comment", input, ({ result, branch, reason, phases: reached, host }) => {
     const change = { ...sampleChange(host), baseBranch: branch };
-    const parts = renderResult(result, change, WORDS[host]);
+    const parts = renderResult(result, change, WORDS[host], LINKS);
     expect(parts.length > 0 || result.kind === "closed").toBe(true);
     for (const part of parts) expectHarmless(part, host, result.kind === "refused" ? "refused" : "result");
     expectHarmless(renderMergeRefusal(reason, change, WORDS[host]), host, "merge");

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { renderResult } from "../../src/comments/render.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { CommandResult } from "../../src/core/model/result.js";
-import { sampleChange, samplePlan, WORDS } from "../comments/samples.js";
+import { LINKS, sampleChange, samplePlan, WORDS } from "../comments/samples.js";
 
 const MANY = Array.from({ length: 100 }, (_, index) => applicationName(`team-${index}/application-${index}`));
 const REASON = "the source https://git.example.com/acme/charts follows <another> branch & is 'not' ours. ".repeat(10);
@@ -26,6 +26,6 @@ test.each<[string, CommandResult]>([
     { kind: "refused", refusal: { reason: "not-deployable", applications: named, others: [] } },
   ],
 ])("%s, for a hundred applications, fits a comment on GitHub", (_, result) => {
-  const parts = renderResult(result, sampleChange("hosta"), WORDS.hosta);
+  const parts = renderResult(result, sampleChange("hosta"), WORDS.hosta, LINKS);
   for (const part of parts) expect(part.length).toBeLessThanOrEqual(WORDS.hosta.maxComment);
 });

@@ -4,7 +4,7 @@ import { MAX_PARTS } from "../../src/comments/parts.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import { markStale } from "../../src/comments/publish.js";
 import { HOST_IDS } from "../../src/names.js";
-import { WORDS } from "../comments/samples.js";
+import { LINKS, WORDS } from "../comments/samples.js";
 import { fuzz } from "./fuzz.js";
 import { hostilePlan } from "./hostile-plan.js";
 import { expectHarmless } from "./read-comment.js";
@@ -13,7 +13,7 @@ const input = fc.tuple(hostilePlan, fc.constantFrom(...HOST_IDS), fc.boolean());
 
 test("no text from outside breaks out of a plan, and every part of it is whole and fits", () => {
   fuzz("plan-comment", input, ([plan, host, pruning]) => {
-    const parts = renderPlan(plan, { words: WORDS[host], pruning });
+    const parts = renderPlan(plan, { words: WORDS[host], pruning, links: LINKS });
     const shown = plan.applications.some(({ kind }) => kind !== "unplanned");
     expect(parts.length).toBeGreaterThan(0);
     expect(parts.length).toBeLessThanOrEqual(MAX_PARTS + 1);

@@ -253,6 +253,10 @@ export class MemoryHost implements CodeHost {
     return `${change.webUrl}#note_${commentId}`;
   }
 
+  commitUrl(change: ChangeRequest, commit: Revision): string {
+    return `${change.webUrl}/commits/${commit}`;
+  }
+
   async react({ number }: ChangeRequestRef, commentId: string, reaction: Reaction): Promise<void> {
     await this.#options.delay();
     const { reactions } = this.#held(number);

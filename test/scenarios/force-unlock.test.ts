@@ -58,7 +58,7 @@ describe.each(HOSTS)("a plan on %s", (host) => {
     const bot = await start(host);
     const one = await bot.open(changeOf(["web"]));
     expect(bot.lastComment(one)).toContain(
-      `[The whole plan and its progress](<http://svc.example.com/changes/${host}/${REPOSITORY}/${one}>)`,
+      `\n[**1 application: 1 updated**](<http://svc.example.com/changes/${host}/${REPOSITORY}/${one}>) · [`,
     );
   });
 

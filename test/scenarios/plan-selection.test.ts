@@ -8,12 +8,12 @@ describe.each(HOSTS)("what a plan covers on %s", (host) => {
     const bot = await startBot({ host });
     const one = await bot.open({ "README.md": "1" });
     const first = bot.seen(one).headRevision.slice(0, 8);
-    expect(bot.lastComment(one)).toContain(`No applications are affected by commit \`${first}\`.`);
+    expect(bot.lastComment(one)).toContain(`No applications are affected by commit [\`${first}\`](<`);
     await bot.push(one, { "README.md": "2" });
     await bot.push(one, { "README.md": "3" });
     const head = bot.seen(one).headRevision.slice(0, 8);
     expect(bot.answers(one)).toHaveLength(1);
-    expect(bot.lastComment(one)).toContain(`No applications are affected by commit \`${head}\`.`);
+    expect(bot.lastComment(one)).toContain(`No applications are affected by commit [\`${head}\`](<`);
     expect(bot.lastComment(one)).not.toContain(first);
     await bot.comment(one, "svc plan");
     expect(bot.answers(one)).toHaveLength(2);

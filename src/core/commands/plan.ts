@@ -159,7 +159,7 @@ function within(room: { left: number }, planned: Evaluated | Unevaluated): Evalu
     room.left -= length;
     return planned;
   }
-  const resources = planned.diff.resources.map((resource) => ({ ...resource, diff: NO_ROOM }));
+  const resources = planned.diff.resources.map((resource) => ({ ...resource, diff: NO_ROOM, whole: false }));
   return { ...planned, diff: { ...planned.diff, resources } };
 }
 

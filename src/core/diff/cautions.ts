@@ -1,4 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
+import type { Danger } from "../model/plan.js";
 import { annotationOf } from "./annotation.js";
 import { isHook, syncHookTypes } from "./hook.js";
 import { refusedChanges } from "./immutable-fields.js";
@@ -16,6 +17,14 @@ export interface TwoSides {
 interface Caution {
   readonly rank: number;
   readonly text: string;
+  /** Undefined for what deserves a look and endangers nothing. */
+  readonly danger: Danger | undefined;
+}
+
+/** Both in the same order; not every sentence has a danger. */
+export interface Cautions {
+  readonly cautions: readonly string[];
+  readonly dangers: readonly Danger[];
 }
 
 /**
@@ -23,11 +32,14 @@ interface Caution {
  * refuses, replacements, custom resource definitions, namespaces, volumes, hooks. The sentences contain untrusted names
  * and no values. `options` are the application's own sync options.
  */
-export function cautionsOf(changes: readonly TwoSides[], options: readonly string[]): readonly string[] {
-  return changes
+export function cautionsOf(changes: readonly TwoSides[], options: readonly string[]): Cautions {
+  const found = changes
     .flatMap((change) => cautionsOfOne(change, options))
-    .sort((left, right) => left.rank - right.rank)
-    .map(({ text }) => text);
+    .sort((left, right) => left.rank - right.rank);
+  return {
+    cautions: found.map(({ text }) => text),
+    dangers: found.flatMap(({ danger }) => (danger === undefined ? [] : [danger])),
+  };
 }
 
 /** Whether `cautionsOf` warns of this change, hooks aside: such changes come first in the diff. */
@@ -42,7 +54,16 @@ function cautionsOfOne({ identity, base, head }: TwoSides, options: readonly str
   if (head !== undefined && isHook(head)) return hookCaution(title, base, head);
   if (head === undefined) return base === undefined || isHook(base) ? [] : deletion(identity, base, options);
   if (base !== undefined) return update(identity, base, head, options);
-  return CLUSTER_WIDE.has(typeOf(identity)) ? [{ rank: RANK.created, text: `creates ${title}` }] : [];
+  return CLUSTER_WIDE.has(typeOf(identity)) ? [harmless(RANK.created, `creates ${title}`)] : [];
+}
+
+function harmless(rank: number, text: string): Caution {
+  return { rank, text, danger: undefined };
+}
+
+/** Of what every sync does; `what` names the danger in a few words. */
+function dangerous(rank: number, text: string, what: string): Caution {
+  return { rank, text, danger: { what, pruning: false } };
 }
 
 function typeOf({ group, kind }: ManifestIdentity): string {
@@ -64,12 +85,9 @@ const FINALIZER = "resources-finalizer.argocd.argoproj.io";
 
 function deletion(identity: ManifestIdentity, base: JsonObject, options: readonly string[]): readonly Caution[] {
   const title = titleOf(identity);
-  const caution = (rank: number, text: string) => [{ rank, text }];
   if (hasSyncOption(base, "Prune=false", options)) {
-    return caution(
-      RANK.kept,
-      `keeps ${title} in the cluster even with --prune, because of Prune=false: delete it by hand if it is to go`,
-    );
+    const kept = `keeps ${title} in the cluster even with --prune, because of Prune=false: delete it by hand if it is to go`;
+    return [harmless(RANK.kept, kept)];
   }
   const taken =
     TAKEN_ALONG.get(typeOf(identity)) ??
@@ -81,8 +99,11 @@ function deletion(identity: ManifestIdentity, base: JsonObject, options: readonl
     ? ["; Delete=false does not prevent it, since it only holds when the whole application is deleted"]
     : [];
   const notes = [...confirmed, ...unprotected].join("");
-  if (taken !== undefined) return caution(RANK.delete, `pruning ${title}: ${taken}${notes}`);
-  return notes === "" ? [] : caution(RANK.kept, `pruning ${title}${notes}`);
+  if (taken !== undefined) {
+    const danger = { what: `deletes ${title}`, pruning: true };
+    return [{ rank: RANK.delete, text: `pruning ${title}: ${taken}${notes}`, danger }];
+  }
+  return notes === "" ? [] : [harmless(RANK.kept, `pruning ${title}${notes}`)];
 }
 
 function cascades({ group, kind }: ManifestIdentity, { metadata }: JsonObject): boolean {
@@ -105,13 +126,16 @@ function update(
   const versions = type === CRD ? removedVersions(base, head) : [];
   const cautions = [
     ...replacement(title, refused, head, options),
-    ...versions.map((name) => ({
-      rank: RANK.versions,
-      text: `takes the version ${name} away from ${title}: Kubernetes refuses that while objects are stored in it, and whoever uses it breaks`,
-    })),
+    ...versions.map((name) => {
+      const what = `takes the version ${name} away from ${title}`;
+      const why = "Kubernetes refuses that while objects are stored in it, and whoever uses it breaks";
+      return dangerous(RANK.versions, `${what}: ${why}`, what);
+    }),
   ];
   if (cautions.length > 0) return cautions;
-  if (CLUSTER_WIDE.has(type) || VOLUMES.has(type)) return [{ rank: RANK.updated, text: `changes ${title}` }];
+  if (CLUSTER_WIDE.has(type) || VOLUMES.has(type)) {
+    return [dangerous(RANK.updated, `changes ${title}`, `changes ${title}`)];
+  }
   return [];
 }
 
@@ -130,14 +154,17 @@ function replacement(
   const fields = refused.join(", ");
   if (force === true && (replace === true || refused.length > 0)) {
     const why = refused.length > 0 ? ` since Kubernetes refuses to change ${fields}` : "";
-    return [{ rank: RANK.replaced, text: `deletes ${title} and creates it anew (Force=true)${why}` }];
+    const text = `deletes ${title} and creates it anew (Force=true)${why}`;
+    return [dangerous(RANK.replaced, text, `deletes and recreates ${title}`)];
   }
   if (refused.length > 0) {
     const cure = "the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)";
-    return [{ rank: RANK.refused, text: `Kubernetes refuses to change ${fields} of ${title}: ${cure}` }];
+    const text = `Kubernetes refuses to change ${fields} of ${title}: ${cure}`;
+    return [dangerous(RANK.refused, text, `Kubernetes refuses to change ${title}`)];
   }
   if (replace !== true) return [];
-  return [{ rank: RANK.replaced, text: `overwrites ${title} whole (Replace=true): what others wrote into it is lost` }];
+  const text = `overwrites ${title} whole (Replace=true): what others wrote into it is lost`;
+  return [dangerous(RANK.replaced, text, `overwrites ${title}`)];
 }
 
 function removedVersions(base: JsonObject, head: JsonObject): readonly string[] {
@@ -157,10 +184,6 @@ function hookCaution(title: string, base: JsonObject | undefined, head: JsonObje
   if (types.length === 0) return [];
   const deletePolicy = annotationOf(head, "argocd.argoproj.io/hook-delete-policy");
   const after = deletePolicy === undefined ? "" : `, delete policy ${deletePolicy}`;
-  return [
-    {
-      rank: RANK.hook,
-      text: `runs the ${base === undefined ? "new" : "changed"} hook ${title} (${types.join(", ")}${after})`,
-    },
-  ];
+  const text = `runs the ${base === undefined ? "new" : "changed"} hook ${title} (${types.join(", ")}${after})`;
+  return [harmless(RANK.hook, text)];
 }

@@ -16,7 +16,9 @@ import { titleOf, type ManifestIdentity } from "./manifest-key.js";
 export interface Sides extends TwoSides {
   readonly hook: boolean;
 }
-type Changed = Sides & { readonly action: ResourceChange["action"]; readonly dangerous: boolean };
+type Changed = Shown & { readonly action: ResourceChange["action"]; readonly dangerous: boolean };
+/** Without what must not be shown. */
+type Shown = Sides & { readonly hides: boolean };
 
 /** What the two sides are. */
 export interface Origin {
@@ -42,7 +44,7 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
   const texts = new EmbeddedTexts();
   const sorted = changes
     .filter((change) => differs(change, texts))
-    .map((change) => ({ ...change, ...hiddenSides(change, texts) }))
+    .map((change) => shownSides(change, texts))
     .map((one) => ({ ...one, action: actionOf(one), dangerous: isDangerous(one, syncOptions) }))
     .sort(inOrder);
   const resources = sorted.map((one) => toResource(one, { budget, redact }));
@@ -55,7 +57,7 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
     hooksChanged: resources.filter(({ hook }) => hook).length,
     resources,
     hiddenSecrets: changes.some(({ identity }) => isSecret(identity)),
-    cautions: cautionsOf(sorted, syncOptions),
+    ...cautionsOf(sorted, syncOptions),
     children: namesOf(sorted, "Application"),
     sets: namesOf(sorted, "ApplicationSet"),
     basis,
@@ -72,18 +74,28 @@ function hiddenSides({ identity, ...sides }: TwoSides, texts: EmbeddedTexts): Pi
   return carriesParameters(identity) ? hideParameters(base, head) : { base, head };
 }
 
+function shownSides(change: Sides, texts: EmbeddedTexts): Shown {
+  const { base, head } = hiddenSides(change, texts);
+  return { ...change, base, head, hides: base !== change.base || head !== change.head };
+}
+
 function actionOf({ base, head }: TwoSides): ResourceChange["action"] {
   if (base === undefined) return "create";
   return head === undefined ? "delete" : "update";
 }
 
 function toResource(
-  { identity, base, head, hook, action }: Changed,
+  { identity, base, head, hook, action, hides }: Changed,
   { budget, redact }: { readonly budget: DiffBudget; readonly redact: readonly string[] },
 ): ResourceChange {
-  const hunks = withoutCredentials(diffText(identity, base, head, budget), "addresses");
-  return { action, title: titleOf(identity), kind: identity.kind, diff: redactHunks(hunks, redact), hook };
+  const hunks = diffText(identity, base, head, budget);
+  const diff = redactHunks(withoutCredentials(hunks, "addresses"), redact);
+  const whole = !hides && diff === hunks && !NOTE.test(hunks);
+  return { action, title: titleOf(identity), kind: identity.kind, diff, hook, whole };
 }
+
+/** A line of ours among the hunks: something is left out, or the order alone changes. */
+const NOTE = /^#/m;
 
 /** Hunks over aligned lists. A line of its own reports what the alignment hides. */
 function diffText(

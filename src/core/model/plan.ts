@@ -13,6 +13,8 @@ export interface ResourceChange {
   /** Unified hunks over YAML without a file header. Never contains values of Secrets. */
   readonly diff: string;
   readonly hook: boolean;
+  /** The hunks are all that changes: nothing of it is hidden, redacted or cut. Only such diffs can be told to be the same. */
+  readonly whole: boolean;
 }
 
 /** What differs between two renders, or between the cluster before and after a sync. The counts leave out hooks. */
@@ -26,11 +28,20 @@ export interface ManifestDiff {
   readonly hiddenSecrets: boolean;
   /** Sentences about dangerous changes, the most dangerous first. They contain untrusted names. */
   readonly cautions: readonly string[];
+  /** Those of them that endanger something, in a few words and in the same order. */
+  readonly dangers: readonly Danger[];
   /** Applications among the manifests (app of apps). */
   readonly children: NameChanges;
   /** ApplicationSets among the manifests. */
   readonly sets: NameChanges;
   readonly basis: DiffBasis;
+}
+
+/** What a sync may break or lose, in a few words with untrusted names: `deletes PersistentVolumeClaim shop/data`. */
+export interface Danger {
+  readonly what: string;
+  /** Only a sync that prunes does it. */
+  readonly pruning: boolean;
 }
 
 /** Names of objects by what happens to them. */

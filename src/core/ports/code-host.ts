@@ -43,6 +43,8 @@ export interface CodeHost {
   editComment(change: ChangeRequestRef, commentId: string, body: string): Promise<void>;
   /** Where a person reads one of our comments. */
   commentUrl(change: ChangeRequest, commentId: string): string;
+  /** Where a person looks at a commit of the change request. */
+  commitUrl(change: ChangeRequest, commit: Revision): string;
   /** Marks a person's comment. Setting the same mark twice is no error. */
   react(change: ChangeRequestRef, commentId: string, reaction: Reaction): Promise<void>;
   /** Hides an outdated comment of our own. Does nothing on hosts that cannot. */

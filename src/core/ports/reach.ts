@@ -51,6 +51,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     cloneSource: "read",
     listOwnComments: "read",
     commentUrl: "read",
+    commitUrl: "read",
     postComment: "speak",
     editComment: "speak",
     minimise: "speak",

@@ -67,6 +67,7 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     postComment: (change, body, posting) => inTurn(change, posting, () => postComment(client, change, body)),
     editComment: (change, commentId, body) => editComment(client, change, commentId, body),
     commentUrl: (change, commentId) => `${change.webUrl}#issuecomment-${commentId}`,
+    commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/pull\/\d+$/, "")}/commit/${commit}`,
     react: (change, commentId, reaction) => react(client, change, commentId, reaction),
     minimise: (change, commentId) => minimise(client, change, commentId),
     setStatus: (change, status) => setStatus(client, change, status),

@@ -67,6 +67,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     postComment: (change, body, posting) => pace.send("token", posting, () => postNote(client, change, body)),
     editComment: (change, commentId, body) => editNote(client, change, commentId, body),
     commentUrl: (change, commentId) => `${change.webUrl}#note_${commentId}`,
+    commitUrl: ({ webUrl }, commit) => `${webUrl.replace(/\/merge_requests\/\d+$/, "")}/commit/${commit}`,
     react: async (change, commentId, reaction) => react(client, change, commentId, reaction, (await ownAccount()).id),
     minimise: () => Promise.resolve(),
     setStatus: (change, status) => setStatus(client, change, status, log),

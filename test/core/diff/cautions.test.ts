@@ -268,12 +268,18 @@ test("the most dangerous comes first", () => {
     object("v1/PersistentVolume", "disk", { spec: 2 }),
     object("v1/Pod", "smoke", {}, { annotations: { "helm.sh/hook": "test" } }),
   ];
-  expect(diff(base, head).cautions.map((text) => text.split(":")[0])).toEqual([
+  const found = diff(base, head);
+  expect(found.cautions.map((text) => text.split(":")[0])).toEqual([
     "pruning Namespace old",
     "Kubernetes refuses to change spec.selector of apps/Deployment guestbook/web",
     "changes PersistentVolume disk",
     "creates Namespace new",
     "runs the new hook batch/Job guestbook/migrate (PreSync)",
+  ]);
+  expect(found.dangers).toEqual([
+    { what: "deletes Namespace old", pruning: true },
+    { what: "Kubernetes refuses to change apps/Deployment guestbook/web", pruning: false },
+    { what: "changes PersistentVolume disk", pruning: false },
   ]);
 });
 

@@ -114,6 +114,7 @@ test("shows hunks over YAML with three lines around them and no file header", ()
       title: "apps/Deployment guestbook/web",
       kind: "Deployment",
       hook: false,
+      whole: true,
       diff: [
         "@@ -6,7 +6,7 @@",
         "   a: 1",
@@ -137,6 +138,7 @@ test("shows what is created and deleted whole, and the commit by a placeholder",
       title: "ConfigMap guestbook/old",
       kind: "ConfigMap",
       hook: false,
+      whole: true,
       diff: '@@ -1,6 +0,0 @@\n-apiVersion: v1\n-data:\n-  a: "1"\n-kind: ConfigMap\n-metadata:\n-  name: old',
     },
     {
@@ -144,6 +146,7 @@ test("shows what is created and deleted whole, and the commit by a placeholder",
       title: "ConfigMap guestbook/new",
       kind: "ConfigMap",
       hook: false,
+      whole: true,
       diff: "@@ -0,0 +1,6 @@\n+apiVersion: v1\n+data:\n+  at: <commit>\n+kind: ConfigMap\n+metadata:\n+  name: new",
     },
   ]);

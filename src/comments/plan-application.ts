@@ -1,0 +1,106 @@
+import type { HostWords } from "../core/model/host-words.js";
+import type { ApplicationPlan } from "../core/model/plan.js";
+import type { Links } from "./links.js";
+import { code, details, fence, sentence, shortened, warning } from "./markdown.js";
+import { pack, type Block } from "./parts.js";
+import { lockedBy } from "./phrases.js";
+import { diffBlocks, sameDiffBlock, type DiffRoom } from "./plan-diff.js";
+import type { Arranged, Placed } from "./plan-groups.js";
+import { summaryLines, verdictLines, type SummaryOptions } from "./plan-summary.js";
+import { isDangerous } from "./plan-verdict.js";
+
+const MAX_REASON = 4000;
+/** For the collapsible around several applications. */
+const ROOM_FOR_FOLD = 200;
+
+interface ShownOptions extends SummaryOptions {
+  readonly links: Links;
+}
+
+type Room = Pick<DiffRoom, "limit" | "budget">;
+
+/** What a plan says of each of its applications: the specification's shapes, in the order given. */
+export function arrangedBlocks(arranged: Arranged, options: ShownOptions, { limit, budget }: Room): readonly Block[] {
+  if (arranged.kind === "alone") return applicationBlocks(arranged, options, { limit, budget });
+  const room = limit - ROOM_FOR_FOLD;
+  const blocks = arranged.placed.flatMap((one) => applicationBlocks(one, options, { limit: room, budget }));
+  const parts = pack(blocks, room);
+  return parts.map((part, index) => {
+    const counter = parts.length === 1 ? "" : `, ${index + 1} of ${parts.length}`;
+    return { text: details(`${arranged.title}${counter}`, part), section: undefined };
+  });
+}
+
+function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { limit, budget }: Room): readonly Block[] {
+  const heading = `### Application: ${code(plan.application)}`;
+  const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: heading });
+  const warnings = plan.warnings.map(warning);
+  const status = statusOf(plan);
+  const room: DiffRoom = { limit, budget, page: options.links.page, open: isDangerous(plan) };
+  switch (plan.kind) {
+    case "new":
+    case "deleted":
+      return [text([`${heading} (${plan.kind})`, announcement(plan), ...warnings, status])];
+    case "unevaluated": {
+      const reason = fence(shortened(plan.reason, MAX_REASON));
+      if (plan.definition !== undefined) {
+        const own = {
+          title: "Application",
+          action: "update",
+          hook: false,
+          whole: false,
+          kind: "Application",
+          diff: plan.definition,
+        } as const;
+        const blocks = diffBlocks([own], room);
+        return [
+          text([heading, "**Changes:** could not be evaluated", reason, plannedByApproval(options.words), ...warnings]),
+          ...blocks.map((block) => ({ text: block, section: heading })),
+          text([status]),
+        ];
+      }
+      return [
+        text([heading, "**Changes:** could not be evaluated", reason, planAgain(options.words), ...warnings, status]),
+      ];
+    }
+    case "unplanned":
+      return [];
+    case "evaluated": {
+      const { diff } = plan;
+      const { resources } = diff;
+      const summary = [heading, ...summaryLines(plan, options), ...warnings];
+      const changes =
+        sameAs === undefined ? diffBlocks(resources, room) : [sameDiffBlock(sameAs, resources, room.open)];
+      const blocks = changes.map((block) => ({ text: block, section: heading }));
+      return [text(summary), ...blocks, text([...verdictLines(plan), status])];
+    }
+  }
+}
+
+function plannedByApproval({ command }: HostWords): string {
+  return `Only its definition's own diff is shown. An approval of this commit plans it again; on drafts and forks, comment ${code(`${command} plan`)} then.`;
+}
+
+function planAgain({ command }: HostWords): string {
+  return `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${code(`${command} plan`)}.`;
+}
+
+function statusOf({ lock, atMerge }: ApplicationPlan): string {
+  const merge = atMerge === undefined ? "" : `\n\nNot deployed by a sync: ${sentence(atMerge)}`;
+  switch (lock.kind) {
+    case "ours":
+      return `**Status:** Locked by this PR${merge}`;
+    case "held":
+      return `**Status:** ⚠️ ${lockedBy(lock.by)}. Its sync is refused until that lock is released.${merge}`;
+    case "not-needed":
+      return `**Status:** Not locked${merge}`;
+  }
+}
+
+function announcement(plan: ApplicationPlan): string {
+  const what =
+    plan.kind === "new"
+      ? "This application will be created when its Application resource is applied."
+      : "This application will be deleted when its Application resource is removed.";
+  return plan.sourceFile === undefined ? what : `${what}\n\n**Source file:** ${code(plan.sourceFile)}`;
+}

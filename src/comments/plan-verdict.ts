@@ -1,0 +1,153 @@
+import { isWithheld, type ApplicationPlan, type Danger, type Plan } from "../core/model/plan.js";
+import { applicationLink, headLink, linked, type Links } from "./links.js";
+import { code, sentence, shortened } from "./markdown.js";
+import { counted } from "./phrases.js";
+
+export interface VerdictOptions {
+  /** Whether a sync prunes by default. */
+  readonly pruning: boolean;
+  readonly links: Links;
+}
+
+/**
+ * The first line of a plan: how many applications, what happens to their resources, and what is dangerous about it.
+ * @param next who has to do what next, as Markdown.
+ */
+export function verdictLine(plan: Plan, next: string, { pruning, links }: VerdictOptions): string {
+  const shown = plan.applications.filter(({ kind }) => kind !== "unplanned");
+  const [only] = shown;
+  const all = counted(plan.applications.length, "application");
+  const some = shown.length === plan.applications.length ? all : `${shown.length} of ${all}`;
+  const counts = linked(`**${some}: ${changes(shown, pruning)}**`, links.page);
+  const name = only !== undefined && shown.length === 1 ? nameOf(only, links) : "";
+  return joined([counts, name, setsText(plan), dangerText(dangersOfPlan(plan), pruning), next]);
+}
+
+/** The first line of a plan that has no applications to plan. */
+export function nothingLine(plan: Plan, { pruning, links }: VerdictOptions): string {
+  const answer = `No applications are affected by commit ${headLink(plan.head, links)}.`;
+  return joined([answer, setsText(plan), dangerText(dangersOfPlan(plan), pruning)]);
+}
+
+function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join(" · ");
+}
+
+/** The name of an application; a new one is not in Argo CD yet. */
+export function nameOf({ application, kind }: ApplicationPlan, links: Links): string {
+  return kind === "new" ? code(application) : applicationLink(application, links);
+}
+
+/** What happens to one application: `1 created, 2 updated`, `new`, `could not be evaluated`. */
+export function changesOf(plan: ApplicationPlan, pruning: boolean): string {
+  return changes([plan], pruning);
+}
+
+/** The application is shown first and open. */
+export function isDangerous(plan: ApplicationPlan): boolean {
+  return dangersOf(plan).length > 0;
+}
+
+/** What is dangerous about one application; empty if nothing is. */
+export function dangersOf(plan: ApplicationPlan): readonly Danger[] {
+  switch (plan.kind) {
+    case "evaluated":
+      return plan.diff.dangers;
+    case "deleted":
+      return [{ what: `deletes the application ${plan.application}`, pruning: false }];
+    case "new":
+    case "unevaluated":
+    case "unplanned":
+      return [];
+  }
+}
+
+const MOST_DANGERS = 3;
+const MAX_DANGER = 150;
+
+/** Dangers by name, the most dangerous first; empty if there are none. */
+export function dangerText(dangers: readonly Danger[], pruning: boolean): string {
+  if (dangers.length === 0) return "";
+  const texts = dangers.map((one) => sentence(shortened(one.what, MAX_DANGER)) + (one.pruning && !pruning ? KEPT : ""));
+  const named = [...new Set(texts)];
+  const more = named.length - MOST_DANGERS;
+  return `⚠️ ${named.slice(0, MOST_DANGERS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+const KEPT = " with --prune";
+
+/** With what the merge deletes: Argo CD acts on it, not a sync. */
+function dangersOfPlan({ applications, applicationSets }: Plan): readonly Danger[] {
+  const removed = applicationSets.flatMap((set) => set.removed);
+  const removals = removed.map((name) => ({ what: `removes the application ${name}`, pruning: false }));
+  return [...applications.flatMap(dangersOf), ...removals];
+}
+
+/** What the changed ApplicationSets do; empty if there are none. */
+function setsText({ applicationSets: sets }: Plan): string {
+  if (sets.length === 0) return "";
+  const sum = (member: "added" | "removed" | "changed") => sets.reduce((total, set) => total + set[member].length, 0);
+  const done = (["added", "removed", "changed"] as const).filter((member) => sum(member) > 0);
+  const unknown = sets.filter(({ problem }) => problem !== undefined).length;
+  const parts = [
+    ...done.map((member, index) =>
+      index === 0 ? `${counted(sum(member), "application")} ${member}` : `${sum(member)} ${member}`,
+    ),
+    ...(unknown === 0 ? [] : [`${unknown} could not be previewed`]),
+  ];
+  return `**${counted(sets.length, "ApplicationSet")}: ${parts.join(", ") || "no changes"}**`;
+}
+
+/** Resources first, then the applications that nothing can be counted of. */
+function changes(all: readonly ApplicationPlan[], pruning: boolean): string {
+  const resources = resourceCounts(all, pruning).join(", ");
+  const applications = applicationCounts(all).join(", ");
+  return [resources, applications].filter((text) => text !== "").join("; ") || "no changes";
+}
+
+function resourceCounts(all: readonly ApplicationPlan[], pruning: boolean): readonly string[] {
+  const diffs = all.flatMap((one) => (one.kind === "evaluated" ? [one.diff] : []));
+  const sum = (member: "created" | "updated" | "deleted" | "hooksChanged") =>
+    diffs.reduce((total, diff) => total + diff[member], 0);
+  const [created, updated, deleted, hooks] = [sum("created"), sum("updated"), sum("deleted"), sum("hooksChanged")];
+  return [
+    ...(created === 0 ? [] : [`${created} created`]),
+    ...(updated === 0 ? [] : [`${updated} updated`]),
+    ...(deleted === 0 ? [] : [`${deleted} deleted${pruning ? "" : KEPT}`]),
+    ...(hooks === 0 ? [] : [`${counted(hooks, "hook")} changed`]),
+  ];
+}
+
+function applicationCounts(all: readonly ApplicationPlan[]): readonly string[] {
+  const kinds: readonly (readonly [(one: ApplicationPlan) => boolean, string, string, string])[] = [
+    [({ kind }) => kind === "new", "new", "is new", "are new"],
+    [({ kind }) => kind === "deleted", "deleted", "is deleted", "are deleted"],
+    [isWithheld, "not rendered yet", "is not rendered yet", "are not rendered yet"],
+    [isUnevaluated, "could not be evaluated", "could not be evaluated", "could not be evaluated"],
+    [isUnclear, "no visible changes", "has no visible changes", "have no visible changes"],
+    [
+      writesDefinitionAlone,
+      "only its definition changes",
+      "changes only its definition",
+      "change only their definition",
+    ],
+  ];
+  return kinds.flatMap(([matches, alone, one, many]) => {
+    const count = all.filter(matches).length;
+    if (count === 0) return [];
+    return all.length === 1 ? [alone] : [`${count} ${count === 1 ? one : many}`];
+  });
+}
+
+function isUnevaluated(plan: ApplicationPlan): boolean {
+  return plan.kind === "unevaluated" && !isWithheld(plan);
+}
+
+/** The values of Secrets are hidden, or the cluster has it already. */
+function isUnclear(plan: ApplicationPlan): boolean {
+  return plan.kind === "evaluated" && plan.verdict === "unknown";
+}
+
+function writesDefinitionAlone(plan: ApplicationPlan): boolean {
+  return plan.kind === "evaluated" && plan.verdict === "unchanged" && plan.writesDefinition;
+}

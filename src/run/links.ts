@@ -1,0 +1,14 @@
+import type { Links } from "../comments/links.js";
+import { changePagePath, type ChangeRequest } from "../core/model/change-request.js";
+import type { Run } from "./run.js";
+
+/** Where a comment on a change request leads. The page here shows no diff without a login. */
+export function linksOf(change: ChangeRequest, { host, config }: Pick<Run, "host" | "config">): Links {
+  const { server, auth, deployer } = config;
+  const { baseUrl } = server;
+  return {
+    deployer: deployer.uiUrl ?? deployer.serverUrl,
+    head: host.commitUrl(change, change.headRevision),
+    page: baseUrl === undefined || !auth.enabled ? undefined : baseUrl + changePagePath(change),
+  };
+}
