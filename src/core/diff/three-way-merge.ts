@@ -103,20 +103,39 @@ function withNew(order: readonly string[], heads: readonly string[]): readonly s
 }
 
 /**
- * The counterpart of a head element is the live one whose render it equals, or else the one at the same index. The first of
- * `previous` with the live list's length counts as the live list's render.
+ * The counterpart of a head element is the one at the same index if all of the live list can come from the head, or else
+ * the live one whose render it equals, or else the one at the same index. The first of `previous` with the live list's
+ * length counts as the live list's render.
  */
 function mergeByPlace(element: Place, previous: readonly List[], head: List, live: List): List {
   const origin = previous.find((list) => list.length === live.length) ?? [];
   const texts = origin.map((item) => canonicalJson(item));
   const places = new Map(texts.map((text, at) => [text, at]));
+  const applied = areCovered(element, head, live);
   return head.map((wanted, at) => {
     const text = canonicalJson(wanted);
-    const same = texts[at] === text ? at : places.get(text);
+    const same = applied || texts[at] === text ? at : places.get(text);
     const found = same ?? (head.length === live.length ? at : -1);
     const present = live[found];
     return present === undefined ? wanted : mergeValue(element, [origin[found]], wanted, present);
   });
+}
+
+/** Whether the live value has everything of the head's. It may have more. */
+function isCovered(place: Place, head: Json, live: Maybe): boolean {
+  if (live === undefined) return isZero(head);
+  if (isList(head)) {
+    return isList(live) && areCovered(inside(place, "[]"), head, live);
+  }
+  if (!isJsonObject(head)) return meansTheSame(place.identity, place.path, head, live);
+  if (!isJsonObject(live)) return false;
+  return Object.entries(head).every(
+    ([key, value]) => value === undefined || isCovered(inside(place, key), value, ownMember(live, key)),
+  );
+}
+
+function areCovered(element: Place, head: List, live: List): boolean {
+  return head.length === live.length && head.every((one, at) => isCovered(element, one, live[at]));
 }
 
 function isZero(value: Json): boolean {

@@ -107,6 +107,16 @@ describe("what is no change of the cluster", () => {
     expect(found.basis).toEqual({ kind: "live", approximate: [], drifted: [], alreadyThere: [] });
   });
 
+  test("a list of the head, although the base's has an element like it elsewhere", () => {
+    const thing = (list: readonly Json[]) => object("example.com/v1/Thing", "a", { spec: { list } });
+    const found = liveDiff({
+      base: [thing(["x", [], {}])],
+      head: [thing([{}, "x", "x"])],
+      live: [liveOf(thing([{ by: "default" }, "x", "x"]))],
+    });
+    expect(found.resources).toEqual([]);
+  });
+
   test("the commit that it was rendered at", () => {
     const at = (commit: string) => configMap({ at: `v-${commit}` });
     const found = liveDiff({ base: [at(BASE)], head: [at(HEAD)], live: [liveOf(at("a".repeat(40)))] });
