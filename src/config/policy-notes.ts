@@ -25,7 +25,7 @@ export function policyNotes(
   return [
     ...repaired,
     ...joinedIn(later, start),
-    ...(mapping.now.length === 0 ? [] : [`${REPOSITORY_FILE}: acts on this PR already: ${mapping.now.join(", ")}`]),
+    ...(mapping.now.length === 0 ? [] : [`${REPOSITORY_FILE}: takes effect already: ${mapping.now.join(", ")}`]),
   ];
 }
 

@@ -24,9 +24,10 @@ export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved
   const live = subjects.filter((subject) => subject.kind === "live");
   const behind = await behindOf(live, context);
   const sentences = [...behind].map(([application, { wouldRevert }]) => `in ${application}, ${wouldRevert}`);
+  const { command } = run.hostWords[change.host];
   const named = sentences.slice(0, MOST_NAMED);
   const more = sentences.length - named.length;
-  const told = more > 0 ? [...named, `and ${more} more applications. Comment svc plan for all of them`] : named;
+  const told = more > 0 ? [...named, `and ${more} more applications. Comment ${command} plan for all of them`] : named;
   const notes = [...plan.notes.filter((note) => !note.startsWith(MOVED)), ...told.map((text) => `${MOVED}${text}`)];
   if (notes.join("\n") === plan.notes.join("\n")) return silent("nothing-to-update");
   await run.plans.save({ ...plan, notes });

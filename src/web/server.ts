@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from "express";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
+import { anyChangeRequest, type HostWords } from "../core/model/host-words.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
 import { refuseOtherSites, securityHeaders } from "./browser-guards.js";
@@ -20,6 +21,8 @@ export interface WebParts {
   readonly auth: Router;
   readonly api: Router;
   readonly pages: Router;
+  /** Of the configured hosts. */
+  readonly words: readonly HostWords[];
   /** Where people reach the service. */
   readonly baseUrl: string | undefined;
   /** Resolves if the store answers. The message of its error is safe to show. */
@@ -35,6 +38,11 @@ export function createWebServer(parts: WebParts): Express {
   app.set("views", VIEWS_FOLDER);
   app.set("view engine", "ejs");
   app.set("trust proxy", parts.trustProxy ? 1 : false);
+  Object.assign(app.locals, {
+    command: parts.words[0]?.command,
+    changeRequest: anyChangeRequest(parts.words),
+    changeRequests: anyChangeRequest(parts.words, "s"),
+  });
   for (const handler of parts.tracing) app.use(handler);
   for (const { path, post } of parts.webhooks) app.post(path, post);
   app.use(securityHeaders());

@@ -1,6 +1,7 @@
 import type { Router } from "express";
 import { readVersion } from "../config/files.js";
 import type { KvstoreSection, ServerConfig } from "../config/server-config.js";
+import type { AllHostWords } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
@@ -21,6 +22,7 @@ export interface SiteParts {
   readonly config: ServerConfig;
   readonly stores: Stores;
   readonly hosts: readonly CodeHost[];
+  readonly hostWords: AllHostWords;
   readonly hostPageOf: HostPageOf;
   readonly deployer: Deployer;
   readonly live: LiveFeed;

@@ -3,7 +3,7 @@ import type { FileChanges } from "../../sandbox/forge.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { JsonObject } from "../../src/core/model/json.js";
 import type { HostId } from "../../src/names.js";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "../scenarios/bot.js";
 import { applicationResource, asYaml, changeOf, configMap } from "../scenarios/resources.js";
 
 const WEAK = "require_approval: false\nsync_requirements: [{name: '*', require_approval: false}]\n";
@@ -122,7 +122,7 @@ const CHART = {
   "confidential/configmap.yaml": configMap("shop", { value: "not-for-ana" }),
 };
 const values = (size: number) => ({ "values/shop.yaml": `size: ${size}\n` });
-const NOT_OWNED = "this PR changes its definition, which acme/deploy does not own";
+const NOT_OWNED = "changes its definition, which acme/deploy does not own";
 const REFUSED = /No applications are locked by this PR\.|Not locked by this (?:PR|MR): `shop`/;
 
 type Sources = (own: string, charts: string) => readonly object[];
@@ -218,7 +218,7 @@ describe.each(HOSTS)("a repository that does not render all of an application, o
   test("takes no lock by a PR that deletes its copy of the definition", async () => {
     const bot = await startShop(host, { sources: chartElsewhere });
     const one = await bot.open({ "argocd/shop.yaml": null });
-    expect(bot.lastComment(one)).toContain(`- \`shop\`: ${NOT_OWNED}`);
+    expect(bot.lastComment(one)).toContain(`- \`shop\`: this ${SHORT[host]} ${NOT_OWNED}`);
     expect(await bot.locked(one)).toEqual([]);
   });
 
@@ -251,7 +251,7 @@ describe.each(HOSTS)("a repository that does not render all of an application, o
       timestamp: bot.clock.now().toISOString(),
     });
     const one = await bot.open(values(2));
-    expect(bot.lastComment(one)).toContain("its live definition is the one of another PR");
+    expect(bot.lastComment(one)).toContain(`its live definition is the one of another ${SHORT[host]}`);
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toMatch(REFUSED);
     expect(bot.changes()).toEqual([]);

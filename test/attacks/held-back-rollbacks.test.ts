@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, SHORT, startBot, type Bot } from "../scenarios/bot.js";
+import { HOSTS, SHORT, SIGIL, startBot, type Bot } from "../scenarios/bot.js";
 import { changeOf } from "../scenarios/resources.js";
 
 /** A PR whose head runs in the cluster, and another one that locks the same application with its plan. */
@@ -18,7 +18,7 @@ describe.each(HOSTS)("on %s, the rollback of what a PR deployed", (host) => {
     const [one, two] = await deployedAndPlanned(bot);
     await bot.comment(one, "svc rollback");
     expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
-    expect(bot.lastComment(one)).toContain("⚠️ Its lock was taken over from PR #");
+    expect(bot.lastComment(one)).toContain(`⚠️ Its lock was taken over from ${SHORT[host]} ${SIGIL[host]}`);
     expect(bot.lastComment(one)).toContain(`${two} (bo), which had only planned it and has to plan it again.`);
     expect(bot.liveValue("web")).toBe("1");
     expect(bot.lastComment(two)).toContain("## svc Lock taken over");

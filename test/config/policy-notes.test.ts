@@ -3,7 +3,7 @@ import { policyNotes } from "../../src/config/policy-notes.js";
 import { parseRepositoryConfig } from "../../src/config/repository.js";
 
 const LATER = ".svc.yaml: takes effect only after the merge, because rules come from the base branch: ";
-const NOW = ".svc.yaml: acts on this PR already: ";
+const NOW = ".svc.yaml: takes effect already: ";
 
 function notes(base: string, head: string, earlier?: string): readonly string[] {
   const [before, after] = [parseRepositoryConfig(base, "base"), parseRepositoryConfig(head, "head")];

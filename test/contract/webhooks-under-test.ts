@@ -83,6 +83,7 @@ export async function startWebhooks(configured: readonly HostId[] = HOSTS): Prom
       auth: Router(),
       api: Router(),
       pages: Router(),
+      words: [],
       baseUrl: undefined,
       ping: () => ping(),
       trustProxy: false,

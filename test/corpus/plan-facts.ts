@@ -36,7 +36,9 @@ export interface PlanFacts {
 
 /** Reads a plan comment as a person would; nothing of it is taken from anywhere else. */
 export function planFacts(comment: string): PlanFacts {
-  const parts = comment.split(/\n(?=### |---\n|Not deployed by this (?:PR|MR):|No longer affected|Affected, but|Notes:)/);
+  const parts = comment.split(
+    /\n(?=### |---\n|Not deployed by this (?:PR|MR):|No longer affected|Affected, but|Notes:)/,
+  );
   const sections = (title: string): readonly (readonly [string, string])[] =>
     parts.flatMap((part) => {
       const name = new RegExp(`^### ${title}: \`([^\`]+)\``).exec(part)?.[1];

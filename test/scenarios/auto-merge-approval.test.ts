@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
 import { applicationResource, asYaml, changeOf } from "./resources.js";
 
 const RULES = "auto_merge: true\nsync_requirements:\n  - name: fresh\n    require_approval: true\n";
@@ -15,7 +15,7 @@ describe.each(HOSTS)("what the merge itself deploys needs its approval on %s", (
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     expect(bot.liveValue("web")).toBe("2");
-    expect(bot.lastComment(one)).toContain("- `fresh`: PR must be approved before it is merged");
+    expect(bot.lastComment(one)).toContain(`- \`fresh\`: ${SHORT[host]} must be approved before it is merged`);
     expect(bot.seen(one).state).toBe("open");
     await bot.approve(one);
     await bot.comment(one, "svc sync");
@@ -52,7 +52,7 @@ describe.each(HOSTS)("what the merge itself deploys on %s", (host) => {
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     expect(bot.liveValue("web")).toBe("2");
-    expect(bot.lastComment(one)).toContain("- `web`: PR must be approved before it is merged");
+    expect(bot.lastComment(one)).toContain(`- \`web\`: ${SHORT[host]} must be approved before it is merged`);
     expect(bot.seen(one).state).toBe("open");
   });
 });

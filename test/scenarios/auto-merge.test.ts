@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, SIGIL, startBot, type Bot } from "./bot.js";
 import { changeOf, configMap } from "./resources.js";
 
 const ON = { defaults: { auto_merge: true } };
@@ -46,9 +46,11 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
     const one = await bot.open(changeOf(["api", "shop", "web"]));
     await syncAll(bot, one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("- `api`: it was not synced at the head commit");
-    expect(bot.lastComment(one)).toContain("- `shop`: it is locked by another PR");
+    expect(bot.lastComment(one)).toContain(`- \`shop\`: it is locked by ${SHORT[host]} ${SIGIL[host]}\u200b${other}`);
     await bot.comment(one, "svc sync -a api");
-    expect(bot.lastComment(one)).toContain("Not merged automatically:\n- `shop`: it is locked by another PR");
+    expect(bot.lastComment(one)).toContain(
+      `Not merged automatically:\n- \`shop\`: it is locked by ${SHORT[host]} ${SIGIL[host]}\u200b${other}`,
+    );
     expect(bot.seen(one).state).toBe("open");
     await bot.close(other);
     await bot.comment(one, "svc plan");
@@ -59,7 +61,7 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
 
   test("a failure does not hide what else hinders it", async () => {
     const bot = await startBot({ host, applications: ["api", "shop", "web"], config: ON });
-    await bot.open(changeOf(["shop"], "3"), { by: "bo" });
+    const other = await bot.open(changeOf(["shop"], "3"), { by: "bo" });
     const one = await bot.open(changeOf(["api", "shop", "web"]));
     bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
     await syncAll(bot, one, "svc sync -a web");
@@ -67,7 +69,7 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
       [
         "- `web`: its sync did not succeed",
         "- `api`: it was not synced at the head commit",
-        "- `shop`: it is locked by another PR",
+        `- \`shop\`: it is locked by ${SHORT[host]} ${SIGIL[host]}\u200b${other}`,
       ].join("\n"),
     );
   });
@@ -139,7 +141,7 @@ describe.each(HOSTS)("auto-merge on %s", (host) => {
       "argocd/fresh.yaml": JSON.stringify(bot.resourceOf("fresh")),
     });
     await syncAll(bot, one, "svc sync -a api -a web");
-    expect(bot.lastComment(one)).toContain("- `fresh`: PR must be approved before it is merged");
+    expect(bot.lastComment(one)).toContain(`- \`fresh\`: ${SHORT[host]} must be approved before it is merged`);
     expect(bot.seen(one).state).toBe("open");
     await bot.approve(one);
     await bot.comment(one, "svc plan");

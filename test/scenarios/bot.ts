@@ -12,14 +12,12 @@ import { JumpClock } from "../jump-clock.js";
 import { registerAuthorizations, registerSecretObjects } from "../secrets-in-logs/secrets-of.js";
 import { sharedPool } from "../workers/shared-pool.js";
 import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
+import { wordsOfOthers } from "./host-words.js";
 import { applicationResource, asYaml, configMap, repositoryOf, type ApplicationOptions } from "./resources.js";
 
 export { SECRET, type BotOptions } from "./bot-options.js";
+export { SHORT, SIGIL } from "./host-words.js";
 export const HOSTS: readonly HostId[] = ["hosta", "hostb"];
-
-/** What our sentences call a change request; replies that the specification quotes say "PR" on every host. */
-export const SHORT: Readonly<Record<HostId, string>> = { hosta: "PR", hostb: "MR" };
-export const SIGIL: Readonly<Record<HostId, string>> = { hosta: "#", hostb: "!" };
 export const REPOSITORY = "acme/deploy";
 
 const running = new Set<Bot>();
@@ -102,6 +100,7 @@ export class Bot {
   readonly #options: BotOptions;
   /** Applications that a command was allowed to touch. */
   readonly #expected = new Set<string>();
+  readonly #opened: number[] = [];
 
   constructor(parts: BotParts) {
     this.host = parts.host;
@@ -121,6 +120,7 @@ export class Bot {
   async open(changes: FileChanges, more: Partial<OpenRequest> = {}): Promise<number> {
     registerSecretObjects(changes);
     const number = await this.forge.open({ repository: REPOSITORY, by: "ana", changes, ...more });
+    this.#opened.push(number);
     await this.idle();
     return number;
   }
@@ -250,6 +250,12 @@ export class Bot {
       expect(this.argocd.temporaryApplications()).toEqual([]);
       expect(this.forge.violations).toEqual([]);
       expect(this.argocd.violations).toEqual([]);
+      expect(
+        wordsOfOthers(
+          this.host,
+          this.#opened.flatMap((number) => this.answers(number)),
+        ),
+      ).toEqual([]);
       if (this.#options.checkChanges !== false) {
         expect(this.changes().filter((change) => !this.#expected.has(change))).toEqual([]);
       }

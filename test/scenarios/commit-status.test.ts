@@ -135,7 +135,9 @@ describe.each(HOSTS)("the commit status svc/sync on %s", (host) => {
     const two = await open(bot, changeOf(["web"], "3"), { by: "bo" });
     await bot.comment(two, "svc sync", "bo");
     expect(status(bot, two)).toBe("success: synced: web");
-    expect(status(bot, one)).toBe(pending(host, `web awaits svc plan and svc sync; web now runs ${SHORT[host]} ${SIGIL[host]}${two}`));
+    expect(status(bot, one)).toBe(
+      pending(host, `web awaits svc plan and svc sync; web now runs ${SHORT[host]} ${SIGIL[host]}${two}`),
+    );
   });
 
   test("a plan that could not evaluate an application, and a broken repository file: failure", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 describe.each(HOSTS)("deployed, not merged, seen from outside on %s", (host) => {
@@ -10,7 +10,7 @@ describe.each(HOSTS)("deployed, not merged, seen from outside on %s", (host) => 
     await bot.comment(one, "svc sync");
     const commit = bot.seen(one).headRevision.slice(0, 8);
     const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
-    expect(bot.lastComment(two)).toContain(`Runs commit ${commit} of PR `);
+    expect(bot.lastComment(two)).toContain(`Runs commit ${commit} of ${SHORT[host]} `);
     await bot.comment(two, "svc unlock", "bo");
     await bot.close(one);
     expect(bot.lastComment(one)).toContain("these applications still run its commit: `web`");

@@ -77,7 +77,9 @@ describe.each(HOSTS)("names and the reconciler on %s", (host) => {
     expect(await bot.deployed(one)).toEqual([]);
     expect(await bot.deployed(two)).toEqual(["api"]);
     expect(await bot.locked(two)).toEqual([]);
-    expect(bot.lastComment(two)).toContain(`This ${SHORT[host]} was closed without a merge, and these applications still run`);
+    expect(bot.lastComment(two)).toContain(
+      `This ${SHORT[host]} was closed without a merge, and these applications still run`,
+    );
     const answers = bot.answers(two).length;
     await bot.service.reconcile();
     await bot.idle();

@@ -63,7 +63,9 @@ describe.each(HOSTS)("detection by paths on %s", (host) => {
     });
     const one = await bot.open({ "docs/index.md": "hello" });
     expect(planned(bot.lastComment(one))).toEqual([]);
-    expect(bot.lastComment(one)).toContain(`Not deployed by this ${SHORT[host]}:\n- \`bank\`: none of its sources is in acme/deploy`);
+    expect(bot.lastComment(one)).toContain(
+      `Not deployed by this ${SHORT[host]}:\n- \`bank\`: none of its sources is in acme/deploy`,
+    );
     const two = await bot.open({
       "apps/bank/configmap.yaml": configMap("bank", { value: "stolen" }),
       "argocd/bank.yaml": asYaml(bot.resourceOf("bank")),

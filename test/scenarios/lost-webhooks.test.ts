@@ -51,6 +51,18 @@ describe.each(HOSTS)("webhooks that were answered and lost on %s", (host) => {
     expect(bot.answers(one)).toHaveLength(2);
   });
 
+  test("a command is found by the word that server.command names", async () => {
+    const bot = await startBot({ ...options, config: { server: { command: "argo" } } });
+    const one = await bot.open(changeOf(["web"]));
+    await unheard(bot, async () => {
+      await bot.forge.comment(REPOSITORY, one, "ana", "argo unlock");
+      await bot.forge.comment(REPOSITORY, one, "ana", "svc sync");
+    });
+    await reconcile(bot);
+    expect(bot.lastComment(one)).toContain("Released: `web`.");
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("a sync or an unlock older than ten minutes is not run but asked for again, once", async () => {
     const bot = await startBot(options);
     const [one, two] = [await bot.open(changeOf(["web"])), await bot.open(changeOf(["api"]))];

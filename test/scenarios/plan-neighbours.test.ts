@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot } from "./bot.js";
+import { HOSTS, SHORT, SIGIL, startBot } from "./bot.js";
 import { planned, section, UNCHANGED_TEXT } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
 
@@ -41,7 +41,7 @@ describe.each(HOSTS)("plans beside other PRs, syncs and commits on %s", (host) =
     const head = bot.seen(one).headRevision.slice(0, 8);
     const web = section(bot.lastComment(two), "web");
     expect(web).toContain(
-      `⚠️ Runs commit ${head} of PR acme/deploy${host === "hosta" ? "#" : "!"}\u200b${one}, which is deployed and not merged`,
+      `⚠️ Runs commit ${head} of ${SHORT[host]} ${SIGIL[host]}\u200b${one}, which is deployed and not merged`,
     );
     expect(web).toMatch(/-  value: "1"\n\+  value: "3"/);
     expect(web).toContain("**Status:** Locked by this PR");

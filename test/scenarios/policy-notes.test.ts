@@ -3,7 +3,7 @@ import { HOSTS, REPOSITORY, startBot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 const LATER = ".svc.yaml: takes effect only after the merge, because rules come from the base branch: ";
-const NOW = ".svc.yaml: acts on this PR already: ";
+const NOW = ".svc.yaml: takes effect already: ";
 
 describe.each(HOSTS)("a PR that changes .svc.yaml on %s", (host) => {
   test("is told which keys take effect only after the merge, and what acts already", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, SIGIL, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
 
 /** A PR whose head runs in the cluster, not merged. */
@@ -21,7 +21,9 @@ describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
     );
     expect(await bot.deployed(one)).toEqual(["web"]);
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} is closed. Only \`rollback\`, \`unlock\`, \`help\` work here.`);
+    expect(bot.lastComment(one)).toContain(
+      `This ${SHORT[host]} is closed. Only \`rollback\`, \`unlock\`, \`help\` work here.`,
+    );
     await bot.comment(one, "svc rollback");
     expect(bot.liveValue("web")).toBe("1");
     expect(await bot.deployed(one)).toEqual([]);
@@ -60,7 +62,7 @@ describe.each(HOSTS)('the record "deployed, not merged" on %s', (host) => {
     const bot = await startBot({ host });
     const one = await deployed(bot);
     const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
-    const warning = `Runs commit ${bot.seen(one).headRevision.slice(0, 8)} of PR acme/deploy${host === "hosta" ? "#" : "!"}\u200b${one}`;
+    const warning = `Runs commit ${bot.seen(one).headRevision.slice(0, 8)} of ${SHORT[host]} ${SIGIL[host]}\u200b${one}`;
     expect(bot.lastComment(two)).toContain(warning);
     bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
     await bot.comment(two, "svc sync");

@@ -48,7 +48,9 @@ describe.each(HOSTS)("rollback on %s", (host) => {
     await bot.comment(one, "svc sync");
     bot.argocd.addApplication(bot.resourceOf("web", { path: "apps/api" }));
     await bot.comment(one, "svc rollback");
-    expect(bot.lastComment(one)).toContain("Its definition is not the one that this PR wrote, and was left");
+    expect(bot.lastComment(one)).toContain(
+      `Its definition is not the one that this ${SHORT[host]} wrote, and was left`,
+    );
     expect(bot.argocd.application("web")?.spec.source?.path).toBe("apps/api");
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
+import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
 import { planned, section } from "./plan-comment.js";
 import { configMap } from "./resources.js";
 import { cloneUrlOf, generatedApplication, git, runsShops, shops, shopsResource, type SetOptions } from "./sets.js";
@@ -71,7 +71,7 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
     const one = await bot.open({ ...env("de", "shops/new"), ...folder("new", "moved"), ...folder("fr", "2") });
     bot.expectChanges("sync shop-fr");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("PR must be approved before it is merged");
+    expect(bot.lastComment(one)).toContain(`${SHORT[host]} must be approved before it is merged`);
     expect(bot.seen(one).state).toBe("open");
   });
 

@@ -72,7 +72,9 @@ describe.each(HOSTS)("the checks of a sync on %s", (host) => {
     const one = await bot.open(changeOf(["web"]));
     bot.forge.delayMergeability(REPOSITORY, one, 1000);
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain(`is still computing whether this ${SHORT[host]} can be merged. Nothing was deployed`);
+    expect(bot.lastComment(one)).toContain(
+      `is still computing whether this ${SHORT[host]} can be merged. Nothing was deployed`,
+    );
     expect(await bot.locked(one)).toEqual(["web"]);
     bot.forge.delayMergeability(REPOSITORY, one, 2);
     bot.expectChanges("sync web");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
 import { applicationResource, asYaml, configMap } from "./resources.js";
 
 const CHARTS = "acme/charts";
@@ -57,7 +57,7 @@ describe.each(HOSTS)("a sync of a changed definition on %s", (host) => {
     });
     bot.expectChanges("update web", "sync web");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("is not the one of this PR and was left as it is");
+    expect(bot.lastComment(one)).toContain(`is not the one of this ${SHORT[host]} and was left as it is`);
     expect(pathOf(bot)).toBe("apps/api");
   });
 

@@ -20,7 +20,9 @@ describe.each(HOSTS)("unlock on %s", (host) => {
     await bot.comment(one, "svc unlock");
     expect(bot.lastComment(one)).toContain("Released: `web`.");
     await bot.comment(one, "svc unlock");
-    expect(bot.lastComment(one)).toContain(`No applications are locked by this ${SHORT[host]}, so there was nothing to release.`);
+    expect(bot.lastComment(one)).toContain(
+      `No applications are locked by this ${SHORT[host]}, so there was nothing to release.`,
+    );
     await bot.comment(two, "svc plan");
     expect(await bot.locked(two)).toEqual(["shop", "web"]);
   });

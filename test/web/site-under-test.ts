@@ -16,6 +16,7 @@ import type { Stores } from "../../src/store/stores.js";
 import { createAuth } from "../../src/web/auth/create-auth.js";
 import { createWebServer } from "../../src/web/server.js";
 import { createSite, type SiteParts } from "../../src/web/site.js";
+import { WORDS } from "../comments/samples.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { JumpClock } from "../jump-clock.js";
 import { recordingLog } from "../recording-log.js";
@@ -82,6 +83,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     config,
     stores,
     hosts: options.hosts ?? [],
+    hostWords: WORDS,
     hostPageOf: (change) => HOSTS[change.host].configured(config)?.changeRequestUrl(change),
     deployer: { check: async () => ({ version: "v2.13.1", account: "svc" }), ...options.deployer } as Deployer,
     live,
@@ -103,6 +105,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     auth: auth.routes,
     api: site.api,
     pages: site.pages,
+    words: Object.values(WORDS),
     baseUrl: config.server.baseUrl,
     ping: () => stores.ping(),
     trustProxy: false,

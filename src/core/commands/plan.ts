@@ -1,10 +1,8 @@
 import { NO_DIFFERENCE } from "../diff/manifest-diff.js";
 import type { RenderFacts } from "../diff/render-facts.js";
 import type { ApplicationName } from "../model/brand.js";
-import { changeRequestName, changeRequestRef } from "../model/change-request.js";
+import { changeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
-import { isDeployedAt, type Deployment } from "../model/deployment.js";
-import { destinationOf } from "../model/destination.js";
 import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
@@ -18,13 +16,13 @@ import { byNameAlone } from "../policy/effect-rules.js";
 import { createLifting } from "../policy/lifting.js";
 import { markUnseen } from "../policy/unseen-sources.js";
 import type { CommandContext } from "../ports/context.js";
-import { compareRenders, movesCluster } from "../render/live-diff-mode.js";
+import { compareRenders } from "../render/live-diff-mode.js";
 import { withApplicationSets } from "../survey/application-sets.js";
 import { deriveEffects } from "../survey/effects.js";
-import { findInputGaps } from "../survey/input-gaps.js";
 import { survey } from "../survey/survey.js";
 import { lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
 import { createPlanStart, type Started } from "./plan-start.js";
+import { warningsOf } from "./plan-warnings.js";
 import { withheldPlan } from "./withheld.js";
 
 /**
@@ -192,31 +190,6 @@ async function evaluated(
       return compared.planned;
     }
   }
-}
-
-async function warningsOf(subject: LiveSubject, context: CommandContext): Promise<readonly string[]> {
-  const { uncovered, behind } = await findInputGaps(subject, context);
-  const gaps = [uncovered, behind?.wouldRevert].filter((one) => one !== undefined);
-  const { ownRecord, foreignRecords } = subject;
-  const deployed =
-    ownRecord === undefined || isDeployedAt(ownRecord, context.change.headRevision)
-      ? []
-      : [deployedFromHere(ownRecord)];
-  const moved = movesCluster(subject) ? [movedSentence(subject)] : [];
-  return [...subject.warnings, ...moved, ...deployed, ...foreignRecords.map(deployedElsewhere), ...gaps];
-}
-
-function movedSentence({ head, base }: LiveSubject): string {
-  const [from, to] = [destinationOf(base.spec).cluster, destinationOf(head.spec).cluster];
-  return `moves from the cluster ${from} to ${to}: everything is created there, and what runs in ${from} stays there unmanaged. Delete it afterwards`;
-}
-
-function deployedFromHere({ revision }: Deployment): string {
-  return `may run commit ${revision.slice(0, 8)} of this PR, which was deployed and is not merged: the diff is against the target branch, not against that commit`;
-}
-
-function deployedElsewhere(record: Deployment): string {
-  return `runs commit ${record.revision.slice(0, 8)} of PR ${changeRequestName(record.change)}, which is deployed and not merged: a sync from here replaces it`;
 }
 
 function unplanned(subject: Subject): ApplicationPlan {

@@ -90,7 +90,7 @@ async function follow(
       if (live.lastOperation === lastOperation) return undefined;
       return unknown(application, "another operation took the place of this one, so its outcome is not known");
     }
-    if (outcome.kind === "failed" && keepsWritten(record, live.spec)) warnings = [...warnings, SPEC_LEFT];
+    if (outcome.kind === "failed" && keepsWritten(record, live.spec)) warnings = [...warnings, specLeft(context)];
   } catch (error) {
     context.log.warn({ application, err: error }, "could not look up an operation from before the restart");
     return unknown(application, safeMessage(error));
@@ -124,8 +124,9 @@ function keepsWritten(record: Deployment | undefined, live: Deployment["specBefo
   return record?.specWritten !== undefined && specEqual(record.specWritten, live);
 }
 
-const SPEC_LEFT =
-  "svc was restarted meanwhile, and its definition is still the one of this PR: run the rollback command to restore it";
+function specLeft({ change, hostWords }: CommandContext): string {
+  return `svc was restarted meanwhile, and its definition is still the one of this ${hostWords[change.host].short}: run the rollback command to restore it`;
+}
 
 function unknown(application: ApplicationName, message: string): ApplicationSync {
   return { application, warnings: [], kind: "unknown", message };

@@ -70,7 +70,7 @@ export async function rollback(command: Command<"rollback">, context: RollbackCo
   return {
     kind: "rolled-back",
     dryRun: command.dryRun,
-    applications: applications.map((one) => withNote(one, takenOverSentence(one.application, taken.locks))),
+    applications: applications.map((one) => withNote(one, takenOverSentence(one.application, taken.locks, context))),
     takenOver: taken.locks,
   };
 }
@@ -210,12 +210,13 @@ async function rollbackOne(
   // Parents have been rolled back by now, and may have written its definition.
   const { application, record, found, problem } = parents.length === 0 ? looked : await look(looked, context);
   if (found === undefined) return { application, warnings: [], kind: "rejected", message: problem };
+  const words = context.hostWords[context.change.host];
   const written = record?.specWritten;
   const restores = record !== undefined && written !== undefined && specEqual(found.spec, written);
   const warnings =
     written === undefined || restores || parents.some(({ kind }) => kind === "succeeded")
       ? []
-      : ["its definition is not the one that this PR wrote, and was left as it is"];
+      : [`its definition is not the one that this ${words.short} wrote, and was left as it is`];
   const spec = restores ? record.specBefore : found.spec;
   const outcome = await deployOne({ live: found, spec, at: "target" }, command, context);
   const unsettled =

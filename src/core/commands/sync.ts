@@ -227,7 +227,7 @@ async function obstaclesOf(
       const refused = notDeployed.find((other) => other.application === application);
       if (refused !== undefined) return [refused];
       const subject = selected.find(({ name }) => name === application);
-      if (subject === undefined) return [{ application, reason: NO_LONGER_AFFECTED }];
+      if (subject === undefined) return [{ application, reason: noLongerAffected(context) }];
       if (subject.kind === "unreadable") return [{ application, reason: subject.problem }];
       if (subject.kind !== "live") return [{ application, reason: NOT_PLANNED_AS_SUCH }];
       if (subject.notDriven !== undefined) return [{ application, reason: subject.notDriven }];
@@ -242,5 +242,8 @@ async function obstaclesOf(
   return found.flat();
 }
 
-const NO_LONGER_AFFECTED = "this PR no longer affects it: run the plan command again, which releases its lock";
+function noLongerAffected({ change, hostWords }: CommandContext): string {
+  return `this ${hostWords[change.host].short} no longer affects it: run the plan command again, which releases its lock`;
+}
+
 const NOT_PLANNED_AS_SUCH = "its Application resource was added or removed since the plan: run the plan command again";

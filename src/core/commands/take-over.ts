@@ -1,6 +1,7 @@
 import type { DeployContext } from "../deploy/deploy.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
+import { referenceTo } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 
 /** The locks that a rollback took over, or those that kept it from doing so. */
@@ -49,8 +50,12 @@ async function giveBack(taken: readonly Lock[], { locks, change, clock }: Deploy
 }
 
 /** A sentence for the result of the application whose lock was taken over. */
-export function takenOverSentence(application: ApplicationName, taken: readonly Lock[]): string | undefined {
+export function takenOverSentence(
+  application: ApplicationName,
+  taken: readonly Lock[],
+  { change, hostWords }: DeployContext,
+): string | undefined {
   const lock = taken.find((one) => one.application === application);
   if (lock === undefined) return undefined;
-  return `its lock was taken over from PR #${lock.holder.number} (${lock.user}), which had only planned it and has to plan it again`;
+  return `its lock was taken over from ${referenceTo(lock.holder, change, hostWords[change.host])} (${lock.user}), which had only planned it and has to plan it again`;
 }

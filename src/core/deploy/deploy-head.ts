@@ -3,6 +3,7 @@ import { changeRequestRef, sameChangeRequest } from "../model/change-request.js"
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage, StoreUnavailable } from "../model/errors.js";
+import { referenceTo } from "../model/host-words.js";
 import type { PlannedSource } from "../model/planned-source.js";
 import type { ApplicationSync } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
@@ -139,12 +140,17 @@ function short(revision: string): string {
  * Why nothing may be deployed; undefined if the lock is held: a rollback of another change request takes over the lock of one that has no record yet. It
  * looks for the record after that, and this looks for the lock after writing the record.
  */
-async function lockTaken(application: ApplicationName, { locks, change }: DeployContext): Promise<string | undefined> {
+async function lockTaken(
+  application: ApplicationName,
+  { locks, change, hostWords }: DeployContext,
+): Promise<string | undefined> {
   try {
     const lock = await locks.find(application);
     if (lock !== undefined && sameChangeRequest(lock.holder, change)) return undefined;
-    const by = lock === undefined ? "It was released" : `PR #${lock.holder.number} (${lock.user}) has it now`;
-    return `its lock is no longer this PR's: nothing was deployed. ${by}. Plan it again`;
+    const words = hostWords[change.host];
+    const by =
+      lock === undefined ? "It was released" : `${referenceTo(lock.holder, change, words)} (${lock.user}) has it now`;
+    return `its lock is no longer this ${words.short}'s: nothing was deployed. ${by}. Plan it again`;
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     return NO_LOCK;
@@ -180,12 +186,18 @@ interface Restored {
   readonly sentence: string | undefined;
 }
 
-async function restoreSpec({ name, live, head }: LiveSubject, { deployer, log }: DeployContext): Promise<Restored> {
+async function restoreSpec(
+  { name, live, head }: LiveSubject,
+  { change, deployer, hostWords, log }: DeployContext,
+): Promise<Restored> {
   try {
     const now = await deployer.findApplication(name);
     if (now !== undefined && specEqual(now.spec, live.spec)) return { done: true, sentence: undefined };
     if (now === undefined || !specEqual(now.spec, head.spec)) {
-      return { done: true, sentence: "its definition is not the one of this PR and was left as it is" };
+      return {
+        done: true,
+        sentence: `its definition is not the one of this ${hostWords[change.host].short} and was left as it is`,
+      };
     }
     await deployer.updateSpec(now, live.spec);
     return { done: true, sentence: "its definition was put back to what it was before this sync" };

@@ -80,5 +80,5 @@ function childDiffers(
     return found === undefined || digestOf(found.spec) !== digest;
   });
   if (drifted.length === 0) return undefined;
-  return `since the plan, the definition of ${drifted.map(({ application }) => application).join(", ")} changed in Argo CD: a sync would write the one of this PR`;
+  return `since the plan, the definition of ${drifted.map(({ application }) => application).join(", ")} changed in Argo CD: a sync would write the one of this branch`;
 }

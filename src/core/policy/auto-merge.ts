@@ -40,12 +40,13 @@ async function hindrancesOf(
   { involved, deployed, plan }: SyncedSoFar,
   context: CommandContext,
 ): Promise<readonly NotDeployed[]> {
-  const { settings, deployments, change } = context;
+  const { settings, deployments, change, hostWords } = context;
+  const words = hostWords[change.host];
   const failed = deployed
     .filter(({ kind }) => kind !== "succeeded")
     .map(({ application }) => ({ application, reason: "its sync did not succeed" }));
   const records = await deployments.ofChange(change);
-  const decided = mergeDecision(plan, involved, records, change, settings);
+  const decided = mergeDecision(plan, involved, records, change, settings, words);
   const others = decided.filter((one) => !failed.some(({ application }) => application === one.application));
   if (failed.length + others.length > 0) return [...failed, ...others];
   const isDeployed = (name: ApplicationName) =>
@@ -58,7 +59,8 @@ async function hindrancesOf(
   // Read again: an approval can be withdrawn while the sync runs.
   const approval = await approvalOf(context);
   if (requiring.length > 0 && !approval.approved) {
-    return requiring.map((application) => ({ application, reason: "PR must be approved before it is merged" }));
+    const reason = `${words.short} must be approved before it is merged`;
+    return requiring.map((application) => ({ application, reason }));
   }
   const missing = await missingForRules(context, approval);
   return missing === undefined ? [] : [{ application: applicationName(REPOSITORY_FILE), reason: missing }];

@@ -101,7 +101,7 @@ function ofPlan(facts: PlannedFacts, words: HostWords): StatusText {
   const { plan, records, change, settings, notStarted } = facts;
   if (!isPlanOf(plan, change)) return ofDetected({ kind: "unknown" }, words);
   if (plan.unread.length > 0) return unread(plan.unread);
-  const awaiting = mergeDecision(plan, [], records, change, settings).map(({ application }) => application);
+  const awaiting = mergeDecision(plan, [], records, change, settings, words).map(({ application }) => application);
   const own = (outcome: Deployment["outcome"]) => {
     const ended = records.filter((one) => one.revision === change.headRevision && one.outcome === outcome);
     const names = new Set(ended.map(({ application }) => application));

@@ -2,6 +2,7 @@ import type { Settings } from "../../config/settings.js";
 import { applicationName, type ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { byApplication, isDeployedAt, type Deployment } from "../model/deployment.js";
+import { referenceTo, type HostWords } from "../model/host-words.js";
 import { isPlanOf, isWithheld, type ApplicationPlan, type NotDeployed, type Plan } from "../model/plan.js";
 import { approvalNeeds, byNameAlone, type Deployed } from "./effect-rules.js";
 
@@ -9,6 +10,7 @@ import { approvalNeeds, byNameAlone, type Deployed } from "./effect-rules.js";
  * What blocks a merge. Nothing does once every affected application was synced at this head, or is proven unchanged and
  * skipped by `skip_no_changes`. New and deleted applications, and what takes effect at the merge anyway, never block.
  * Without a plan of exactly this head the `involved` applications do, or else the head itself.
+ * @param words Those of the change request's host.
  */
 export function mergeDecision(
   plan: Plan | undefined,
@@ -16,6 +18,7 @@ export function mergeDecision(
   records: readonly Deployment[],
   change: ChangeRequest,
   settings: Settings,
+  words: HostWords,
 ): readonly NotDeployed[] {
   if (!isPlanOf(plan, change)) {
     const named = involved.length > 0 ? involved : [applicationName(change.headRevision.slice(0, 8))];
@@ -27,7 +30,7 @@ export function mergeDecision(
     reason: "it could not be read",
   }));
   const unfinished = plan.applications.flatMap((one) => {
-    const reason = hindrance(one, recordsOf.get(one.application) ?? [], change, settings);
+    const reason = hindrance(one, recordsOf.get(one.application) ?? [], { change, settings, words });
     return reason === undefined ? [] : [{ application: one.application, reason }];
   });
   return [...unread, ...unfinished];
@@ -36,14 +39,17 @@ export function mergeDecision(
 function hindrance(
   planned: ApplicationPlan,
   own: readonly Deployment[],
-  change: ChangeRequest,
-  settings: Settings,
+  {
+    change,
+    settings,
+    words,
+  }: { readonly change: ChangeRequest; readonly settings: Settings; readonly words: HostWords },
 ): string | undefined {
   if (isWithheld(planned)) return "it is not rendered before the head is approved";
   if (planned.kind === "new" || planned.kind === "deleted" || planned.atMerge !== undefined) return undefined;
   const deployed = own.find((record) => isDeployedAt(record, change.headRevision));
   if (deployed !== undefined) return deployed.reverted === undefined ? undefined : revertedText(change);
-  if (planned.lock.kind === "held") return "it is locked by another PR";
+  if (planned.lock.kind === "held") return `it is locked by ${referenceTo(planned.lock.by.holder, change, words)}`;
   switch (planned.kind) {
     case "evaluated":
       // An earlier sync of this change request may have deployed something that differs from both sides of the plan.

@@ -5,6 +5,7 @@ import type { Manifest } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { destinationOf } from "../model/destination.js";
 import { safeMessage } from "../model/errors.js";
+import type { HostWords } from "../model/host-words.js";
 import { type JsonText, jsonText } from "../model/json.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
 import { plannedSources } from "../model/planned-source.js";
@@ -13,7 +14,6 @@ import type { LiveSubject } from "../model/subject.js";
 import { computeIfLarge, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import type { LiveState } from "../ports/deployer.js";
-import type { Log } from "../ports/log.js";
 import type { RenderedSides } from "./render.js";
 
 /** What differs, and what the renders say about other applications; undefined if they could not be compared. */
@@ -31,7 +31,7 @@ type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
 export async function compareRenders(
   subject: LiveSubject,
   sides: BothSides,
-  { deployer, diffMode, redact, change, compute, signal, log }: CommandContext,
+  { deployer, diffMode, redact, change, compute, hostWords, signal, log }: CommandContext,
 ): Promise<Compared> {
   const branch = inputOf(subject, sides, redact);
   const planned = {
@@ -41,7 +41,13 @@ export async function compareRenders(
   const compared = async (input: DiffInput, failed?: string): Promise<Compared> => {
     const limits = { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
     const computed = await computeIfLarge(compute, diffTask, input, sizeOf(input), limits);
-    if (computed.kind === "exceeded") return { planned: stopped(computed.limit, subject, log), facts: undefined };
+    if (computed.kind === "exceeded") {
+      log.warn(
+        { application: subject.name, limit: computed.limit },
+        "comparing the renders of an application was stopped",
+      );
+      return { planned: stopped(computed.limit, hostWords[change.host]), facts: undefined };
+    }
     const { output } = computed;
     const { facts } = output;
     const basis = failed === undefined ? output.diff.basis : ({ kind: "live-failed", reason: failed } as const);
@@ -69,11 +75,10 @@ export async function compareRenders(
 /** Milliseconds for one application. What the diff shows is limited, so that usual machines need some seconds at most. */
 const DEADLINE_MS = 60_000;
 
-function stopped(limit: "time" | "memory", { name }: LiveSubject, log: Log): Unevaluated {
-  log.warn({ application: name, limit }, "comparing the renders of an application was stopped");
+function stopped(limit: "time" | "memory", { changeRequest }: HostWords): Unevaluated {
   const reason =
     `comparing the manifests of both sides ${tooMuch(limit)}, since they are very large: ` +
-    "split the application, or change its large objects in pull requests of their own";
+    `split the application, or change its large objects in ${changeRequest}s of their own`;
   return { kind: "unevaluated", reason };
 }
 

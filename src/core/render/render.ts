@@ -5,6 +5,7 @@ import { helmPositions, overrideFiles } from "../detect/scan/application-files.j
 import { projectOf } from "../model/application-spec.js";
 import { shortRevision } from "../model/brand.js";
 import { safeMessage } from "../model/errors.js";
+import type { HostWords } from "../model/host-words.js";
 import { specEqual, specText } from "../model/spec-equality.js";
 import { pinsOf, type LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
@@ -119,7 +120,7 @@ async function taskOf(
   const application = { ...subject.live, spec, project: projectOf(spec) };
   const pins = pinsOf(subject[side], at);
   const overrides = mode === "temporary" ? await overrideFiles(application, pins, context) : [];
-  if (overrides.length > 0) return overridesLost(overrides);
+  if (overrides.length > 0) return overridesLost(overrides, context.hostWords[change.host]);
   const request: RenderRequest = {
     application,
     mode,
@@ -179,10 +180,10 @@ function failure({ name }: LiveSubject, where: string, error: unknown, { log, si
 }
 
 /** Argo CD finds such a file by the application's name, so a temporary Application would be rendered without it. */
-function overridesLost(files: readonly string[]): string {
+function overridesLost(files: readonly string[], { changeRequest }: HostWords): string {
   return (
     `the definition changes, and ${files.join(", ")} overrides parameters by the application's name: ` +
-    "a preview under a temporary name would leave these out. Move the parameters into the definition, or change it in a pull request of its own."
+    `a preview under a temporary name would leave these out. Move the parameters into the definition, or change it in a ${changeRequest} of its own.`
   );
 }
 

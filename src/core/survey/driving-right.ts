@@ -7,6 +7,7 @@ import { isOwnRepository } from "../detect/tree/repository-url.js";
 import { renderingSources } from "../model/application-spec.js";
 import type { Application, ApplicationSet, LiveApplication } from "../model/application.js";
 import type { ChangeRequest } from "../model/change-request.js";
+import type { HostWords } from "../model/host-words.js";
 
 export interface DrivingClaim {
   readonly live: LiveApplication;
@@ -18,6 +19,7 @@ export interface DrivingClaim {
   readonly everyApplication: readonly Application[];
   readonly change: ChangeRequest;
   readonly settings: Settings;
+  readonly words: HostWords;
 }
 
 /**
@@ -37,12 +39,12 @@ export function drivingObstacle(claim: DrivingClaim): string | undefined {
  * branches from which the live Application or its parent renders manifests.
  */
 export function definitionObstacle(claim: DrivingClaim): string | undefined {
-  const { live, change } = claim;
+  const { live, change, words } = claim;
   if (!ownsDefinition(claim)) {
     return (
-      `this PR changes its definition, which ${change.repository} does not own: the live Application renders manifests from elsewhere, ` +
+      `this ${words.short} changes its definition, which ${change.repository} does not own: the live Application renders manifests from elsewhere, ` +
       `and nothing here defines its parent or its ApplicationSet. svc does not apply the change and deploys nothing of this application ` +
-      `from here. Take the definition out of this PR; or, to let this repository define it, ${cure(claim)}`
+      `from here. Take the definition out of this ${words.short}; or, to let this repository define it, ${cure(claim)}`
     );
   }
   if (change.baseBranch === change.defaultBranch || rendersBase(live, change)) return undefined;

@@ -127,10 +127,18 @@ async function obstacleOf(
   live: LiveApplication,
   set: ChangedApplicationSet,
   { everyApplication }: Survey,
-  { change, settings, deployer, signal }: CommandContext,
+  { change, settings, deployer, hostWords, signal }: CommandContext,
 ): Promise<string | undefined> {
   const holdsResource = set.base !== undefined && set.sourceFile !== undefined;
-  const claim = { live, holdsResource, owner: undefined, everyApplication, change, settings };
+  const claim = {
+    live,
+    holdsResource,
+    owner: undefined,
+    everyApplication,
+    change,
+    settings,
+    words: hostWords[change.host],
+  };
   const obstacle = drivingObstacle(claim);
   if (obstacle === undefined || set.base === undefined || !holdsResource) return obstacle;
   try {

@@ -38,7 +38,7 @@ export async function liveSubject(
   if (hydrated !== undefined) return { application: live.name, reason: notMovingReason(hydrated, change) ?? "" };
   const changesDefinition = affected.specChanged || !specEqual(wanted.head, live.spec);
   const obstacle = changesDefinition ? definitionObstacle(claim) : undefined;
-  const foreign = obstacle === undefined || affected.specChanged ? obstacle : othersReason(change);
+  const foreign = obstacle === undefined || affected.specChanged ? obstacle : othersReason(claim);
   if (movingPositions(live.spec, change).length === 0 && (!changesDefinition || foreign !== undefined)) {
     return { application: live.name, reason: foreign ?? notReachedReason(change) };
   }
@@ -77,8 +77,8 @@ export function shownOf(affected: AffectedApplication): Omit<UnreadableSubject, 
   return { name, sourceFile, definition: head ?? live ?? base };
 }
 
-function othersReason({ repository }: ChangeRequest): string {
-  return `its live definition is the one of another PR, which is deployed and not merged, and ${repository} may not replace it: wait until that PR is merged or rolled back`;
+function othersReason({ change, words }: DrivingClaim): string {
+  return `its live definition is the one of another ${words.short}, which is deployed and not merged, and ${change.repository} may not replace it: wait until that ${words.short} is merged or rolled back`;
 }
 
 function notReachedReason({ baseBranch, repository }: ChangeRequest): string {

@@ -128,7 +128,7 @@ interface Surroundings {
 }
 
 async function lookAt(affected: AffectedApplication, around: Surroundings): Promise<Subject | NotDeployed> {
-  const { change, settings, deployer, signal } = around.context;
+  const { change, settings, deployer, hostWords, signal } = around.context;
   const { name } = affected;
   const shown = shownOf(affected);
   let live: LiveApplication | undefined;
@@ -149,6 +149,7 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
     everyApplication: around.everyApplication,
     change,
     settings,
+    words: hostWords[change.host],
   };
   const obstacle = drivingObstacle(claim);
   // Comes first: a change request that may not drive an application must not lock it either.

@@ -3,9 +3,9 @@ import { z } from "zod";
 import { type Account, ROLES } from "../../core/model/account.js";
 import { applicationName } from "../../core/model/brand.js";
 import { changeRequestName } from "../../core/model/change-request.js";
+import type { AllHostWords } from "../../core/model/host-words.js";
 import type { Log } from "../../core/ports/log.js";
 import type { LockStore, PlanStore, RoleChange, UserStore } from "../../core/ports/stores.js";
-import { SERVICE } from "../../names.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
 import { CHANGE_ADDRESS, changeParameter, readChangeAddress, type HostPageOf } from "../change-address.js";
 import type { DiffReaders } from "../diff-readers.js";
@@ -22,6 +22,7 @@ export interface ApiParts extends ForceUnlockParts {
   readonly plans: PlanStore;
   readonly users: Pick<UserStore, "list" | "setRole">;
   readonly readers: DiffReaders;
+  readonly hostWords: AllHostWords;
   readonly hostPageOf: HostPageOf;
 }
 
@@ -116,7 +117,7 @@ function roleAnswer(change: RoleChange, by: Account, log: Log): ApiAnswer {
 const DEFAULT_LIMIT = 50;
 
 /** `/api/v1/plans` and `/api/v1/activity`. */
-export function readRoutes({ plans, audit, readers, hostPageOf }: ApiParts): Router {
+export function readRoutes({ plans, audit, readers, hostWords, hostPageOf }: ApiParts): Router {
   const router = Router();
   router.get(
     "/plans/:host/:owner/:repo/:number",
@@ -129,7 +130,7 @@ export function readRoutes({ plans, audit, readers, hostPageOf }: ApiParts): Rou
       }
       const plan = await plans.find(change);
       if (plan === undefined) {
-        const error = `no plan is stored for ${changeRequestName(change)}: comment \`${SERVICE} plan\` on it`;
+        const error = `no plan is stored for ${changeRequestName(change)}: comment \`${hostWords[change.host].command} plan\` on it`;
         return { status: 404, error };
       }
       const right = await readers.ask(viewerOf(request), change);

@@ -5,9 +5,10 @@ import {
   sameChangeRequest,
 } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
+import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";
-import { HOST_IDS, HOST_TITLES, SERVICE } from "../../names.js";
+import { HOST_IDS, HOST_TITLES } from "../../names.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
 import { ownDeploymentState } from "./deployment-state.js";
 import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
@@ -29,12 +30,13 @@ export async function changePage(
       "Subgroups are part of the owner, with `%2F` for each slash.",
     ]);
   }
+  const words = parts.hostWords[change.host];
   const [plan, locks, everyRecord] = await Promise.all([
     parts.plans.find(change),
     parts.locks.list(change),
     parts.deployments.ofChange(change),
   ]);
-  if (plan === undefined && locks.length === 0 && everyRecord.length === 0) return unknownChange(change);
+  if (plan === undefined && locks.length === 0 && everyRecord.length === 0) return unknownChange(change, words);
   const { hostPageOf, clock } = parts;
   const right = plan && (await parts.readers.ask(reader, change));
   const withDiff = right?.kind === "shown";
@@ -44,11 +46,12 @@ export async function changePage(
     title: changeRequestName(change),
     data: {
       change: shownChange(change, hostPageOf),
+      words,
       live: `${changePagePath(change)}/live`,
       plan: plan && {
         head: plan.head,
         at: shownTime(plan.plannedAt, now),
-        applications: planView(plan, { withDiff, hostPageOf }),
+        applications: planView(plan, { withDiff, words, hostPageOf }),
         sets: plan.applicationSets,
         notDeployed: plan.notDeployed,
         released: plan.released,
@@ -62,10 +65,10 @@ export async function changePage(
   };
 }
 
-function unknownChange(change: ChangeRequestRef): Page {
+function unknownChange(change: ChangeRequestRef, { command, title }: HostWords): Page {
   return problemPage(404, `${changeRequestName(change)} has no plan`, [
     "No plan is stored for it, it holds no lock, and nothing is deployed from it.",
-    `Comment \`${SERVICE} plan\` on it on ${HOST_TITLES[change.host]}. The plan then appears here and is kept for 30 days.`,
+    `Comment \`${command} plan\` on it on ${title}. The plan then appears here and is kept for 30 days.`,
   ]);
 }
 

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from "express";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
+import type { AllHostWords } from "../../core/model/host-words.js";
 import type { AuditLog } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
@@ -101,6 +102,7 @@ export interface PageParts {
   readonly status: StatusProbe;
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];
+  readonly hostWords: AllHostWords;
   readonly hostPageOf: HostPageOf;
   readonly version: string;
   readonly clock: Clock;

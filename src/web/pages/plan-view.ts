@@ -1,3 +1,4 @@
+import type { HostWords } from "../../core/model/host-words.js";
 import type { ApplicationPlan, DiffBasis, NameChanges, Plan, PlanLock, ResourceChange } from "../../core/model/plan.js";
 import type { HostPageOf } from "../change-address.js";
 import { colourDiff, type DiffLine } from "./colour-diff.js";
@@ -37,6 +38,7 @@ const MOST_OPEN_LINES = 400;
 export interface PlanViewOptions {
   /** If false, shows neither diffs nor texts that quote manifests. */
   readonly withDiff: boolean;
+  readonly words: HostWords;
   readonly hostPageOf: HostPageOf;
 }
 
@@ -48,7 +50,7 @@ export function planView(plan: Plan, options: PlanViewOptions): readonly Applica
 
 function applicationView(
   plan: ApplicationPlan,
-  { withDiff, hostPageOf }: PlanViewOptions,
+  { withDiff, words, hostPageOf }: PlanViewOptions,
   room: { left: number },
 ): ApplicationView {
   const evaluated = plan.kind === "evaluated" ? plan : undefined;
@@ -58,7 +60,7 @@ function applicationView(
     mark: MARKS[plan.kind],
     counts: evaluated === undefined ? [] : countsOf(evaluated.diff),
     cautions: withDiff ? (evaluated?.diff.cautions ?? []) : [],
-    sentences: [...sentencesOf(plan, withDiff), ...plan.warnings, ...atMerge(plan)],
+    sentences: [...sentencesOf(plan, withDiff, words), ...plan.warnings, ...atMerge(plan)],
     reason: withDiff && plan.kind === "unevaluated" ? plan.reason : undefined,
     sourceFile: plan.sourceFile,
     heldBy: heldBy(plan.lock, hostPageOf),
@@ -86,17 +88,23 @@ function countsOf({ created, updated, deleted, hooksChanged }: Evaluated["diff"]
   ];
 }
 
-function sentencesOf(plan: ApplicationPlan, withDiff: boolean): readonly string[] {
+function sentencesOf(
+  plan: ApplicationPlan,
+  withDiff: boolean,
+  { changeRequest, command }: HostWords,
+): readonly string[] {
   switch (plan.kind) {
     case "new":
       return ["It will be created when its Application resource is applied; svc does not create it."];
     case "deleted":
       return ["It will be deleted when its Application resource is removed; svc does not delete it."];
     case "unplanned":
-      return ["This change affects it, but the last plan left it out."];
+      return [`This ${changeRequest} affects it, but the last plan left it out.`];
     case "unevaluated":
       if (plan.definition !== undefined) return ["It is planned again once this commit is approved."];
-      return ["It cannot be synced until a plan evaluates it. Fix the cause, then push or comment `svc plan`."];
+      return [
+        `It cannot be synced until a plan evaluates it. Fix the cause, then push or comment \`${command} plan\`.`,
+      ];
     case "evaluated":
       return [
         ...verdictSentences(plan),

@@ -145,7 +145,7 @@ test("the base side is rendered from the base branch's resource while another ch
   expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "other"));
   world.deployer.renders.length = 0;
   const [web] = planned(await world.run(reader, PLAN)).applications;
-  expect(web?.warnings.join()).toMatch(new RegExp(`PR acme/deploy!${writer}, which is deployed and not`));
+  expect(web?.warnings.join()).toMatch(new RegExp(`MR !${writer}, which is deployed and not`));
   const namespaces = world.deployer.renders.map(({ side, mode, application }) => [side, mode, application.spec]);
   expect(namespaces).toEqual([
     ["head", "temporary", spec(WEB)],

@@ -92,7 +92,7 @@ test("a sync whose lock was taken over at that moment deploys nothing and leaves
     },
   };
   const [result] = synced(await world.run(number, SYNC, context));
-  expect(result).toMatchObject({ kind: "rejected", message: expect.stringContaining("PR #99 (bo) has it now") });
+  expect(result).toMatchObject({ kind: "rejected", message: expect.stringContaining("MR !99 (bo) has it now") });
   expect(world.deployer.syncs).toEqual([]);
   expect(await deployments.ofApplication(WEB)).toEqual([]);
   expect(await world.holders()).toEqual({ web: 99 });
@@ -156,7 +156,7 @@ test("leaves a definition alone that is no longer the one that was written", asy
   const number = await deploy(definition(WEB, "other"));
   world.deployer.add(WEB, spec(WEB, "by-hand"));
   const [web] = synced(await world.run(number, ROLLBACK));
-  expect(web?.warnings.join()).toMatch(/not the one that this PR wrote/);
+  expect(web?.warnings.join()).toMatch(/not the one that this MR wrote/);
   expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "by-hand"));
 });
 

@@ -104,7 +104,7 @@ describe("the definition", () => {
       return FAILED;
     };
     const [web] = synced(await world.run(number, SYNC));
-    expect(web?.warnings).toEqual(["its definition is not the one of this PR and was left as it is"]);
+    expect(web?.warnings).toEqual(["its definition is not the one of this MR and was left as it is"]);
     expect(world.deployer.specOf(WEB)).toEqual(spec(WEB, "by-hand"));
   });
 

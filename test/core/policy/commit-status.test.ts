@@ -235,4 +235,16 @@ describe("the commit status svc/sync", () => {
     const description = "not deployed yet: the comments say how far it is";
     expect(commitStatusOf({ kind: "planning" }, WORDS.hostb)).toEqual({ state: "pending", description });
   });
+
+  test("names the configured command word and calls a change request what its host calls it", () => {
+    const words = { ...WORDS.hostb, command: "argo" };
+    const unknown: StatusFacts = { kind: "detected", detected: { kind: "unknown" } };
+    const drafted: StatusFacts = { kind: "detected", detected: { kind: "affected", applications: ["web"] } };
+    const elsewhere = planned([app("web", { lock: held })], { locked: new Set() });
+    expect([unknown, drafted, elsewhere].map((facts) => commitStatusOf(facts, words).description)).toEqual([
+      "comment argo plan",
+      "comment argo plan: affects web",
+      "web awaits argo plan and argo sync; web is locked by MR !9",
+    ]);
+  });
 });

@@ -12,6 +12,7 @@ import {
   sampleChange,
   sampleLock,
   samplePlan,
+  WORDS,
 } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";
 
@@ -40,7 +41,7 @@ function hindered(
   records: readonly Deployment[],
   settings: Partial<Settings> = {},
 ) {
-  const found = mergeDecision(samplePlan(applications), [], records, change, sampleSettings(settings));
+  const found = mergeDecision(samplePlan(applications), [], records, change, sampleSettings(settings), WORDS.hosta);
   return found.map(({ application }) => application);
 }
 
@@ -98,8 +99,8 @@ describe("what hinders a merge", () => {
 
   test("a plan of an older head proves nothing", () => {
     const old = samplePlan([], { head: revision("0".repeat(40)) });
-    expect(mergeDecision(old, [web], [record("web")], change, sampleSettings())).toHaveLength(1);
-    expect(mergeDecision(undefined, [web], [], change, sampleSettings())).toHaveLength(1);
+    expect(mergeDecision(old, [web], [record("web")], change, sampleSettings(), WORDS.hosta)).toHaveLength(1);
+    expect(mergeDecision(undefined, [web], [], change, sampleSettings(), WORDS.hosta)).toHaveLength(1);
   });
 
   test("one application that hinders is named beside others that do not", () => {

@@ -10,6 +10,7 @@ import type { Stores } from "../../../src/store/stores.js";
 import { createAuth } from "../../../src/web/auth/create-auth.js";
 import { createWebServer } from "../../../src/web/server.js";
 import { viewerOf } from "../../../src/web/viewer.js";
+import { WORDS } from "../../comments/samples.js";
 import { ManualClock } from "../../manual-clock.js";
 import { recordingLog, type LogLine } from "../../recording-log.js";
 import { RedisServer } from "../../redis-server.js";
@@ -78,6 +79,7 @@ export async function startSite(options: SiteOptions): Promise<Site> {
       auth: auth.routes,
       api: change,
       pages,
+      words: Object.values(WORDS),
       baseUrl: config.server.baseUrl,
       ping: () => stores.ping(),
       trustProxy: config.server.trustProxy,

@@ -27,7 +27,7 @@ describe.each(HOSTS)("with %s", (host) => {
     const page = await openWindow(browser, bot.service.url);
     await page.goto(`/changes/${host}/${REPOSITORY}/${number}`);
     await signIn(page, "ana");
-    expect(await page.getByText("locked by this pull request").count()).toBe(1);
+    expect(await page.getByText(`locked by this ${host === "hosta" ? "pull" : "merge"} request`).count()).toBe(1);
     bot.expectChanges("sync web");
     let seen = "";
     bot.meanwhile("argocd", { method: "POST", path: /^\/api\/v1\/applications\/web\/sync$/ }, async () => {
