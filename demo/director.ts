@@ -9,6 +9,7 @@ export class Director {
   #render = rememberingRenderer();
   #problem: string | undefined;
   #resetting: Promise<void> | undefined;
+  #onChange: () => void = () => undefined;
 
   constructor(stage: Stage, log: Logger) {
     this.#stage = stage;
@@ -18,6 +19,12 @@ export class Director {
   /** Undefined while a new one starts. */
   get stage(): Stage | undefined {
     return this.#stage;
+  }
+
+  /** Calls `onChange` whenever the snapshot may have changed; replaces an earlier listener. */
+  watch(onChange: () => void): void {
+    this.#onChange = onChange;
+    this.#stage?.watch(onChange);
   }
 
   async snapshot(): Promise<Snapshot> {
@@ -42,14 +49,17 @@ export class Director {
     const old = this.#stage;
     this.#stage = undefined;
     this.#problem = undefined;
+    this.#onChange();
     try {
       await old?.stop();
       this.#stage = await Stage.start(this.#log);
       this.#render = rememberingRenderer();
+      this.#stage.watch(this.#onChange);
     } catch (error) {
       this.#log.error({ err: error }, "could not restart the demo");
       const reason = error instanceof Error ? error.message : "unknown";
       this.#problem = `The demo could not start over: ${reason}. Press "Start over" again, or stop the demo with Ctrl-C and run npm run demo again.`;
     }
+    this.#onChange();
   }
 }

@@ -1,22 +1,19 @@
 import type { Response } from "express";
 import type { Snapshot } from "./snapshot.js";
 
-const LOOK_EVERY_MS = 150;
-/** Keeps idle connections alive. */
-const BEAT_EVERY_LOOKS = 100;
+/** Changes come in bursts; a page draws at most this often. */
+const PACE_MS = 150;
 
-/** Sends each new snapshot to every open page as a server-sent event. */
+/** Sends each new snapshot to every open page as a server-sent event. Does nothing while nothing happens. */
 export class LiveFeed {
   readonly #read: () => Promise<Snapshot>;
   readonly #pages = new Set<Response>();
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout | undefined;
   #last = "";
-  #looks = 0;
   #looking = false;
 
   constructor(read: () => Promise<Snapshot>) {
     this.#read = read;
-    this.#timer = setInterval(() => void this.#look(), LOOK_EVERY_MS);
   }
 
   add(response: Response): void {
@@ -26,23 +23,33 @@ export class LiveFeed {
     response.on("close", () => this.#pages.delete(response));
     // Forces the next snapshot to be sent to every page. Pages that have it already draw nothing new.
     this.#last = "";
+    this.wake();
+  }
+
+  /** Something may have changed. */
+  wake(): void {
+    if (this.#pages.size === 0 || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => void this.#look(), PACE_MS);
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
     for (const page of this.#pages) page.end();
     this.#pages.clear();
   }
 
   async #look(): Promise<void> {
-    if (this.#pages.size === 0 || this.#looking) return;
+    this.#timer = undefined;
+    if (this.#looking) {
+      this.wake();
+      return;
+    }
     this.#looking = true;
     const event = await this.#event();
     this.#looking = false;
-    this.#looks += 1;
-    if (event !== this.#last) this.#send(event);
-    else if (this.#looks % BEAT_EVERY_LOOKS === 0) this.#send(": still here\n\n");
+    if (event === this.#last) return;
     this.#last = event;
+    for (const page of this.#pages) page.write(event);
   }
 
   async #event(): Promise<string> {
@@ -52,9 +59,5 @@ export class LiveFeed {
       const reason = error instanceof Error ? error.message : "unknown";
       return `event: problem\ndata: ${JSON.stringify(reason)}\n\n`;
     }
-  }
-
-  #send(event: string): void {
-    for (const page of this.#pages) page.write(event);
   }
 }

@@ -5,22 +5,28 @@ import { HOST_IDS, HOST_TITLES } from "../src/names.js";
 import { securityHeaders } from "../src/web/browser-guards.js";
 import type { Director } from "./director.js";
 import { LiveFeed } from "./live-feed.js";
+import { PEOPLE, SCENES } from "./scenes.js";
 import type { Stage } from "./stage.js";
-import { PEOPLE } from "./story.js";
 
 const PAGE_FOLDER = fileURLToPath(new URL("./page", import.meta.url));
 const MAX_COMMENT = 10_000;
 
 const onHost = z.object({ host: z.enum(HOST_IDS) });
 const onRequest = onHost.extend({ number: z.int().positive() });
+const opening = onHost.extend({ scene: z.enum(SCENES) });
 const comment = onRequest.extend({ by: z.enum(PEOPLE), body: z.string() });
 
 /** Serves the page, its live data and the actions of its buttons. */
 export function pageApp(director: Director): { readonly app: Express; stop(): void } {
   const feed = new LiveFeed(() => director.snapshot());
+  director.watch(() => feed.wake());
   const app = express();
   app.disable("x-powered-by");
   app.use(securityHeaders());
+  app.get("/", async (_request, response, next) => {
+    await signIn(director, response);
+    next();
+  });
   app.use(express.static(PAGE_FOLDER, { cacheControl: false }));
   app.get("/api/state", async (_request, response) => {
     response.set("cache-control", "no-store").json(await director.snapshot());
@@ -46,13 +52,14 @@ export function pageApp(director: Director): { readonly app: Express; stop(): vo
     accepted(response);
   });
   app.post("/api/open", async (request, response) => {
-    const { host } = onHost.parse(request.body);
+    const { host, scene } = opening.parse(request.body);
     let number: number | undefined;
-    await present(director).act(host, async (story) => (number = await story.open()));
+    await present(director).act(host, async (story) => (number = await story.open(scene)));
     response.status(202).json({ number });
   });
   app.post("/api/reset", async (_request, response) => {
     await director.reset();
+    await signIn(director, response);
     accepted(response);
   });
   app.use((_request, response) => {
@@ -72,6 +79,12 @@ class Refusal extends Error {
   ) {
     super(message);
   }
+}
+
+/** So that links to svc's own pages need no password. */
+async function signIn({ stage }: Director, response: Response): Promise<void> {
+  const cookie = await stage?.visitorCookie();
+  if (cookie !== undefined) response.append("set-cookie", cookie);
 }
 
 function present({ stage }: Director): Stage {

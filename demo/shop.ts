@@ -1,4 +1,4 @@
-/** A sample repository with one application for each way that Argo CD renders. */
+/** A sample repository: an application for each way that Argo CD renders, one with a volume and one with a Secret. */
 export interface Shop {
   readonly repository: string;
   /** Namespace in the cluster. */
@@ -7,6 +7,10 @@ export interface Shop {
   readonly plain: string;
   readonly kustomize: string;
   readonly helm: string;
+  /** Keeps data in a volume. */
+  readonly storage: string;
+  /** Has a Secret. */
+  readonly secret: string;
 }
 
 /** The values that people change in the demo. */
@@ -17,6 +21,15 @@ export interface ShopValues {
   readonly discount: string;
   readonly kustomizeTag: string;
   readonly helmTag: string;
+  readonly storageTag: string;
+  /** Number of the volume claim. */
+  readonly claim: number;
+  /** Number of the password. */
+  readonly password: number;
+  /** Number of monthly reports; with none there is no such object. */
+  readonly reports: number;
+  /** Where reports go. */
+  readonly reportsNamespace: string;
 }
 
 export const FIRST_VALUES: ShopValues = {
@@ -26,19 +39,32 @@ export const FIRST_VALUES: ShopValues = {
   discount: "10",
   kustomizeTag: "2.1.0",
   helmTag: "0.9.3",
+  storageTag: "8.15.0",
+  claim: 1,
+  password: 1,
+  reports: 0,
+  reportsNamespace: "",
 };
 
-export function applicationsOf({ plain, kustomize, helm }: Shop): readonly { name: string; kind: string }[] {
+export function applicationsOf({
+  plain,
+  kustomize,
+  helm,
+  storage,
+  secret,
+}: Shop): readonly { name: string; kind: string }[] {
   return [
     { name: plain, kind: "plain YAML" },
     { name: kustomize, kind: "Kustomize" },
     { name: helm, kind: "Helm chart" },
+    { name: storage, kind: "with a volume" },
+    { name: secret, kind: "with a Secret" },
   ];
 }
 
-/** The repository's files: three applications and the Argo CD Application resources that point at them. */
+/** The repository's files: the applications and the Argo CD Application resources that point at them. */
 export function shopFiles(shop: Shop, values: ShopValues, cloneUrl: string): Readonly<Record<string, string>> {
-  const { plain, kustomize, helm, namespace } = shop;
+  const { plain, kustomize, helm, storage, secret, namespace } = shop;
   const at = { cloneUrl, namespace };
   return {
     [`argocd/${plain}.yaml`]: applicationYaml(plain, `apps/${plain}`, at),
@@ -61,6 +87,13 @@ metadata:
 data:
   log_level: {{ .Values.logLevel | quote }}
 `,
+    ...(values.reports === 0 ? {} : { [`apps/${helm}/templates/report.yaml`]: reportYaml(helm, values) }),
+    [`argocd/${storage}.yaml`]: applicationYaml(storage, `apps/${storage}`, at),
+    [`apps/${storage}/deployment.yaml`]: deploymentYaml(storage, "1", values.storageTag),
+    [`apps/${storage}/volume.yaml`]: claimYaml(`${storage}-data-${values.claim}`),
+    [`argocd/${secret}.yaml`]: applicationYaml(secret, `apps/${secret}`, at),
+    [`apps/${secret}/deployment.yaml`]: deploymentYaml(secret, "1", "3.0.1"),
+    [`apps/${secret}/secret.yaml`]: secretYaml(`${secret}-login`, values.password),
   };
 }
 
@@ -152,5 +185,42 @@ patches:
 images:
   - name: registry.example.com/${name}
     newTag: ${kustomizeTag}
+`;
+}
+
+function claimYaml(name: string): string {
+  return `apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: ${name}
+spec:
+  accessModes:
+    - ReadWriteOnce
+  resources:
+    requests:
+      storage: 20Gi
+`;
+}
+
+function secretYaml(name: string, password: number): string {
+  const value = Buffer.from(`password number ${password}`).toString("base64");
+  return `apiVersion: v1
+kind: Secret
+metadata:
+  name: ${name}
+data:
+  password: ${value}
+  username: bWFpbGVy
+`;
+}
+
+function reportYaml(name: string, { reports, reportsNamespace }: ShopValues): string {
+  return `apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: ${name}-report
+  namespace: ${reportsNamespace}
+data:
+  months: "${reports}"
 `;
 }

@@ -1,16 +1,22 @@
 import { listAt, stringAt } from "../sandbox/argocd/json.js";
-import { CHANGE_REQUEST_SIGILS, HOST_IDS, HOST_TITLES, type HostId } from "../src/names.js";
+import type { SeenStatus } from "../sandbox/forge.js";
+import { repositoryName } from "../src/core/model/brand.js";
+import { changePagePath } from "../src/core/model/change-request.js";
+import { CHANGE_REQUEST_SIGILS, HOST_IDS, HOST_TITLES, STATUS_NAME, type HostId } from "../src/names.js";
 import type { SeenObject } from "./cluster-watch.js";
 import { diffHtml, renderComment } from "./render-comment.js";
 import { applicationsOf } from "./shop.js";
 import type { Stage } from "./stage.js";
-import { PEOPLE, type Story } from "./story.js";
+import { PEOPLE, type Scene } from "./scenes.js";
+import type { Story } from "./story.js";
 
 /** Everything that the page shows. */
 export interface Snapshot {
   readonly phase: "ready" | "starting" | "failed";
   /** Why starting failed, and what to do. */
   readonly problem?: string;
+  /** Address of svc's own pages; absent until it runs. */
+  readonly pages?: string;
   readonly hosts: readonly SeenHost[];
 }
 
@@ -42,12 +48,21 @@ export interface SeenRequest {
   /** Who can approve it. */
   readonly approver: string;
   readonly approval: { readonly by: string; readonly current: boolean } | undefined;
+  readonly scene: Scene;
+  /** The applications that it changes. */
+  readonly applications: readonly string[];
+  /** Its page on svc. */
+  readonly page: string;
+  /** The commit status that svc set last. */
+  readonly status: Pick<SeenStatus, "state" | "description"> | undefined;
   readonly files: readonly { readonly path: string; readonly html: string }[];
   readonly comments: readonly {
     readonly id: string;
     readonly author: string;
     readonly service: boolean;
     readonly html: string;
+    /** In the host's words: `eyes`, `rocket`, `confused`. */
+    readonly reactions: readonly string[];
   }[];
 }
 
@@ -87,19 +102,20 @@ export async function snapshotOf(stage: Stage, render: CommentRenderer): Promise
       sigil: CHANGE_REQUEST_SIGILS[id],
       repository: story.shop.repository,
       working: stage.isWorking(id),
-      requests: story.numbers.map((number) => requestOf(story, number, render)),
+      requests: story.numbers.map((number) => requestOf(stage, story, number, render)),
       applications: applicationsOf(story.shop).map((one) => applicationOf(stage, one)),
       locks: locks
         .filter(({ holder }) => holder.host === id)
         .map(({ application, holder, user }) => ({ application, number: holder.number, user })),
     };
   });
-  return { phase: "ready", hosts };
+  return { phase: "ready", pages: stage.pagesUrl, hosts };
 }
 
-function requestOf(story: Story, number: number, render: CommentRenderer): SeenRequest {
+function requestOf(stage: Stage, story: Story, number: number, render: CommentRenderer): SeenRequest {
   const seen = story.forge.changeRequest(story.shop.repository, number);
   const approval = story.approval(number);
+  const { repository } = story.shop;
   const { title, author, state, headBranch, baseBranch, headRevision, mergedBy } = seen;
   return {
     number,
@@ -113,14 +129,24 @@ function requestOf(story: Story, number: number, render: CommentRenderer): SeenR
     branchDeleted: !story.hasBranch(headBranch),
     approver: story.approver(number),
     approval: approval === undefined ? undefined : { by: approval.by, current: approval.head === headRevision },
+    scene: story.scene(number),
+    applications: story.applications(number),
+    page: stage.pagesUrl + changePagePath({ host: story.host, repository: repositoryName(repository), number }),
+    status: statusOf(story, headRevision),
     files: story.patches(number).map(({ path, diff }) => ({ path, html: diffHtml(diff) })),
     comments: seen.comments.map((comment) => ({
       id: comment.id,
       author: comment.author,
       service: !PEOPLE.some((person) => person === comment.author),
       html: render(comment.body),
+      reactions: comment.reactions.map(({ name }) => name),
     })),
   };
+}
+
+function statusOf({ forge, shop }: Story, revision: string): SeenRequest["status"] {
+  const last = forge.statuses(shop.repository, revision).findLast(({ name }) => name === STATUS_NAME);
+  return last === undefined ? undefined : { state: last.state, description: last.description };
 }
 
 function applicationOf({ world, cluster }: Stage, { name, kind }: { name: string; kind: string }): SeenApplication {

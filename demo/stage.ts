@@ -10,12 +10,31 @@ import { systemClock } from "../src/service/system-clock.js";
 import { createMemoryStores } from "../src/store/memory/memory-stores.js";
 import type { Stores } from "../src/store/stores.js";
 import { ClusterWatch } from "./cluster-watch.js";
+import { listenNear } from "./listen-near.js";
+import { MISSING_NAMESPACE } from "./scenes.js";
 import { applicationsOf, FIRST_VALUES, shopFiles, type Shop } from "./shop.js";
 import { Story } from "./story.js";
+import { visitorAuth, VisitorSession } from "./visitor-session.js";
 
 const SHOPS: Readonly<Record<HostId, Shop>> = {
-  hosta: { repository: "acme/shop", namespace: "shop", plain: "web", kustomize: "api", helm: "payments" },
-  hostb: { repository: "acme/warehouse", namespace: "warehouse", plain: "stock", kustomize: "orders", helm: "billing" },
+  hosta: {
+    repository: "acme/shop",
+    namespace: "shop",
+    plain: "web",
+    kustomize: "api",
+    helm: "payments",
+    storage: "search",
+    secret: "mail",
+  },
+  hostb: {
+    repository: "acme/warehouse",
+    namespace: "warehouse",
+    plain: "stock",
+    kustomize: "orders",
+    helm: "billing",
+    storage: "archive",
+    secret: "alerts",
+  },
 };
 
 const WEBHOOK_SECRET = "demo-webhook-secret";
@@ -37,14 +56,36 @@ export class Stage {
   readonly world: SandboxWorld;
   readonly cluster: ClusterWatch;
   readonly #parts: StageParts;
+  readonly #session: VisitorSession;
   /** Number of actions in progress, by host. */
   readonly #working = new Map<HostId, number>();
+  #changed: () => void = () => undefined;
 
   private constructor(parts: StageParts) {
     this.#parts = parts;
     this.stories = parts.stories;
     this.world = parts.world;
     this.cluster = new ClusterWatch(parts.world.argocd);
+    this.#session = new VisitorSession(parts.service.url);
+    const { argocd } = parts.world;
+    for (const host of HOST_IDS) parts.stories[host].forge.subscribe(() => this.#changed());
+    argocd.onExchange(() => this.#changed());
+    argocd.subscribe(() => this.#changed());
+  }
+
+  /** Address of svc's own pages. */
+  get pagesUrl(): string {
+    return this.#parts.service.url;
+  }
+
+  /** The cookie that opens svc's own pages to the visitor. */
+  visitorCookie(): Promise<string | undefined> {
+    return this.#session.cookie();
+  }
+
+  /** Calls `onChange` whenever something may look different from now on; replaces an earlier listener. */
+  watch(onChange: () => void): void {
+    this.#changed = onChange;
   }
 
   /** Resolves once both hosts have a change request with a plan. Stops everything if starting fails. */
@@ -54,12 +95,12 @@ export class Stage {
     try {
       const stories = await beginStories(world);
       const stores = createMemoryStores(systemClock);
-      service = await startService(serviceSettings(world), log, { stores });
+      service = await startService(serviceSettings(world, await freePort()), log, { stores });
       const stage = new Stage({ world, service, stores, stories, log });
       for (const host of HOST_IDS) {
         const { forge } = stories[host];
         forge.connect({ url: `${service.url}${WEBHOOK_PATHS[host]}`, secret: WEBHOOK_SECRET });
-        await stories[host].open();
+        await stories[host].open("release");
       }
       await stage.settle();
       return stage;
@@ -110,6 +151,7 @@ export class Stage {
 
   async stop(): Promise<void> {
     this.cluster.stop();
+    this.#changed = () => undefined;
     try {
       await this.#parts.service.close();
     } finally {
@@ -119,6 +161,7 @@ export class Stage {
 
   #count(host: HostId, by: number): void {
     this.#working.set(host, (this.#working.get(host) ?? 0) + by);
+    this.#changed();
   }
 }
 
@@ -126,6 +169,7 @@ export class Stage {
 async function beginStories(world: SandboxWorld): Promise<Readonly<Record<HostId, Story>>> {
   const { github, gitlab, argocd } = world;
   if (github === undefined || gitlab === undefined) throw new Error("the demo needs both hosts");
+  argocd.removeNamespace(MISSING_NAMESPACE);
   const stories = {
     hosta: new Story({ host: "hosta", forge: github, shop: SHOPS.hosta }),
     hostb: new Story({ host: "hostb", forge: gitlab, shop: SHOPS.hostb }),
@@ -142,10 +186,10 @@ async function beginStories(world: SandboxWorld): Promise<Readonly<Record<HostId
 }
 
 /** The service's configuration for this world, parsed like any `svc.yaml`. */
-function serviceSettings({ github, gitlab, argocd, argocdToken }: SandboxWorld): ServerConfig {
+function serviceSettings({ github, gitlab, argocd, argocdToken }: SandboxWorld, port: number): ServerConfig {
   if (github === undefined || gitlab === undefined) throw new Error("the demo needs both hosts");
   const sections = {
-    server: { host: "127.0.0.1", port: 0, shutdown_grace: "3s" },
+    server: { host: "127.0.0.1", port, base_url: `http://127.0.0.1:${port}`, shutdown_grace: "3s" },
     deployer: { server_url: argocd.url, token: argocdToken, poll_interval: "300ms" },
     hosta: {
       app_id: GITHUB_APP.id,
@@ -154,10 +198,18 @@ function serviceSettings({ github, gitlab, argocd, argocdToken }: SandboxWorld):
       api_url: github.apiUrl,
       web_url: github.url,
     },
-    hostb: { url: gitlab.url, token: GITLAB_TOKEN, webhook_secret: WEBHOOK_SECRET },
+    hostb: { url: gitlab.url, token: GITLAB_TOKEN, webhook_secret: WEBHOOK_SECRET, commit_status: true },
+    auth: visitorAuth(),
     defaults: { require_approval: true, auto_merge: true, delete_source_branch: true },
   };
   const loaded = loadServerConfig([{ name: SERVER_FILE, text: stringify(sections) }], {});
   if (loaded.kind === "invalid") throw new Error(`the demo's configuration: ${JSON.stringify(loaded.problems)}`);
   return loaded.config;
+}
+
+/** A port that was free a moment ago: links to svc's pages need it before svc listens. */
+async function freePort(): Promise<number> {
+  const server = await listenNear(() => undefined, 0);
+  await server.stop();
+  return Number(new URL(server.url).port);
 }

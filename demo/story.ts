@@ -1,11 +1,8 @@
 import { createTwoFilesPatch } from "diff";
 import type { Forge } from "../sandbox/forge.js";
 import type { HostId } from "../src/names.js";
+import { draftOf, type PersonName, type Scene, withCommit } from "./scenes.js";
 import { FIRST_VALUES, shopFiles, type Shop, type ShopValues } from "./shop.js";
-
-/** The people of the demo. `olga` may only read, to show a refusal. */
-export const PEOPLE = ["ana", "bo", "olga"] as const;
-export type PersonName = (typeof PEOPLE)[number];
 
 export interface StoryParts {
   readonly host: HostId;
@@ -14,9 +11,10 @@ export interface StoryParts {
 }
 
 interface Chapter {
+  readonly scene: Scene;
+  readonly applications: readonly string[];
   readonly before: ShopValues;
   readonly edits: Partial<ShopValues>;
-  readonly pushes: number;
 }
 
 /** One repository on one host, and what people do there. Each action resolves once its webhooks are answered. */
@@ -65,39 +63,27 @@ export class Story {
     return this.#chapters.has(number);
   }
 
-  /** Opens the next change request: first ana's release, then bo's new discounts. */
-  async open(): Promise<number> {
+  /** Opens the change request of a scene. */
+  async open(scene: Scene): Promise<number> {
     const before = this.#mainValues();
-    const count = this.#chapters.size;
-    const first = count === 0;
-    const discount = String(Number(before.discount) + 5);
-    const edits: Partial<ShopValues> = first
-      ? { plainTag: "1.5.0", plainReplicas: 3, banner: "Spring sale", kustomizeTag: "2.2.0" }
-      : { discount };
-    const { plain, kustomize, repository } = this.shop;
-    const number = await this.forge.open({
-      repository,
-      by: first ? "ana" : "bo",
-      title: first ? `Spring sale: ${plain} 1.5.0, ${kustomize} 2.2.0` : `Raise the discount to ${discount} %`,
-      branch: first ? "spring-sale" : `discount-${count}`,
-      changes: this.#changed(before, edits),
-    });
-    this.#chapters.set(number, { before, edits, pushes: 0 });
+    const { by, title, edits, applications } = draftOf(scene, before, this.shop);
+    const { repository } = this.shop;
+    const branch = `${scene}-${this.#chapters.size + 1}`;
+    const number = await this.forge.open({ repository, by, title, branch, changes: this.#changed(before, edits) });
+    // GitLab keeps commit statuses in pipelines.
+    this.forge.runPipeline(repository, number);
+    this.#chapters.set(number, { scene, applications, before, edits });
     return number;
   }
 
-  /** Adds a commit: another patch release, or one percent more discount. */
+  /** Adds a commit. */
   async push(number: number): Promise<void> {
     const chapter = this.#chapter(number);
-    const pushes = chapter.pushes + 1;
-    const { discount } = chapter.edits;
-    const edits: Partial<ShopValues> =
-      discount === undefined
-        ? { ...chapter.edits, plainTag: `1.5.${pushes}` }
-        : { ...chapter.edits, discount: String(Number(discount) + 1) };
-    const values = { ...chapter.before, ...chapter.edits };
-    await this.forge.push(this.shop.repository, number, this.#changed(values, edits));
-    this.#chapters.set(number, { ...chapter, edits, pushes });
+    const { scene, before } = chapter;
+    const edits = withCommit(scene, before, chapter.edits, this.shop);
+    await this.forge.push(this.shop.repository, number, this.#changed({ ...before, ...chapter.edits }, edits));
+    this.forge.runPipeline(this.shop.repository, number);
+    this.#chapters.set(number, { ...chapter, edits });
   }
 
   async approve(number: number): Promise<void> {
@@ -118,6 +104,15 @@ export class Story {
 
   approval(number: number): { readonly by: PersonName; readonly head: string } | undefined {
     return this.#approvals.get(number);
+  }
+
+  scene(number: number): Scene {
+    return this.#chapter(number).scene;
+  }
+
+  /** The applications that it changes. */
+  applications(number: number): readonly string[] {
+    return this.#chapter(number).applications;
   }
 
   /** The changes as one unified diff per file. */

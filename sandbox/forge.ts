@@ -171,6 +171,8 @@ export interface Forge {
     readonly path: string;
     readonly authorization: string | undefined;
   }[];
+  /** Calls `onAnswer` after each answered request. */
+  subscribe(onAnswer: () => void): () => void;
   readonly faults: FaultSwitch;
   stop(): Promise<void>;
 }

@@ -72,13 +72,55 @@ export function showRequestList({ requests, sigil, id }, chosen, choose) {
   );
 }
 
+/** Links to svc's own pages. */
+export function showPages(url) {
+  const box = byId("pages");
+  box.hidden = url === undefined;
+  const pages = [
+    ["Locks", "/"],
+    ["Applications", "/applications"],
+    ["Activity", "/activity"],
+    ["Status", "/status"],
+  ];
+  showList(
+    box,
+    pages.map(([text, path]) => ({ text, href: `${url}${path}` })),
+    ({ text }) => text,
+    ({ text, href }) => element("a", { text, attributes: { href, target: "_blank", rel: "noopener" } }),
+  );
+}
+
+/** A button for each thing that a change request can be. */
+export function showScenes({ id, sigil, locks, applications }, open) {
+  const [{ name: first }] = applications;
+  const holder = locks.find(({ application }) => application === first);
+  const scenes = [
+    ["small", holder === undefined ? "a small change" : `one that waits for ${sigil}${holder.number}`],
+    ["danger", "one that deletes a volume"],
+    ["secret", "one that changes a Secret"],
+    ["failure", "one whose sync fails"],
+    ["release", "a release"],
+  ];
+  showList(
+    byId("scene-buttons"),
+    scenes.map(([scene, text]) => ({ scene, text, id })),
+    ({ scene }) => `${id}-${scene}`,
+    ({ scene, text }) => {
+      const button = element("button", { className: "chip", text, attributes: { type: "button" } });
+      button.addEventListener("click", () => open(id, scene));
+      return button;
+    },
+  );
+}
+
 /** Commands that fill the box when clicked. */
-export function showChips({ applications }) {
+export function showChips({ applications, scene }) {
   const [first] = applications;
   const commands = [
     "svc plan",
     "svc sync --dry-run",
-    `svc sync -a ${first.name}`,
+    ...(applications.length > 1 ? [`svc sync -a ${first}`] : []),
+    ...(scene === "danger" ? ["svc sync --prune"] : []),
     "svc rollback",
     "svc sync",
     "svc unlock",

@@ -1,7 +1,7 @@
 import { countAnswers, countChanges, showAnswer } from "./answer-line.js";
 import { showCluster } from "./cluster-view.js";
 import { setText } from "./dom.js";
-import { showChips, showRequestList, showTabs } from "./navigation.js";
+import { showChips, showPages, showRequestList, showScenes, showTabs } from "./navigation.js";
 import { showRequest } from "./request-view.js";
 
 const byId = (id) => document.getElementById(id);
@@ -23,10 +23,12 @@ function draw() {
   }
   const { host, request } = current();
   showTabs(hosts, view.host, chooseHost);
+  showPages(snapshot.pages);
+  showScenes(host, openScene);
   showRequestList(host, request, (number) => look(host.id, number));
   showRequest(host, request);
   showCluster(host);
-  showChips(host);
+  showChips(request);
   showAnswer(host, request, awaited);
 }
 
@@ -126,12 +128,10 @@ byId("approve").addEventListener("click", () => {
 
 byId("push").addEventListener("click", () => postAndAwait("push", onCurrent()));
 
-byId("open").addEventListener("click", async () => {
-  const { host } = current();
-  const opened = await post("open", { host: host.id });
-  if (opened === undefined) return;
-  look(host.id, opened.number);
-});
+async function openScene(host, scene) {
+  const opened = await post("open", { host, scene });
+  if (opened !== undefined) look(host, opened.number);
+}
 
 byId("reset").addEventListener("click", async () => {
   view.number.clear();

@@ -6,7 +6,9 @@ const byId = (id) => document.getElementById(id);
 export function showRequest(host, request) {
   setText(byId("request-title"), `${request.title} ${host.sigil}${request.number}`);
   byId("request-facts").replaceChildren(...factsOf(host, request));
-  showButtons(host, request);
+  byId("request-status").replaceChildren(...statusOf(request));
+  byId("request-page").href = request.page;
+  showButtons(request);
   showFiles(request);
   showList(byId("comments"), request.comments, ({ id }) => `${host.id}-${request.number}-${id}`, drawComment);
 }
@@ -34,22 +36,28 @@ function factsOf(host, { state, author, headBranch, baseBranch, head, mergedBy, 
   ];
 }
 
+/** The commit status, which branch protection may require. */
+function statusOf({ status, state }) {
+  if (status === undefined) return [];
+  const tones = { success: "good", pending: "waiting", failure: "closed" };
+  const text = state === "open" ? status.description : `${status.description} (when it was ${state})`;
+  return [
+    element("code", { text: "svc/sync" }),
+    element("span", { className: `badge ${tones[status.state]}`, text: status.state }),
+    element("span", { text }),
+  ];
+}
+
 function isPerson(login) {
   return ["ana", "bo", "olga"].includes(login);
 }
 
-function showButtons(host, { state, approval, approver }) {
+function showButtons({ state, approval, approver }) {
   const isOpen = state === "open";
   const approve = byId("approve");
   setText(approve, `Approve as ${approver}`);
   approve.hidden = !isOpen || approval?.current === true;
   byId("push").disabled = !isOpen;
-  const anyOpen = host.requests.some((one) => one.state === "open");
-  setText(byId("open"), `Open ${anyOpen ? ordinal(host) : "another"} ${host.noun}`);
-}
-
-function ordinal({ requests }) {
-  return requests.length === 1 ? "a second" : "a further";
 }
 
 function showFiles({ files }) {
@@ -67,7 +75,7 @@ function showFiles({ files }) {
   );
 }
 
-function drawComment({ author, service, html }, old) {
+function drawComment({ author, service, html, reactions }, old) {
   const body = element("div", { className: "body" });
   body.innerHTML = html; // sanitised by the demo's server
   for (const details of body.querySelectorAll("details")) {
@@ -88,6 +96,20 @@ function drawComment({ author, service, html }, old) {
         ...(service ? [element("span", { className: "tag", text: "bot" })] : []),
       ]),
       body,
+      ...(reactions.length === 0 ? [] : [drawReactions(reactions)]),
     ],
   );
+}
+
+const EMOJIS = { eyes: "👀", rocket: "🚀", confused: "😕" };
+
+function drawReactions(reactions) {
+  const drawn = reactions.map((name) =>
+    element("span", {
+      className: "reaction",
+      text: EMOJIS[name] ?? name,
+      attributes: { role: "img", "aria-label": name, title: `${name}, by svc` },
+    }),
+  );
+  return element("footer", { className: "reactions" }, drawn);
 }

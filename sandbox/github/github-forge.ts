@@ -1,6 +1,7 @@
 import type { FaultSwitch } from "../faults.js";
 import type { AccessLevel, FileChanges, Forge, OpenRequest, Push, SeenChangeRequest, SeenStatus } from "../forge.js";
 import type { MergeMethod } from "../git/git-store.js";
+import type { RequestLog } from "../request-log.js";
 import type { Deliveries, Receiver } from "./deliveries.js";
 import { Discussion } from "./discussion.js";
 import { mergeByButton } from "./merge.js";
@@ -13,7 +14,7 @@ export interface GitHubForgeParts {
   readonly world: World;
   readonly webhooks: Deliveries;
   readonly faults: FaultSwitch;
-  readonly requests: Forge["requests"];
+  readonly requests: RequestLog;
   readonly violations: readonly string[];
   readonly stop: () => Promise<void>;
 }
@@ -25,6 +26,7 @@ export class GitHubForge implements Forge {
   readonly title = "GitHub";
   readonly faults: FaultSwitch;
   readonly requests: Forge["requests"];
+  readonly subscribe: Forge["subscribe"];
   readonly violations: readonly string[];
   readonly login: World["login"];
   readonly #world: World;
@@ -37,7 +39,8 @@ export class GitHubForge implements Forge {
     this.#discussion = new Discussion(parts.world, parts.webhooks);
     this.faults = parts.faults;
     this.login = parts.world.login;
-    this.requests = parts.requests;
+    this.requests = parts.requests.requests;
+    this.subscribe = (onAnswer) => parts.requests.subscribe(onAnswer);
     this.violations = parts.violations;
   }
 

@@ -3,6 +3,7 @@ import { FaultSwitch } from "../faults.js";
 import type { GitStore } from "../git/git-store.js";
 import { smartHttp } from "../git/smart-http.js";
 import { listenOnLoopback } from "../loopback.js";
+import { RequestLog } from "../request-log.js";
 import { Deliveries } from "./deliveries.js";
 import { GitHubForge } from "./github-forge.js";
 import { graphqlEndpoint } from "./graphql/endpoint.js";
@@ -37,7 +38,7 @@ const permissions: AppFacts["permissions"] = {
 
 /** Starts a GitHub on a free loopback port. The caller keeps owning the store. */
 export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHubForge> {
-  const requests: { method: string; path: string; authorization: string | undefined }[] = [];
+  const requests = new RequestLog();
   const violations: string[] = [];
   const faults = new FaultSwitch();
   const webhooks = new Deliveries(app.id);
@@ -50,10 +51,7 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
   const world = new World(listening.url, facts, store);
   const tokens = new Tokens(world, app.publicKey);
 
-  server.use((request, _response, next) => {
-    requests.push({ method: request.method, path: request.path, authorization: request.headers.authorization });
-    next();
-  });
+  server.use(requests.middleware(({ headers }) => headers.authorization));
   server.use(faults.middleware());
   server.use(
     smartHttp(

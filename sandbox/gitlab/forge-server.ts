@@ -1,9 +1,9 @@
 import type { FaultSwitch } from "../faults.js";
-import type { Forge } from "../forge.js";
+import type { RequestLog } from "../request-log.js";
 
 /** The HTTP server of a forge. */
 export interface ForgeServer {
   readonly faults: FaultSwitch;
-  readonly requests: Forge["requests"];
+  readonly requests: RequestLog;
   stop(): Promise<void>;
 }

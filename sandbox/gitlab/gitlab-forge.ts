@@ -19,6 +19,7 @@ export class GitLabForge implements Forge {
   readonly title = "GitLab";
   readonly faults: FaultSwitch;
   readonly requests: Forge["requests"];
+  readonly subscribe: Forge["subscribe"];
   /** OAuth logins. */
   readonly login: Instance["login"];
   readonly #instance: Instance;
@@ -29,7 +30,8 @@ export class GitLabForge implements Forge {
     this.#server = server;
     this.login = instance.login;
     this.faults = server.faults;
-    this.requests = server.requests;
+    this.requests = server.requests.requests;
+    this.subscribe = (onAnswer) => server.requests.subscribe(onAnswer);
   }
 
   get url(): string {

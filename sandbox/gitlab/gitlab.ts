@@ -2,6 +2,7 @@ import express from "express";
 import { FaultSwitch } from "../faults.js";
 import { smartHttp } from "../git/smart-http.js";
 import { listenOnLoopback } from "../loopback.js";
+import { RequestLog } from "../request-log.js";
 import { apiRouter, mayFetch } from "./api/api.js";
 import { GitLabForge } from "./gitlab-forge.js";
 import { Instance, type InstanceOptions } from "./model/instance.js";
@@ -15,16 +16,12 @@ import { userApi } from "./oauth/user-api.js";
 export async function startGitLab(options: InstanceOptions): Promise<GitLabForge> {
   const instance = new Instance(options);
   const faults = new FaultSwitch();
-  const requests: { method: string; path: string; authorization: string | undefined }[] = [];
+  const requests = new RequestLog();
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("query parser", "extended");
-  app.use((request, _response, next) => {
-    const authorization = request.get("authorization") ?? request.get("private-token");
-    requests.push({ method: request.method, path: request.path, authorization });
-    next();
-  });
+  app.use(requests.middleware((request) => request.get("authorization") ?? request.get("private-token")));
   app.use(faults.middleware());
   app.use(oauthPages(instance), userApi(instance));
   app.use(apiRouter(instance));

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startDemo, type Demo } from "../../demo/demo.js";
 import { listenNear } from "../../demo/listen-near.js";
+import type { Scene } from "../../demo/scenes.js";
 import type { SeenHost, Snapshot } from "../../demo/snapshot.js";
 import { HOST_IDS, type HostId } from "../../src/names.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
@@ -82,7 +83,7 @@ describe.each(HOST_IDS)("the story on %s", (id) => {
       [1, "ana"],
       [1, "ana"],
     ]);
-    expect(host.applications.map(({ sync, health }) => [sync, health])).toEqual(Array(3).fill(["Synced", "Healthy"]));
+    expect(host.applications.map(({ sync, health }) => [sync, health])).toEqual(Array(5).fill(["Synced", "Healthy"]));
     expect(fact(host, "Deployment", "replicas")).toEqual({ name: "replicas", value: "2" });
   });
 
@@ -92,7 +93,7 @@ describe.each(HOST_IDS)("the story on %s", (id) => {
   });
 
   test("names the first as the holder when a second one wants the same application", async () => {
-    const opened = await post("open", { host: id });
+    const opened = await post("open", { host: id, scene: "small" });
     expect(await opened.json()).toEqual({ number: 2 });
     const host = await idle(id);
     expect(last(host, 2)).toContain("Locked by PR #1 (ana)");
@@ -143,7 +144,7 @@ describe.each(HOST_IDS)("the story on %s", (id) => {
     expect(host.requests[0]?.mergedBy).not.toMatch(/^(?:ana|bo|olga)?$/);
     expect(host.locks).toEqual([]);
     expect(fact(host, "Deployment", "image")?.value).toMatch(/:1\.5\.1$/);
-    expect(host.applications.map(({ sync }) => sync)).toEqual(["Synced", "Synced", "Synced"]);
+    expect(host.applications.map(({ sync }) => sync)).toEqual(Array(5).fill("Synced"));
     const again = await post("push", { host: id, number: 1 });
     expect(again.status).toBe(409);
     expect(await again.json()).toEqual({ error: "Number 1 is merged. Open another one to continue." });
@@ -153,6 +154,80 @@ describe.each(HOST_IDS)("the story on %s", (id) => {
     const host = await say(id, "svc plan", "bo", 2);
     expect(host.locks.map(({ number }) => number)).toEqual([2]);
     expect(last(host, 2)).toContain("discount_percent");
+  });
+});
+
+describe.each(HOST_IDS)("a scene on %s", (id) => {
+  async function open(scene: Scene): Promise<number> {
+    const opened = await post("open", { host: id, scene });
+    const { number } = (await opened.json()) as { number: number };
+    await idle(id);
+    return number;
+  }
+
+  test("deletes a volume, and svc warns of it", async () => {
+    const number = await open("danger");
+    const plan = last(await idle(id), number);
+    expect(plan).toMatch(/PersistentVolumeClaim \w+\/\w+-data-1: its data is lost/);
+    await post("approve", { host: id, number });
+    await idle(id);
+    const host = await say(id, "svc sync --prune", "bo", number);
+    expect(host.requests.find((one) => one.number === number)?.state).toBe("merged");
+    const volumes = host.applications.flatMap(({ objects }) => objects.filter((one) => one.kind.endsWith("Claim")));
+    expect(volumes.map(({ name }) => name)).toEqual([expect.stringMatching(/-data-2$/)]);
+  });
+
+  test("changes a Secret, whose values svc does not show", async () => {
+    const number = await open("secret");
+    const host = await idle(id);
+    expect(last(host, number)).toContain("Secret");
+    const value = Buffer.from("password number 2").toString("base64");
+    expect(last(host, number)).not.toContain(value);
+    const request = host.requests.find((one) => one.number === number);
+    expect(request?.files[0]?.html).toContain(value);
+  });
+
+  test("fails to sync, until a commit mends it", async () => {
+    const number = await open("failure");
+    await post("approve", { host: id, number });
+    await idle(id);
+    const failed = await say(id, "svc sync", "bo", number);
+    expect(last(failed, number)).toContain('namespaces "reports" not found');
+    const request = failed.requests.find((one) => one.number === number);
+    expect(request?.comments.findLast(({ service }) => !service)?.reactions).toEqual(["eyes", "confused"]);
+    expect(request?.status).toMatchObject({ state: "failure", description: expect.stringContaining("sync failed") });
+    await post("push", { host: id, number });
+    await post("approve", { host: id, number });
+    await idle(id);
+    const done = await say(id, "svc sync", "bo", number);
+    expect(done.requests.find((one) => one.number === number)?.state).toBe("merged");
+  });
+});
+
+describe("svc's own pages", () => {
+  test("are open to whoever opened the demo, with the diff of each change request", async () => {
+    const response = await fetch(demo.url);
+    const [cookie = ""] = response.headers.getSetCookie();
+    const headers = { cookie: cookie.split(";")[0] ?? "", accept: "text/html" };
+    for (const id of HOST_IDS) {
+      const page = (await idle(id)).requests[0]?.page ?? "";
+      const text = await (await fetch(page, { headers })).text();
+      expect(text).toContain("Sign out");
+      expect(text).toContain('<pre class="diff">');
+    }
+    const { pages } = await demo.snapshot();
+    expect(await (await fetch(`${pages}/status`, { headers })).text()).toContain("Store (embedded)");
+  });
+
+  test("let the visitor in again after a sign-out", async () => {
+    const cookieOf = async () => (await fetch(demo.url)).headers.getSetCookie()[0]?.split(";")[0] ?? "";
+    const { pages } = await demo.snapshot();
+    const first = await cookieOf();
+    expect(await cookieOf()).toBe(first);
+    await fetch(`${pages}/auth/logout`, { method: "POST", headers: { cookie: first } });
+    const second = await cookieOf();
+    expect(second).not.toBe(first);
+    expect((await fetch(`${pages}/auth/me`, { headers: { cookie: second } })).status).toBe(200);
   });
 });
 
@@ -187,7 +262,8 @@ describe("the page", () => {
       /at most/,
     ],
     ["a person that there is not", "comment", { host: "hosta", number: 1, by: "root", body: "hi" }, 400, /by/],
-    ["a host that there is not", "open", { host: "hostc" }, 400, /host/],
+    ["a host that there is not", "open", { host: "hostc", scene: "small" }, 400, /host/],
+    ["a scene that there is not", "open", { host: "hosta", scene: "dance" }, 400, /scene/],
     ["no object", "comment", [], 400, /object/],
     ["a body that is too long", "comment", { body: "x".repeat(70_000) }, 413, /too large/],
     ["an act that there is not", "dance", {}, 404, /Not found/],
