@@ -1,5 +1,5 @@
 import type { AccessRule } from "../config/requirements.js";
-import { COMMAND_NAMES, COMMANDS, usageOf } from "../core/commands/commands.js";
+import { COMMAND_NAMES, COMMANDS, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
@@ -25,7 +25,7 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef, words: HostWor
   const { command: word, short, title } = words;
   switch (refusal.reason) {
     case "not-a-command":
-      return `not ${article(word)} ${word} command\n\n${commandList(words)}`;
+      return [`not ${article(word)} ${word} command`, meantInstead(refusal, words), commandList(words)];
     case "nothing-locked":
       return `No applications are locked by this PR. Run the plan command first.\n\nComment ${code(`${word} plan`)}.`;
     case "not-locked":
@@ -70,6 +70,8 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef, words: HostWor
       return [listOf("Nothing was deployed:", refusal.applications), narrower(refusal.others, words)];
     case "unknown-applications":
       return `application not found: ${codes(refusal.applications)}. This ${short} affects no application of that name; comment ${code(`${word} plan`)} to see which it affects.`;
+    case "no-match":
+      return `No application of this ${short} matches ${codes(refusal.patterns)}, so nothing was done.${choice(refusal.applications)}`;
     case "locked-by-other":
       return [
         ...refusal.locks.map(
@@ -123,6 +125,24 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef, words: HostWor
 
 function article(word: string): string {
   return /^[aeiou]/.test(word) ? "an" : "a";
+}
+
+/** The command that a mistyped one comes nearest to. */
+function meantInstead(
+  { suggestion, unknownWord }: Extract<Refusal, { readonly reason: "not-a-command" }>,
+  { command, short }: HostWords,
+): string {
+  const unknown = unknownWord === undefined ? "" : `This ${short} has no application ${code(unknownWord)}. `;
+  return suggestion === undefined ? "" : `${unknown}Did you mean ${code(writtenCommand(suggestion, command))}?`;
+}
+
+const MAX_CHOICE = 20;
+
+/** What a pattern could have matched. */
+function choice(applications: readonly string[]): string {
+  if (applications.length === 0) return "";
+  const more = applications.length - MAX_CHOICE;
+  return ` There are ${codes(applications.slice(0, MAX_CHOICE))}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
 const MAX_NEEDS = 20;

@@ -1,9 +1,12 @@
 const LONGEST_WORD = 40;
 
-/** The known word that a mistyped one most likely means; undefined if none is similar. */
-export function nearest(word: string, known: readonly string[]): string | undefined {
+/** The known word that a mistyped one most likely means; undefined if none is similar. @param most mistakes in it */
+export function nearest(
+  word: string,
+  known: readonly string[],
+  most = word.length <= 4 ? 1 : word.length <= 8 ? 2 : 3,
+): string | undefined {
   if (word.length > LONGEST_WORD) return undefined;
-  const most = word.length <= 4 ? 1 : word.length <= 8 ? 2 : 3;
   const [best] = known
     .filter((candidate) => Math.abs(plain(word).length - plain(candidate).length) <= most)
     .map((candidate) => ({ candidate, distance: editDistance(plain(word), plain(candidate)) }))

@@ -42,7 +42,7 @@ async function askedInComment(
   if (parsed === undefined) return silent("not-addressed");
   return parsed.kind === "command"
     ? { kind: "command", command: parsed.command, by: author, commentId, found, access }
-    : { kind: "invalid", command: undefined, by: author, access };
+    : { kind: "invalid", command: undefined, guess: parsed.guess, by: author, access };
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Guess } from "../core/commands/suggestion.js";
 import type { User } from "../core/model/change-request.js";
 import type { Command } from "../core/model/command.js";
 import type { BaseMoved, FoundComment } from "../core/model/event.js";
@@ -36,6 +37,8 @@ export const AUTOPLAN: Autoplan = { kind: "autoplan", command: { name: "plan", a
 export interface InvalidComment {
   readonly kind: "invalid";
   readonly command: undefined;
+  /** What was most likely meant. */
+  readonly guess: Guess | undefined;
   readonly by: User;
   readonly access: EarlyAccess;
 }

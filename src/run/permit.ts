@@ -1,10 +1,12 @@
 import { readMarker } from "../comments/marker.js";
 import type { Settings } from "../config/settings.js";
 import { COMMANDS, isDeploying } from "../core/commands/commands.js";
+import { plannedIn } from "../core/commands/selection.js";
+import { suggestionOf } from "../core/commands/suggestion.js";
 import type { Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequest, User } from "../core/model/change-request.js";
 import type { Command } from "../core/model/command.js";
-import { HostFailure } from "../core/model/errors.js";
+import { HostFailure, StoreUnavailable } from "../core/model/errors.js";
 import type { FoundComment } from "../core/model/event.js";
 import { needsWriteAccess } from "../core/policy/access.js";
 import type { Snapshot } from "../core/ports/snapshot.js";
@@ -37,7 +39,7 @@ export async function permit(
     return plansAutomatically(change, run.config) ? permitBySettings(asked, change, run) : silent("not-planned");
   }
   if (await isByOutsider(asked, change, run)) return answerOutsider(asked, change, run);
-  if (asked.kind === "invalid") return refused({ reason: "not-a-command" });
+  if (asked.kind === "invalid") return answerInvalid(asked, change, run);
   const { worksOnClosed, worksOnForks, fixedResult } = COMMANDS[asked.command.name];
   if (change.state !== "open" && !worksOnClosed) return refused({ reason: "closed", state: change.state });
   if (change.fork && !worksOnForks && !run.config.defaults.allowForks) return refused({ reason: "fork" });
@@ -46,6 +48,21 @@ export async function permit(
   }
   if (fixedResult !== undefined) return { kind: "finished", result: fixedResult, settled: [] };
   return permitBySettings(asked, change, run);
+}
+
+/** Names the nearest command, unless it does not work here; applications are told apart from other words by the store. */
+async function answerInvalid({ guess }: InvalidComment, change: ChangeRequest, run: Run): Promise<Finished> {
+  if (guess === undefined) return refused({ reason: "not-a-command" });
+  const { worksOnClosed } = COMMANDS[guess.command.name];
+  if (change.state !== "open" && !worksOnClosed) return refused({ reason: "not-a-command" });
+  const known = await Promise.all([run.locks.list(change), run.plans.find(change)]).then(
+    ([held, plan]) => [...held.map(({ application }) => application), ...plannedIn(plan)],
+    (error: unknown) => {
+      if (error instanceof StoreUnavailable) return [];
+      throw error;
+    },
+  );
+  return refused({ reason: "not-a-command", suggestion: suggestionOf(guess, known) });
 }
 
 /**

@@ -98,7 +98,9 @@ const DECEIVING = [
   ["another option", "svc unlock --force"],
   ["a second command behind it", "svc plan; svc unlock"],
   ["a path as a name", "svc unlock -a ../../web"],
-  ["a pattern as a name", "svc unlock -a *"],
+  ["a pattern of another kind as a name", "svc unlock -a [a-z]*"],
+  ["a pattern without an option", "svc unlock *"],
+  ["a name whose quote is not closed", "svc unlock -a 'web"],
   ["a shell's words as a name", "svc unlock -a $(id)"],
 ] as const;
 

@@ -125,6 +125,18 @@ describe("the answers to commands", () => {
 describe("the refusals", () => {
   test.each<[string, Refusal]>([
     ["not-a-command", { reason: "not-a-command" }],
+    [
+      "not-a-command-but-nearly",
+      {
+        reason: "not-a-command",
+        suggestion: { name: "sync", applications: ["web", "team-*"], dryRun: true, prune: false },
+        unknownWord: "wbe",
+      },
+    ],
+    ["no-match", { reason: "no-match", patterns: ["team-*"], applications: ["api", "web"] }],
+    ["plan-unseen", { reason: "plan-unseen" }],
+    ["found-late", { reason: "found-late", command: "sync" }],
+    ["unread-files", { reason: "unread-files", files: [{ file: "apps/large.yaml", reason: "it is too large" }] }],
     ["nothing-locked", { reason: "nothing-locked" }],
     ["not-locked", { reason: "not-locked", applications: ["nope"] }],
     [

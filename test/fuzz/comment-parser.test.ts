@@ -33,6 +33,9 @@ const word = fc.constantFrom(
     "../x",
     "web;rm",
     "*",
+    "'team-*'",
+    "web,api",
+    "-a=web,{a,b}*",
     "",
     "=",
     "--",
@@ -71,7 +74,11 @@ test("a command is only what a person wrote on the first line of their own, and 
     if (parsed === undefined) return;
     // What a reader sees first, outside of quotes, lists and code.
     const shown = /<p>(.*)$/m.exec(withoutContainers(body))?.[1] ?? "";
-    const own = shown.replace(/(?:<br \/>|<\/p>)$/, "");
+    // Stars of two patterns are shown as emphasis.
+    const own = shown
+      .replace(/(?:<br \/>|<\/p>)$/, "")
+      .replace(/<\/?em>/g, "*")
+      .replace(/<\/?strong>/g, "**");
     expect(own).toMatch(/^svc(?:[ \t]|$)/i);
     if (parsed.kind === "not-a-command") return;
     const { command } = parsed;
@@ -79,8 +86,9 @@ test("a command is only what a person wrote on the first line of their own, and 
     expect(own.toLowerCase()).toMatch(new RegExp(`^\\s*svc[ \\t]+${command.name}`));
     if (command.name === "help") return;
     expect(command.applications.length).toBeLessThanOrEqual(100);
+    if (command.bare === true) expect(own.trim().endsWith(command.applications.join())).toBe(true);
     for (const name of command.applications) {
-      expect(name).toMatch(/^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$/);
+      expect(name).toMatch(/^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$|^[a-z0-9.*?{},/-]*[*?{][a-z0-9.*?{},/-]*$/);
       expect(own).toContain(name);
     }
     if (command.name === "sync" || command.name === "rollback") {

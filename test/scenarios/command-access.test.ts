@@ -43,13 +43,13 @@ describe.each(HOSTS)("who may command on %s", (host) => {
     const two = await bot.open(changeOf(["api"]));
     await bot.comment(one, "svc help", "olga");
     expect(bot.lastComment(one)).toContain("## svc Help");
-    await bot.comment(two, "svc make it so", "olga");
+    await bot.comment(two, "svc synk", "olga");
     expect(bot.lastComment(two)).toContain("not a svc command");
     const said = () => [one, two].map((number) => bot.answers(number).filter((body) => body.startsWith("<!--")).length);
     const before = said();
     for (const number of [one, two]) {
       for (const by of ["olga", "mallory"]) {
-        for (const text of ["svc help", "svc make it so", "svc sync"]) await bot.comment(number, text, by);
+        for (const text of ["svc help", "svc synk", "svc sync"]) await bot.comment(number, text, by);
       }
     }
     expect(said()).toEqual(before);

@@ -89,9 +89,10 @@ function refusedFacts(refusal: Refusal): AuditFacts | undefined {
       return refused(refusal.applications.map(({ application, problem }) => audited(application, "refused", problem)));
     case "locked-by-other":
       return refused(refusal.locks.map((lock) => audited(lock.application, "refused", lockedBy(lock))));
-    // The applications of the first two are untrusted words of the comment.
+    // The applications and patterns of the first three are untrusted words of the comment.
     case "unknown-applications":
     case "not-locked":
+    case "no-match":
     case "nothing-locked":
     case "conflicts":
     case "mergeability-unknown":

@@ -120,9 +120,26 @@ export function isDeploying(command: Command): command is DeployingCommand {
   return COMMANDS[command.name].deploys;
 }
 
-/** How a command is written: `svc plan [-a <application>]`. @param word The command word. */
+/** The options of a command, in the order in which help shows them. */
+export function optionsOf(name: CommandName): readonly OptionName[] {
+  return Object.keys(COMMANDS[name].options) as readonly OptionName[];
+}
+
+/** How a command is written: `svc sync -a web --dry-run`. Patterns are quoted as for a shell. @param word The command word. */
+export function writtenCommand(command: Command, word: string): string {
+  const given = new Map<string, string | boolean | readonly string[]>(Object.entries(command));
+  const options = optionsOf(command.name).flatMap((option) => {
+    const [flag] = OPTIONS[option].flags;
+    const value = given.get(option);
+    if (!Array.isArray(value)) return value === true ? [flag] : [];
+    return value.map((one: string) => `${flag} ${/[*?{]/.test(one) ? `'${one}'` : one}`);
+  });
+  return [word, command.name, ...options].join(" ");
+}
+
+/** How a command may be written: `svc plan [-a <application>]`. @param word The command word. */
 export function usageOf(name: CommandName, word: string): string {
-  const options = (Object.keys(COMMANDS[name].options) as readonly OptionName[]).map((option) => {
+  const options = optionsOf(name).map((option) => {
     const { flags, value } = OPTIONS[option];
     return `[${[flags[0], value].filter((part) => part !== undefined).join(" ")}]`;
   });

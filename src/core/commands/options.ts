@@ -1,3 +1,4 @@
+import { nearest } from "../../config/nearest.js";
 import type { CommandName, CommandOptions } from "../model/command.js";
 
 export type OptionName = { [N in CommandName]: keyof CommandOptions[N] }[CommandName];
@@ -17,13 +18,13 @@ export const OPTIONS: Readonly<Record<OptionName, OptionSpec>> = {
     flags: ["-a", "--app"],
     value: "<application>",
     meaning:
-      "only this application; may be given several times. `<namespace>/<name>` outside Argo CD's own namespace. Also `-a=<application>`",
+      "only this application; may be given several times, also as a list (`-a web,api`) and as a pattern (`-a 'team-*'`), which selects among the applications of this pull request. `<namespace>/<name>` outside Argo CD's own namespace. Also `-a=<application>`",
   },
   dryRun: {
     flags: ["--dry-run"],
     value: undefined,
     meaning:
-      "let Argo CD try it without changing anything. No lock is released, nothing is recorded, and nothing is merged",
+      "let Argo CD try it without changing anything. No approval is needed, no lock is released, nothing is recorded, and nothing is merged",
   },
   prune: {
     flags: ["--prune"],
@@ -31,3 +32,29 @@ export const OPTIONS: Readonly<Record<OptionName, OptionSpec>> = {
     meaning: "delete from the cluster what is no longer in the repository. Off unless `defaults.prune` is on",
   },
 };
+
+/** The option among `options` that a word stands for, or that it nearly is: an abbreviation, a longer word, a typing error. */
+export function optionMeant(
+  word: string,
+  options: readonly OptionName[],
+  how: "exactly" | "nearly",
+): OptionName | undefined {
+  const plain = lettersOf(word);
+  const flags = options.flatMap((option) =>
+    OPTIONS[option].flags.map((flag) => ({ option, letters: lettersOf(flag) })),
+  );
+  const exact = flags.find(({ letters }) => letters === plain);
+  if (exact !== undefined || how === "exactly" || plain.length < 3) return exact?.option;
+  const long = flags.filter(({ letters }) => letters.length > 2);
+  const begun = long.find(({ letters }) => letters.startsWith(plain) || plain.startsWith(letters));
+  const near = nearest(
+    plain,
+    long.map(({ letters }) => letters),
+  );
+  return begun?.option ?? long.find(({ letters }) => letters === near)?.option;
+}
+
+/** A word as people remember it: `--dry-run` and `dryrun` are the same. */
+export function lettersOf(word: string): string {
+  return word.toLowerCase().replace(/[^a-z0-9]/g, "");
+}

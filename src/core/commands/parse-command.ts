@@ -1,27 +1,31 @@
 import type { Command } from "../model/command.js";
-import { COMMAND_NAMES, COMMANDS } from "./commands.js";
+import { applicationsIn, isApplicationName, isNamePattern } from "./application-words.js";
+import { COMMAND_NAMES, optionsOf } from "./commands.js";
 import { firstLine, type FirstLine } from "./first-paragraph.js";
+import { commandMeant, guessOf } from "./near-miss.js";
 import { OPTIONS, type OptionName } from "./options.js";
+import type { Guess } from "./suggestion.js";
 
-/** A comment that starts with the command word. */
+/** A comment that starts with the command word. `guess`: what it most likely means; undefined if nobody knows. */
 export type ParsedComment =
-  { readonly kind: "command"; readonly command: Command } | { readonly kind: "not-a-command" };
+  | { readonly kind: "command"; readonly command: Command }
+  | { readonly kind: "not-a-command"; readonly guess: Guess | undefined };
 
 /** Only this much of a comment is read. */
 const MAX_READ = 10_000;
-const MAX_NAME_LENGTH = 253;
 const MAX_NAMES = 100;
+const MAX_PATTERNS = 10;
 /** Characters that make a line look different from what it is: control, zero-width and bidirectional ones. */
 const DECEIVING = /[\p{Cc}\p{Cf}]/u;
 
-/** Whether a comment starts with the command word; the rest of it is not looked at. */
+/** Whether a comment starts with the command word and is no prose; the rest of it is not looked at. */
 export function isAddressed(body: string, word: string): boolean {
   return addressed(body, word) !== undefined;
 }
 
 /**
  * Reads a comment. Only the first line of its first top-level paragraph counts, and only if it starts with the command
- * word; otherwise the result is undefined.
+ * word and is no prose; otherwise the result is undefined.
  * @param word The command word, in lower case.
  */
 export function parseComment(body: string, word: string): ParsedComment | undefined {
@@ -29,14 +33,26 @@ export function parseComment(body: string, word: string): ParsedComment | undefi
   if (first === undefined) return undefined;
   const { line, open } = first;
   // The part that was cut off may contain `--dry-run`.
-  if (open || DECEIVING.test(line.replaceAll("\t", " "))) return { kind: "not-a-command" };
-  const command = parseWords(wordsOf(line).slice(1));
-  return command === undefined ? { kind: "not-a-command" } : { kind: "command", command };
+  if (open || DECEIVING.test(line.replaceAll("\t", " "))) return { kind: "not-a-command", guess: undefined };
+  const words = wordsOf(line).slice(1);
+  const command = parseWords(words);
+  return command === undefined ? { kind: "not-a-command", guess: guessOf(words) } : { kind: "command", command };
 }
 
 function addressed(body: string, word: string): FirstLine | undefined {
   const first = firstLine(body.slice(0, MAX_READ), body.length <= MAX_READ);
-  return first !== undefined && wordsOf(first.line)[0]?.toLowerCase() === word ? first : undefined;
+  if (first === undefined) return undefined;
+  const [begin, ...words] = wordsOf(first.line);
+  return begin?.toLowerCase() === word && !isProse(words) ? first : undefined;
+}
+
+/** Whether a line that starts with the command word goes on as a sentence does: "svc selector does not match". */
+function isProse([first = "", second = ""]: readonly string[]): boolean {
+  return second !== "" && !isOption(first) && !isOption(second) && commandMeant(first, "with-more") === undefined;
+}
+
+function isOption(word: string): boolean {
+  return /^--?[a-z]/i.test(word);
 }
 
 function wordsOf(line: string): readonly string[] {
@@ -45,44 +61,48 @@ function wordsOf(line: string): readonly string[] {
 
 function parseWords([first = "", ...words]: readonly string[]): Command | undefined {
   const name = COMMAND_NAMES.find((one) => one === first.toLowerCase());
-  const options = name && parseOptions(words, COMMANDS[name].options);
-  // `COMMANDS` lists exactly the options of the command, and `OPTIONS` their kinds.
+  const options = name && parseOptions(words, optionsOf(name));
+  // `optionsOf` names exactly the options of the command, and `OPTIONS` their kinds.
   return options && ({ name, ...options } as Command);
 }
 
 /** The values of all `accepted` options; undefined if anything else is given. */
 function parseOptions(
   words: readonly string[],
-  accepted: Readonly<Partial<Record<OptionName, true>>>,
+  accepted: readonly OptionName[],
 ): Readonly<Record<string, readonly string[] | boolean>> | undefined {
-  const options = (Object.keys(accepted) as readonly OptionName[]).map((name) => ({ name, ...OPTIONS[name] }));
+  const options = accepted.map((name) => ({ name, ...OPTIONS[name] }));
   const given = new Map(options.map(({ name }) => [name, new Set<string>()]));
   const switched = new Set<OptionName>();
+  let bare: string | undefined;
   for (let at = 0; at < words.length; at += 1) {
-    const [flag, attached] = splitAtEquals(words[at] ?? "");
+    const word = words[at] ?? "";
+    const [flag, attached] = splitAtEquals(word);
     const option = options.find(({ flags }) => flags.includes(flag.toLowerCase()));
-    if (option === undefined) return undefined;
-    if (option.value === undefined) {
+    if (option === undefined) {
+      // The command knows whether it is the name of an application.
+      if (at < words.length - 1 || !isApplicationName(word)) return undefined;
+      bare = word;
+    } else if (option.value === undefined) {
       if (attached !== undefined) return undefined;
       switched.add(option.name);
     } else {
-      const value = attached ?? words[(at += 1)];
-      if (value === undefined || !isApplicationName(value)) return undefined;
-      given.get(option.name)?.add(value);
+      const names = applicationsIn(attached ?? words[(at += 1)] ?? "");
+      if (names === undefined || names.filter(isNamePattern).length > MAX_PATTERNS) return undefined;
+      for (const name of names) given.get(option.name)?.add(name);
     }
   }
+  const applications = given.get("applications");
+  if (bare !== undefined && applications?.size !== 0) return undefined;
   if ([...given.values()].some(({ size }) => size > MAX_NAMES)) return undefined;
-  return Object.fromEntries(
-    options.map(({ name, value }) => [name, value === undefined ? switched.has(name) : [...(given.get(name) ?? [])]]),
-  );
+  const values = options.map(({ name, value }) => [
+    name,
+    value === undefined ? switched.has(name) : [...(given.get(name) ?? [])],
+  ]);
+  return { ...Object.fromEntries(values), ...(bare === undefined ? {} : { applications: [bare], bare: true }) };
 }
 
 function splitAtEquals(word: string): [string, string | undefined] {
   const at = word.indexOf("=");
   return at < 0 ? [word, undefined] : [word.slice(0, at), word.slice(at + 1)];
-}
-
-/** `<name>` or `<namespace>/<name>`, each a Kubernetes name. */
-function isApplicationName(text: string): boolean {
-  return text.length <= 2 * MAX_NAME_LENGTH && /^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$/.test(text);
 }

@@ -23,6 +23,7 @@ import { survey } from "../survey/survey.js";
 import { lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
 import { createPlanStart, type Started } from "./plan-start.js";
 import { warningsOf } from "./plan-warnings.js";
+import { namesOf } from "./selection.js";
 import { withheldPlan } from "./withheld.js";
 
 /**
@@ -45,13 +46,17 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     });
     const { found, applicationSets } = await withApplicationSets(surveyed, (names) => why(byNameAlone(names)), context);
     const names = new Set<string>(found.subjects.map(({ name }) => name));
-    const unknown = command.applications.filter((name) => !names.has(name));
+    const named = namesOf(command, [...names]);
+    if (named.kind === "refused") return named;
+    const unknown = named.items.filter((name) => !names.has(name));
     if (unknown.length > 0) {
       return { kind: "refused", refusal: { reason: "unknown-applications", applications: unknown } };
     }
-    const asked = new Set<string>(command.applications);
+    const asked = new Set<string>(named.items);
     const selected = found.subjects.filter(({ name }) => everything || asked.has(name));
-    const refusal = context.automatic ? undefined : await checkLists("plan", byNameAlone(namesOf(selected)), context);
+    const refusal = context.automatic
+      ? undefined
+      : await checkLists("plan", byNameAlone(selected.map(({ name }) => name)), context);
     if (refusal !== undefined) return { kind: "refused", refusal };
     await allInTurns(selected, (subject) => {
       start.start(subject);
@@ -95,10 +100,6 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     if (context.signal.aborted) await releaseFresh(locks, context);
     throw error;
   }
-}
-
-function namesOf(subjects: readonly Subject[]): readonly ApplicationName[] {
-  return subjects.map(({ name }) => name);
 }
 
 function byName(left: ApplicationPlan, right: ApplicationPlan): number {

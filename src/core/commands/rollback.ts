@@ -15,7 +15,7 @@ import { confirmAccess } from "../policy/access.js";
 import { approvalOf } from "../policy/approval.js";
 import { approvalNeeds, type Deployed } from "../policy/effect-rules.js";
 import type { CommandContext } from "../ports/context.js";
-import { select } from "./selection.js";
+import { plannedIn, select } from "./selection.js";
 import { isHeldByPlanAlone, takeOver, takenOverSentence, type TakeOver } from "./take-over.js";
 
 /** Its `members` are what the newest plan says that a deployment reaches: a rollback writes there as well. */
@@ -32,7 +32,8 @@ type RollbackContext = DeployContext & Pick<CommandContext, "snapshot">;
  * restoring the definition from before its first sync.
  */
 export async function rollback(command: Command<"rollback">, context: RollbackContext): Promise<CommandResult> {
-  const selection = select(await targetsOf(context), command.applications);
+  const planned = plannedIn(await context.plans.find(context.change));
+  const selection = select(await targetsOf(context), command, planned);
   if (selection.kind === "refused") return selection;
   const targets = selection.items;
   const attempts = command.dryRun ? [] : await takeLocks(targets, context);

@@ -1,16 +1,59 @@
+import { matchesName } from "../../config/pattern.js";
 import type { ApplicationName } from "../model/brand.js";
+import type { Command, CommandOptions } from "../model/command.js";
+import type { Plan } from "../model/plan.js";
 import type { Refusal } from "../model/result.js";
+import { isNamePattern } from "./application-words.js";
+import { suggestionOf } from "./suggestion.js";
+
+/** A command that `-a` can narrow. */
+export type NarrowCommand = Extract<Command, CommandOptions["plan"]>;
 
 /** The applications that a command acts on, or why there are none. */
 export type Selection<T> =
   { readonly kind: "selected"; readonly items: readonly T[] } | { readonly kind: "refused"; readonly refusal: Refusal };
 
-/** Selects from what a change request holds by `-a`, or everything without it. */
+/**
+ * The names that a command is narrowed to; empty if it is not. Patterns select among `candidates`, on which it acts without
+ * `-a`; a word without `-a` is one of these or of the `others` of the change request, or else no command.
+ */
+export function namesOf(
+  command: NarrowCommand,
+  candidates: readonly string[],
+  others: readonly string[] = [],
+): Selection<string> {
+  const { bare, ...plain } = command;
+  const [word = ""] = plain.applications;
+  if (bare === true && !candidates.includes(word) && !others.includes(word)) {
+    const guess = { command: { ...plain, applications: [] }, words: [word] };
+    const suggestion = suggestionOf(guess, [...candidates, ...others]);
+    return { kind: "refused", refusal: { reason: "not-a-command", suggestion, unknownWord: word } };
+  }
+  const found = plain.applications.map((one) => ({
+    one,
+    names: isNamePattern(one) ? candidates.filter((name) => matchesName(one, name)) : [one],
+  }));
+  const patterns = found.filter(({ names }) => names.length === 0).map(({ one }) => one);
+  if (patterns.length > 0) {
+    return { kind: "refused", refusal: { reason: "no-match", patterns, applications: candidates } };
+  }
+  return { kind: "selected", items: [...new Set(found.flatMap(({ names }) => names))] };
+}
+
+/** Selects from what a change request holds by `-a`, or everything without it. @param planned what it has a plan of */
 export function select<T extends { readonly application: ApplicationName }>(
   held: readonly T[],
-  wanted: readonly string[],
+  command: NarrowCommand,
+  planned: readonly string[],
 ): Selection<T> {
   if (held.length === 0) return { kind: "refused", refusal: { reason: "nothing-locked" } };
+  const named = namesOf(
+    command,
+    held.map(({ application }) => application),
+    planned,
+  );
+  if (named.kind === "refused") return named;
+  const wanted = named.items;
   const missing = wanted.filter((name) => !held.some(({ application }) => application === name));
   if (missing.length > 0) {
     return { kind: "refused", refusal: { reason: "not-locked", applications: missing } };
@@ -19,4 +62,9 @@ export function select<T extends { readonly application: ApplicationName }>(
     kind: "selected",
     items: wanted.length === 0 ? held : held.filter(({ application }) => wanted.includes(application)),
   };
+}
+
+/** What the newest plan of a change request is about. */
+export function plannedIn(plan: Plan | undefined): readonly ApplicationName[] {
+  return plan?.applications.map(({ application }) => application) ?? [];
 }

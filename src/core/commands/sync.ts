@@ -21,7 +21,7 @@ import type { CommandContext } from "../ports/context.js";
 import { behindOf, findInputGaps } from "../survey/input-gaps.js";
 import { asPlanned } from "../survey/planned-commits.js";
 import { survey, type Survey } from "../survey/survey.js";
-import { select } from "./selection.js";
+import { plannedIn, select } from "./selection.js";
 import { withholdingOf } from "./withheld.js";
 
 /** How parents of an application ended that an earlier attempt of the run deployed. */
@@ -37,9 +37,9 @@ export async function sync(
   parentsOf: ParentsDone = () => [],
 ): Promise<CommandResult> {
   const { locks, change, plans, settings } = context;
-  const selection = select(await locks.list(change), command.applications);
+  const [held, plan] = await Promise.all([locks.list(change), plans.find(change)]);
+  const selection = select(held, command, plannedIn(plan));
   if (selection.kind === "refused") return selection;
-  const plan = await plans.find(change);
   const announced = (plan?.applications ?? []).filter(
     (one) => isAnnounced(one) && selection.items.some(({ application }) => application === one.application),
   );

@@ -4,15 +4,22 @@ import type { CommandResult } from "../model/result.js";
 import { checkLists } from "../policy/access.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import type { CommandContext } from "../ports/context.js";
+import { namesOf, plannedIn } from "./selection.js";
 
 /** Releases this change request's locks, all or the named ones. */
 export async function unlock(
   command: Command<"unlock">,
-  context: Pick<CommandContext, "locks" | "change" | "settings" | "host" | "user">,
+  context: Pick<CommandContext, "locks" | "plans" | "change" | "settings" | "host" | "user">,
 ): Promise<CommandResult> {
-  const { locks, change } = context;
-  const held = await locks.list(change);
-  const wanted = command.applications;
+  const { locks, plans, change } = context;
+  const [held, plan] = await Promise.all([locks.list(change), plans.find(change)]);
+  const named = namesOf(
+    command,
+    held.map(({ application }) => application),
+    plannedIn(plan),
+  );
+  if (named.kind === "refused") return named;
+  const wanted = named.items;
   const selected = held.filter(({ application }) => wanted.length === 0 || wanted.includes(application));
   const names = selected.map(({ application }) => application);
   const refusal = await checkLists("unlock", byNameAlone(names), context);

@@ -1,4 +1,4 @@
-/** Restricts a command to these applications; empty means all. */
+/** Restricts a command to these applications, given as names and patterns; empty means all. */
 interface Narrowed {
   readonly applications: readonly string[];
 }
@@ -21,9 +21,12 @@ export interface CommandOptions {
 
 export type CommandName = keyof CommandOptions;
 
-/** What a person can ask for in a comment. `Command<"sync">` is one of them, `Command` any. */
+/**
+ * What a person can ask for in a comment. `Command<"sync">` is one of them, `Command` any. `bare`: its only application was
+ * written without `-a`, and counts only if the change request has an application of exactly that name.
+ */
 export type Command<N extends CommandName = CommandName> = {
-  [K in N]: { readonly name: K } & CommandOptions[K];
+  [K in N]: { readonly name: K; readonly bare?: true } & CommandOptions[K];
 }[N];
 
 /** Syncs or rolls back. */

@@ -2,7 +2,7 @@ import type { AccessCommand, AccessRule } from "../../config/requirements.js";
 import type { MergeMethod } from "../../config/settings.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
-import type { CommandName } from "./command.js";
+import type { Command, CommandName } from "./command.js";
 import type { Lock } from "./lock.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
 
@@ -90,7 +90,13 @@ export type ApplicationSync = {
 
 /** Why a command was not run. `comments/` has a text for each. */
 export type Refusal =
-  | { readonly reason: "not-a-command" }
+  | {
+      readonly reason: "not-a-command";
+      /** What was most likely meant. */
+      readonly suggestion?: Command;
+      /** A last word without `-a` that is no application of the change request. */
+      readonly unknownWord?: string;
+    }
   | { readonly reason: "nothing-locked" }
   /** Named with `-a` and not locked by this change request. */
   | { readonly reason: "not-locked"; readonly applications: readonly string[] }
@@ -125,6 +131,8 @@ export type Refusal =
       readonly others: readonly ApplicationName[];
     }
   | { readonly reason: "unknown-applications"; readonly applications: readonly string[] }
+  /** Patterns that match none of the `applications` that the command could act on. */
+  | { readonly reason: "no-match"; readonly patterns: readonly string[]; readonly applications: readonly string[] }
   | { readonly reason: "locked-by-other"; readonly locks: readonly Lock[] }
   | { readonly reason: "head-moved" }
   /** The command is older than the plan of the head commit, because webhooks arrived out of order. */

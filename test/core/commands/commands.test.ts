@@ -24,7 +24,7 @@ describe.each(COMMAND_NAMES)("%s", (name) => {
     for (const other of (Object.keys(OPTIONS) as OptionName[]).filter((one) => !optionsOf(name).includes(one))) {
       const { flags, value } = OPTIONS[other];
       const text = `svc ${name} ${flags[0]} ${value === undefined ? "" : "web"}`;
-      expect(parseComment(text, SERVICE)).toEqual({ kind: "not-a-command" });
+      expect(parseComment(text, SERVICE)).toMatchObject({ kind: "not-a-command" });
     }
   });
 

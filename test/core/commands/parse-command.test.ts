@@ -29,6 +29,14 @@ describe("a comment that is a command", () => {
     ["svc plan -a web --app team-a/shop -a=web", { name: "plan", applications: ["web", "team-a/shop"] }],
     ["svc rollback --app=web --dry-run", { name: "rollback", applications: ["web"], dryRun: true, prune: false }],
     ["svc unlock -a web", { name: "unlock", applications: ["web"] }],
+    ["svc sync -a search,web -a api", { ...sync, applications: ["search", "web", "api"] }],
+    ["svc sync -a 'team-*'", { ...sync, applications: ["team-*"] }],
+    [`svc sync --app="team-*",'web'`, { ...sync, applications: ["team-*", "web"] }],
+    ["svc plan -a *", { name: "plan", applications: ["*"] }],
+    ["svc plan -a {a,b}-*,argocd/we?", { name: "plan", applications: ["{a,b}-*", "argocd/we?"] }],
+    ["svc sync web", { ...sync, applications: ["web"], bare: true }],
+    ["svc sync --dry-run please", { ...sync, dryRun: true, applications: ["please"], bare: true }],
+    ["svc unlock team-a/web", { name: "unlock", applications: ["team-a/web"], bare: true }],
     ["svc help", { name: "help" }],
   ])("%j", (body, command) => {
     expect(parseComment(body, SERVICE)).toEqual({ kind: "command", command });
@@ -38,9 +46,28 @@ describe("a comment that is a command", () => {
 describe("a comment that begins with the command word and is no command", () => {
   test.each([
     "svc",
+    "svc frobnicate",
+    "svc frobnicate --dry-run",
+    "svc -a web sync",
     "svc deploy",
-    "svc sync please",
-    "svc sync web",
+    "svc sync please now",
+    "svc sync web --dry-run",
+    "svc sync -a api web",
+    "svc sync web=api",
+    "svc sync Web",
+    "svc sync team-*",
+    "svc sync -a web,",
+    "svc sync -a ,",
+    "svc sync -a ''",
+    "svc sync -a 'web",
+    "svc sync -a 'search, web'",
+    "svc sync -a !web",
+    "svc sync -a [a-z]*",
+    "svc sync -a ****",
+    "svc sync -a web\\*",
+    "svc sync -a ${a,b}",
+    `svc sync -a ${"*x,".repeat(11)}web`,
+    "svc help web",
     "svc plan --dry-run",
     "svc unlock --prune",
     "svc sync -a",
@@ -51,7 +78,7 @@ describe("a comment that begins with the command word and is no command", () => 
     "svc sync \u202e-a bew",
     "svc sy\u200bnc",
   ])("%j", (body) => {
-    expect(parseComment(body, SERVICE)).toEqual({ kind: "not-a-command" });
+    expect(parseComment(body, SERVICE)).toMatchObject({ kind: "not-a-command" });
   });
 });
 
@@ -84,6 +111,10 @@ describe("a comment that is not ours", () => {
     "    svc sync",
     "\tsvc sync",
     "On Monday ana wrote:\nsvc sync",
+    "svc selector does not match the labels of the pods",
+    "svc helm chart is broken",
+    "svc is down",
+    "svc - the one in shop - has no endpoints",
     "-- \nsvc sync",
     "<b>svc sync</b>",
     "`svc sync`",
@@ -97,7 +128,23 @@ describe("a comment that is not ours", () => {
 
 test("no text makes the parser throw, and what it accepts has only names that Kubernetes allows", () => {
   const pieces = fc.array(
-    fc.constantFrom("svc", "sync", "plan", "-a", "--app=", "web", " ", "\n", "```", "> ", "--dry-run", "\u202e", "🚀"),
+    fc.constantFrom(
+      "svc",
+      "sync",
+      "plan",
+      "-a",
+      "--app=",
+      "web",
+      "web,*",
+      "'",
+      " ",
+      "\n",
+      "```",
+      "> ",
+      "--dry-run",
+      "\u202e",
+      "🚀",
+    ),
   );
   fc.assert(
     fc.property(
@@ -108,7 +155,7 @@ test("no text makes the parser throw, and what it accepts has only names that Ku
       (body) => {
         const parsed = parseComment(body, SERVICE);
         if (parsed?.kind !== "command" || parsed.command.name === "help") return;
-        for (const name of parsed.command.applications) expect(name).toMatch(/^[a-z0-9][a-z0-9./-]*$/);
+        for (const name of parsed.command.applications) expect(name).toMatch(/^[a-z0-9*?{][a-z0-9./*?{},-]*$/);
       },
     ),
   );
