@@ -5,7 +5,7 @@ import { flag, listOf, oneOf, pattern, section, text, textLeaf, Wrong } from "./
 export const SHARED_SETTINGS = {
   autoplan: flag().describe("plan when a pull request is opened or updated"),
   require_approval: flag().describe(
-    "a sync needs an approval of the current head commit by someone with write access other than the author",
+    "a sync, except a dry run, needs an approval of the current head commit by someone with write access other than the author",
   ),
   require_up_to_date: flag().describe("refuse a sync that would revert newer changes of the base branch"),
   auto_merge: flag().describe("merge after a fully successful sync"),

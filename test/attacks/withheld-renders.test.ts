@@ -122,6 +122,26 @@ describe.each(HOSTS)("a definition that reads what its live application does not
     expect(bot.lastComment(one)).toContain(`+  value: ${SECRET}`);
   });
 
+  test("is not tried in a dry run, which needs no approval, before or after one", async () => {
+    const bot = await startPrivate(host);
+    const one = await bot.open({
+      ...definition(bot, { repoURL: privateUrl(bot) }),
+      "apps/web/configmap.yaml": configMap("web", { value: "2" }),
+    });
+    await bot.comment(one, "svc sync --dry-run", "bo");
+    expect(bot.lastComment(one)).toContain("Plan for web is stale. Please run the plan command again.");
+    expect(bot.lastComment(one)).toContain(NOT_RENDERED);
+    expectNothingRead(bot, one);
+    await bot.approve(one);
+    expect(bot.lastComment(one)).toContain(`+  value: ${SECRET}`);
+    const renders = temporary(bot).length;
+    await bot.forge.review(REPOSITORY, one, "bo", "request-changes");
+    await bot.comment(one, "svc sync --dry-run", "bo");
+    expect(bot.lastComment(one)).toContain(NOT_RENDERED);
+    expect(temporary(bot)).toHaveLength(renders);
+    expect(bot.changes()).toEqual([]);
+  });
+
   test("is not rendered for the author's own approval, or for one of an earlier commit", async () => {
     const bot = await startPrivate(host);
     const one = await bot.open({ "docs/a.md": "1\n" });

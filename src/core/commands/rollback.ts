@@ -11,7 +11,7 @@ import type { Lock, LockAttempt } from "../model/lock.js";
 import type { Plan } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
-import { confirmAccess } from "../policy/access.js";
+import { confirmAccess, needsNoApproval } from "../policy/access.js";
 import { approvalOf } from "../policy/approval.js";
 import { approvalNeeds, type Deployed } from "../policy/effect-rules.js";
 import type { CommandContext } from "../ports/context.js";
@@ -44,7 +44,7 @@ export async function rollback(command: Command<"rollback">, context: RollbackCo
   const refusal =
     checkPlanned(targets) ??
     (blocking.length > 0 ? { reason: "locked-by-other" as const, locks: blocking } : undefined) ??
-    (await checkApproval(targets, context)) ??
+    ((await needsNoApproval(command, context)) ? undefined : await checkApproval(targets, context)) ??
     checkAutoSync(live) ??
     (await confirmAccess("rollback", deployed, context));
   if (refusal !== undefined) {

@@ -8,12 +8,12 @@ import type { Lock } from "../model/lock.js";
 import { isPlanOf, type ApplicationPlan, type NotDeployed, type Plan, type UnreadFile } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
-import { barredFrom } from "../policy/access.js";
+import { barredFrom, needsNoApproval } from "../policy/access.js";
 import { approvalOf } from "../policy/approval.js";
 import { differingFrom } from "../policy/as-planned.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import { checkSync } from "../policy/checks.js";
-import { confirmSync } from "../policy/confirm-sync.js";
+import { confirmSync, type ConfirmOptions } from "../policy/confirm-sync.js";
 import { deployedOf, needsApproval, requiresUpToDate, type Deployed } from "../policy/effect-rules.js";
 import { createLifting } from "../policy/lifting.js";
 import { unseenIn } from "../policy/unseen-sources.js";
@@ -47,14 +47,16 @@ export async function sync(
     (lock) => !announced.some(({ application }) => application === lock.application),
   );
   const surveyed = await survey(context);
-  const prepared = await prepare(chosen, surveyed, plan, context);
+  const withoutApproval = await needsNoApproval(command, context);
+  const prepared = await prepare(chosen, surveyed, { plan, withoutApproval }, context);
   if ("reason" in prepared) return { kind: "refused", refusal: prepared };
   const unread = unreadFiles(surveyed.detection, plan, context);
   if (unread.length > 0) return { kind: "refused", refusal: { reason: "unread-files", files: unread } };
   const unchanged = chosen.filter((lock) => isUnchanged(lock, plan, context) && !runsOurs(lock, prepared.subjects));
   const skipped = settings.skipNoChanges ? unchanged.map(({ application }) => application) : [];
   const deployable = prepared.subjects.filter(({ name }) => !skipped.includes(name));
-  const confirmed = await confirmSync(chosen, deployable, context, { dryRun: command.dryRun, plan });
+  const options = { dryRun: command.dryRun, withoutApproval, plan };
+  const confirmed = await confirmSync(chosen, deployable, context, options);
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
   if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context, parentsOf);
   const approvers = prepared.approval?.approvers ?? [];
@@ -171,14 +173,14 @@ interface Prepared {
 async function prepare(
   chosen: readonly Lock[],
   { subjects, notDeployed, everyApplication }: Survey,
-  plan: Plan | undefined,
+  { plan, withoutApproval }: Pick<ConfirmOptions, "plan" | "withoutApproval">,
   context: CommandContext,
 ): Promise<Prepared | Refusal> {
   const { host, change, settings, user } = context;
   const names = chosen.map(({ application }) => application);
   const deployed = deployedOf(plan, names, change);
   const [approval, mergeability, barred] = await Promise.all([
-    needsApproval(deployed, settings) ? approvalOf(context) : undefined,
+    !withoutApproval && needsApproval(deployed, settings) ? approvalOf(context) : undefined,
     host.mergeability(change),
     barredFrom("sync", deployed, context),
   ]);
@@ -196,13 +198,14 @@ async function prepare(
     change,
     settings,
     locks: chosen,
+    withoutApproval,
     approval,
     mergeability,
     autoSynced: new Set(live.filter(({ autoSynced }) => autoSynced).map(({ name }) => name)),
     user,
     barred,
     obstacles: [
-      ...unseenIn(deployed, plan, context.settings),
+      ...(withoutApproval ? [] : unseenIn(deployed, plan, context.settings)),
       ...(await obstaclesOf(deployed, selected, notDeployed, context)),
     ],
     differing: differingFrom(plan, pinned, everyApplication, change),

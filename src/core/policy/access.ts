@@ -2,6 +2,7 @@ import type { AccessCommand, AccessRule } from "../../config/requirements.js";
 import type { Settings } from "../../config/settings.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
+import type { DeployingCommand } from "../model/command.js";
 import { HostFailure } from "../model/errors.js";
 import type { BarredApplication, Refusal } from "../model/result.js";
 import type { CodeHost } from "../ports/code-host.js";
@@ -61,6 +62,19 @@ function restrictedBy(
     const name = member.application;
     return name === application ? { application, allowed } : { application: name, through: application, allowed };
   });
+}
+
+/**
+ * Whether the command runs without the approval that its rules require: a dry run deploys nothing, and reviewers want to
+ * see it before they approve. Only for people with write access, also where other commands do not need that, and not
+ * while nobody knows the rules.
+ */
+export async function needsNoApproval(
+  { dryRun }: DeployingCommand,
+  { settings, change, host, user }: AccessContext,
+): Promise<boolean> {
+  if (!dryRun || settings.needsAdministrator) return false;
+  return needsWriteAccess(settings, change) || host.mayCommand(change, user);
 }
 
 /** Names the barred applications and the `others`; undefined if none is barred. */

@@ -14,6 +14,8 @@ export interface SyncFacts {
   readonly settings: Settings;
   /** The locks of the selected applications, without new and deleted ones. */
   readonly locks: readonly Lock[];
+  /** A dry run of somebody who needs no approval for it. */
+  readonly withoutApproval: boolean;
   /** Read only if an application requires it. */
   readonly approval: Approval | undefined;
   readonly mergeability: Mergeability;
@@ -100,8 +102,8 @@ function selected({ locks }: SyncFacts): readonly ApplicationName[] {
 }
 
 function unapproved(facts: SyncFacts): readonly ApprovalNeed[] {
-  const { approval, plan, change, settings } = facts;
-  if (approval?.approved === true) return [];
+  const { approval, withoutApproval, plan, change, settings } = facts;
+  if (withoutApproval || approval?.approved === true) return [];
   return approvalNeeds(deployedOf(plan, selected(facts), change), settings);
 }
 

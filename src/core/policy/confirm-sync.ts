@@ -20,12 +20,18 @@ export interface BaseMoved {
   readonly moved: ChangeRequest;
 }
 
+export interface ConfirmOptions {
+  readonly dryRun: boolean;
+  readonly withoutApproval: boolean;
+  readonly plan: Plan | undefined;
+}
+
 /** Checks head, access, approval, locks and auto-sync again, right before the first call that deploys. */
 export async function confirmSync(
   chosen: readonly Lock[],
   subjects: readonly LiveSubject[],
   context: CommandContext,
-  { dryRun, plan }: { readonly dryRun: boolean; readonly plan: Plan | undefined },
+  { dryRun, withoutApproval, plan }: ConfirmOptions,
 ): Promise<Confirmed | BaseMoved | Refusal> {
   const { host, change, settings, deployer } = context;
   const names = chosen.map(({ application }) => application);
@@ -33,7 +39,7 @@ export async function confirmSync(
   const [now, access, approval, live, checked] = await Promise.all([
     host.getChangeRequest(change),
     confirmAccess("sync", deployed, context),
-    needsApproval(deployed, settings) ? approvalOf(context) : undefined,
+    !withoutApproval && needsApproval(deployed, settings) ? approvalOf(context) : undefined,
     Promise.all(subjects.map(({ name }) => deployer.findApplication(name))),
     Promise.all(chosen.map((lock) => checkLock(lock, dryRun, context))),
   ]);

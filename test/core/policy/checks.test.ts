@@ -19,6 +19,7 @@ function facts(more: Partial<SyncFacts> = {}): SyncFacts {
     change: sampleChange(),
     settings: sampleSettings(),
     locks: [sampleLock("web")],
+    withoutApproval: false,
     approval: undefined,
     mergeability: "mergeable",
     autoSynced: new Set(),
