@@ -4,6 +4,7 @@ import { repositoryJsonSchema, serverJsonSchema, withVariables } from "../src/co
 import { commandTable, optionTable } from "./command-tables.js";
 import { referenceTable } from "./reference-table.js";
 import type { Table } from "./reference-table.js";
+import { replyList, sampleOf } from "./replies.js";
 
 /** A generated file; its path is relative to the repository's root. */
 export interface GeneratedFile {
@@ -49,8 +50,8 @@ function commandsPage(page: string): string {
   return page.replace(MARKED, (_, before: string, name: string, after: string) => {
     if (name === "commands") return `${before}${commandTable()}\n${after}`;
     if (name === "options") return `${before}${optionTable()}\n${after}`;
-    const [, ...lines] = readFileSync(`${ROOT}test/comments/golden/${name}.md`, "utf8").trimEnd().split("\n");
-    return `${before}${lines.map((line) => `> ${line}`.trimEnd()).join("\n")}\n\n${after}`;
+    if (name === "replies") return `${before}\n${replyList()}\n${after}`;
+    return `${before}${sampleOf(name)}\n\n${after}`;
   });
 }
 

@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
+import { REPLIES } from "../../scripts/replies.js";
 import { commandList } from "../../src/comments/refusal.js";
 import { USAGE } from "../../src/config/command-line.js";
 import { parseComment } from "../../src/core/commands/parse-command.js";
+import type { CommandResult, Refusal } from "../../src/core/model/result.js";
 import { SERVICE } from "../../src/names.js";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
@@ -65,6 +67,46 @@ describe("docs/commands.md", () => {
         !refusals.some((one) => pattern.test(one.text)) && !source.includes(text.replace(/ …$/, "")),
     );
     expect(invented.map(({ text }) => text)).toEqual([]);
+  });
+
+  test("has a sample of every kind of reply", () => {
+    const refusals: Readonly<Record<Refusal["reason"], true>> = {
+      "not-a-command": true,
+      "nothing-locked": true,
+      "not-locked": true,
+      "not-approved": true,
+      stale: true,
+      "unread-files": true,
+      conflicts: true,
+      "mergeability-unknown": true,
+      "auto-sync": true,
+      "not-deployable": true,
+      "unknown-applications": true,
+      "no-match": true,
+      "locked-by-other": true,
+      "head-moved": true,
+      "plan-unseen": true,
+      "store-unavailable": true,
+      "found-late": true,
+      closed: true,
+      fork: true,
+      "no-write-access": true,
+      "not-allowed": true,
+      "repository-file": true,
+      superseded: true,
+      failure: true,
+    };
+    const results: Readonly<Record<Exclude<CommandResult["kind"], "refused">, string>> = {
+      planned: "plan-changed",
+      synced: "result-sync",
+      "rolled-back": "result-rollback",
+      unlocked: "result-unlock",
+      closed: "result-closed",
+      help: "result-help",
+    };
+    const wanted = [...Object.keys(refusals).map((reason) => `refusal-${reason}`), ...Object.values(results)];
+    expect(wanted.filter((name) => !(name in REPLIES))).toEqual([]);
+    expect(Object.keys(REPLIES).toSorted()).toEqual(GOLDEN.map(({ name }) => name.replace(".md", "")).toSorted());
   });
 
   test("has a row for every result of a sync", () => {

@@ -100,6 +100,7 @@ const REFUSALS: Readonly<Record<Refusal["reason"], string>> = {
   "auto-sync": "auto-sync is enabled",
   "not-deployable": "an application cannot be deployed from here",
   "unknown-applications": "an application named with -a was not found",
+  "no-match": "no application matched the pattern named with -a",
   "locked-by-other": "others hold the lock",
   "head-moved": "new commits were pushed meanwhile",
   "plan-unseen": "the command was older than the plan",

@@ -1,0 +1,83 @@
+import { readFileSync } from "node:fs";
+
+const GOLDEN = new URL("../test/comments/golden/", import.meta.url);
+
+/** When each reply comes, by the name of its golden comment. docs/commands.md shows them in this order. */
+export const REPLIES: Readonly<Record<string, string>> = {
+  "plan-changed": "A plan whose application changes",
+  "plan-unchanged": "A plan whose two sides render the same",
+  "plan-no-applications": "A plan of a commit that affects no application",
+  "plan-deletes-and-hooks": "Resources are removed, or hooks of Argo CD change",
+  "plan-cautions-and-children": "A change is dangerous, or changes other Applications and ApplicationSets",
+  "plan-sets-and-lists":
+    "ApplicationSets change; some applications are left out by -a, not deployed, or not affected any longer",
+  "plan-new-and-deleted": "Application resources are added or removed",
+  "plan-auto-synced-and-warned": "An application has auto-sync, or there is something to know about it",
+  "plan-locked-by-another": "Another pull request holds the lock",
+  "plan-hidden-secrets": "Argo CD hides the values of a Secret that may change",
+  "plan-could-not-be-evaluated": "Argo CD cannot render a side",
+  "plan-live": "A plan with deployer.diff_mode: live",
+  "plan-live-failed": "The same, and the live cluster cannot be read",
+  "plan-with-page": "svc's pages show the plan as well",
+  "plan-base-moved": "The target branch moves and changes what a planned application reads",
+  "plan-outdated": "A newer plan replaces it",
+  "progress-sync": "A sync or rollback takes longer than five seconds",
+  "result-sync": "A sync succeeds",
+  "result-sync-dry-run": "A dry run succeeds",
+  "result-sync-mixed": "A sync ends in different ways, leaves resources in the cluster, or does not merge",
+  "result-interrupted": "An interrupted command's syncs ended meanwhile",
+  "result-merge-refused": "The host refuses to merge",
+  "result-rollback": "A rollback succeeds",
+  "result-lock-taken-over":
+    "A rollback takes the lock of a pull request that has only planned the application; told there",
+  "result-unlock": "Locks are released",
+  "result-unlock-nothing": "There is nothing to release",
+  "result-closed": "A pull request is closed while its commit is deployed",
+  "result-help": "The commands are asked for with svc help",
+  "refusal-not-a-command": "The comment is no command, and nearly none",
+  "refusal-not-a-command-but-nearly": "The comment is nearly a command",
+  "refusal-no-match": "A pattern of -a matches nothing",
+  "refusal-nothing-locked": "Nothing is planned yet, or everything was synced or unlocked",
+  "refusal-not-locked": "-a names an application that this pull request does not hold",
+  "refusal-unknown-applications": "-a names an application that this pull request does not affect",
+  "refusal-not-approved": "An approval is required and missing",
+  "refusal-stale": "The plan is not of the head commit, could not be made, or would not be what is deployed",
+  "refusal-conflicts": "The branch does not merge",
+  "refusal-mergeability-unknown": "The host is still computing whether it merges",
+  "refusal-auto-sync": "The application has auto-sync",
+  "refusal-not-deployable": "svc cannot deploy the application, for the reason given",
+  "refusal-locked-by-other": "Another pull request deployed the applications as well, or this one never did",
+  "refusal-head-moved": "Commits are pushed during the checks",
+  "refusal-plan-unseen": "The command is older than the plan of the head commit",
+  "refusal-found-late": "The command's webhook was lost",
+  "refusal-unread-files": "Changed files that may hold an Application cannot be read",
+  "refusal-store-unavailable": "The store does not answer",
+  "refusal-closed": "The pull request is closed or merged",
+  "refusal-fork": "The pull request comes from a fork",
+  "refusal-no-write-access": "The person has no write access",
+  "refusal-not-allowed": "allowed_users or allowed_teams name others",
+  "refusal-not-allowed-to-unlock": "The same for another command",
+  "refusal-not-allowed-by-several-lists": "The same by several rules, or by an empty list",
+  "refusal-repository-file": "The repository's file is broken",
+  "refusal-superseded": "Commits are pushed while a plan runs, and are not planned by themselves",
+  "refusal-superseded-by-close": "The pull request is closed while a plan runs",
+  "refusal-failure": "Another system is unavailable, or refuses",
+};
+
+const MOST_LINES = 60;
+
+/** Every reply with when it comes, each folded. */
+export function replyList(): string {
+  return Object.entries(REPLIES)
+    .map(([name, when]) => `<details><summary>${when}</summary>\n\n${sampleOf(name, MOST_LINES)}\n\n</details>\n`)
+    .join("\n");
+}
+
+/** A golden comment as a quote, without its hidden lines. */
+export function sampleOf(name: string, mostLines = Infinity): string {
+  const golden = readFileSync(new URL(`${name}.md`, GOLDEN), "utf8").trimEnd();
+  const lines = golden.split("\n").filter((line) => !line.startsWith("<!-- "));
+  const more = lines.length - mostLines;
+  const shown = more > 1 ? [...lines.slice(0, mostLines), "", `… and ${more} more lines`] : lines;
+  return shown.map((line) => `> ${line}`.trimEnd()).join("\n");
+}
