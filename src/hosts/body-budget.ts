@@ -34,7 +34,7 @@ export const BODY_LIMITS: BodyLimits = {
   leastPerPeriod: 16 * 1024,
 };
 
-/** Twice what Node.js needs to hold one byte: a body sent in tiny pieces would take 500 times its size. */
+/** Each piece costs Node.js the same time and several hundred bytes, however little it brings. */
 const LEAST_PER_PIECE = 1024;
 
 /** What a received piece of this many bytes counts as. */

@@ -130,6 +130,23 @@ test("a body in pieces of one byte is refused once it takes the memory of a larg
   expect(edge.refusals).toEqual(["no_room"]);
 });
 
+test("a body in pieces of all sizes is put together as it was sent", async () => {
+  await start();
+  const text = JSON.stringify({ ...JSON.parse(EVENT), padding: Array.from({ length: 9000 }, (_, index) => index) });
+  const sender = await open();
+  const signed = Object.entries(signedHeaders(text)).filter(([name]) => name !== "content-length");
+  sender.post(EDGE_PATH, { ...Object.fromEntries(signed), "transfer-encoding": "chunked" });
+  const sizes = [1, 700, 1024, 3, 1023, 9000, 1, 1];
+  for (let at = 0, turn = 0; at < text.length; turn += 1) {
+    const piece = text.slice(at, at + (sizes[turn % sizes.length] ?? 1));
+    sender.write(`${piece.length.toString(16)}\r\n${piece}\r\n`);
+    at += piece.length;
+  }
+  sender.write("0\r\n\r\n");
+  expect((await sender.answer()).status).toBe(200);
+  expect(edge.events).toHaveLength(1);
+});
+
 test("senders behind a trusted proxy have shares of their own", async () => {
   await start({ perAddress: 10 * KIB, largePerAddress: 10 * KIB });
   const [first, second, third] = [await open(), await open(), await open()];
