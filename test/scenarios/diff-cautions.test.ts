@@ -66,8 +66,11 @@ describe.each(HOSTS)("what a plan calls out on %s", (host) => {
           "- Creates Namespace shop.",
           "- Runs the new hook batch/Job guestbook/migrate (PreSync).",
         ].join("\n"),
-        "<details>",
+        "<details open>",
       ].join("\n\n"),
+    );
+    expect(bot.lastComment(one).split("\n")[2]).toContain(
+      "** · ⚠️ deletes PersistentVolumeClaim guestbook/data with --prune, Kubernetes refuses to change apps/Deployment guestbook/web · ",
     );
   });
 
