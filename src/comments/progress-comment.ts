@@ -5,6 +5,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
+import { applicationLink, headLink, type Links } from "./links.js";
 import { code, shortened } from "./markdown.js";
 import { markerLine, remark } from "./marker.js";
 import { postOnce } from "./post-once.js";
@@ -16,6 +17,7 @@ const EDITED_EVERY_MS = 3_000;
 export interface ProgressParts {
   readonly host: CodeHost;
   readonly change: ChangeRequest;
+  readonly links: Links;
   readonly command: DeployingCommand["name"];
   readonly runId: string;
   /** When the command started. */
@@ -35,7 +37,7 @@ export interface ProgressComment {
 
 /** Writes in the background when progress is reported and enough time has passed. A failed write does not fail the command. */
 export function createProgressComment(parts: ProgressParts): ProgressComment {
-  const { host, change, command, runId, startedAt, clock, log, onWait } = parts;
+  const { host, change, links, command, runId, startedAt, clock, log, onWait } = parts;
   const phases = new Map<string, Phase>();
   let due = startedAt.getTime() + SHOWN_AFTER_MS;
   let id: string | undefined;
@@ -43,7 +45,7 @@ export function createProgressComment(parts: ProgressParts): ProgressComment {
   let over = false;
 
   async function write(): Promise<void> {
-    const body = remark(renderProgress(command, phases, change), { runId });
+    const body = remark(renderProgress(command, phases, change, links), { runId });
     try {
       if (id === undefined) id = await postOnce(host, change, body, { urgency: "result", onWait });
       else await host.editComment(change, id, body);
@@ -71,22 +73,25 @@ export function createProgressComment(parts: ProgressParts): ProgressComment {
 
 const BAR_LENGTH = 10;
 const MAX_MESSAGE = 200;
-const MAX_LINES = 100;
+const MAX_LINES = 60;
 
 /** How far a running command is: a line with a bar per application. */
 export function renderProgress(
   command: DeployingCommand["name"],
   phases: ReadonlyMap<string, Phase>,
   change: ChangeRequest,
+  links: Links,
 ): string {
-  const target = command === "sync" ? change.headRevision.slice(0, 8) : change.baseBranch;
-  const lines = [...phases].map(([application, phase]) => `- ${code(application)} ${phaseText(phase)}`);
+  const target = command === "sync" ? headLink(change.headRevision, links) : code(change.baseBranch);
+  const lines = [...phases].map(
+    ([application, phase]) => `- ${applicationLink(application, links)} ${phaseText(phase)}`,
+  );
   const more = lines.length - MAX_LINES;
   return [
     markerLine({ kind: "progress", head: change.headRevision }),
     `## ${SERVICE} ${command === "sync" ? "Sync" : "Rollback"} (running)`,
     "",
-    `Deploying ${code(target)}. This comment is edited while it runs and becomes the result.`,
+    `Deploying ${target}. This comment is edited while it runs and becomes the result.`,
     "",
     ...lines.slice(0, MAX_LINES),
     ...(more > 0 ? [`- and ${more} more`] : []),

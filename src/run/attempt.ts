@@ -1,5 +1,6 @@
 import { markCommand, type CommandMarks } from "../comments/mark-command.js";
 import { createProgressComment, type ProgressComment } from "../comments/progress-comment.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { COMMANDS, isDeploying } from "../core/commands/commands.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../core/model/change-request.js";
@@ -13,10 +14,12 @@ import type { LiveFeed, LiveRun } from "../core/ports/live-feed.js";
 import type { Log } from "../core/ports/log.js";
 import type { Answerable } from "./asked.js";
 import type { Complaints } from "./complaints.js";
+import { linksOf } from "./links.js";
 
 export interface AttemptParts {
   readonly ticket: Pick<RunTicket, "stepAside">;
   readonly runId: string;
+  readonly config: ServerConfig;
   readonly host: CodeHost;
   readonly live: LiveFeed;
   readonly complaints: Complaints;
@@ -92,7 +95,14 @@ export class Attempt {
     const onWait = () => parts.ticket.stepAside();
     // Only what deploys takes long enough for a comment.
     if (isDeploying(command)) {
-      this.#comment = createProgressComment({ ...parts, change, command: command.name, startedAt, onWait });
+      this.#comment = createProgressComment({
+        ...parts,
+        change,
+        links: linksOf(change, parts),
+        command: command.name,
+        startedAt,
+        onWait,
+      });
     }
     if (COMMANDS[command.name].shownLive) {
       this.#page = publishProgress({ runId: parts.runId, change, command: command.name, startedAt }, parts.live);

@@ -1,9 +1,15 @@
 import type { Links } from "../comments/links.js";
+import type { ServerConfig } from "../config/server-config.js";
 import { changePagePath, type ChangeRequest } from "../core/model/change-request.js";
-import type { Run } from "./run.js";
+import type { CodeHost } from "../core/ports/code-host.js";
+
+interface LinkParts {
+  readonly host: Pick<CodeHost, "commitUrl">;
+  readonly config: ServerConfig;
+}
 
 /** Where a comment on a change request leads. The page here shows no diff without a login. */
-export function linksOf(change: ChangeRequest, { host, config }: Pick<Run, "host" | "config">): Links {
+export function linksOf(change: ChangeRequest, { host, config }: LinkParts): Links {
   const { server, auth, deployer } = config;
   const { baseUrl } = server;
   return {

@@ -5,6 +5,7 @@ import { applicationName } from "../../src/core/model/brand.js";
 import { HostFailure } from "../../src/core/model/errors.js";
 import { CommandWorld, config, WEB } from "../core/commands/command-world.js";
 import { ManualClock } from "../manual-clock.js";
+import { LINKS } from "./samples.js";
 
 function started() {
   const world = new CommandWorld();
@@ -13,6 +14,7 @@ function started() {
   const progress = createProgressComment({
     host: world.host,
     change: world.host.facts(number),
+    links: LINKS,
     command: "sync",
     runId: "r1",
     startedAt: clock.now(),

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { renderProgress } from "../../src/comments/progress-comment.js";
 import type { Phase } from "../../src/core/model/progress.js";
 import { expectGolden } from "./golden.js";
-import { sampleChange } from "./samples.js";
+import { LINKS, sampleChange } from "./samples.js";
 
 const PHASES: readonly (readonly [string, Phase])[] = [
   ["api", { kind: "waiting" }],
@@ -17,13 +17,13 @@ const PHASES: readonly (readonly [string, Phase])[] = [
 ];
 
 test("a line with a bar per application", () => {
-  expectGolden("progress-sync", [renderProgress("sync", new Map(PHASES), sampleChange())]);
+  expectGolden("progress-sync", [renderProgress("sync", new Map(PHASES), sampleChange(), LINKS)]);
 });
 
 test("a rollback, and no more lines than a person reads", () => {
   const many = Array.from({ length: 120 }, (_, index) => [`app-${index}`, { kind: "waiting" }] as const);
-  const text = renderProgress("rollback", new Map(many), sampleChange());
+  const text = renderProgress("rollback", new Map(many), sampleChange(), LINKS);
   expect(text).toContain("## svc Rollback (running)\n\nDeploying `main`.");
-  expect(text.match(/^- `app-/gm)).toHaveLength(100);
-  expect(text).toMatch(/\n- and 20 more$/);
+  expect(text.match(/^- \[`app-/gm)).toHaveLength(60);
+  expect(text).toMatch(/\n- and 60 more$/);
 });

@@ -4,13 +4,13 @@ import { renderProgress } from "../../src/comments/progress-comment.js";
 import { endProgress } from "../../src/comments/settled.js";
 import { API, CommandWorld, config, WEB } from "../core/commands/command-world.js";
 import { expectGolden } from "./golden.js";
-import { WORDS } from "./samples.js";
+import { LINKS, WORDS } from "./samples.js";
 
 test("the progress comment of an interrupted run says how it ended; those of other runs stay as they are", async () => {
   const world = new CommandWorld();
   const number = world.open(config("web", "2"));
   const change = world.host.facts(number);
-  const running = renderProgress("sync", new Map([["web", { kind: "waiting" }]]), change);
+  const running = renderProgress("sync", new Map([["web", { kind: "waiting" }]]), change, LINKS);
   const bodies = ["cut", "other"].map((runId) => remark(running, { runId }));
   for (const body of bodies) await world.host.postComment(change, body);
   await endProgress(

@@ -34,7 +34,7 @@ test("no text from outside breaks out of an answer, and every part of it is whol
     for (const part of parts) expectHarmless(part, host, result.kind === "refused" ? "refused" : "result");
     expectHarmless(renderMergeRefusal(reason, change, WORDS[host]), host, "merge");
     for (const command of ["sync", "rollback"] as const) {
-      expectHarmless(renderProgress(command, reached, change), host, "progress");
+      expectHarmless(renderProgress(command, reached, change, LINKS), host, "progress");
     }
   });
 });
