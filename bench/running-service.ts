@@ -27,7 +27,7 @@ function isComment(message: unknown): boolean {
   return request.method === "POST" && /\/issues\/\d+\/comments$/.test(request.path);
 }
 
-/** The service with default settings, and a separate process with GitHub and Argo CD. */
+/** The service, and a separate process with GitHub and Argo CD. */
 export interface RunningService {
   readonly argocdUrl: string;
   readonly argocdToken: string;
@@ -71,6 +71,8 @@ function configOf({ argocdUrl, argocdToken, githubUrl, githubApiUrl, githubKey }
   const text = stringify({
     server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com" },
     deployer: { server_url: argocdUrl, token: argocdToken },
+    // Every event is timed by its comment.
+    comments: { nothing_affected: "comment" },
     hosta: {
       app_id: GITHUB_APP.id,
       private_key: githubKey,

@@ -91,6 +91,11 @@ export async function publishPlan(
   return id;
 }
 
+/** Whether one of these comments is a plan that no newer one replaced. */
+export function showsPlan(own: readonly OwnComment[]): boolean {
+  return own.some(isCurrentPlan);
+}
+
 /** Id of the first part of the current plan; undefined if there is none. */
 export async function findCurrentPlan(host: CodeHost, change: ChangeRequestRef): Promise<string | undefined> {
   const current = (await host.listOwnComments(change)).filter(isCurrentPlan);

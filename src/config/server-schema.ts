@@ -11,6 +11,9 @@ export function serverSchema(readFile: ReadFile) {
     server: serverSection().prefault({}).describe("where svc listens, and how it works"),
     kvstore: kvstoreSection(readFile).prefault({}).describe("Redis; without it everything is kept in memory"),
     deployer: deployerSection().describe("Argo CD"),
+    comments: commentsSection()
+      .prefault({})
+      .describe("what svc posts, and what it leaves to its pages and the commit status"),
     ...hostSections(readFile),
     defaults: defaultsSection()
       .prefault({})
@@ -43,6 +46,16 @@ function serverSection() {
     shutdown_grace: duration("1h").prefault("25s").describe("time for running work to finish after SIGTERM"),
     metrics_port: count(1, 65_535).optional().describe("port for metrics; if omitted: no metrics"),
     data_dir: text().meta({ title: "path" }).optional().describe("folder for clones; if omitted: a temporary folder"),
+  });
+}
+
+function commentsSection() {
+  return section({
+    nothing_affected: oneOf(["status", "comment"])
+      .prefault("status")
+      .describe(
+        "how an automatic plan says that no application is affected. `status`: with the commit status alone where that could be set; `comment`: with a comment",
+      ),
   });
 }
 

@@ -1,5 +1,5 @@
 import { renderPlanTask } from "../comments/plan.js";
-import { publish, publishPlan } from "../comments/publish.js";
+import { publish } from "../comments/publish.js";
 import { renderMergeRefusal, renderResult, renderTakenOver } from "../comments/render.js";
 import { settledText } from "../comments/settled.js";
 import { auditFactsOf, auditFactsOfMerge } from "../core/commands/audit-facts.js";
@@ -14,6 +14,7 @@ import type { Answerable } from "./asked.js";
 import { auditRun } from "./audit.js";
 import { silent, type Finished, type Outcome, type Silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
+import { postPlan } from "./post-plan.js";
 import { postingOf } from "./posting.js";
 import { linksOf } from "./links.js";
 import { isAlreadyAnswered } from "./recover.js";
@@ -56,7 +57,7 @@ export async function reply(
   change: ChangeRequest,
   run: Run,
 ): Promise<boolean> {
-  const { host, runId, log } = run;
+  const { host, runId } = run;
   const into = await run.attempt.settle();
   const rendered = await rendering(result, change, run);
   const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled, run.hostWords[change.host]));
@@ -70,8 +71,8 @@ export async function reply(
     );
   switch (result.kind) {
     case "planned": {
-      const planComment = await publishPlan(host, change, parts, { runId, automatic, earlier, posting, log });
-      if (settings !== undefined) await setPlanStatus(change, { settings, planComment }, run);
+      const quiet = automatic && settled.length === 0;
+      await postPlan(result.plan, { parts, quiet, automatic, settings, earlier, posting }, change, run);
       return true;
     }
     case "synced": {

@@ -33,20 +33,31 @@ export function announcePlan(asked: Answerable, change: ChangeRequest, run: Run)
 
 export interface PlanStatusOptions {
   readonly settings: Settings;
-  /** The id of the plan's comment; found if absent. */
+  /** The id of the plan's comment; found if absent, unless `withoutComment`. */
   readonly planComment?: string | undefined;
+  /** No comment shows the plan. */
+  readonly withoutComment?: boolean;
   /** Applications whose sync Argo CD has just refused to start. */
   readonly notStarted?: readonly ApplicationName[];
 }
 
-/** Sets the commit status of a planned head from what is stored now; returns false if this head has no plan. */
+/** What became of the commit status of a planned head. */
+export interface PlanStatus {
+  /** This head has a plan. */
+  readonly planned: boolean;
+  /** The host shows the status. */
+  readonly written: boolean;
+}
+
+/** Sets the commit status of a planned head from what is stored now. */
 export async function setPlanStatus(
   change: ChangeRequest,
-  { settings, planComment, notStarted = [] }: PlanStatusOptions,
+  { settings, planComment, withoutComment = false, notStarted = [] }: PlanStatusOptions,
   run: Run,
-): Promise<boolean> {
-  if (!hasCommitStatus(run)) return false;
+): Promise<PlanStatus> {
+  if (!hasCommitStatus(run)) return { planned: false, written: false };
   let planned = false;
+  let written = false;
   await logFailure(run, async () => {
     let shown: StatusText | undefined;
     let comment = planComment;
@@ -54,14 +65,15 @@ export async function setPlanStatus(
       const text = await planText(change, settings, notStarted, run);
       if (text === undefined || (text.state === shown?.state && text.description === shown.description)) return;
       planned = true;
-      comment ??= await findCurrentPlan(run.host, change);
-      await setText(change, text, comment, run);
+      if (!withoutComment) comment ??= await findCurrentPlan(run.host, change);
+      written = false;
+      written = await setText(change, text, comment, run);
       // A sync of another change request may have ended a record after the stores were read: a success is checked again.
       if (text.state !== "success") return;
       shown = text;
     }
   });
-  return planned;
+  return { planned, written };
 }
 
 /** Updates the commit status of an open, planned change request; returns whether it was set. */
@@ -72,7 +84,7 @@ export async function refreshPlanStatus(ref: ChangeRequestRef, run: Run): Promis
     const change = await run.host.getChangeRequest(ref);
     if (change.state !== "open" || (await run.plans.find(change))?.head !== change.headRevision) return;
     const { settings } = await openChange(change, run);
-    updated = await setPlanStatus(change, { settings }, run);
+    updated = (await setPlanStatus(change, { settings }, run)).planned;
   });
   return updated;
 }
@@ -121,13 +133,13 @@ async function setText(
   { state, description }: StatusText,
   planComment: string | undefined,
   run: Run,
-): Promise<void> {
-  if (!hasCommitStatus(run)) return;
+): Promise<boolean> {
+  if (!hasCommitStatus(run)) return false;
   const url = planComment === undefined ? change.webUrl : run.host.commentUrl(change, planComment);
-  await run.host.setStatus(change, { state, description, url });
+  return run.host.setStatus(change, { state, description, url });
 }
 
-async function logFailure({ host: { id }, complaints, log }: Run, work: () => Promise<void>): Promise<void> {
+async function logFailure({ host: { id }, complaints, log }: Run, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -147,7 +159,7 @@ export async function setDetectedStatus(change: ChangeRequest, run: Run): Promis
     const { settings, problems, snapshot } = await openChange(change, run);
     if (problems.length > 0) {
       await setCommitStatus(change, { kind: "plan-failed", reason: "the repository's file cannot be used" }, run);
-    } else if (!(await setPlanStatus(change, { settings }, run))) {
+    } else if (!(await setPlanStatus(change, { settings }, run)).planned) {
       const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
       const { subjects, notDeployed, detection } = await survey(context, { withLiveSets: true });
       const found = [...subjects.map(({ name }) => name), ...detection.applicationSets.map(({ name }) => name)];

@@ -68,5 +68,7 @@ export function sectionsOf({ argocdToken }: SandboxWorld, ports: Peers): object 
     },
     hostb: { url: at(ports.gitlab), token: GITLAB_TOKEN, webhook_secret: SECRET },
     defaults: { require_approval: true, auto_merge: true },
+    // A head without a comment counts as lost.
+    comments: { nothing_affected: "comment" },
   };
 }

@@ -19,6 +19,7 @@ test("every default is filled in", () => {
       shutdownGrace: 25_000,
     },
     kvstore: { db: 0, tls: false },
+    comments: { nothingAffected: "status" },
     deployer: {
       serverUrl: "https://argocd.example.org",
       token: "t",
@@ -129,7 +130,7 @@ frobnicate: 1
     expect.stringMatching(/^svc\.yaml:7:15 deployer\.server_url: expected an address/),
     "svc.yaml:8:10 deployer.token: the environment variable TOKEN is not set",
     expect.stringMatching(
-      /^svc\.yaml:9:1 frobnicate: unknown key; allowed here: server, kvstore, deployer, hosta, hostb/,
+      /^svc\.yaml:9:1 frobnicate: unknown key; allowed here: server, kvstore, deployer, comments, hosta, hostb/,
     ),
   ]);
 });

@@ -72,7 +72,7 @@ export function marksContract(under: () => CodeHostUnderTest): void {
 
     test.each(["pending", "success", "failure"] as const)("%s, with its words and its link", async (state) => {
       const change = await openWithPipeline();
-      await under().host.setStatus(change, status(state));
+      expect(await under().host.setStatus(change, status(state))).toBe(true);
       expect(statuses(change.headRevision)).toEqual([
         { name: "svc/sync", state, description: `it is ${state}`, url: "https://svc.example.com/plans/1" },
       ]);
@@ -106,7 +106,7 @@ export function marksContract(under: () => CodeHostUnderTest): void {
     test("waits for a pipeline where a status without one would make one", async () => {
       const change = await open();
       const { host, statusNeedsPipeline } = under();
-      await host.setStatus(change, status("success"));
+      expect(await host.setStatus(change, status("success"))).toBe(!statusNeedsPipeline);
       expect(statuses(change.headRevision)).toHaveLength(statusNeedsPipeline ? 0 : 1);
     });
 
@@ -114,7 +114,7 @@ export function marksContract(under: () => CodeHostUnderTest): void {
       const { forge, repository, host, statusNeedsPipeline } = under();
       const change = await open({ fork: true, by: "olga" });
       forge.runPipeline(repository, change.number);
-      await host.setStatus(change, status("pending"));
+      expect(await host.setStatus(change, status("pending"))).toBe(!statusNeedsPipeline);
       expect(statuses(change.headRevision)).toHaveLength(statusNeedsPipeline ? 0 : 1);
     });
   });

@@ -269,9 +269,10 @@ export class MemoryHost implements CodeHost {
     this.#held(number).minimised.add(commentId);
   }
 
-  async setStatus({ number, headRevision }: ChangeRequest, status: CommitStatus): Promise<void> {
+  async setStatus({ number, headRevision }: ChangeRequest, status: CommitStatus): Promise<boolean> {
     await this.#options.delay();
     this.#held(number).statuses.push({ ...status, revision: headRevision });
+    return true;
   }
 
   async belongsToAny(_change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean> {

@@ -6,7 +6,7 @@ const OTHER = "acme/other";
 
 /** A second repository on the same host, whose change request is 1 there. */
 const withOther = (allowed: readonly string[]): Pick<BotOptions, "config" | "prepare"> => ({
-  config: { defaults: { allowed_repos: allowed } },
+  config: { defaults: { allowed_repos: allowed }, comments: { nothing_affected: "comment" } },
   prepare: async (_, forge) => {
     await forge.createRepository(OTHER, { "apps/other/configmap.yaml": configMap("other", { value: "1" }) });
     for (const login of ["ana", "bo"]) forge.setAccess(OTHER, login, "write");

@@ -8,6 +8,7 @@ describe.each(HOSTS)("detection by paths on %s", (host) => {
     const bot = await startBot({
       host,
       applications: ["web", "api"],
+      config: { comments: { nothing_affected: "comment" } },
       files: () => ({ "apps/web-old/configmap.yaml": configMap("old", { value: "1" }) }),
     });
     const one = await bot.open({
@@ -25,7 +26,11 @@ describe.each(HOSTS)("detection by paths on %s", (host) => {
   });
 
   test("the scan is narrowed by cr_paths, to which the PR can add and from which it can take nothing away", async () => {
-    const bot = await startBot({ host, files: () => ({ ".svc.yaml": "cr_paths: ['argocd/**']\n" }) });
+    const bot = await startBot({
+      host,
+      config: { comments: { nothing_affected: "comment" } },
+      files: () => ({ ".svc.yaml": "cr_paths: ['argocd/**']\n" }),
+    });
     const elsewhere = { "other/shop.yaml": asYaml(bot.resourceOf("shop")) };
     const one = await bot.open(elsewhere);
     expect(bot.lastComment(one)).toContain("No applications are affected");

@@ -27,6 +27,7 @@ describe.each(HOSTS)("detection across repositories on %s", (host) => {
   test("a repository of another owner, name or server is another one", async () => {
     const bot = await startBot({
       host,
+      config: { comments: { nothing_affected: "comment" } },
       applications: [],
       files: () => ({ "shop/configmap.yaml": configMap("shop", { value: "1" }) }),
       prepare: ({ argocd }) => {
@@ -48,6 +49,7 @@ describe.each(HOSTS)("detection across repositories on %s", (host) => {
   test("a multi-source application is affected by the files that it reads through ref, and by no others", async () => {
     const bot = await startBot({
       host,
+      config: { comments: { nothing_affected: "comment" } },
       applications: ["web"],
       files: () => ({ "values/shop.yaml": "size: 1\n", "values/bank.yaml": "size: 1\n" }),
       prepare: async ({ argocd }, forge) => {

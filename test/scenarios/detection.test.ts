@@ -64,7 +64,7 @@ describe.each(HOSTS)("detection by Application resources, head versus base, on %
   });
 
   test("a resource that moves to another file, or is only formatted anew, is no change", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, config: { comments: { nothing_affected: "comment" } } });
     const resource = bot.resourceOf("web");
     const one = await bot.open({ "argocd/web.yaml": null, "clusters/one/web.yml": asYaml(resource) });
     expect(bot.lastComment(one)).toContain("No applications are affected");

@@ -20,7 +20,7 @@ function rendered(bot: Bot): readonly string[] {
 describe.each(HOSTS)("superseded work on %s", (host) => {
   test("of several pushes that wait only the newest is planned", async () => {
     const bot = await startBot({ host, config: { server: { concurrency: 1 } } });
-    const two = await bot.open({ "README.md": "hello" }, { by: "bo" });
+    const two = await bot.open(changeOf(["api"], "1.5"), { by: "bo" });
     const heads: string[] = [];
     duringPlan(bot, async () => {
       for (const value of ["2", "3", "4"]) heads.push(await bot.forge.push(REPOSITORY, two, changeOf(["api"], value)));
@@ -34,7 +34,7 @@ describe.each(HOSTS)("superseded work on %s", (host) => {
   });
 
   test("a push aborts a running plan, which posts nothing and leaves nothing", async () => {
-    const bot = await startBot({ host });
+    const bot = await startBot({ host, config: { comments: { nothing_affected: "comment" } } });
     let lockedBefore: readonly string[] = [];
     duringPlan(bot, async () => {
       lockedBefore = await bot.locked(1);

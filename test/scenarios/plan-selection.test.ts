@@ -4,22 +4,6 @@ import { planned, section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
 
 describe.each(HOSTS)("what a plan covers on %s", (host) => {
-  test("nothing affected: an automatic plan says so once per PR and edits that comment, svc plan answers anew", async () => {
-    const bot = await startBot({ host });
-    const one = await bot.open({ "README.md": "1" });
-    const first = bot.seen(one).headRevision.slice(0, 8);
-    expect(bot.lastComment(one)).toContain(`No applications are affected by commit [\`${first}\`](<`);
-    await bot.push(one, { "README.md": "2" });
-    await bot.push(one, { "README.md": "3" });
-    const head = bot.seen(one).headRevision.slice(0, 8);
-    expect(bot.answers(one)).toHaveLength(1);
-    expect(bot.lastComment(one)).toContain(`No applications are affected by commit [\`${head}\`](<`);
-    expect(bot.lastComment(one)).not.toContain(first);
-    await bot.comment(one, "svc plan");
-    expect(bot.answers(one)).toHaveLength(2);
-    expect(bot.lastComment(one)).toContain("No applications are affected");
-  });
-
   test("-a plans and locks the named applications alone; one that the PR does not affect is refused", async () => {
     const bot = await startBot({ host, config: { defaults: { autoplan: false } } });
     const one = await bot.open(changeOf(["api", "web"]));

@@ -186,6 +186,12 @@ export function isPlanOf(plan: Plan | undefined, { headRevision, baseBranch }: P
   return plan?.head === headRevision && plan.baseBranch === baseBranch;
 }
 
+/** Whether there is nothing to say but that no application is affected. */
+export function affectsNothing(plan: Plan): boolean {
+  const { applications, applicationSets, notDeployed, released, unread, notes } = plan;
+  return [applications, applicationSets, notDeployed, released, unread, notes].every(({ length }) => length === 0);
+}
+
 /** About how many characters a plan has as JSON. */
 export function sizeOfPlan({ applications }: Plan): number {
   const resources = applications.flatMap((one) => (one.kind === "evaluated" ? one.diff.resources : []));

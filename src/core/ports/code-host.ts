@@ -49,8 +49,8 @@ export interface CodeHost {
   react(change: ChangeRequestRef, commentId: string, reaction: Reaction): Promise<void>;
   /** Hides an outdated comment of our own. Does nothing on hosts that cannot. */
   minimise(change: ChangeRequestRef, commentId: string): Promise<void>;
-  /** Sets the commit status `svc/sync` of the head. Does nothing where the host has no place for it. */
-  setStatus(change: ChangeRequest, status: CommitStatus): Promise<void>;
+  /** Sets the commit status `svc/sync` of the head. Returns false where the host has no place for it. */
+  setStatus(change: ChangeRequest, status: CommitStatus): Promise<boolean>;
   /** Whether the person belongs to one of these teams, named as on the host. */
   belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;
   /** Merges if the head is still `change.headRevision`, then deletes the source branch if the intent says so. */

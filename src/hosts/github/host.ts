@@ -117,7 +117,7 @@ async function hasPermission(
 }
 
 /** Set in the base repository on the head commit, which works for forks as well. */
-async function setStatus(client: GitHubClient, change: ChangeRequest, status: CommitStatus): Promise<void> {
+async function setStatus(client: GitHubClient, change: ChangeRequest, status: CommitStatus): Promise<boolean> {
   const asked = `set the commit status of ${change.repository}#${change.number}`;
   await client.inRepository(change.repository, asked, (octokit, at) =>
     octokit.rest.repos.createCommitStatus({
@@ -129,4 +129,5 @@ async function setStatus(client: GitHubClient, change: ChangeRequest, status: Co
       ...(status.url === undefined ? {} : { target_url: status.url }),
     }),
   );
+  return true;
 }

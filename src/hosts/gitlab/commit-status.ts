@@ -17,12 +17,17 @@ const statusesSchema = z.array(z.object({ name: z.string(), status: z.string(), 
  * Adds the status to the pipeline at the merge request's head. Without a pipeline nothing is set: GitLab would create one
  * for it, which could turn a failed merge request green.
  */
-export async function setStatus(client: GitLabClient, change: ChangeRequest, status: CommitStatus, log: Log) {
+export async function setStatus(
+  client: GitLabClient,
+  change: ChangeRequest,
+  status: CommitStatus,
+  log: Log,
+): Promise<boolean> {
   const { repository, number } = change;
   const pipeline = pipelineOfHead(await getMergeRequest(client, change), change);
   if (pipeline === undefined) {
     log.info({ repository, number }, "commit status not set: the merge request has no pipeline at its head");
-    return;
+    return false;
   }
   const asked = `set the commit status of ${repository}!${number}`;
   const state = STATES[status.state];
@@ -47,6 +52,7 @@ export async function setStatus(client: GitLabClient, change: ChangeRequest, sta
     );
     if (!isSet) throw error;
   }
+  return true;
 }
 
 /** The commit of a merged-results pipeline is the trial merge, not the head. A fork's own pipeline is out of reach. */
