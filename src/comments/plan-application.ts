@@ -1,10 +1,10 @@
 import type { HostWords } from "../core/model/host-words.js";
-import type { ApplicationPlan } from "../core/model/plan.js";
+import { isWithheld, type ApplicationPlan } from "../core/model/plan.js";
 import type { Links } from "./links.js";
 import { code, details, fence, sentence, shortened, warning } from "./markdown.js";
 import { pack, type Block } from "./parts.js";
 import { lockedBy } from "./phrases.js";
-import { diffBlocks, sameDiffBlock, type DiffRoom } from "./plan-diff.js";
+import { definitionBlock, diffBlocks, sameDiffBlock, type DiffRoom } from "./plan-diff.js";
 import type { Arranged, Placed } from "./plan-groups.js";
 import { summaryLines, verdictLines, type SummaryOptions } from "./plan-summary.js";
 import { isDangerous } from "./plan-verdict.js";
@@ -43,24 +43,11 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
       return [text([`${heading} (${plan.kind})`, announcement(plan), ...warnings, status])];
     case "unevaluated": {
       const reason = fence(shortened(plan.reason, MAX_REASON));
-      if (plan.definition !== undefined) {
-        const own = {
-          title: "Application",
-          action: "update",
-          hook: false,
-          whole: false,
-          kind: "Application",
-          diff: plan.definition,
-        } as const;
-        const blocks = diffBlocks([own], room);
-        return [
-          text([heading, "**Changes:** could not be evaluated", reason, plannedByApproval(options.words), ...warnings]),
-          ...blocks.map((block) => ({ text: block, section: heading })),
-          text([status]),
-        ];
-      }
+      const next = isWithheld(plan) ? plannedByApproval(options.words) : planAgain(options.words);
       return [
-        text([heading, "**Changes:** could not be evaluated", reason, planAgain(options.words), ...warnings, status]),
+        text([heading, "**Changes:** could not be evaluated", reason, next, ...warnings]),
+        ...definitionBlock(plan, room).map((block) => ({ text: block, section: heading })),
+        text([status]),
       ];
     }
     case "unplanned":
@@ -71,7 +58,7 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
       const summary = [heading, ...summaryLines(plan, options), ...warnings];
       const changes =
         sameAs === undefined ? diffBlocks(resources, room) : [sameDiffBlock(sameAs, resources, room.open)];
-      const blocks = changes.map((block) => ({ text: block, section: heading }));
+      const blocks = [...definitionBlock(plan, room), ...changes].map((block) => ({ text: block, section: heading }));
       return [text(summary), ...blocks, text([...verdictLines(plan), status])];
     }
   }

@@ -1,4 +1,4 @@
-import type { ResourceChange } from "../core/model/plan.js";
+import type { Evaluated, ResourceChange, Unevaluated } from "../core/model/plan.js";
 import { code, delimiterOf, details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
 import { counted } from "./phrases.js";
 import type { EvaluatedPlan } from "./plan-summary.js";
@@ -40,6 +40,20 @@ export function diffBlocks(
   const where = page === undefined ? "" : `; log in to read [their diff](<${page}>)`;
   return [...blocks, `${left.length} more changed resources are too long to show here${where}:\n\n${fence(names)}`];
 }
+
+/** How the definition changes, in a collapsible of its own; none if it does not. */
+export function definitionBlock(plan: Evaluated | Unevaluated, { limit, budget, open }: DiffRoom): readonly string[] {
+  if (plan.definition === undefined) return [];
+  const summary = "Diff of the definition";
+  const own = { ...DEFINITION, diff: plan.definition };
+  const text = resourceText(own, Math.min(limit - details(summary, diffFence(""), { open }).length, MAX_DEFINITION));
+  budget.left -= text.length;
+  return [details(summary, diffFence(text), { open })];
+}
+
+const DEFINITION = { action: "update", title: "Application", kind: "Application", hook: false, whole: false } as const;
+/** What people write by hand is shorter. */
+const MAX_DEFINITION = 10_000;
 
 interface Place {
   /** Resources of the whole diff. */

@@ -31,12 +31,15 @@ export function redact(text: string, patterns: readonly string[]): string {
     .join("\n");
 }
 
-/** As `redact`, for unified hunks: the first character of each line says what the line is. */
+/**
+ * As `redact`, for unified hunks: the first character of each line says what the line is. Sentences behind `#` stay; what is
+ * indented behind one names parts of an object.
+ */
 export function redactHunks(hunks: string, patterns: readonly string[]): string {
   if (patterns.length === 0) return hunks;
   return hunks
     .split("\n")
-    .map((line) => (/^(?:@@ |#)/.test(line) ? line : line.slice(0, 1) + redactLine(line.slice(1), patterns)))
+    .map((line) => (/^(?:@@ |#(?! {2}))/.test(line) ? line : line.slice(0, 1) + redactLine(line.slice(1), patterns)))
     .join("\n");
 }
 

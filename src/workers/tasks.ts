@@ -1,6 +1,7 @@
 import { renderPlanTask } from "../comments/plan.js";
 import { readResourcesTask } from "../core/detect/scan/resources.js";
 import { readDocumentsTask } from "../core/detect/tree/foreign-text.js";
+import { definitionDiffTask } from "../core/diff/definition-diff.js";
 import { diffTask } from "../core/diff/diff-task.js";
 import { readRepositoryFileTask } from "../core/survey/repository-file.js";
 import { readLiveTask } from "../deployer/argocd/live-resources.js";
@@ -15,5 +16,6 @@ export const TASKS: Tasks = {
   "read-manifests": readManifestsTask,
   "read-live": readLiveTask,
   diff: diffTask,
+  "definition-diff": definitionDiffTask,
   "render-plan": renderPlanTask,
 };

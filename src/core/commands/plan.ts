@@ -1,3 +1,4 @@
+import { definitionDiff } from "../diff/definition-diff.js";
 import { NO_DIFFERENCE } from "../diff/manifest-diff.js";
 import type { RenderFacts } from "../diff/render-facts.js";
 import type { ApplicationName } from "../model/brand.js";
@@ -21,6 +22,7 @@ import { withApplicationSets } from "../survey/application-sets.js";
 import { deriveEffects } from "../survey/effects.js";
 import { survey } from "../survey/survey.js";
 import { lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
+import { newPlanRoom, within } from "./plan-room.js";
 import { createPlanStart, type Started } from "./plan-start.js";
 import { warningsOf } from "./plan-warnings.js";
 import { namesOf } from "./selection.js";
@@ -118,7 +120,7 @@ async function evaluate(
   subjects: readonly Subject[],
   { locks, rendered, facts, context }: Evaluation,
 ): Promise<readonly ApplicationPlan[]> {
-  const room = { left: MAX_DIFFS };
+  const room = newPlanRoom();
   return allInTurns(subjects, async (subject) => {
     const lock = lockOf(locks.get(subject.name));
     const common = {
@@ -146,22 +148,6 @@ async function evaluate(
   });
 }
 
-/** Characters. A plan is stored whole, read again for every command, and shown on one page. */
-const MAX_DIFFS = 16 * 1024 * 1024;
-const NO_ROOM = "# It is not shown: the other diffs of this plan are too long.";
-
-/** Leaves out the text of the diffs for which the plan has no room left. */
-function within(room: { left: number }, planned: Evaluated | Unevaluated): Evaluated | Unevaluated {
-  if (planned.kind === "unevaluated") return planned;
-  const length = planned.diff.resources.reduce((sum, { diff }) => sum + diff.length, 0);
-  if (length <= room.left) {
-    room.left -= length;
-    return planned;
-  }
-  const resources = planned.diff.resources.map((resource) => ({ ...resource, diff: NO_ROOM, whole: false }));
-  return { ...planned, diff: { ...planned.diff, resources } };
-}
-
 const AUTO_SYNCED = "auto-sync is enabled: Argo CD deploys it by itself at the merge";
 
 async function evaluated(
@@ -170,17 +156,20 @@ async function evaluated(
   facts: Map<ApplicationName, RenderFacts>,
   context: CommandContext,
 ): Promise<Evaluated | Unevaluated> {
+  const { live, base, head } = subject;
+  const definition = () => definitionDiff(live.resourceName, { from: base.spec, to: head.spec }, context);
   switch (sides?.kind) {
     case undefined:
       return { kind: "unevaluated", reason: "not rendered" };
     case "withheld":
       return withheldPlan(subject, sides.reason, context);
     case "failed":
-      return { kind: "unevaluated", reason: sides.reason };
+      return { kind: "unevaluated", reason: sides.reason, definition: await definition() };
     case "same":
       return {
         kind: "evaluated",
         verdict: "unchanged",
+        definition: await definition(),
         writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
         sources: plannedSources(subject, context.change.headRevision),
         diff: NO_DIFFERENCE,
@@ -188,7 +177,7 @@ async function evaluated(
     case "rendered": {
       const compared = await compareRenders(subject, sides, context);
       if (compared.facts !== undefined) facts.set(subject.name, compared.facts);
-      return compared.planned;
+      return { ...compared.planned, definition: await definition() };
     }
   }
 }

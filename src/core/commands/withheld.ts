@@ -1,6 +1,4 @@
-import { diffManifests } from "../diff/manifest-diff.js";
-import type { Manifest } from "../model/application.js";
-import { destinationOf } from "../model/destination.js";
+import { definitionDiff } from "../diff/definition-diff.js";
 import type { Unevaluated } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { WhyWithheld } from "../policy/lifting.js";
@@ -25,28 +23,13 @@ export async function withholdingOf(
 }
 
 /** The plan of an application that is not rendered yet: only how its definition changes. */
-export function withheldPlan(
+export async function withheldPlan(
   { live, head }: LiveSubject,
   reason: string,
-  { change: { headRevision }, redact }: Pick<CommandContext, "change" | "redact">,
-): Unevaluated {
-  const manifest = (spec: Manifest): Manifest => ({
-    apiVersion: "argoproj.io/v1alpha1",
-    kind: "Application",
-    metadata: { name: live.resourceName },
-    spec,
-  });
-  const { namespace } = destinationOf(head.spec);
-  const { resources } = diffManifests({
-    base: [manifest(live.spec)],
-    head: [manifest(head.spec)],
-    destinationNamespace: namespace,
-    baseNamespace: namespace,
-    syncOptions: [],
-    placeholders: { base: headRevision, head: headRevision },
-    redact,
-  });
-  return { kind: "unevaluated", reason, definition: resources[0]?.diff ?? ONLY_BASE };
+  context: CommandContext,
+): Promise<Unevaluated> {
+  const definition = await definitionDiff(live.resourceName, { from: live.spec, to: head.spec }, context);
+  return { kind: "unevaluated", reason, withheld: true, definition: definition ?? ONLY_BASE };
 }
 
 const ONLY_BASE = "# The live definition stays as it is; the one on the target branch reads more.";

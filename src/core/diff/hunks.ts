@@ -1,6 +1,8 @@
 import { structuredPatch } from "diff";
 import { stringify } from "yaml";
 import type { JsonObject } from "../model/json.js";
+import type { BothSides } from "../model/plan.js";
+import { changedSections } from "./changed-sections.js";
 
 /** What is left for the hunks of one application. */
 export interface DiffBudget {
@@ -10,11 +12,13 @@ export interface DiffBudget {
   characters: number;
   /** Of the hunks. */
   text: number;
+  /** Of the objects that are kept whole. */
+  sides: number;
 }
 
 /** Some seconds at most on a busy machine. */
 export function newDiffBudget(): DiffBudget {
-  return { steps: 5_000_000, characters: 8 * 1024 * 1024, text: 2 * 1024 * 1024 };
+  return { steps: 5_000_000, characters: 8 * 1024 * 1024, text: 2 * 1024 * 1024, sides: 1024 * 1024 };
 }
 
 const CONTEXT_LINES = 3;
@@ -22,26 +26,53 @@ const MAX_OBJECT = 512 * 1024;
 const MAX_HUNKS = 100_000;
 const MAX_DIFFERING_LINES = 1000;
 
-/** Unified hunks of two objects as YAML, without a file header, or a sentence behind `#` if they are too large. */
-export function hunksOf(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): string {
+/** How two objects differ, for people. */
+export interface Hunks {
+  /** Unified hunks without a file header. If they are too long: sentences behind `#`, with the sections that change. */
+  readonly text: string;
+  /** Both objects whole, if the text leaves something out and there is room; empty where there is none. */
+  readonly sides: BothSides | undefined;
+}
+
+/** Compares two objects as YAML. */
+export function hunksOf(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): Hunks {
   const sizes = [base, head].map((side) => (side === undefined ? 0 : JSON.stringify(side).length));
   const size = Math.max(...sizes);
-  if (size > MAX_OBJECT) return `# It is too large to be shown (${Math.ceil(size / 1024)} KiB).`;
+  if (size > MAX_OBJECT) {
+    const said = `It is too large to be shown (${Math.ceil(size / 1024)} KiB).`;
+    return { text: coarse(said, base, head), sides: undefined };
+  }
   budget.characters -= sizes.reduce((sum, one) => sum + one, 0);
-  const shown = budget.characters < 0 ? undefined : hunksWithin(base, head, budget);
-  if (shown === undefined || shown.length > budget.text) return NO_ROOM;
-  budget.text -= shown.length;
-  return shown;
+  const found = budget.characters < 0 ? undefined : hunksWithin(base, head, budget);
+  if (found === undefined || found.text.length > budget.text) return { text: NO_ROOM, sides: undefined };
+  budget.text -= found.text.length;
+  const { text, sides } = found;
+  const length = sides === undefined ? 0 : sides.before.length + sides.after.length;
+  if (length > budget.sides) return { text, sides: undefined };
+  budget.sides -= length;
+  return { text, sides };
 }
 
 const NO_ROOM = "# It is not shown: the other changes of this application are too large.";
 
-function hunksWithin(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): string {
-  const [before, after] = [toYaml(base), toYaml(head)];
+function hunksWithin(base: JsonObject | undefined, head: JsonObject | undefined, budget: DiffBudget): Hunks {
+  const sides = { before: toYaml(base), after: toYaml(head) };
+  const { before, after } = sides;
   const text = before === "" || after === "" ? oneSided(before, after) : bothSided(before, after, budget);
-  if (text.length <= MAX_HUNKS) return text;
+  if (text === undefined) {
+    const said = `Too many lines differ to be shown: ${countLines(before)} lines before, ${countLines(after)} after.`;
+    return { text: coarse(said, base, head), sides };
+  }
+  if (text.length <= MAX_HUNKS) return { text, sides: undefined };
   const shown = text.slice(0, text.lastIndexOf("\n", MAX_HUNKS));
-  return `${shown}\n# ${countLines(text) - countLines(shown)} more lines are not shown.`;
+  return { text: `${shown}\n# ${countLines(text) - countLines(shown)} more lines are not shown.`, sides };
+}
+
+/** What is said in place of hunks. */
+function coarse(said: string, base: JsonObject | undefined, head: JsonObject | undefined): string {
+  if (base === undefined || head === undefined) return `# ${said}`;
+  const sections = changedSections(base, head);
+  return sections.length === 0 ? `# ${said}` : [`# ${said} What changes:`, ...sections].join("\n");
 }
 
 function toYaml(value: JsonObject | undefined): string {
@@ -56,12 +87,13 @@ function oneSided(before: string, after: string): string {
   return [header, ...lines.map((line) => sign + line)].join("\n");
 }
 
-function bothSided(before: string, after: string, budget: DiffBudget): string {
+/** Undefined if too many lines differ. */
+function bothSided(before: string, after: string, budget: DiffBudget): string | undefined {
   const maxEditLength = Math.min(MAX_DIFFERING_LINES, Math.floor(Math.sqrt(budget.steps)));
   const patch = structuredPatch("", "", before, after, undefined, undefined, { context: CONTEXT_LINES, maxEditLength });
   if (patch === undefined) {
     budget.steps -= maxEditLength ** 2;
-    return `# Too many lines differ to be shown: ${countLines(before)} lines before, ${countLines(after)} after.`;
+    return undefined;
   }
   const differing = patch.hunks.flatMap((hunk) => hunk.lines).filter((line) => !line.startsWith(" ")).length;
   budget.steps -= differing ** 2;

@@ -1,6 +1,6 @@
-import { redactHunks } from "../../config/redaction.js";
+import { redact, redactHunks } from "../../config/redaction.js";
 import { jsonEqual, type JsonObject } from "../model/json.js";
-import type { DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/plan.js";
+import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/plan.js";
 import { EmbeddedTexts } from "../secrets/embedded.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 import { carriesParameters, hideParameters } from "../secrets/hide-parameters.js";
@@ -8,7 +8,7 @@ import { hideValues } from "../secrets/hide-values.js";
 import { isSecret } from "../secrets/secret-object.js";
 import { alignLists, withoutIdleOrder } from "./align-lists.js";
 import { cautionsOf, isDangerous, type TwoSides } from "./cautions.js";
-import { hunksOf, newDiffBudget, type DiffBudget } from "./hunks.js";
+import { hunksOf, newDiffBudget, type DiffBudget, type Hunks } from "./hunks.js";
 import { rollsPods } from "./list-rules.js";
 import { titleOf, type ManifestIdentity } from "./manifest-key.js";
 
@@ -39,7 +39,7 @@ export function meanTheSame({ identity, base, head }: TwoSides): boolean {
  * Counts and shows the differences, dangerous ones first and hooks last. The result contains no values of Secrets, also of
  * those that other objects carry, nothing that looks secret in parameters of Applications, and nothing that is redacted.
  */
-export function summarise(changes: readonly Sides[], { syncOptions, basis, redact }: Origin): ManifestDiff {
+export function summarise(changes: readonly Sides[], { syncOptions, basis, redact: patterns }: Origin): ManifestDiff {
   const budget = newDiffBudget();
   const texts = new EmbeddedTexts();
   const sorted = changes
@@ -47,7 +47,11 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
     .map((change) => shownSides(change, texts))
     .map((one) => ({ ...one, action: actionOf(one), dangerous: isDangerous(one, syncOptions) }))
     .sort(inOrder);
-  const resources = sorted.map((one) => toResource(one, { budget, redact }));
+  const sizes = new Map(sorted.map((one) => [one, sizeOf(one)]));
+  const bySize = [...sorted].sort((left, right) => (sizes.get(left) ?? 0) - (sizes.get(right) ?? 0));
+  // Small objects are shown whatever the large ones need.
+  const shown = new Map(bySize.map((one) => [one, toResource(one, { budget, patterns })]));
+  const resources = sorted.flatMap((one) => shown.get(one) ?? []);
   const count = (action: ResourceChange["action"]) =>
     resources.filter((one) => !one.hook && one.action === action).length;
   return {
@@ -86,12 +90,29 @@ function actionOf({ base, head }: TwoSides): ResourceChange["action"] {
 
 function toResource(
   { identity, base, head, hook, action, hides }: Changed,
-  { budget, redact }: { readonly budget: DiffBudget; readonly redact: readonly string[] },
+  { budget, patterns }: { readonly budget: DiffBudget; readonly patterns: readonly string[] },
 ): ResourceChange {
-  const hunks = diffText(identity, base, head, budget);
-  const diff = redactHunks(withoutCredentials(hunks, "addresses"), redact);
-  const whole = !hides && diff === hunks && !NOTE.test(hunks);
-  return { action, title: titleOf(identity), kind: identity.kind, diff, hook, whole };
+  const { text, sides } = diffText(identity, base, head, budget);
+  const diff = redactHunks(withoutCredentials(text, "addresses"), patterns);
+  return {
+    action,
+    title: titleOf(identity),
+    kind: identity.kind,
+    diff,
+    hook,
+    whole: !hides && diff === text && !NOTE.test(text),
+    sides: sides && shownWhole(sides, patterns),
+  };
+}
+
+function sizeOf({ base, head }: TwoSides): number {
+  return JSON.stringify([base, head]).length;
+}
+
+/** Both sides whole, as far as they may be shown. */
+function shownWhole({ before, after }: BothSides, patterns: readonly string[]): BothSides {
+  const shown = (text: string) => redact(withoutCredentials(text, "addresses"), patterns);
+  return { before: shown(before), after: shown(after) };
 }
 
 /** A line of ours among the hunks: something is left out, or the order alone changes. */
@@ -103,16 +124,17 @@ function diffText(
   base: JsonObject | undefined,
   head: JsonObject | undefined,
   budget: DiffBudget,
-): string {
+): Hunks {
   if (base === undefined || head === undefined) return hunksOf(base, head, budget);
   const { base: aligned, moved } = alignLists(identity, base, head);
   const onlyOrder = jsonEqual(aligned, head);
   const hunks = hunksOf(onlyOrder ? base : aligned, head, budget);
-  if (hunks === "") return "# Only text that is not shown here changes.";
+  if (hunks.text === "") return { ...hunks, text: "# Only text that is not shown here changes." };
   if (moved.length === 0) return hunks;
   const lists = moved.map((path) => path.join(".").replaceAll(".[]", "[]")).join(", ");
   const effect = moved.some((path) => rollsPods(identity, path)) ? ": the Pods are rolled for it" : "";
-  return `# ${onlyOrder ? "Only the order" : "The order, too,"} of ${lists} changes${effect}.\n${hunks}`;
+  const text = `# ${onlyOrder ? "Only the order" : "The order, too,"} of ${lists} changes${effect}.\n${hunks.text}`;
+  return { ...hunks, text };
 }
 
 /** The Applications or ApplicationSets (app of apps) that the manifests create, change and delete, by name. */

@@ -15,6 +15,14 @@ export interface ResourceChange {
   readonly hook: boolean;
   /** The hunks are all that changes: nothing of it is hidden, redacted or cut. Only such diffs can be told to be the same. */
   readonly whole: boolean;
+  /** What the diff leaves out, for a page; undefined if it leaves out nothing, or where there was no room. */
+  readonly sides?: BothSides | undefined;
+}
+
+/** An object on both sides as YAML, empty where it does not exist. Never contains values of Secrets. */
+export interface BothSides {
+  readonly before: string;
+  readonly after: string;
 }
 
 /** What differs between two renders, or between the cluster before and after a sync. The counts leave out hooks. */
@@ -100,6 +108,8 @@ export interface Evaluated {
   readonly verdict: "changed" | "unchanged" | "unknown";
   /** A sync also writes the definition, so it has an effect even if both sides render the same. */
   readonly writesDefinition: boolean;
+  /** How the change request changes the definition, as hunks of YAML; undefined if it does not. */
+  readonly definition?: string | undefined;
   /** What the head was read from. */
   readonly sources: readonly PlannedSource[];
   readonly diff: ManifestDiff;
@@ -109,7 +119,9 @@ export interface Evaluated {
 export interface Unevaluated {
   readonly kind: "unevaluated";
   readonly reason: string;
-  /** How the definition changes, as hunks of YAML: only while the render is withheld until the head is approved. */
+  /** It is not rendered before the head is approved. */
+  readonly withheld?: boolean | undefined;
+  /** How its definition changes, as `Evaluated.definition`. */
   readonly definition?: string | undefined;
 }
 
@@ -196,7 +208,9 @@ export function affectsNothing(plan: Plan): boolean {
 export function sizeOfPlan({ applications }: Plan): number {
   const resources = applications.flatMap((one) => (one.kind === "evaluated" ? one.diff.resources : []));
   const perItem = 200;
-  return resources.reduce((sum, { diff }) => sum + diff.length + perItem, applications.length * perItem);
+  const size = ({ diff, sides }: ResourceChange) =>
+    diff.length + (sides === undefined ? 0 : sides.before.length + sides.after.length) + perItem;
+  return resources.reduce((sum, one) => sum + size(one), applications.length * perItem);
 }
 
 /** Whether something of a plan waits for an approval of the head before it is rendered. */
@@ -205,5 +219,5 @@ export function withholds({ applications, applicationSets }: Plan): boolean {
 }
 
 export function isWithheld(plan: ApplicationPlan): boolean {
-  return plan.kind === "unevaluated" && plan.definition !== undefined;
+  return plan.kind === "unevaluated" && plan.withheld === true;
 }

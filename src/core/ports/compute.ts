@@ -6,6 +6,7 @@ export type TaskName =
   | "read-manifests"
   | "read-live"
   | "diff"
+  | "definition-diff"
   | "render-plan";
 
 /** A pure function over content that strangers wrote. Input and output are plain values that can be cloned. */

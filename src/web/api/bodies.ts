@@ -85,17 +85,25 @@ function evaluationBody(plan: ApplicationPlan) {
     case "unplanned":
       return {};
     case "unevaluated":
-      return { reason: plan.reason };
+      return { reason: plan.reason, definition: plan.definition };
     case "evaluated": {
       const { created, updated, deleted, hooksChanged, resources, cautions, hiddenSecrets, basis } = plan.diff;
       return {
         verdict: plan.verdict,
         writes_definition: plan.writesDefinition,
+        definition: plan.definition,
         changes: { create: created, update: updated, delete: deleted, hooks: hooksChanged },
         cautions,
         hidden_secrets: hiddenSecrets,
         compared_with: basis.kind === "live" ? ("live" as const) : ("branch" as const),
-        resources,
+        resources: resources.map(({ action, title, kind, diff, hook, sides }) => ({
+          action,
+          title,
+          kind,
+          diff,
+          hook,
+          sides,
+        })),
       };
     }
   }

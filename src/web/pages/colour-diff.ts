@@ -19,6 +19,12 @@ export function colourDiff(diff: string): readonly DiffLine[] {
   return diff.replace(/\n$/, "").split("\n").map(lineOf);
 }
 
+/** Splits YAML into lines of coloured pieces, as lines that do not change. */
+export function colourYaml(text: string): readonly DiffLine[] {
+  const lines = text.replace(/\n$/, "").split("\n");
+  return lines.map((line) => lineOf(` ${line}`));
+}
+
 function lineOf(line: string): DiffLine {
   const kind = kindOf(line);
   if (kind === "place") return { kind, pieces: spelled([{ kind: "plain", text: line }]) };

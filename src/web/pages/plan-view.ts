@@ -1,7 +1,16 @@
 import type { HostWords } from "../../core/model/host-words.js";
-import type { ApplicationPlan, DiffBasis, NameChanges, Plan, PlanLock, ResourceChange } from "../../core/model/plan.js";
+import {
+  isWithheld,
+  type ApplicationPlan,
+  type BothSides,
+  type DiffBasis,
+  type NameChanges,
+  type Plan,
+  type PlanLock,
+  type ResourceChange,
+} from "../../core/model/plan.js";
 import type { HostPageOf } from "../change-address.js";
-import { colourDiff, type DiffLine } from "./colour-diff.js";
+import { colourDiff, colourYaml, type DiffLine } from "./colour-diff.js";
 import { shownChange, type ShownChange } from "./shown.js";
 
 /** What the page shows of one application of a plan. */
@@ -30,6 +39,13 @@ export interface ResourceView {
   readonly lines: readonly DiffLine[];
   /** Expanded when the page opens. */
   readonly open: boolean;
+  /** The object whole, where the diff leaves something out. */
+  readonly sides: readonly SideView[];
+}
+
+export interface SideView {
+  readonly name: "before" | "after";
+  readonly lines: readonly DiffLine[];
 }
 
 /** Resources are expanded until this many lines are visible on the page. */
@@ -54,7 +70,7 @@ function applicationView(
   room: { left: number },
 ): ApplicationView {
   const evaluated = plan.kind === "evaluated" ? plan : undefined;
-  const resources = evaluated?.diff.resources ?? [];
+  const resources = [...definitionOf(plan), ...(evaluated?.diff.resources ?? [])];
   return {
     application: plan.application,
     mark: MARKS[plan.kind],
@@ -101,7 +117,7 @@ function sentencesOf(
     case "unplanned":
       return [`This ${changeRequest} affects it, but the last plan left it out.`];
     case "unevaluated":
-      if (plan.definition !== undefined) return ["It is planned again once this commit is approved."];
+      if (isWithheld(plan)) return ["It is planned again once this commit is approved."];
       return [
         `It cannot be synced until a plan evaluates it. Fix the cause, then push or comment \`${command} plan\`.`,
       ];
@@ -171,9 +187,34 @@ function heldBy(lock: PlanLock, hostPageOf: HostPageOf): ApplicationView["heldBy
   return { change: shownChange(lock.by.holder, hostPageOf), user: lock.by.user };
 }
 
-function resourceView({ action, title, hook, diff }: ResourceChange, room: { left: number }): ResourceView {
+function resourceView({ action, title, hook, diff, sides }: ResourceChange, room: { left: number }): ResourceView {
   const lines = colourDiff(diff);
   const open = lines.length <= room.left;
   if (open) room.left -= lines.length;
-  return { action, title, hook, lines, open };
+  return { action, title, hook, lines, open, sides: sides === undefined ? [] : sidesOf(sides) };
+}
+
+function sidesOf({ before, after }: BothSides): readonly SideView[] {
+  const views = [
+    { name: "before" as const, text: before },
+    { name: "after" as const, text: after },
+  ];
+  return views.filter(({ text }) => text !== "").map(({ name, text }) => ({ name, lines: colourYaml(text) }));
+}
+
+/** The definition is shown as the first of the application's objects. */
+function definitionOf(plan: ApplicationPlan): readonly ResourceChange[] {
+  if (plan.kind !== "evaluated" && plan.kind !== "unevaluated") return [];
+  const { definition } = plan;
+  if (definition === undefined) return [];
+  return [
+    {
+      action: "update",
+      title: `definition of ${plan.application}`,
+      kind: "Application",
+      hook: false,
+      whole: false,
+      diff: definition,
+    },
+  ];
 }

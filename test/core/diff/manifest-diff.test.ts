@@ -359,7 +359,14 @@ describe("size", () => {
     );
     const { updated, resources } = diff([base], [head]);
     expect(updated).toBe(1);
-    expect(resources[0]?.diff).toBe("# Too many lines differ to be shown: 9005 lines before, 9005 after.");
+    expect(resources[0]?.diff).toBe(
+      [
+        "# Too many lines differ to be shown: 9005 lines before, 9005 after. What changes:",
+        "#   data: 9000 lines removed, 9000 lines added",
+      ].join("\n"),
+    );
+    expect(resources[0]?.sides?.before).toContain("  k008999: a8999\n");
+    expect(resources[0]?.sides?.after).toContain("  k008999: b8999\n");
     expect(process.cpuUsage(started).user).toBeLessThan(15_000_000);
   });
 
@@ -395,8 +402,55 @@ describe("size", () => {
     );
     const { created, resources } = diff([], objects);
     expect(created).toBe(objects.length);
-    expect(JSON.stringify(resources).length).toBeLessThan(2.5 * 1024 * 1024);
-    expect(resources.at(-1)?.diff).toBe("# It is not shown: the other changes of this application are too large.");
+    expect(JSON.stringify(resources).length).toBeLessThan(3.5 * 1024 * 1024);
+    expect(resources.map(({ diff: text }) => text)).toContain(
+      "# It is not shown: the other changes of this application are too large.",
+    );
+  });
+
+  test("objects that are kept whole share one bound, and what is shown whole is not kept", () => {
+    const many = (text: string) =>
+      Array.from({ length: 12 }, (_, at) =>
+        configMap(
+          `m${at}`,
+          lines(6000, (index) => `${text}${index}`),
+        ),
+      );
+    const { resources } = diff([...many("a"), configMap("z", { x: "1" })], [...many("b"), configMap("z", { x: "2" })]);
+    const kept = resources.filter(({ sides }) => sides !== undefined);
+    expect(kept.length).toBeGreaterThan(0);
+    expect(JSON.stringify(kept.map(({ sides }) => sides)).length).toBeLessThan(1.2 * 1024 * 1024);
+    expect(resources.find(({ title }) => title.endsWith("/z"))).toMatchObject({
+      diff: expect.stringContaining('-  x: "1"\n+  x: "2"'),
+      sides: undefined,
+    });
+  });
+
+  test("of two large objects the sections that change are told", () => {
+    const text = "y\n".repeat(300_000);
+    const [resource] = diff(
+      [configMap("a", { x: text, y: "1" })],
+      [configMap("a", { x: `${text}z`, y: "1" })],
+    ).resources;
+    expect(resource?.diff).toBe(
+      "# It is too large to be shown (879 KiB). What changes:\n#   data.x: 1 line removed, 1 line added",
+    );
+  });
+
+  test("what is redacted and what a Secret holds is in no section and on no side", () => {
+    const values = (text: string) => lines(3000, (index) => `${text}${index}`);
+    const secret = (text: string): Manifest => ({ ...configMap("s", {}), kind: "Secret", stringData: values(text) });
+    const { resources } = diffManifests({
+      base: [secret("hunter2"), configMap("c", { ...values("a"), hidden1: "hunter2" })],
+      head: [secret("hunter3"), configMap("c", { ...values("b"), hidden2: "hunter3" })],
+      destinationNamespace: "guestbook",
+      baseNamespace: "guestbook",
+      syncOptions: [],
+      placeholders: { base: BASE, head: HEAD },
+      redact: ["hidden\\d|hunter\\d"],
+    });
+    expect(resources.map(({ sides }) => sides !== undefined)).toEqual([true, true]);
+    expect(JSON.stringify(resources)).not.toMatch(/hunter\d|hidden\d/);
   });
 
   test("what is too large is counted and not printed", () => {

@@ -1,0 +1,41 @@
+import type { Evaluated, Unevaluated } from "../model/plan.js";
+
+/** Characters. */
+const MAX_DIFFS = 16 * 1024 * 1024;
+const MAX_SIDES = 4 * 1024 * 1024;
+const NO_ROOM = "# It is not shown: the other diffs of this plan are too long.";
+
+/** What is left for the diffs of a plan, which is stored whole, read again for every command, and shown on one page. */
+export interface PlanRoom {
+  diffs: number;
+  /** For objects that are kept whole. */
+  sides: number;
+}
+
+export function newPlanRoom(): PlanRoom {
+  return { diffs: MAX_DIFFS, sides: MAX_SIDES };
+}
+
+/** Leaves out the text of the diffs for which the plan has no room left. */
+export function within(room: PlanRoom, planned: Evaluated | Unevaluated): Evaluated | Unevaluated {
+  const definition = taken(room, planned.definition?.length ?? 0) ? planned.definition : NO_ROOM;
+  if (planned.kind === "unevaluated") return { ...planned, definition };
+  const fits = taken(
+    room,
+    planned.diff.resources.reduce((sum, { diff }) => sum + diff.length, 0),
+  );
+  const resources = planned.diff.resources.map((resource) => {
+    const { sides } = resource;
+    const size = sides === undefined ? 0 : sides.before.length + sides.after.length;
+    const kept = size <= room.sides ? sides : undefined;
+    if (kept !== undefined) room.sides -= size;
+    return { ...resource, ...(fits ? {} : { diff: NO_ROOM, whole: false }), sides: kept };
+  });
+  return { ...planned, definition, diff: { ...planned.diff, resources } };
+}
+
+function taken(room: PlanRoom, length: number): boolean {
+  const fits = length <= room.diffs;
+  if (fits) room.diffs -= length;
+  return fits;
+}

@@ -1,0 +1,169 @@
+import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
+import { isList, ownMember } from "../model/members.js";
+
+const MOST_SECTIONS = 40;
+const MOST_STEPS = 16;
+const LONGEST_STEP = 60;
+
+/**
+ * Where two versions of an object differ, for those that are too large for a diff of their lines: one comment line for each
+ * section, with the number of lines that it loses and gets. Takes time in proportion to the size of the objects.
+ */
+export function changedSections(base: JsonObject, head: JsonObject): readonly string[] {
+  const root = compare(base, head, "");
+  return root === undefined ? [] : expanded(root).map(sectionLine);
+}
+
+/** A part of the object in which something differs. */
+interface Section {
+  /** The last step of its path. */
+  readonly step: string;
+  readonly removed: number;
+  readonly added: number;
+  /** What differs inside; empty for a value that is told as a whole. */
+  readonly inside: readonly Section[];
+}
+
+interface Placed {
+  readonly path: readonly string[];
+  readonly section: Section;
+}
+
+/** Undefined if the two are equal. */
+function compare(base: Json | undefined, head: Json | undefined, step: string): Section | undefined {
+  if (base === undefined || head === undefined) {
+    if (base === head) return undefined;
+    return { step, removed: countLines(base), added: countLines(head), inside: [] };
+  }
+  if (isJsonObject(base) && isJsonObject(head)) {
+    const keys = [...new Set([...Object.keys(base), ...Object.keys(head)])];
+    return around(
+      step,
+      keys.map((key) => compare(ownMember(base, key), ownMember(head, key), keyStep(key))),
+    );
+  }
+  if (isList(base) && isList(head)) return compareLists(base, head, step);
+  if (typeof base === "string" && typeof head === "string" && base !== head) {
+    return { step, ...differing(base.split("\n"), head.split("\n")), inside: [] };
+  }
+  return jsonEqual(base, head) ? undefined : { step, removed: countLines(base), added: countLines(head), inside: [] };
+}
+
+function compareLists(base: readonly Json[], head: readonly Json[], step: string): Section | undefined {
+  const [before, after] = [byName(base), byName(head)];
+  if (before !== undefined && after !== undefined) {
+    const names = [...new Set([...before.keys(), ...after.keys()])];
+    const found = around(
+      step,
+      names.map((name) => compare(before.get(name), after.get(name), `[${keyText(name)}]`)),
+    );
+    if (found !== undefined) return found;
+  } else if (base.length === head.length) {
+    return around(
+      step,
+      base.map((item, at) => compare(item, head[at], `[${at}]`)),
+    );
+  }
+  if (jsonEqual(base, head)) return undefined;
+  // Elements were added, removed or moved.
+  return { step, ...differing(base, head), inside: [] };
+}
+
+/** The elements of a list whose names tell them apart; undefined for any other list. */
+function byName(list: readonly Json[]): ReadonlyMap<string, Json> | undefined {
+  const named = new Map<string, Json>();
+  for (const item of list) {
+    const name = isJsonObject(item) ? ownMember(item, "name") : undefined;
+    if (typeof name !== "string" || named.has(name)) return undefined;
+    named.set(name, item);
+  }
+  return named;
+}
+
+function around(step: string, members: readonly (Section | undefined)[]): Section | undefined {
+  const inside = members.filter((member) => member !== undefined);
+  if (inside.length === 0) return undefined;
+  const sum = (of: "removed" | "added") => inside.reduce((total, one) => total + one[of], 0);
+  return { step, removed: sum("removed"), added: sum("added"), inside };
+}
+
+/** The lines of the elements that only one side has. If both have the same, the order differs. */
+function differing(base: readonly Json[], head: readonly Json[]): Pick<Section, "removed" | "added"> {
+  const [before, after] = [base.map(canonicalJson), head.map(canonicalJson)];
+  const [removed, added] = [linesBeyond(base, before, after), linesBeyond(head, after, before)];
+  if (removed > 0 || added > 0) return { removed, added };
+  const moved = linesOf(base.filter((_, at) => before[at] !== after[at]));
+  return { removed: moved, added: moved };
+}
+
+/** @param texts The elements as texts. @param others Those of the other side; of equal ones each counts once. */
+function linesBeyond(elements: readonly Json[], texts: readonly string[], others: readonly string[]): number {
+  const left = new Map<string, number>();
+  for (const text of others) left.set(text, (left.get(text) ?? 0) + 1);
+  return linesOf(
+    elements.filter((_, at) => {
+      const text = texts[at] ?? "";
+      const count = left.get(text) ?? 0;
+      left.set(text, count - 1);
+      return count <= 0;
+    }),
+  );
+}
+
+/** About the lines of a value as YAML. */
+function countLines(value: Json | undefined): number {
+  if (value === undefined) return 0;
+  if (typeof value === "string") return value.split("\n").length;
+  const members = isList(value) ? value : isJsonObject(value) ? Object.values(value) : [];
+  return Math.max(1, linesOf(members));
+}
+
+function linesOf(values: readonly (Json | undefined)[]): number {
+  return values.reduce<number>((sum, value) => sum + countLines(value), 0);
+}
+
+/** Takes the largest sections apart as long as the list stays short. */
+function expanded(root: Section): readonly Placed[] {
+  let shown: readonly Placed[] = [{ path: [], section: root }];
+  for (;;) {
+    const room = MOST_SECTIONS - shown.length + 1;
+    const largest = shown
+      .filter(({ path, section: { inside } }) => inside.length > 0 && inside.length <= room && path.length < MOST_STEPS)
+      .reduce<Placed | undefined>(
+        (most, one) => (most === undefined || size(one) > size(most) ? one : most),
+        undefined,
+      );
+    if (largest === undefined) return shown;
+    shown = shown.flatMap((one) => (one === largest ? taken(one) : [one]));
+  }
+}
+
+function taken({ path, section: { inside } }: Placed): readonly Placed[] {
+  return inside.map((section) => ({ path: [...path, section.step], section }));
+}
+
+function size({ section: { removed, added } }: Placed): number {
+  return removed + added;
+}
+
+function sectionLine({ path, section: { removed, added } }: Placed): string {
+  const where = path.join("").replace(/^\./, "") || "everything";
+  const counts = [
+    ...(removed === 0 ? [] : [`${removed} ${removed === 1 ? "line" : "lines"} removed`]),
+    ...(added === 0 ? [] : [`${added} ${added === 1 ? "line" : "lines"} added`]),
+  ];
+  return `#   ${where}: ${counts.join(", ")}`;
+}
+
+function keyStep(key: string): string {
+  return /^[\w-]+$/.test(key) ? `.${shortened(key)}` : `[${keyText(key)}]`;
+}
+
+/** Keys and names are untrusted: on one line, and with an end. */
+function keyText(key: string): string {
+  return /^[\w./-]+$/.test(key) ? shortened(key) : JSON.stringify(shortened(key));
+}
+
+function shortened(key: string): string {
+  return key.length > LONGEST_STEP ? `${key.slice(0, LONGEST_STEP)}…` : key;
+}

@@ -1,0 +1,84 @@
+import { expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { changedSections } from "../../../src/core/diff/changed-sections.js";
+import { jsonEqual, type Json, type JsonObject } from "../../../src/core/model/json.js";
+
+const version = (name: string, properties: JsonObject) => ({ name, schema: { properties } });
+const numbered = (count: number, text: string) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, `${text}${at}`]));
+
+test.each<[string, JsonObject, JsonObject, readonly string[]]>([
+  ["a value", { a: 1, b: { c: "x" } }, { a: 1, b: { c: "y" } }, ["#   b.c: 1 line removed, 1 line added"]],
+  ["what comes and goes", { a: { x: 1, y: [1, 2] } }, { b: 1 }, ["#   a: 3 lines removed", "#   b: 1 line added"]],
+  ["lines of a text", { a: "1\n2\n3" }, { a: "1\n3\n4\n5" }, ["#   a: 1 line removed, 2 lines added"]],
+  ["lines that move", { a: "1\n2\n3" }, { a: "2\n1\n3" }, ["#   a: 2 lines removed, 2 lines added"]],
+  [
+    "an empty value",
+    { a: {}, b: null },
+    { a: [], b: "" },
+    ["#   a: 1 line removed, 1 line added", "#   b: 1 line removed, 1 line added"],
+  ],
+  [
+    "elements by their names",
+    { versions: [version("v1", { a: 1 }), version("v2", { b: 1 })] },
+    { versions: [version("v2", { b: 1, c: { d: 1, e: 2 } }), version("v1", { a: 1 })] },
+    ["#   versions[v2].schema.properties.c: 2 lines added"],
+  ],
+  [
+    "elements that only move",
+    { l: [{ name: "a" }, { name: "b" }] },
+    { l: [{ name: "b" }, { name: "a" }] },
+    ["#   l: 2 lines removed, 2 lines added"],
+  ],
+  [
+    "elements by their places",
+    { l: [1, { a: 1 }] },
+    { l: [1, { a: 2 }] },
+    ["#   l[1].a: 1 line removed, 1 line added"],
+  ],
+  ["a longer list", { l: [1, 2] }, { l: [0, 1, 2] }, ["#   l: 1 line added"]],
+  [
+    "odd keys",
+    { "a b": 1, "x\n# y": 1, ["k".repeat(80)]: 1 },
+    {},
+    ['#   ["a b"]: 1 line removed', '#   ["x\\n# y"]: 1 line removed', `#   ${"k".repeat(60)}…: 1 line removed`],
+  ],
+  ["nothing", { a: [1, { b: null }] }, { a: [1, { b: null }] }, []],
+])("%s", (_, base, head, sections) => {
+  expect(changedSections(base, head)).toEqual(sections);
+});
+
+test("the largest sections are taken apart, and the others told as a whole, so that the list stays short", () => {
+  const base = { spec: { many: numbered(900, "a"), few: { x: 1, y: { z: 1 } } }, data: numbered(30, "a") };
+  const head = { spec: { many: numbered(900, "b"), few: { x: 2, y: { z: 2 } } }, data: numbered(30, "b") };
+  const sections = changedSections(base, head);
+  expect(sections).toContain("#   spec.many: 900 lines removed, 900 lines added");
+  expect(sections).toContain("#   spec.few.y.z: 1 line removed, 1 line added");
+  expect(sections).toContain("#   data.k7: 1 line removed, 1 line added");
+  expect(sections).toHaveLength(33);
+});
+
+const json: fc.Arbitrary<JsonObject> = fc.dictionary(
+  fc.string({ maxLength: 3 }),
+  fc.letrec<{ value: Json }>((tie) => ({
+    value: fc.oneof(
+      { depthSize: "small" },
+      fc.constantFrom<Json>(null, 0, 1, "a", "a\nb", "b\na"),
+      fc.array(tie("value"), { maxLength: 3 }),
+      fc.array(fc.record({ name: fc.constantFrom("a", "b"), v: tie("value") }), { maxLength: 3 }),
+      fc.dictionary(fc.string({ maxLength: 2 }), tie("value"), { maxKeys: 3 }),
+    ),
+  })).value,
+  { maxKeys: 4 },
+);
+
+test("two objects have no changed section if and only if they are equal, and each section counts lines on one line", () => {
+  fc.assert(
+    fc.property(json, json, (base, head) => {
+      const sections = changedSections(base, head);
+      expect(sections.length === 0).toBe(jsonEqual(base, head));
+      for (const section of sections)
+        expect(section).toMatch(/^# {3}[^\n]+: [1-9]\d* lines? (?:removed|added)(?:, [1-9]\d* lines? added)?$/);
+    }),
+  );
+});
