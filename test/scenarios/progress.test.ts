@@ -37,8 +37,8 @@ describe.each(HOSTS)("progress of a sync on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(seen).toHaveLength(1);
     expect(seen[0]).toContain("## svc Sync (running)");
-    expect(seen[0]).toMatch(/^- `web` ▱+ running/m);
-    expect(seen[0]).toMatch(/^- `api` ▰+ ✅ succeeded$/m);
+    expect(seen[0]).toMatch(/^- \[`web`\]\([^)]*\/applications\/web>\) ▱+ running/m);
+    expect(seen[0]).toMatch(/^- \[`api`\]\([^)]*\/applications\/api>\) ▰+ ✅ succeeded$/m);
     expect(bot.answers(one)).toHaveLength(2);
     expect(bot.lastComment(one)).toMatch(/^<!-- svc:result [^\n]*-->\n## svc Sync\n/);
     expect(bot.lastComment(one)).not.toContain("running");
