@@ -47,19 +47,17 @@ export async function sync(
     (lock) => !announced.some(({ application }) => application === lock.application),
   );
   const surveyed = await survey(context);
-  const withoutApproval = await needsNoApproval(command, context);
-  const prepared = await prepare(chosen, surveyed, { plan, withoutApproval }, context);
+  const options = { plan, dryRun: command.dryRun, withoutApproval: await needsNoApproval(command, context) };
+  const prepared = await prepare(chosen, surveyed, options, context);
   if ("reason" in prepared) return { kind: "refused", refusal: prepared };
   const unread = unreadFiles(surveyed.detection, plan, context);
   if (unread.length > 0) return { kind: "refused", refusal: { reason: "unread-files", files: unread } };
   const unchanged = chosen.filter((lock) => isUnchanged(lock, plan, context) && !runsOurs(lock, prepared.subjects));
   const skipped = settings.skipNoChanges ? unchanged.map(({ application }) => application) : [];
   const deployable = prepared.subjects.filter(({ name }) => !skipped.includes(name));
-  const options = { dryRun: command.dryRun, withoutApproval, plan };
   const confirmed = await confirmSync(chosen, deployable, context, options);
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
   if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context, parentsOf);
-  const approvers = prepared.approval?.approvers ?? [];
   const behind = await behindOf(confirmed.subjects, context);
   const targets = confirmed.subjects.map((subject): HeadTarget => {
     const planned = plan?.applications.find(({ application }) => application === subject.name);
@@ -71,7 +69,12 @@ export async function sync(
       planned: planned?.kind === "evaluated" ? planned.sources : [],
     };
   });
-  const deployed = await deployHeads(targets, { command, approvers, skipped, context });
+  const deployed = await deployHeads(targets, {
+    command,
+    approvers: prepared.approval?.approvers ?? [],
+    skipped,
+    context,
+  });
   const names = selection.items.map(({ application }) => application);
   return {
     kind: "synced",
@@ -173,7 +176,7 @@ interface Prepared {
 async function prepare(
   chosen: readonly Lock[],
   { subjects, notDeployed, everyApplication }: Survey,
-  { plan, withoutApproval }: Pick<ConfirmOptions, "plan" | "withoutApproval">,
+  { plan, withoutApproval }: ConfirmOptions,
   context: CommandContext,
 ): Promise<Prepared | Refusal> {
   const { host, change, settings, user } = context;
