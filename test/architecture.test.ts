@@ -142,6 +142,23 @@ describe("the house", () => {
     expect(wrong.map(({ path }) => nameOf(path))).toEqual([]);
   });
 
+  test("no text calls a change request what one host calls it, but for the replies that the specification quotes", () => {
+    const views = readdirSync(join(ROOT, "views")).filter((name) => name.endsWith(".ejs"));
+    const texts = [
+      ...files.map(({ path, text }) => ({ path, text: text.replace(/^\s*(?:\/\/|\/?\*).*$/gm, "") })),
+      ...views.map((name) => ({ path: join(ROOT, "views", name), text: readFileSync(join(ROOT, "views", name), "utf8") })),
+    ].filter(({ path }) => !/^src\/(?:hosts|config|store|names)/.test(nameOf(path)));
+    const quoted =
+      /Locked by PR #|Locked by this PR|No applications are locked by this PR\. Run|PR must be approved before sync"|PR has merge conflicts,/g;
+    const wrong = texts.flatMap(({ path, text }) =>
+      [...text.replace(quoted, "").matchAll(/\b(?:PR|MR)s?\b|\b(?:pull|merge) requests?\b/gi)].map(
+        ([found]) => `${nameOf(path)}: ${found}`,
+      ),
+    );
+    expect(views.length).toBeGreaterThan(5);
+    expect(wrong).toEqual([]);
+  });
+
   test("the wire words stand in names.ts alone", () => {
     const wrong = files.filter(
       ({ path, text }) =>

@@ -37,7 +37,7 @@ const remoteProblems: readonly (readonly [RegExp, string])[] = [
     /returned error: 3\d\d|unable to update url base from redirection/,
     "the host redirects to another address. Redirects are not followed, so configure the host's final address",
   ],
-  [/couldn't find remote ref/, "the host does not offer the head of the change request yet"],
+  [/couldn't find remote ref/, "the host does not offer the head commit yet"],
   [/not our ref|does not allow request for unadvertised object/, "the host no longer has one of the commits"],
   [
     /SSL|certificate/i,

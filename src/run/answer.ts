@@ -129,7 +129,7 @@ async function tellFormerHolders(
       await publish(host, holder, [body], { runId: run.runId, posting: { urgency: "result" } });
       if (holder.host === change.host) await refreshPlanStatus(holder, run);
     } catch (error) {
-      run.log.warn({ holder: key, err: error }, "could not tell a PR that its lock was taken over");
+      run.log.warn({ holder: key, err: error }, "could not tell a change request that its lock was taken over");
     }
   }
 }

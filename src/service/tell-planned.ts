@@ -29,6 +29,6 @@ export async function tellPlanned(
       await push({ kind: "base-moved", delivery: `${delivery}-${change.number}`, change, branch });
     }
   } catch (error) {
-    log.warn({ repository, branch, err: error }, "could not tell the planned PRs of a push");
+    log.warn({ repository, branch, err: error }, "could not tell the planned change requests of a push");
   }
 }

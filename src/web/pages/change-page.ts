@@ -26,7 +26,7 @@ export async function changePage(
   const change = readChangeAddress(address);
   if (change === undefined) {
     return problemPage(404, "No such page", [
-      `The address of a change request is \`/changes/${CHANGE_ADDRESS}\`: ${HOSTS}.`,
+      `The address of such a page is \`/changes/${CHANGE_ADDRESS}\`: ${HOSTS}.`,
       "Subgroups are part of the owner, with `%2F` for each slash.",
     ]);
   }
