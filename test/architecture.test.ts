@@ -146,7 +146,10 @@ describe("the house", () => {
     const views = readdirSync(join(ROOT, "views")).filter((name) => name.endsWith(".ejs"));
     const texts = [
       ...files.map(({ path, text }) => ({ path, text: text.replace(/^\s*(?:\/\/|\/?\*).*$/gm, "") })),
-      ...views.map((name) => ({ path: join(ROOT, "views", name), text: readFileSync(join(ROOT, "views", name), "utf8") })),
+      ...views.map((name) => ({
+        path: join(ROOT, "views", name),
+        text: readFileSync(join(ROOT, "views", name), "utf8"),
+      })),
     ].filter(({ path }) => !/^src\/(?:hosts|config|store|names)/.test(nameOf(path)));
     const quoted =
       /Locked by PR #|Locked by this PR|No applications are locked by this PR\. Run|PR must be approved before sync"|PR has merge conflicts,/g;

@@ -5,24 +5,23 @@ import type { ApplicationName } from "../model/brand.js";
 import { type Approval, type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Lock } from "../model/lock.js";
-import { isPlanOf, type ApplicationPlan, type NotDeployed, type Plan, type UnreadFile } from "../model/plan.js";
+import { isPlanOf, type ApplicationPlan, type Plan, type UnreadFile } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, Refusal } from "../model/result.js";
-import type { LiveSubject, Subject } from "../model/subject.js";
+import type { LiveSubject } from "../model/subject.js";
 import { barredFrom, needsNoApproval } from "../policy/access.js";
 import { approvalOf } from "../policy/approval.js";
 import { differingFrom } from "../policy/as-planned.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import { checkSync } from "../policy/checks.js";
 import { confirmSync, type ConfirmOptions } from "../policy/confirm-sync.js";
-import { deployedOf, needsApproval, requiresUpToDate, type Deployed } from "../policy/effect-rules.js";
-import { createLifting } from "../policy/lifting.js";
+import { deployedOf, needsApproval } from "../policy/effect-rules.js";
 import { unseenIn } from "../policy/unseen-sources.js";
 import type { CommandContext } from "../ports/context.js";
-import { behindOf, findInputGaps } from "../survey/input-gaps.js";
+import { behindOf } from "../survey/input-gaps.js";
 import { asPlanned } from "../survey/planned-commits.js";
 import { survey, type Survey } from "../survey/survey.js";
 import { plannedIn, select } from "./selection.js";
-import { withholdingOf } from "./withheld.js";
+import { obstaclesOf } from "./sync-obstacles.js";
 
 /** How parents of an application ended that an earlier attempt of the run deployed. */
 type ParentsDone = (application: ApplicationName) => readonly ApplicationSync[];
@@ -218,38 +217,3 @@ async function prepare(
   if (refusal !== undefined) return refusal;
   return { subjects: pinned, approval };
 }
-
-/** Why selected applications cannot be deployed although they are locked and planned. */
-async function obstaclesOf(
-  deployed: readonly Deployed[],
-  selected: readonly Subject[],
-  notDeployed: readonly NotDeployed[],
-  context: CommandContext,
-): Promise<readonly NotDeployed[]> {
-  const why = createLifting(context);
-  const found = await Promise.all(
-    deployed.map(async (one): Promise<readonly NotDeployed[]> => {
-      const { application } = one;
-      const refused = notDeployed.find((other) => other.application === application);
-      if (refused !== undefined) return [refused];
-      const subject = selected.find(({ name }) => name === application);
-      if (subject === undefined) return [{ application, reason: noLongerAffected(context) }];
-      if (subject.kind === "unreadable") return [{ application, reason: subject.problem }];
-      if (subject.kind !== "live") return [{ application, reason: NOT_PLANNED_AS_SUCH }];
-      if (subject.notDriven !== undefined) return [{ application, reason: subject.notDriven }];
-      const withheld = await withholdingOf(subject, why, context);
-      if (withheld !== undefined) return [{ application, reason: withheld }];
-      const { uncovered, behind } = await findInputGaps(subject, context);
-      if (uncovered !== undefined) return [{ application, reason: uncovered }];
-      if (behind === undefined || !requiresUpToDate(one, context.settings)) return [];
-      return [{ application, reason: behind.wouldRevert }];
-    }),
-  );
-  return found.flat();
-}
-
-function noLongerAffected({ change, hostWords }: CommandContext): string {
-  return `this ${hostWords[change.host].short} no longer affects it: run the plan command again, which releases its lock`;
-}
-
-const NOT_PLANNED_AS_SUCH = "its Application resource was added or removed since the plan: run the plan command again";
