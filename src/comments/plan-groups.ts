@@ -51,13 +51,15 @@ export function arrange(applications: readonly ApplicationPlan[]): readonly Arra
 /** Proven unchanged, and there is nothing else to tell about it. */
 function isQuiet(plan: ApplicationPlan): boolean {
   if (plan.kind !== "evaluated" || plan.verdict !== "unchanged" || plan.writesDefinition) return false;
-  return plan.diff.resources.length === 0 && plan.warnings.length === 0 && plan.lock.kind !== "held";
+  const { resources, onlyCommit } = plan.diff;
+  return [resources, onlyCommit, plan.warnings].every((some) => some.length === 0) && plan.lock.kind !== "held";
 }
 
 /** Equal for the same diff, whatever the names of the objects; undefined where nobody can tell. */
 function keyOf(plan: ApplicationPlan): string | undefined {
   if (plan.kind !== "evaluated") return undefined;
   const { resources } = plan.diff;
-  if (resources.length === 0 || resources.some(({ whole }) => !whole)) return undefined;
+  // The values of Secrets are in no diff.
+  if (resources.length === 0 || resources.some(({ whole, kind }) => !whole || kind === "Secret")) return undefined;
   return JSON.stringify(resources.map(({ action, kind, hook, diff }) => [action, kind, hook, diff]));
 }

@@ -1,6 +1,7 @@
+import { commitSentence, secretSentences } from "../core/diff/hidden-change.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { ApplicationPlan, DiffBasis, NameChanges } from "../core/model/plan.js";
-import { codes, sentence, shortened, warning } from "./markdown.js";
+import { code, codes, plainName, sentence, shortened, warning } from "./markdown.js";
 
 /** An application whose two sides were rendered. */
 export type EvaluatedPlan = Extract<ApplicationPlan, { readonly kind: "evaluated" }>;
@@ -29,22 +30,38 @@ export function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan)
   const live = diff.basis.kind === "live";
   switch (verdict) {
     case "changed":
-      return diff.hiddenSecrets ? [HIDDEN_SECRETS] : [];
+      return secretLines(diff);
     case "unchanged":
       return [
-        `No changes: both sides render the same${live ? ", and the cluster has it" : ""}.`,
+        commitSentence(diff, title) ??
+          `No changes: both sides render the same${live ? ", and the cluster has it" : ""}.`,
         ...(writesDefinition ? [DEFINITION_ALONE] : []),
       ];
     case "unknown":
       return [
         ...(live && diff.basis.alreadyThere.length > 0 ? [ALREADY_THERE] : []),
-        ...(diff.hiddenSecrets ? [`No visible changes. ${HIDDEN_SECRETS}`] : []),
+        ...(diff.hiddenSecrets ? ["No visible changes.", ...secretLines(diff)] : []),
       ];
   }
 }
 
-const HIDDEN_SECRETS =
-  "Argo CD hides the values of Secrets: if only a value changes, that cannot be shown or ruled out.";
+function secretLines(diff: EvaluatedPlan["diff"]): readonly string[] {
+  const sentences = secretSentences(diff, quiet);
+  const lines = sentences.length < 2 ? sentences : [sentences.map((one) => `- ${one}`).join("\n")];
+  return diff.hiddenSecrets && diff.basis.kind === "live" ? [...lines, HIDDEN_IN_CLUSTER] : lines;
+}
+
+/** `ConfigMap web-cfg`. */
+function title(text: string): string {
+  return text.split(" ").map(quiet).join(" ");
+}
+
+/** A name that no host makes a link of; any other as a code span. */
+function quiet(name: string): string {
+  return /^www\.|^gh-\d|^[0-9a-f]{7,64}$/i.test(name) ? code(name) : plainName(shortened(name, MAX_NAME));
+}
+
+const HIDDEN_IN_CLUSTER = "Argo CD hides the values of Secrets, so those of the cluster are not compared.";
 const ALREADY_THERE = "The two sides do not render the same, but the cluster already has this.";
 
 const DEFINITION_ALONE = "The application's definition still changes: a sync writes it.";

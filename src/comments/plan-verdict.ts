@@ -126,6 +126,12 @@ function applicationCounts(all: readonly ApplicationPlan[]): readonly string[] {
     [isUnevaluated, "could not be evaluated", "could not be evaluated", "could not be evaluated"],
     [isUnclear, "no visible changes", "has no visible changes", "have no visible changes"],
     [
+      differsByCommit,
+      "no changes but the commit id",
+      "differs by the commit id alone",
+      "differ by the commit id alone",
+    ],
+    [
       writesDefinitionAlone,
       "only its definition changes",
       "changes only its definition",
@@ -146,6 +152,10 @@ function isUnevaluated(plan: ApplicationPlan): boolean {
 /** The values of Secrets are hidden, or the cluster has it already. */
 function isUnclear(plan: ApplicationPlan): boolean {
   return plan.kind === "evaluated" && plan.verdict === "unknown";
+}
+
+function differsByCommit(plan: ApplicationPlan): boolean {
+  return plan.kind === "evaluated" && plan.verdict === "unchanged" && plan.diff.onlyCommit.length > 0;
 }
 
 function writesDefinitionAlone(plan: ApplicationPlan): boolean {

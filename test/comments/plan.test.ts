@@ -20,6 +20,8 @@ import {
 } from "./samples.js";
 
 const HUNK = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
+const SECRET_HUNK =
+  "@@ -2,3 +2,3 @@\n data:\n-  password: (hidden, before the change)\n-  user: (hidden)\n+  password: (hidden, after the change)\n+  token: (hidden)\n";
 const LIVE = { kind: "live", approximate: [], drifted: [], alreadyThere: [] } as const;
 const github = { words: WORDS.hosta, pruning: false, links: LINKS };
 
@@ -104,7 +106,37 @@ describe("the shapes of a plan comment", () => {
     ],
     [
       "hidden-secrets",
-      samplePlan([sampleApplication("web", { ...evaluated([], { hiddenSecrets: true }), verdict: "unknown" })]),
+      samplePlan([
+        sampleApplication("web", {
+          ...evaluated([], {
+            hiddenSecrets: true,
+            secrets: [
+              { name: "shop/payments", keys: undefined, files: ["apps/payments/values.yaml"] },
+              { name: "shop/_odd`@bo", keys: undefined, files: ["a", "b", "c", "www.example.com"] },
+            ],
+          }),
+          verdict: "unknown",
+        }),
+        sampleApplication(
+          "api",
+          evaluated([resource("Secret shop/login", "update", SECRET_HUNK)], {
+            hiddenSecrets: true,
+            secrets: [
+              {
+                name: "shop/login",
+                keys: { created: ["token"], changed: ["password", "deadbeef"], deleted: ["user"] },
+                files: ["apps/api/secret.yaml"],
+              },
+            ],
+          }),
+        ),
+      ]),
+    ],
+    [
+      "only-commit",
+      samplePlan([
+        sampleApplication("web", evaluated([], { onlyCommit: ["ConfigMap web-cfg", "apps/Deployment other/web"] })),
+      ]),
     ],
     [
       "new-and-deleted",

@@ -128,6 +128,8 @@ export function evaluated(resources: readonly ResourceChange[], more: Partial<Ev
       hooksChanged: resources.filter(({ hook }) => hook).length,
       resources,
       hiddenSecrets: false,
+      secrets: [],
+      onlyCommit: [],
       cautions: [],
       dangers: [],
       children: NO_NAMES,

@@ -75,6 +75,11 @@ const plan: Plan = {
         deleted: 0,
         hooksChanged: 1,
         hiddenSecrets: true,
+        secrets: [
+          { name: "shop/login", keys: { created: [], changed: ["password"], deleted: [] }, files: ["login.yaml"] },
+          { name: "shop/other", keys: undefined, files: [] },
+        ],
+        onlyCommit: ["ConfigMap web-cfg"],
         cautions: ["creates Namespace web", "pruning PersistentVolume a"],
         dangers: [{ what: "deletes PersistentVolume a", pruning: true }],
         children: { created: ["shop"], changed: [], deleted: ["old"] },

@@ -83,7 +83,7 @@ function verdictOf(text: string): Verdict {
   if (text.includes(NEW_TEXT)) return "new";
   if (text.includes(DELETED_TEXT)) return "deleted";
   if (text.includes("**Changes:** could not be evaluated")) return "unevaluated";
-  if (text.includes(UNCHANGED_TEXT)) return "unchanged";
+  if (text.includes(UNCHANGED_TEXT) || text.includes("No changes but the commit id, in ")) return "unchanged";
   return text.includes("No visible changes.") ? "unknown" : "changed";
 }
 

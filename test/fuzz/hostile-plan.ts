@@ -51,6 +51,18 @@ const evaluatedPlan = fc
       { maxLength: 3 },
     ),
     hiddenSecrets: fc.boolean(),
+    secrets: fc.array(
+      fc.record({
+        name: hostileName(),
+        keys: fc.option(nameChanges, { nil: undefined }),
+        files: fc.array(hostileText(), { maxLength: 5 }),
+      }),
+      { maxLength: 3 },
+    ),
+    onlyCommit: fc.array(
+      hostileName().map((name) => `ConfigMap ${name}`),
+      { maxLength: 3 },
+    ),
     children: nameChanges,
     sets: nameChanges,
     basis,

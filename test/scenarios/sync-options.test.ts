@@ -1,10 +1,33 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, startBot } from "./bot.js";
+import { section } from "./plan-comment.js";
 import { changeOf, configMap } from "./resources.js";
 
 const SKIP = { config: { defaults: { skip_no_changes: true } } };
 /** The same manifests in other bytes. */
 const COMMENTED = { "apps/web/configmap.yaml": `# a remark\n${configMap("web", { value: "1" })}` };
+
+/** A chart that writes the commit into a value. */
+const CHART = {
+  files: () => ({
+    "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+    "charts/web/README.md": "old",
+    "charts/web/templates/cfg.yaml":
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: web-cfg }\ndata: { id: "{{ .Values.id }}" }\n',
+  }),
+  resources: (repoURL: string) => ({
+    web: {
+      spec: {
+        source: {
+          repoURL,
+          path: "charts/web",
+          targetRevision: "main",
+          helm: { parameters: [{ name: "id", value: "$ARGOCD_APP_REVISION", forceString: true }] },
+        },
+      },
+    },
+  }),
+};
 
 function secret(value: string): string {
   return `{apiVersion: v1, kind: Secret, metadata: {name: key}, stringData: {key: ${value}}}\n`;
@@ -53,12 +76,32 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
   test("skip_no_changes never drops an application whose changed inputs render a Secret", async () => {
     const bot = await startBot({ host, ...SKIP, files: () => ({ "apps/web/secret.yaml": secret("old") }) });
     const one = await bot.open({ "apps/web/secret.yaml": secret("new") });
-    expect(bot.lastComment(one)).toContain("No visible changes. Argo CD hides the values of Secrets");
+    expect(bot.lastComment(one)).toContain(
+      "Secret guestbook/key: changes key (apps/web/secret.yaml); values are hidden",
+    );
     expect(bot.lastComment(one)).not.toMatch(/\bnew\b.*stringData|bmV3/);
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("✅ succeeded");
     expect(bot.changes()).toEqual(["sync web"]);
+  });
+
+  test("skip_no_changes drops what differs by the commit id alone, unless somebody names it", async () => {
+    const bot = await startBot({ host, ...SKIP, ...CHART });
+    const one = await bot.open({ "charts/web/README.md": "new", ...changeOf(["api"]) });
+    const says = "No changes but the commit id, in ConfigMap web-cfg.";
+    expect(section(bot.lastComment(one), "web")).toContain(says);
+    expect(bot.lastComment(one)).not.toContain("both sides render the same");
+    bot.expectChanges("sync api");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("lock released: `web`.");
+    expect(bot.changes()).toEqual(["sync api"]);
+    await bot.comment(one, "svc plan -a web");
+    expect(section(bot.lastComment(one), "web")).toContain(says);
+    bot.expectChanges("sync api", "sync web");
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+    expect(bot.changes()).toEqual(["sync api", "sync web"]);
   });
 
   test("skip_no_changes never drops an application that still runs an earlier commit of this PR", async () => {

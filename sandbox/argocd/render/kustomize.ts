@@ -16,7 +16,7 @@ export function kustomizationFile(checkout: Checkout, folder: string): string | 
 }
 
 /**
- * The part of kustomize that the tests and the demo use: resources, generated ConfigMaps, JSON patches, images, a name
+ * The part of kustomize that the tests and the demo use: resources, generated ConfigMaps and Secrets, JSON patches, images, a name
  * prefix, and the Application's option `nameSuffix`. Anything else is refused.
  */
 export async function renderKustomize(checkout: Checkout, source: Source): Promise<Manifest[]> {
@@ -33,7 +33,10 @@ export async function renderKustomize(checkout: Checkout, source: Source): Promi
   }
 }
 
-const known = ["apiVersion", "kind", "resources", "configMapGenerator", "patches", "images", "namePrefix"];
+const known = [
+  ...["apiVersion", "kind", "resources", "patches", "images", "namePrefix"],
+  ...["configMapGenerator", "secretGenerator", "generatorOptions"],
+];
 
 async function build(checkout: Checkout, folder: string, depth: number): Promise<Manifest[]> {
   const file = kustomizationFile(checkout, folder);
@@ -60,7 +63,15 @@ async function build(checkout: Checkout, folder: string, depth: number): Promise
       );
     }
   }
-  manifests.push(...listAt(kustomization, "configMapGenerator").filter(isObject).map(generated));
+  const hashed = objectAt(kustomization, "generatorOptions").disableNameSuffixHash !== true;
+  for (const kind of ["ConfigMap", "Secret"] as const) {
+    const entries = listAt(kustomization, kind === "Secret" ? "secretGenerator" : "configMapGenerator").filter(
+      isObject,
+    );
+    for (const entry of entries) {
+      manifests.push(generated(kind, entry, await valuesOf(entry, folder, checkout), hashed));
+    }
+  }
   for (const patch of listAt(kustomization, "patches").filter(isObject)) manifests = patched(manifests, patch);
   const prefix = stringAt(kustomization, "namePrefix") ?? "";
   const images = listAt(kustomization, "images").filter(isObject);
@@ -72,22 +83,50 @@ function renamed(manifest: Manifest, prefix: string, suffix: string): Manifest {
   return { ...manifest, metadata: { ...metadata, name: `${prefix}${textOf(metadata.name)}${suffix}` } };
 }
 
+/** The data of a generator: literals, files, and files of lines `key=value`. */
+async function valuesOf(entry: JsonObject, folder: string, checkout: Checkout): Promise<Record<string, string>> {
+  const read = async (path: string): Promise<string> => {
+    const text = await checkout.text(resolvePath(folder, path));
+    if (text === undefined) throw new Error(`no such file: ${path}`);
+    return text;
+  };
+  const pair = (text: string): [string, string] => {
+    const [key = "", ...value] = text.split("=");
+    return [key, value.join("=")];
+  };
+  const pairs = listAt(entry, "literals").map((literal) => pair(textOf(literal)));
+  for (const file of listAt(entry, "files").map(textOf)) {
+    const [key, path] = file.includes("=") ? pair(file) : [file.slice(file.lastIndexOf("/") + 1), file];
+    pairs.push([key, await read(path)]);
+  }
+  for (const file of listAt(entry, "envs").map(textOf)) {
+    const lines = (await read(file)).split("\n");
+    pairs.push(...lines.filter((line) => line !== "" && !line.startsWith("#")).map(pair));
+  }
+  return Object.fromEntries(pairs);
+}
+
 /**
- * A generated ConfigMap. Its name ends in a hash of the content, as kustomize computes it:
+ * A generated ConfigMap or Secret. Its name ends in a hash of the content, as kustomize computes it:
  * https://github.com/kubernetes-sigs/kustomize/blob/kustomize/v5.8.1/api/hasher/hasher.go
  */
-function generated(entry: JsonObject): Manifest {
-  const data = Object.fromEntries(
-    listAt(entry, "literals").map((literal) => {
-      const [key = "", ...value] = textOf(literal).split("=");
-      return [key, value.join("=")];
-    }),
-  );
-  const content = sortedText({ data, kind: "ConfigMap", name: "" });
-  const digest = createHash("sha256").update(content).digest("hex").slice(0, 10);
+function generated(
+  kind: "ConfigMap" | "Secret",
+  entry: JsonObject,
+  values: Readonly<Record<string, string>>,
+  hashed: boolean,
+): Manifest {
+  const encoded = Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString("base64")]);
+  const data = kind === "Secret" ? (Object.fromEntries(encoded) as Record<string, string>) : values;
+  const type = kind === "Secret" ? { type: textOf(entry.type ?? "Opaque") } : {};
+  const digest = createHash("sha256")
+    .update(sortedText({ data, kind, name: "", ...type }))
+    .digest("hex")
+    .slice(0, 10);
   const instead: Readonly<Record<string, string>> = { "0": "g", "1": "h", "3": "k", a: "m", e: "t" };
   const hash = digest.replace(/[013ae]/g, (digit) => instead[digit] ?? digit);
-  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `${textOf(entry.name)}-${hash}` }, data };
+  const name = hashed ? `${textOf(entry.name)}-${hash}` : textOf(entry.name);
+  return { apiVersion: "v1", kind, metadata: { name }, data, ...type };
 }
 
 /** Applies JSON patch operations (RFC 6902) that replace a member to the objects that `target` names. */

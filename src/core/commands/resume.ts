@@ -12,7 +12,8 @@ import { specEqual } from "../model/spec-equality.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import type { CommandContext } from "../ports/context.js";
 import { rollback } from "./rollback.js";
-import { releaseSkipped, sync } from "./sync.js";
+import { releaseSkipped } from "./skip.js";
+import { sync } from "./sync.js";
 
 /**
  * Finishes what an earlier attempt of this run started to deploy. Operations that reached Argo CD are followed, never

@@ -1,5 +1,4 @@
 import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
-import { retryWhileUnavailable } from "../deploy/settle.js";
 import type { Detection } from "../detect/scan/affected.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type Approval, type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
@@ -21,6 +20,7 @@ import { behindOf } from "../survey/input-gaps.js";
 import { asPlanned } from "../survey/planned-commits.js";
 import { survey, type Survey } from "../survey/survey.js";
 import { plannedIn, select } from "./selection.js";
+import { releaseSkipped, skippable } from "./skip.js";
 import { obstaclesOf } from "./sync-obstacles.js";
 
 /** How parents of an application ended that an earlier attempt of the run deployed. */
@@ -51,8 +51,7 @@ export async function sync(
   if ("reason" in prepared) return { kind: "refused", refusal: prepared };
   const unread = unreadFiles(surveyed.detection, plan, context);
   if (unread.length > 0) return { kind: "refused", refusal: { reason: "unread-files", files: unread } };
-  const unchanged = chosen.filter((lock) => isUnchanged(lock, plan, context) && !runsOurs(lock, prepared.subjects));
-  const skipped = settings.skipNoChanges ? unchanged.map(({ application }) => application) : [];
+  const skipped = settings.skipNoChanges ? skippable(chosen, prepared.subjects, { command, plan, context }) : [];
   const deployable = prepared.subjects.filter(({ name }) => !skipped.includes(name));
   const confirmed = await confirmSync(chosen, deployable, context, options);
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
@@ -121,25 +120,6 @@ async function underPresentRules(
   return sync(command, { ...context, change, settings, snapshot }, parentsOf);
 }
 
-/** Returns those whose locks were released. An unavailable store must not hide what was deployed. */
-export async function releaseSkipped(
-  skipped: readonly ApplicationName[],
-  context: CommandContext,
-): Promise<readonly ApplicationName[]> {
-  const released = await Promise.all(
-    skipped.map(async (application) => {
-      try {
-        await retryWhileUnavailable(context.clock, () => context.locks.release(application, context.change));
-        return [application];
-      } catch (error) {
-        context.log.error({ application, err: error }, "could not release the lock of an unchanged application");
-        return [];
-      }
-    }),
-  );
-  return released.flat();
-}
-
 /** Other change requests whose record "deployed, not merged" a success replaced. */
 function replacedBy(
   deployed: readonly ApplicationSync[],
@@ -154,17 +134,6 @@ function replacedBy(
 
 function isAnnounced(plan: ApplicationPlan): boolean {
   return plan.kind === "new" || plan.kind === "deleted";
-}
-
-function isUnchanged(lock: Lock, plan: Plan | undefined, { change }: CommandContext): boolean {
-  const planned = plan?.applications.find(({ application }) => application === lock.application);
-  if (!isPlanOf(plan, change) || planned?.kind !== "evaluated") return false;
-  return planned.verdict === "unchanged" && !planned.writesDefinition;
-}
-
-/** The plan compares with the target branch; an earlier sync of this change request may differ from both sides. */
-function runsOurs({ application }: Lock, subjects: readonly LiveSubject[]): boolean {
-  return subjects.some(({ name, ownRecord }) => name === application && ownRecord !== undefined);
 }
 
 interface Prepared {

@@ -4,13 +4,15 @@ import type { ManifestDiff } from "../model/plan.js";
 import type { Task } from "../ports/compute.js";
 import type { LiveState } from "../ports/deployer.js";
 import { diffLive } from "./live-diff.js";
-import { differingPairs, diffManifests, pairManifests, type DiffRequest } from "./manifest-diff.js";
+import { differingByCommit, differingPairs, diffManifests, pairManifests, type DiffRequest } from "./manifest-diff.js";
 import { renderFacts, type RenderFacts } from "./render-facts.js";
+import { type SecretsInGit, tellSecrets } from "./secret-claims.js";
 
 /** A comparison whose large parts are texts. */
 export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
   readonly base: JsonText<readonly Manifest[]>;
   readonly head: JsonText<readonly Manifest[]>;
+  readonly secretsInGit: SecretsInGit;
   /** The cluster, if the head is compared with it. */
   readonly live: { readonly state: JsonText<LiveState>; readonly spec: ApplicationSpec } | undefined;
 }
@@ -28,10 +30,17 @@ export const diffTask: Task<DiffInput, DiffOutput> = {
   run({ live, ...input }) {
     const request = { ...input, base: readJsonText(input.base), head: readJsonText(input.head) };
     const pairs = pairManifests(request);
-    const differing = differingPairs(pairs);
+    const told = tellSecrets(pairs, request, input.secretsInGit);
+    const differing = differingPairs(told.pairs);
     const facts = renderFacts(request, pairs, differing);
-    if (live === undefined) return { diff: diffManifests(request, differing), facts };
-    return { diff: diffLive({ ...request, live: readJsonText(live.state), spec: live.spec }, pairs), facts };
+    const diff =
+      live === undefined
+        ? diffManifests(request, differing)
+        : diffLive({ ...request, live: readJsonText(live.state), spec: live.spec }, pairs);
+    // Hardly any render has a commit in it, and the texts are searched quickly.
+    const maybe = input.head.includes(request.placeholders.head.slice(0, 7));
+    const { secrets } = told;
+    return { diff: { ...diff, secrets, onlyCommit: maybe ? differingByCommit(request, pairs, differing) : [] }, facts };
   },
 };
 

@@ -1,10 +1,10 @@
 import type { Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
-import { isJsonObject } from "../model/json.js";
+import { isJsonObject, jsonEqual } from "../model/json.js";
 import type { ManifestDiff } from "../model/plan.js";
 import { isSecret } from "../secrets/secret-object.js";
 import { isHook, isNeverApplied } from "./hook.js";
-import { byIdentity } from "./manifest-key.js";
+import { byIdentity, titleOf } from "./manifest-key.js";
 import { normalise } from "./normalise.js";
 import { meanTheSame, summarise, type Sides } from "./summarise.js";
 
@@ -61,6 +61,24 @@ export function pairManifests(request: DiffRequest): ReadonlyMap<string, Sides> 
 /** The pairs that differ, and those that may: Argo CD hides the values of Secrets. */
 export function differingPairs(pairs: ReadonlyMap<string, Sides>): ReadonlyMap<string, Sides> {
   return new Map([...pairs].filter(([, sides]) => isSecret(sides.identity) || !meanTheSame(sides)));
+}
+
+/** Objects on both sides that differ by the commit's id alone: `ConfigMap web-cfg`, with the namespace if it is not the application's. */
+export function differingByCommit(
+  request: DiffRequest,
+  pairs: ReadonlyMap<string, Sides>,
+  differing: ReadonlyMap<string, Sides>,
+): readonly string[] {
+  const { head, destinationNamespace, placeholders } = request;
+  if (placeholders.base === placeholders.head) return [];
+  const shortest = placeholders.head.slice(0, 7);
+  return [...byIdentity(head, destinationNamespace)].flatMap(([key, { identity, manifest }]) => {
+    if (pairs.get(key)?.base === undefined || differing.has(key)) return [];
+    if (!JSON.stringify(manifest).includes(shortest)) return [];
+    if (jsonEqual(normalise(manifest, placeholders.head), normalise(manifest, undefined))) return [];
+    const own = identity.namespace === destinationNamespace;
+    return [titleOf(own ? { ...identity, namespace: "" } : identity)];
+  });
 }
 
 function hasNamespace({ metadata }: Manifest): boolean {

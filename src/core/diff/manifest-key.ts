@@ -64,19 +64,27 @@ export function titleOf({ group, kind, namespace, name, generateName }: Manifest
   return namespace === "" ? `${type} ${called}` : `${type} ${namespace}/${called}`;
 }
 
+/** One of the manifests. */
+interface Identified {
+  readonly identity: ManifestIdentity;
+  readonly manifest: Manifest;
+  /** How many manifests up to this one have its identity. */
+  readonly times: number;
+}
+
 /** The manifests by identity. Of equal ones the last wins, as in Argo CD; those with a generated name are numbered. */
 export function byIdentity(
   manifests: readonly Manifest[],
   destinationNamespace: string,
-): ReadonlyMap<string, { readonly identity: ManifestIdentity; readonly manifest: Manifest }> {
-  const found = new Map<string, { readonly identity: ManifestIdentity; readonly manifest: Manifest }>();
+): ReadonlyMap<string, Identified> {
+  const found = new Map<string, Identified>();
   const occurrences = new Map<string, number>();
   for (const manifest of manifests.flatMap((one) => flattened(one, 0))) {
     const identity = identify(manifest, destinationNamespace);
     const key = keyOf(identity);
     const occurrence = occurrences.get(key) ?? 0;
     occurrences.set(key, occurrence + 1);
-    found.set(keyOf(identity, occurrence), { identity, manifest });
+    found.set(keyOf(identity, occurrence), { identity, manifest, times: occurrence + 1 });
   }
   return found;
 }

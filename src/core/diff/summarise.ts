@@ -61,6 +61,8 @@ export function summarise(changes: readonly Sides[], { syncOptions, basis, redac
     hooksChanged: resources.filter(({ hook }) => hook).length,
     resources,
     hiddenSecrets: changes.some(({ identity }) => isSecret(identity)),
+    secrets: [],
+    onlyCommit: [],
     ...cautionsOf(sorted, syncOptions),
     children: namesOf(sorted, "Application"),
     sets: namesOf(sorted, "ApplicationSet"),

@@ -34,6 +34,10 @@ export interface ManifestDiff {
   readonly resources: readonly ResourceChange[];
   /** A rendered Secret has values that Argo CD hides: an empty diff proves nothing if inputs changed. */
   readonly hiddenSecrets: boolean;
+  /** Secrets on both sides whose values change, or may change for all that can be known. */
+  readonly secrets: readonly SecretChange[];
+  /** Objects that differ by the commit's id alone, which is no change: `ConfigMap web-cfg`. Untrusted. */
+  readonly onlyCommit: readonly string[];
   /** Sentences about dangerous changes, the most dangerous first. They contain untrusted names. */
   readonly cautions: readonly string[];
   /** Those of them that endanger something, in a few words and in the same order. */
@@ -50,6 +54,16 @@ export interface Danger {
   readonly what: string;
   /** Only a sync that prunes does it. */
   readonly pruning: boolean;
+}
+
+/** A Secret by name. It says nothing about values, and names are untrusted. */
+export interface SecretChange {
+  /** `shop/payments`. */
+  readonly name: string;
+  /** The keys whose values change, where git tells; undefined if only Argo CD knows the values. */
+  readonly keys: NameChanges | undefined;
+  /** The first of the changed files that it may be rendered from. Empty if nothing tells. */
+  readonly files: readonly string[];
 }
 
 /** Names of objects by what happens to them. */

@@ -15,6 +15,7 @@ import { computeIfLarge, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import type { LiveState } from "../ports/deployer.js";
 import type { RenderedSides } from "./render.js";
+import { secretsInGit } from "./secrets-in-git.js";
 
 /** What differs, and what the renders say about other applications; undefined if they could not be compared. */
 export interface Compared {
@@ -31,9 +32,10 @@ type BothSides = Extract<RenderedSides, { readonly kind: "rendered" }>;
 export async function compareRenders(
   subject: LiveSubject,
   sides: BothSides,
-  { deployer, diffMode, redact, change, compute, hostWords, signal, log }: CommandContext,
+  context: CommandContext,
 ): Promise<Compared> {
-  const branch = inputOf(subject, sides, redact);
+  const { deployer, diffMode, redact, change, compute, hostWords, signal, log } = context;
+  const branch = { ...inputOf(subject, sides, redact), secretsInGit: await secretsInGit(subject, sides, context) };
   const planned = {
     writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
     sources: plannedSources(subject, change.headRevision),
@@ -82,7 +84,7 @@ function stopped(limit: "time" | "memory", { changeRequest }: HostWords): Uneval
   return { kind: "unevaluated", reason };
 }
 
-function inputOf(subject: LiveSubject, sides: BothSides, redact: readonly string[]): DiffInput {
+function inputOf(subject: LiveSubject, sides: BothSides, redact: readonly string[]): Omit<DiffInput, "secretsInGit"> {
   const { head, base } = subject;
   return {
     base: movesCluster(subject) ? jsonText<readonly Manifest[]>([]) : sides.base.manifests,

@@ -45,14 +45,18 @@ export function readsTheSame(
   if (ownRecord !== undefined || foreignRecords.length > 0) return false;
   // The renders name the children, one of which may differ in Argo CD.
   if (hasChildren) return false;
+  // Its values differ at every commit, and people are told which.
+  if (JSON.stringify(head.spec).includes(COMMIT_VARIABLE)) return false;
   return specEqual(head.spec, base.spec) && inputs.head.fingerprint === inputs.base.fingerprint;
 }
 
+/** Argo CD puts the commit in its place, also in front of `_SHORT` and `_SHORT_8`. */
+const COMMIT_VARIABLE = "ARGOCD_APP_REVISION";
 /** They decide what a checkout contains: line ends, filters, origins of submodules. */
 const CHECKOUT_FILES = ["**/.gitattributes", "**/.gitmodules", "**/.lfsconfig"];
 
 /** Paths that the repository file maps to the application count besides those of its definition. */
-function otherPatterns({ name }: LiveSubject, { applications }: Settings): readonly string[] {
+export function otherPatterns({ name }: LiveSubject, { applications }: Settings): readonly string[] {
   const mapped = applications.filter((entry) => matchesName(entry.name, name)).flatMap(({ paths }) => paths);
   return [...CHECKOUT_FILES, ...mapped];
 }

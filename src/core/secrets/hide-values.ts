@@ -53,7 +53,7 @@ function mark(value: Json, other: Json | undefined, side: "before" | "after"): s
 }
 
 /** Argo CD replaces each value by at least eight plus signs. */
-function isMasked(value: Json): boolean {
+export function isMasked(value: Json): boolean {
   return typeof value === "string" && /^\+{8,}$/.test(value);
 }
 

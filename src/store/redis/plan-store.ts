@@ -25,9 +25,12 @@ const planLock: z.ZodType<PlanLock> = z.discriminatedUnion("kind", [
 
 const count = z.int().nonnegative();
 
-const names = z
-  .object({ created: z.array(z.string()), changed: z.array(z.string()), deleted: z.array(z.string()) })
-  .default({ created: [], changed: [], deleted: [] });
+const nameChanges = z.object({
+  created: z.array(z.string()),
+  changed: z.array(z.string()),
+  deleted: z.array(z.string()),
+});
+const names = nameChanges.default({ created: [], changed: [], deleted: [] });
 
 const basis = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("branch") }),
@@ -58,6 +61,10 @@ const manifestDiff = z.object({
     }),
   ),
   hiddenSecrets: z.boolean(),
+  secrets: z
+    .array(z.object({ name: z.string(), keys: orUndefined(nameChanges), files: z.array(z.string()) }))
+    .default([]),
+  onlyCommit: z.array(z.string()).default([]),
   cautions: z.array(z.string()).default([]),
   dangers: z.array(z.object({ what: z.string(), pruning: z.boolean() })).default([]),
   children: names,

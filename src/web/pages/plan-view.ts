@@ -1,3 +1,4 @@
+import { commitSentence, secretSentences } from "../../core/diff/hidden-change.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import {
   isWithheld,
@@ -123,7 +124,7 @@ function sentencesOf(
       ];
     case "evaluated":
       return [
-        ...verdictSentences(plan),
+        ...verdictSentences(plan, withDiff),
         ...(withDiff
           ? [...children("Applications", plan.diff.children), ...children("ApplicationSets", plan.diff.sets)]
           : []),
@@ -132,20 +133,23 @@ function sentencesOf(
   }
 }
 
-function verdictSentences({ verdict, diff, writesDefinition }: Evaluated): readonly string[] {
-  const hidden =
-    "Argo CD hides the values of Secrets. A change of a value alone cannot be seen, so it cannot be ruled out.";
+function verdictSentences({ verdict, diff, writesDefinition }: Evaluated, withDiff: boolean): readonly string[] {
+  const live = diff.hiddenSecrets && diff.basis.kind === "live";
+  const secrets = [
+    ...(withDiff ? secretSentences(diff, (name) => name) : []),
+    ...(live ? ["Argo CD hides the values of Secrets, so those of the cluster are not compared."] : []),
+  ];
   switch (verdict) {
     case "changed":
-      return diff.hiddenSecrets ? [hidden] : [];
+      return secrets;
     case "unchanged":
       return [
-        "No changes: both sides render the same.",
+        commitSentence(diff, withDiff ? (name) => name : undefined) ?? "No changes: both sides render the same.",
         ...(writesDefinition ? ["The definition of the application still changes; a sync writes it."] : []),
       ];
     case "unknown":
       return diff.hiddenSecrets
-        ? [`No visible changes. ${hidden}`]
+        ? ["No visible changes.", ...secrets]
         : ["The two sides render differently, but the cluster is already in this state."];
   }
 }

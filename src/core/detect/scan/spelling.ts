@@ -30,6 +30,16 @@ function unescaped(text: string): string {
   });
 }
 
+/** Whether a text can hold a Secret. Cheap, and never wrong when it says no. */
+export function mayHoldSecret(text: string): boolean {
+  return /secret/i.test(text) || (text.includes("\\") && /secret/i.test(unescaped(text))) || ENCODED.test(text);
+}
+
+/** Whether Argo CD's parser may decode a part of the text. */
+export function isEncoded(text: string): boolean {
+  return ENCODED.test(text);
+}
+
 /** Why a text may mean something else to Argo CD's parser than to this one, which knows YAML 1.2 alone. */
 export function ambiguity(text: string): Unreadable | undefined {
   return AMBIGUOUS.test(text) ? { reason: "parsers disagree about its lines or its tags", mayHide: true } : undefined;
