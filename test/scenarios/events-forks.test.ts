@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { HOSTS, startBot } from "./bot.js";
+import { HOSTS, SHORT, startBot } from "./bot.js";
 import { planned } from "./plan-comment.js";
 import { changeOf } from "./resources.js";
 
@@ -13,7 +13,7 @@ describe.each(HOSTS)("forks on %s", (host) => {
     expect(bot.answers(one)).toEqual([]);
     for (const command of ["svc plan", "svc sync"]) {
       await bot.comment(one, command);
-      expect(bot.lastComment(one)).toContain("This PR comes from a fork.");
+      expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} comes from a fork.`);
       expect(bot.lastComment(one)).toContain("`defaults.allow_forks`");
     }
     expect(bot.answers(one)).toHaveLength(2);
