@@ -5,9 +5,9 @@ import { changePagePath } from "../src/core/model/change-request.js";
 import { CHANGE_REQUEST_SIGILS, HOST_IDS, HOST_TITLES, STATUS_NAME, type HostId } from "../src/names.js";
 import type { SeenObject } from "./cluster-watch.js";
 import { diffHtml, renderComment } from "./render-comment.js";
+import { PEOPLE, type Scene } from "./scenes.js";
 import { applicationsOf } from "./shop.js";
 import type { Stage } from "./stage.js";
-import { PEOPLE, type Scene } from "./scenes.js";
 import type { Story } from "./story.js";
 
 /** Everything that the page shows. */

@@ -41,7 +41,7 @@ async function story(browser: Browser, url: string): Promise<void> {
   await page.getByRole("button", { name: "Approve as bo" }).click();
   await page.getByText("approved by bo").waitFor();
 
-  await page.getByRole("button", { name: /Open a second pull request/ }).click();
+  await page.getByRole("button", { name: "one that waits for #1" }).click();
   await page.getByText("Locked by PR #1 (ana)").waitFor();
   await shoot(page, "3-second");
   await page.getByRole("button", { name: /^#1/ }).click();
@@ -59,6 +59,24 @@ async function story(browser: Browser, url: string): Promise<void> {
   await page.emulateMedia({ colorScheme: "dark" });
   await shoot(page, "6-merged-dark");
 
+  await page.emulateMedia({ colorScheme: "light" });
+  await scene(page, "one that deletes a volume", "7-danger");
+  await scene(page, "one that changes a Secret", "7-secret");
+  await scene(page, "one whose sync fails", "7-failing");
+  await page.getByRole("button", { name: /^Approve as/ }).click();
+  await page.getByText(/^approved by/).waitFor();
+  await command(page, "svc sync");
+  await page.getByRole("img", { name: "confused" }).waitFor();
+  await shoot(page, "7-failed", true);
+  const [own] = await Promise.all([
+    page.context().waitForEvent("page"),
+    page.getByRole("link", { name: "This one on svc's own page" }).click(),
+  ]);
+  await own.getByText("Last failure").waitFor();
+  await shoot(own, "7-own-page");
+  await own.close();
+
+  await page.emulateMedia({ colorScheme: "dark" });
   await page.getByRole("tab", { name: /GitLab/ }).click();
   await command(page, "svc help <img src=x onerror=alert(1)>");
   await page.waitForTimeout(1500);
@@ -68,6 +86,14 @@ async function story(browser: Browser, url: string): Promise<void> {
   await shoot(page, "8-starting-over");
   await page.getByText("Starting over").waitFor({ state: "hidden" });
   await page.close();
+}
+
+/** Opens a change request and shows its plan. */
+async function scene(page: Page, button: string, name: string): Promise<void> {
+  await page.getByRole("button", { name: button }).click();
+  await page.getByText("svc Plan").first().waitFor();
+  await page.getByText(/svc is working/).waitFor({ state: "hidden" });
+  await shoot(page, name, true);
 }
 
 /** On a telephone. */
@@ -82,7 +108,7 @@ async function narrow(browser: Browser, url: string): Promise<void> {
 }
 
 async function open(browser: Browser, url: string, viewport: { width: number; height: number }): Promise<Page> {
-  const page = await browser.newPage({ viewport });
+  const page = await (await browser.newContext({ viewport })).newPage();
   page.setDefaultTimeout(20_000);
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") complaints.push(`console: ${message.text()}`);
