@@ -99,7 +99,8 @@ function parseOptions(
     name,
     value === undefined ? switched.has(name) : [...(given.get(name) ?? [])],
   ]);
-  return { ...Object.fromEntries(values), ...(bare === undefined ? {} : { applications: [bare], bare: true }) };
+  const parsed: Readonly<Record<string, readonly string[] | boolean>> = Object.fromEntries(values);
+  return bare === undefined ? parsed : { ...parsed, applications: [bare], bare: true };
 }
 
 function splitAtEquals(word: string): [string, string | undefined] {

@@ -18,8 +18,9 @@ const MOST_COMPARED = 500;
 export function suggestionOf({ command, words }: Guess, known: readonly string[]): Command {
   if (command.name === "help") return command;
   const candidates = known.length <= MOST_COMPARED ? known : [];
-  const meant = (name: string) => {
-    if (isNamePattern(name)) return candidates.some((one) => matchesName(name, one)) ? name : undefined;
+  const meant = (written: string) => {
+    if (isNamePattern(written) && candidates.some((one) => matchesName(written, one))) return written;
+    const name = written.replace(/[*?{},]/g, "");
     return known.includes(name) ? name : nearest(name, candidates);
   };
   const switches = (Object.keys(OPTIONS) as readonly OptionName[]).filter(

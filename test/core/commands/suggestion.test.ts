@@ -45,6 +45,7 @@ describe("the command that a mistyped line comes nearest to", () => {
     ["svc sync WEB", "svc sync -a web"],
     ["svc sync team-*", "svc sync -a 'team-*'"],
     ["svc plan other-*", "svc plan"],
+    ["svc sync web?", "svc sync -a web"],
     ["svc sync please do", "svc sync"],
   ])("%j", (body, expected) => {
     expect(suggested(body)).toBe(expected);
