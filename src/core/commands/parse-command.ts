@@ -88,13 +88,14 @@ function parseOptions(
       switched.add(option.name);
     } else {
       const names = applicationsIn(attached ?? words[(at += 1)] ?? "");
-      if (names === undefined || names.filter(isNamePattern).length > MAX_PATTERNS) return undefined;
+      if (names === undefined) return undefined;
       for (const name of names) given.get(option.name)?.add(name);
     }
   }
   const applications = given.get("applications");
   if (bare !== undefined && applications?.size !== 0) return undefined;
-  if ([...given.values()].some(({ size }) => size > MAX_NAMES)) return undefined;
+  const named = [...(applications ?? [])];
+  if (named.length > MAX_NAMES || named.filter(isNamePattern).length > MAX_PATTERNS) return undefined;
   const values = options.map(({ name, value }) => [
     name,
     value === undefined ? switched.has(name) : [...(given.get(name) ?? [])],

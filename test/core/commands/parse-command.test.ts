@@ -66,7 +66,7 @@ describe("a comment that begins with the command word and is no command", () => 
     "svc sync -a ****",
     "svc sync -a web\\*",
     "svc sync -a ${a,b}",
-    `svc sync -a ${"*x,".repeat(11)}web`,
+    `svc sync ${Array.from({ length: 11 }, (_, index) => `-a ${"x".repeat(index)}*`).join(" ")}`,
     "svc help web",
     "svc plan --dry-run",
     "svc unlock --prune",
