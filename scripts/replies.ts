@@ -6,6 +6,7 @@ const GOLDEN = new URL("../test/comments/golden/", import.meta.url);
 export const REPLIES: Readonly<Record<string, string>> = {
   "plan-changed": "A plan whose application changes",
   "plan-unchanged": "A plan whose two sides render the same",
+  "plan-only-commit": "A plan in which nothing changes but the commit id",
   "plan-no-applications": "A plan of a commit that affects no application",
   "plan-deletes-and-hooks": "Resources are removed, or hooks of Argo CD change",
   "plan-cautions-and-children": "A change is dangerous, or changes other Applications and ApplicationSets",
