@@ -158,6 +158,7 @@ export function planStoreContract(name: string, start: () => Promise<StoresUnder
     test("a plan comes back as it was saved", async () => {
       await plans.save(plan);
       expect(await plans.find(change)).toEqual(plan);
+      expect(await under.replica.plans.find(change)).toEqual(plan);
     });
 
     test("there is no plan of another change request", async () => {
@@ -166,11 +167,15 @@ export function planStoreContract(name: string, start: () => Promise<StoresUnder
       expect(await plans.find({ ...change, host: "hosta" })).toBeUndefined();
     });
 
-    test("a later plan replaces the one before", async () => {
+    test("a later plan replaces the one before, for whoever has read that", async () => {
       await plans.save(plan);
+      expect(await under.replica.plans.find(change)).toEqual(plan);
       const next = { ...plan, head: revision("b".repeat(64)), applications: [] };
       await plans.save(next);
       expect(await plans.find(change)).toEqual(next);
+      expect(await under.replica.plans.find(change)).toEqual(next);
+      await under.replica.plans.save(plan);
+      expect(await plans.find(change)).toEqual(plan);
     });
 
     test("a plan whose lifetime has passed is gone", async () => {

@@ -10,6 +10,8 @@ import { RedisServer } from "../redis-server.js";
 /** An implementation of the store, with what a contract suite needs beside the ports. */
 export interface StoresUnderTest {
   readonly stores: Stores;
+  /** The same stores as another replica sees them; `stores` itself where there can be one process only. */
+  readonly replica: Stores;
   /** As if this time (ms) had passed, or the lifetime of everything that expires. */
   expire(afterMs?: number): Promise<void>;
   /** Removes everything. */
@@ -29,6 +31,9 @@ async function startMemory(): Promise<StoresUnderTest> {
     get stores() {
       return stores;
     },
+    get replica() {
+      return stores;
+    },
     expire: async (afterMs = 5 * LOCK_LIFETIME_MS) => clock.advance(afterMs),
     clear: async () => {
       stores = createMemoryStores(clock);
@@ -40,16 +45,18 @@ async function startMemory(): Promise<StoresUnderTest> {
 async function startRedis(): Promise<StoresUnderTest> {
   const server = await RedisServer.start();
   const raw = new Redis(server.port, "127.0.0.1");
-  const stores = createRedisStores({ address: server.address, db: 0, tls: false }, { log: recordingLog() });
+  const connect = () => createRedisStores({ address: server.address, db: 0, tls: false }, { log: recordingLog() });
+  const [stores, replica] = [connect(), connect()];
   return {
     stores,
+    replica,
     expire: (afterMs) => expireKeys(raw, afterMs),
     clear: async () => {
       await raw.flushall();
     },
     stop: async () => {
       raw.disconnect();
-      await stores.close();
+      await Promise.all([stores.close(), replica.close()]);
       await server.stop();
     },
   };

@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
@@ -136,21 +138,46 @@ const plan: z.ZodType<Plan> = z.object({
   notes: z.array(z.string()),
 });
 
-const planRecord = z.object({ v: z.literal(1), plan });
+const planRecord = z.object({ v: z.literal(1), id: z.string(), plan });
+
+/** The beginning of a record, which differs for each save: `{"v":1,"id":"<uuid>"`. */
+const START_LENGTH = '{"v":1,"id":""'.length + 36;
+/** Characters of records. A plan with long diffs is read several times while its change request is worked on. */
+const CACHE_LIMIT = 32 * 1024 * 1024;
+
+interface Kept {
+  readonly start: string;
+  readonly plan: Plan;
+}
 
 /** The last plan of each change request, under `svc:plan:<host>/<repository>/<number>`. */
 export class RedisPlanStore implements PlanStore {
+  /** Plans by key. Each is used only while Redis has the same record: reading a large one takes a tenth of a second. */
+  readonly #kept = new LRUCache<string, Kept>({ maxSize: CACHE_LIMIT });
+
   constructor(private readonly connection: RedisConnection) {}
 
   async save(plan: Plan): Promise<void> {
-    const record = JSON.stringify({ v: 1, plan });
-    await this.connection.run((redis) => redis.set(planKey(plan.change), record, "PX", PLAN_LIFETIME_MS));
+    const key = planKey(plan.change);
+    const record = JSON.stringify({ v: 1, id: randomUUID(), plan });
+    await this.connection.run((redis) => redis.set(key, record, "PX", PLAN_LIFETIME_MS));
+    this.#keep(key, record, plan);
   }
 
   async find(change: ChangeRequestRef): Promise<Plan | undefined> {
     const key = planKey(change);
-    const record = await this.connection.run((redis) => redis.get(key));
-    return record === null ? undefined : readStored(planRecord, record, "a stored plan", key).plan;
+    const start = await this.connection.run((redis) => redis.getrange(key, 0, START_LENGTH - 1));
+    const kept = this.#kept.get(key);
+    if (kept?.start === start) return kept.plan;
+    const record = start === "" ? null : await this.connection.run((redis) => redis.get(key));
+    if (record === null) return undefined;
+    const { plan } = readStored(planRecord, record, "a stored plan", key);
+    this.#keep(key, record, plan);
+    return plan;
+  }
+
+  #keep(key: string, record: string, plan: Plan): void {
+    this.#kept.set(key, { start: record.slice(0, START_LENGTH), plan }, { size: record.length });
   }
 }
 

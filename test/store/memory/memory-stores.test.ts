@@ -25,7 +25,15 @@ test("the seven days of a lock start again at each refresh", async () => {
 test("a plan lives for 30 days", async () => {
   const clock = new ManualClock();
   const { plans } = createMemoryStores(clock);
-  const rest = { baseBranch: "main", applications: [], applicationSets: [], notDeployed: [], released: [], unread: [], notes: [] };
+  const rest = {
+    baseBranch: "main",
+    applications: [],
+    applicationSets: [],
+    notDeployed: [],
+    released: [],
+    unread: [],
+    notes: [],
+  };
   await plans.save({ change: holder, head: revision("1".repeat(40)), plannedAt: clock.now().toISOString(), ...rest });
   clock.advance(PLAN_LIFETIME_MS - 1);
   expect(await plans.find(holder)).toBeDefined();

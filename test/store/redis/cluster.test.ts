@@ -34,16 +34,19 @@ function connect(addresses: readonly string[] = cluster.addresses, password?: st
 
 /** A contract's stores on the cluster that this file started. */
 async function startUnderTest(): Promise<StoresUnderTest> {
-  const { stores } = connect();
+  const [{ stores }, { stores: replica }] = [connect(), connect()];
   return {
     stores,
+    replica,
     expire: async (afterMs) => {
       for (const raw of cluster.raw) await expireKeys(raw, afterMs);
     },
     clear: async () => {
       for (const raw of cluster.raw) await raw.flushall();
     },
-    stop: () => stores.close(),
+    stop: async () => {
+      await Promise.all([stores.close(), replica.close()]);
+    },
   };
 }
 

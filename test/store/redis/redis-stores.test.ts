@@ -85,7 +85,15 @@ describe("what stands in Redis", () => {
   });
 
   test("a plan lives for 30 days", async () => {
-    const plan = { baseBranch: "main", applications: [], applicationSets: [], notDeployed: [], released: [], unread: [], notes: [] };
+    const plan = {
+      baseBranch: "main",
+      applications: [],
+      applicationSets: [],
+      notDeployed: [],
+      released: [],
+      unread: [],
+      notes: [],
+    };
     await stores.plans.save({ change: holder, head: revision("1".repeat(40)), plannedAt: now.toISOString(), ...plan });
     expect(await raw.pttl("svc:plan:hosta/acme/deploy/7")).toBeGreaterThan(PLAN_LIFETIME_MS - 5000);
   });
