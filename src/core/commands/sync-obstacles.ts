@@ -21,13 +21,10 @@ export async function obstaclesOf(
       const refused = notDeployed.find((other) => other.application === application);
       if (refused !== undefined) return [refused];
       const subject = selected.find(({ name }) => name === application);
-      if (subject === undefined)
-        return [
-          {
-            application,
-            reason: `this ${short} no longer affects it: run the plan command again, which releases its lock`,
-          },
-        ];
+      if (subject === undefined) {
+        const reason = `this ${short} no longer affects it: run the plan command again, which releases its lock`;
+        return [{ application, reason }];
+      }
       if (subject.kind === "unreadable") return [{ application, reason: subject.problem }];
       if (subject.kind !== "live") return [{ application, reason: NOT_PLANNED_AS_SUCH }];
       if (subject.notDriven !== undefined) return [{ application, reason: subject.notDriven }];
