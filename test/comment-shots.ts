@@ -7,7 +7,7 @@ import { startBrowser } from "./web/browser/start-browser.js";
 const FOLDER = fileURLToPath(new URL("../screenshots", import.meta.url));
 /** The committed comments that people see most. */
 const COMMENTS = [
-  ...["plan-of-24-applications", "plan-dangers", "plan-locked-by-another", "plan-needing-approval"],
+  ...["plan-of-24-applications", "plan-dangers", "plan-blocked-by-another", "plan-needing-approval"],
   ...["result-sync", "result-sync-no-auto-merge", "result-sync-failed"],
 ];
 /** As wide as a host shows a comment, and a telephone. */

@@ -29,7 +29,7 @@ export function arrange(applications: readonly ApplicationPlan[]): readonly Arra
     const key = keyOf(plan);
     const sameAs = key === undefined ? undefined : firsts.get(key);
     if (key !== undefined && sameAs === undefined && plan.kind === "evaluated") firsts.set(key, plan);
-    if (sameAs === undefined || isDangerous(plan) || plan.warnings.length > 0) return [{ plan, sameAs }];
+    if (sameAs === undefined || isDangerous(plan) || tellsMore(plan)) return [{ plan, sameAs }];
     repeated.set(sameAs.application, [...(repeated.get(sameAs.application) ?? []), { plan, sameAs }]);
     return [];
   };
@@ -52,7 +52,12 @@ export function arrange(applications: readonly ApplicationPlan[]): readonly Arra
 function isQuiet(plan: ApplicationPlan): boolean {
   if (plan.kind !== "evaluated" || plan.verdict !== "unchanged" || plan.writesDefinition) return false;
   const { resources, onlyCommit } = plan.diff;
-  return [resources, onlyCommit, plan.warnings].every((some) => some.length === 0) && plan.lock.kind !== "held";
+  return resources.length === 0 && onlyCommit.length === 0 && plan.lock.kind !== "held" && !tellsMore(plan);
+}
+
+/** There is something to read besides the diff. */
+function tellsMore(plan: ApplicationPlan): boolean {
+  return plan.warnings.length > 0 || (plan.kind === "evaluated" && plan.definition !== undefined);
 }
 
 /** Equal for the same diff, whatever the names of the objects; undefined where nobody can tell. */

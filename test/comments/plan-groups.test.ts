@@ -43,6 +43,8 @@ describe("applications with the same change", () => {
     const warned = shown(changed("a", 2), changed("b", 2, { warnings: ["runs another commit"] }));
     expect(warned).not.toContain("more with the same change");
     expect(blockOf(warned, "b")).toContain("Same as `a`");
+    const defined = shown(changed("a", 2), changed("b", 2, { definition: "+spec: {}" } as Partial<ApplicationPlan>));
+    expect(defined).not.toContain("more with the same change");
   });
 
   test.each<[string, Partial<ResourceChange>]>([
