@@ -57,7 +57,8 @@ function isQuiet(plan: ApplicationPlan): boolean {
 
 /** There is something to read besides the diff. */
 function tellsMore(plan: ApplicationPlan): boolean {
-  return plan.warnings.length > 0 || (plan.kind === "evaluated" && plan.definition !== undefined);
+  if (plan.warnings.length > 0) return true;
+  return plan.kind === "evaluated" && (plan.definition !== undefined || plan.diff.secrets.length > 0);
 }
 
 /** Equal for the same diff, whatever the names of the objects; undefined where nobody can tell. */

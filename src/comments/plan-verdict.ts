@@ -109,12 +109,14 @@ function resourceCounts(all: readonly ApplicationPlan[], pruning: boolean): read
   const diffs = all.flatMap((one) => (one.kind === "evaluated" ? [one.diff] : []));
   const sum = (member: "created" | "updated" | "deleted" | "hooksChanged") =>
     diffs.reduce((total, diff) => total + diff[member], 0);
+  const secrets = diffs.reduce((total, diff) => total + diff.secrets.length, 0);
   const [created, updated, deleted, hooks] = [sum("created"), sum("updated"), sum("deleted"), sum("hooksChanged")];
   return [
     ...(created === 0 ? [] : [`${created} created`]),
     ...(updated === 0 ? [] : [`${updated} updated`]),
     ...(deleted === 0 ? [] : [`${deleted} deleted${pruning ? "" : KEPT}`]),
     ...(hooks === 0 ? [] : [`${counted(hooks, "hook")} changed`]),
+    ...(secrets === 0 ? [] : [`${counted(secrets, "Secret")} may change`]),
   ];
 }
 
