@@ -35,9 +35,7 @@ function serverSection() {
     base_url: url().optional().describe("public address of svc; links and login callbacks start with it"),
     command: commandWord()
       .prefault(SERVICE)
-      .describe(
-        "the word that a comment begins with to be a command; another one, for example, where two of svc see the same repository",
-      ),
+      .describe("the word that a comment begins with to be a command; replies, statuses and pages name it"),
     log_level: oneOf(["debug", "info", "warn", "error"]).prefault("info").describe("lowest level that is logged"),
     trust_proxy: flag()
       .prefault(false)
