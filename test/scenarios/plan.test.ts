@@ -76,7 +76,8 @@ describe.each(HOSTS)("plan on %s", (host) => {
     const web = section(bot.lastComment(one), "web");
     expect(web).toContain("**Changes:** could not be evaluated");
     expect(web).toContain("permission denied: applications, create");
-    expect(web).not.toContain("diff");
+    expect(web).toContain("+    path: apps/next");
+    expect(web).not.toContain("ConfigMap");
     expect(section(bot.lastComment(one), "api")).toContain('+  value: "2"');
     await bot.comment(one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("Plan for web is stale. Please run the plan command again.");
