@@ -65,7 +65,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "refusal-failure": "Another system is unavailable, or refuses",
 };
 
-const MOST_LINES = 60;
+const MOST_LINES = 100;
 
 /** Every reply with when it comes, each folded. */
 export function replyList(): string {
