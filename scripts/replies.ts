@@ -14,7 +14,9 @@ export const REPLIES: Readonly<Record<string, string>> = {
     "ApplicationSets change; some applications are left out by -a, not deployed, or not affected any longer",
   "plan-new-and-deleted": "Application resources are added or removed",
   "plan-auto-synced-and-warned": "An application has auto-sync, or there is something to know about it",
-  "plan-locked-by-another": "Another pull request holds the lock",
+  "plan-locked-by-another": "Another pull request holds the lock, or the lock was released since the plan",
+  "plan-your-turn": "A lock that the pull request waited for was released",
+  turn: "The same, where svc does not plan by itself: a fork, or commits that nobody had planned",
   "plan-hidden-secrets": "Argo CD hides the values of a Secret that may change",
   "plan-could-not-be-evaluated": "Argo CD cannot render a side",
   "plan-live": "A plan with deployer.diff_mode: live",
@@ -32,6 +34,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "result-lock-taken-over":
     "A rollback takes the lock of a pull request that has only planned the application; told there",
   "result-unlock": "Locks are released",
+  "result-unlock-with-next": "Others wait for the released locks, and this one waited for another",
   "result-unlock-nothing": "There is nothing to release",
   "result-closed": "A pull request is closed while its commit is deployed",
   "result-help": "The commands are asked for with svc help",

@@ -31,6 +31,7 @@ export const SESSION_COOKIE = `${SERVICE}_session`;
 /** Every key in the store begins with this. */
 export const STORE_PREFIX = `${SERVICE}:`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;
+export const WAITING_KEY_PREFIX = `${SERVICE}:waiting:`;
 export const PLAN_KEY_PREFIX = `${SERVICE}:plan:`;
 export const DEPLOYMENT_KEY_PREFIX = `${SERVICE}:deployment:`;
 /** The braces keep all people in one slot of a Redis Cluster: one script looks at several of them. */

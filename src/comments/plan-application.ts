@@ -1,3 +1,4 @@
+import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import { isWithheld, type ApplicationPlan } from "../core/model/plan.js";
 import type { Links } from "./links.js";
@@ -8,6 +9,7 @@ import { definitionBlock, diffBlocks, sameDiffBlock, type DiffRoom } from "./pla
 import type { Arranged, Placed } from "./plan-groups.js";
 import { summaryLines, verdictLines, type SummaryOptions } from "./plan-summary.js";
 import { isDangerous } from "./plan-verdict.js";
+import { placeText } from "./turn.js";
 
 const MAX_REASON = 4000;
 /** For the collapsible around several applications. */
@@ -15,6 +17,8 @@ const ROOM_FOR_FOLD = 200;
 
 interface ShownOptions extends SummaryOptions {
   readonly links: Links;
+  /** The change request that is planned. */
+  readonly reader: ChangeRequestRef;
 }
 
 type Room = Pick<DiffRoom, "limit" | "budget">;
@@ -35,7 +39,7 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
   const heading = `### Application: ${code(plan.application)}`;
   const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: heading });
   const warnings = plan.warnings.map(warning);
-  const status = statusOf(plan);
+  const status = statusOf(plan, options);
   const room: DiffRoom = { limit, budget, page: options.links.page, open: isDangerous(plan) };
   switch (plan.kind) {
     case "new":
@@ -72,13 +76,15 @@ function planAgain({ command }: HostWords): string {
   return `It cannot be synced until it can be evaluated. Fix the cause, then push or comment ${code(`${command} plan`)}.`;
 }
 
-function statusOf({ lock, atMerge }: ApplicationPlan): string {
+function statusOf({ application, lock, atMerge }: ApplicationPlan, { reader, words }: ShownOptions): string {
   const merge = atMerge === undefined ? "" : `\n\nNot deployed by a sync: ${sentence(atMerge)}`;
   switch (lock.kind) {
     case "ours":
       return `**Status:** Locked by this PR${merge}`;
     case "held":
-      return `**Status:** ⚠️ ${lockedBy(lock.by)}. Its sync is refused until that lock is released.${merge}`;
+      return `**Status:** ⚠️ ${lockedBy(lock.by)}. Its sync is refused until that lock is released. ${placeText(lock, reader, words)}${merge}`;
+    case "free":
+      return `**Status:** Not locked any more: to lock it again, comment ${code(`${words.command} plan -a ${application}`)}${merge}`;
     case "not-needed":
       return `**Status:** Not locked${merge}`;
   }

@@ -1,6 +1,7 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { ApplicationSetPreview, Plan } from "../core/model/plan.js";
+import type { Turn } from "../core/model/result.js";
 import type { Task } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
 import { headLink, type Links } from "./links.js";
@@ -13,6 +14,7 @@ import { arrange, type Arranged } from "./plan-groups.js";
 import { movesText } from "./plan-moves.js";
 import { planTable } from "./plan-table.js";
 import { nothingLine, verdictLine } from "./plan-verdict.js";
+import { turnLine } from "./turn.js";
 
 /** Room for the marker, the heading and "(continued)" in each part. */
 const OVERHEAD = 600;
@@ -23,6 +25,8 @@ export interface PlanOptions {
   /** Whether a sync prunes by default, which decides what the plan says about deletions. */
   readonly pruning: boolean;
   readonly links: Links;
+  /** Locks that the change request waited for, if their release led to this plan. */
+  readonly turn?: Turn | undefined;
 }
 
 /** `renderPlan` away from the thread that answers requests. */
@@ -38,9 +42,10 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   if (shown.length === 0) return renderNothing(plan, options, limit);
   const budget = { left: limit * (MAX_PARTS - 1) };
   const arranged = arrange(shown);
+  const shownOptions = { ...options, reader: plan.change };
   const blocks = [
     ...openingBlocks(plan, arranged, options, limit),
-    ...arranged.flatMap((one) => arrangedBlocks(one, options, { limit, budget })),
+    ...arranged.flatMap((one) => arrangedBlocks(one, shownOptions, { limit, budget })),
     ...closingBlocks(plan, options, limit),
   ];
   const parts = pack(blocks, limit);
@@ -61,7 +66,8 @@ function openingBlocks(
   const placed = arranged.flatMap((one) => (one.kind === "alone" ? [one] : one.placed));
   const inOrder = placed.map((one) => one.plan);
   const table = planTable(plan, inOrder, options);
-  const texts = [verdictLine(plan, nextOf(plan, options), options), movesText(plan), table ?? ""];
+  const turn = options.turn === undefined ? "" : turnLine(options.turn, plan, options.words);
+  const texts = [verdictLine(plan, nextOf(plan, options), options), turn, movesText(plan), table ?? ""];
   const blocks = texts.filter((text) => text !== "").map((text) => ({ text, section: undefined }));
   return cutBlocks(blocks, limit / 2);
 }

@@ -27,7 +27,7 @@ export function renderResult(
   const answer = (title: string, blocks: readonly Block[]) => titled(title, blocks, change, words);
   switch (result.kind) {
     case "planned":
-      return renderPlan(result.plan, { words, pruning: result.pruning, links });
+      return renderPlan(result.plan, { words, pruning: result.pruning, links, turn: result.turn });
     case "synced":
       return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change, words));
     case "rolled-back":
@@ -105,7 +105,15 @@ function unlockBlocks(
         ? "is not locked"
         : `is locked by ${referenceTo(lock.holder, change, words)} (${lock.user}), which alone can release it here`,
   }));
-  return [plain(released), ...(notHeld.length === 0 ? [] : [plain(listOf("Not released:", notHeld))])];
+  const next = result.next.map(({ application, change: other }) => {
+    return `${code(referenceTo(other, change, words))} for ${code(application)}`;
+  });
+  const told = [
+    released,
+    ...(next.length === 0 ? [] : [`Next in the queue: ${next.join(", ")}.`]),
+    ...(result.left.length === 0 ? [] : [`No longer in the queue for: ${codes(result.left)}.`]),
+  ];
+  return [plain(told.join("\n\n")), ...(notHeld.length === 0 ? [] : [plain(listOf("Not released:", notHeld))])];
 }
 
 function closedText(applications: readonly string[], { short, command }: HostWords): string {

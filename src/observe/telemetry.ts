@@ -69,6 +69,7 @@ export async function createTelemetry({ config, hosts, tracer, log }: TelemetryP
     stores: (stores) => ({
       ...stores,
       locks: stored("locks", stores.locks),
+      waiting: stored("waiting", stores.waiting),
       plans: stored("plans", stores.plans, measure && measurePlans(measure)),
       deployments: stored("deployments", stores.deployments),
       audit: stored("audit", stores.audit, measure && measureAudit(measure)),

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { repositoryName } from "../core/model/brand.js";
+import { applicationName, repositoryName } from "../core/model/brand.js";
 import type { HostEvent } from "../core/model/event.js";
 import { parseJson } from "../core/model/json.js";
 import { HOST_IDS } from "../names.js";
@@ -14,11 +14,8 @@ export interface EventRecord {
 }
 
 const repository = z.string().transform(repositoryName);
-const origin = {
-  delivery: z.string(),
-  traceparent: z.string().exactOptional(),
-  change: z.object({ host: z.enum(HOST_IDS), repository, number: z.int().positive() }),
-};
+const change = z.object({ host: z.enum(HOST_IDS), repository, number: z.int().positive() });
+const origin = { delivery: z.string(), traceparent: z.string().exactOptional(), change };
 
 const hostEvent = z.discriminatedUnion("kind", [
   z.object({
@@ -37,6 +34,12 @@ const hostEvent = z.discriminatedUnion("kind", [
   }),
   z.object({ ...origin, kind: z.literal("reviewed") }),
   z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
+  z.object({
+    ...origin,
+    kind: z.literal("turn"),
+    applications: z.array(z.string().min(1).transform(applicationName)),
+    after: change.exactOptional(),
+  }),
 ]);
 
 const record = z.object({ v: z.literal(1), again: z.boolean(), at: z.number(), event: hostEvent });

@@ -162,6 +162,8 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "closed-meanwhile":
     case "left-out":
     case "plan-marked":
+    case "turn-over":
+    case "turn-told":
     case "not-addressed":
     case "still-open":
     case "settled":
@@ -193,8 +195,8 @@ async function rendering(result: CommandResult, change: ChangeRequest, run: Run)
   if (result.kind !== "planned" || sizeOfPlan(result.plan) < SMALL_PLAN) {
     return renderResult(result, change, words, links);
   }
-  const { plan, pruning } = result;
-  const input = { plan, options: { words, pruning, links } };
+  const { plan, pruning, turn } = result;
+  const input = { plan, options: { words, pruning, links, turn } };
   const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
   const computed = await run.compute.run(renderPlanTask, input, limits);
   if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);

@@ -16,6 +16,8 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
       return { kind: "revisit" };
     case "base-moved":
       return { kind: "base-moved", branch: event.branch };
+    case "turn":
+      return event;
     case "updated":
       return AUTOPLAN;
     case "commented":

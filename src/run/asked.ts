@@ -1,11 +1,13 @@
 import type { Guess } from "../core/commands/suggestion.js";
 import type { User } from "../core/model/change-request.js";
 import type { Command } from "../core/model/command.js";
-import type { BaseMoved, FoundComment } from "../core/model/event.js";
+import type { BaseMoved, FoundComment, TurnCame } from "../core/model/event.js";
+import type { Turn } from "../core/model/result.js";
 import type { Silent } from "./outcome.js";
 
 /** What an event asks for. */
-export type Asked = Answerable | Silent | { readonly kind: "close" } | { readonly kind: "revisit" } | BaseMoved;
+export type Asked =
+  Answerable | Silent | { readonly kind: "close" } | { readonly kind: "revisit" } | BaseMoved | TurnCame;
 
 /** What is answered with a comment, unless there is a reason to stay silent. */
 export type Answerable = GivenCommand | Autoplan | InvalidComment;
@@ -23,10 +25,12 @@ export interface GivenCommand {
   readonly access: EarlyAccess;
 }
 
-/** The plan that an update of a change request starts. */
+/** The plan that an update of a change request starts, or its turn. */
 export interface Autoplan {
   readonly kind: "autoplan";
   readonly command: Extract<Command, { readonly name: "plan" }>;
+  /** Locks that it waited for; drafts and repositories without `autoplan` are planned as well, since somebody asked before. */
+  readonly turn?: Turn;
   readonly by: undefined;
   readonly access?: undefined;
 }

@@ -13,7 +13,8 @@ export async function execute(
   change: ChangeRequest,
   run: Run,
 ): Promise<Finished | Silent> {
-  const result = await runCommand(asked.command, commandContext(asked, change, { settings, snapshot }, run));
+  const done = await runCommand(asked.command, commandContext(asked, change, { settings, snapshot }, run));
+  const result = done.kind === "planned" && asked.kind === "autoplan" ? { ...done, turn: asked.turn } : done;
   const planned = result.kind === "planned";
   const [closed, earlier] = await Promise.all([
     releaseIfClosed(change, run),

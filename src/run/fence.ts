@@ -17,6 +17,7 @@ export function fence<Parts extends RunPorts & { readonly ticket: RunTicket }>(p
     repositories: wrapPort(parts.repositories, confirmFirst(PORT_REACH.repositories, ticket)),
     deployer: wrapPort(parts.deployer, confirmFirst(PORT_REACH.deployer, ticket)),
     locks: wrapPort(parts.locks, confirmFirst(PORT_REACH.locks, ticket)),
+    waiting: wrapPort(parts.waiting, confirmFirst(PORT_REACH.waiting, ticket)),
     plans: wrapPort(parts.plans, confirmFirst(PORT_REACH.plans, ticket)),
     deployments: wrapPort(parts.deployments, confirmFirst(PORT_REACH.deployments, ticket)),
     audit: wrapPort(parts.audit, confirmFirst(PORT_REACH.audit, ticket)),

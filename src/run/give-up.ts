@@ -18,6 +18,7 @@ export async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "close":
     case "revisit":
     case "base-moved":
+    case "turn":
       return { kind: "stopped" };
     case "command":
     case "autoplan":

@@ -13,6 +13,7 @@ import { recover } from "./recover.js";
 import { liftsWithheld, revisit } from "./revisit.js";
 import type { Run } from "./run.js";
 import { announcePlan } from "./status.js";
+import { takeTurn } from "./take-turn.js";
 
 /** The whole way of an event. Throws what broke; `supervise` answers that. */
 export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> {
@@ -26,6 +27,8 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
       return (await liftsWithheld(event.change, run))
         ? obey(AUTOPLAN, event.change, heedingStops(AUTOPLAN, run))
         : revisit(event.change, run);
+    case "turn":
+      return takeTurn(event.change, asked, run, (turn) => obey(turn, event.change, heedingStops(turn, run)));
     case "base-moved":
       return markMovedPlan(event.change, asked, run);
     case "command":

@@ -37,6 +37,9 @@ export type SilentReason =
   | "settled"
   | "status-updated"
   | "plan-marked"
+  /** Somebody else has the lock by now, or the change request does not wait for it any more. */
+  | "turn-over"
+  | "turn-told"
   | "nothing-to-update";
 
 /** A result, with what its answer needs. */
@@ -109,5 +112,7 @@ const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   settled: "settled",
   "status-updated": "status updated",
   "plan-marked": "plan marked: the base branch moved",
+  "turn-over": undefined,
+  "turn-told": "told that a lock was released",
   "nothing-to-update": undefined,
 };

@@ -36,7 +36,8 @@ export async function permit(
   run: Run,
 ): Promise<Permitted | Finished | Silent> {
   if (asked.kind === "autoplan") {
-    return plansAutomatically(change, run.config) ? permitBySettings(asked, change, run) : silent("not-planned");
+    const plans = asked.turn !== undefined || plansAutomatically(change, run.config);
+    return plans ? permitBySettings(asked, change, run) : silent("not-planned");
   }
   if (await isByOutsider(asked, change, run)) return answerOutsider(asked, change, run);
   if (asked.kind === "invalid") return answerInvalid(asked, change, run);
@@ -126,7 +127,7 @@ async function permitBySettings(
   await run.locks.ping();
   const settled = await settleEarlier(change, run);
   const { settings, problems, snapshot } = await openChange(change, run);
-  if (asked.kind === "autoplan" && !settings.autoplan) return silent("not-planned");
+  if (asked.kind === "autoplan" && asked.turn === undefined && !settings.autoplan) return silent("not-planned");
   if (problems.length > 0 && !COMMANDS[name].worksWithBrokenSettings) {
     return { ...refused({ reason: "repository-file", problems }), settings, settled };
   }

@@ -6,7 +6,7 @@ import type { HostEvent } from "../core/model/event.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommandPorts } from "../core/ports/context.js";
-import type { RunTicket } from "../core/ports/event-queue.js";
+import type { EventQueue, RunTicket } from "../core/ports/event-queue.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import type { HostId } from "../names.js";
@@ -24,6 +24,8 @@ export interface Dependencies extends CommandPorts {
   readonly live: LiveFeed;
   readonly complaints: Complaints;
   readonly outsiders: Outsiders;
+  /** Gives another change request an event. */
+  readonly push: EventQueue["push"];
   /** The id of a run, the same for every attempt at the event with this key. */
   readonly newRunId: (runKey: string) => string;
 }

@@ -8,7 +8,8 @@ import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from
 import { byNameAlone, needsApproval } from "../core/policy/effect-rules.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
 import { missingForRules } from "../core/policy/rules-approval.js";
-import { survey } from "../core/survey/survey.js";
+import { withPresentLocks } from "../core/survey/present-locks.js";
+import { surveyAfresh } from "../core/survey/survey.js";
 import type { Answerable } from "./asked.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically } from "./context.js";
 import type { Run } from "./run.js";
@@ -96,8 +97,9 @@ async function planText(
   run: Run,
 ): Promise<StatusText | undefined> {
   const { plans, deployments, locks, host, hostWords, isAdministrator } = run;
-  const plan = await plans.find(change);
-  if (plan?.head !== change.headRevision) return undefined;
+  const stored = await plans.find(change);
+  if (stored?.head !== change.headRevision) return undefined;
+  const plan = await withPresentLocks(stored, run);
   const needsApproval = requiringApproval(plan, settings).length > 0;
   const snapshot = opensWhenAsked(change, run);
   const context = { host, change, settings, snapshot, hostWords, isAdministrator };
@@ -161,7 +163,11 @@ export async function setDetectedStatus(change: ChangeRequest, run: Run): Promis
       await setCommitStatus(change, { kind: "plan-failed", reason: "the repository's file cannot be used" }, run);
     } else if (!(await setPlanStatus(change, { settings }, run)).planned) {
       const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
-      const { subjects, notDeployed, detection } = await survey(context, { withLiveSets: true });
+      const { subjects, notDeployed, detection } = await surveyAfresh(
+        context,
+        { withLiveSets: true },
+        (found) => found.subjects.length > 0,
+      );
       const found = [...subjects.map(({ name }) => name), ...detection.applicationSets.map(({ name }) => name)];
       const atMerge = notDeployed.map(({ application }) => application);
       // A file that could not be read may hide an application, and only a plan asks for an approval.

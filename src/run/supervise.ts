@@ -1,6 +1,7 @@
 import { matchesName } from "../config/pattern.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { auditFactsOf } from "../core/commands/audit-facts.js";
+import type { ApplicationName } from "../core/model/brand.js";
 import { changeRequestKey } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { RunEnd, RunTicket } from "../core/ports/event-queue.js";
@@ -10,12 +11,14 @@ import { Attempt } from "./attempt.js";
 import { auditRun } from "./audit.js";
 import { explainFailure } from "./explain-failure.js";
 import { fence } from "./fence.js";
+import { wrapPort } from "../observe/wrap-port.js";
 import { giveUp } from "./give-up.js";
 import { handleEvent } from "./handle-event.js";
 import { didAsAsked, outcomeText, refused, silent, type Outcome } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
 import { NotRecovered } from "./recover.js";
 import { runKeyOf, type Dependencies, type Run } from "./run.js";
+import { callNext, passTurn } from "./turns.js";
 
 /** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
 export async function supervise(event: HostEvent, deps: Dependencies, given: RunTicket): Promise<RunEnd> {
@@ -23,18 +26,35 @@ export async function supervise(event: HostEvent, deps: Dependencies, given: Run
   const found = event.kind === "commented" && event.found !== undefined;
   const ticket = found ? { ...given, again: true } : given;
   const host = deps.hosts[event.change.host];
-  if (host === undefined || !isAllowed(event, deps.config)) return "done";
+  if (host === undefined || !isAllowed(event, deps.config)) {
+    if (event.kind === "turn") await passTurn(event.change, { after: undefined, ...event }, event.delivery, deps);
+    return "done";
+  }
   const { delivery } = event;
+  const freed = new Set<ApplicationName>();
+  const locks = wrapPort(deps.locks, { release: (call, application) => noteFreed(call(), application, freed) });
   const startedAt = deps.clock.now().getTime();
   const runId = deps.newRunId(runKeyOf(event));
   const log = deps.log.child({ delivery, change: changeRequestKey(event.change), runId });
-  const fenced = fence({ ...deps, host, ticket, signal: ticket.signal, runId, log, delivery });
+  const fenced = fence({ ...deps, locks, host, ticket, signal: ticket.signal, runId, log, delivery });
   const outcome = await attempt(event, { ...fenced, attempt: new Attempt(fenced) });
+  // Last: a sync may also have merged what the next one is planned against.
+  if (freed.size > 0) await callNext({ applications: [...freed], after: event.change }, runId, deps);
   const text = outcomeText(outcome);
   const ms = deps.clock.now().getTime() - startedAt;
   if (outcome.kind === "failed") log.error({ event: event.kind, err: outcome.error, ms }, "event failed");
   else if (text !== undefined) log.info({ event: event.kind, outcome: text, ms }, "event handled");
   return runEndOf(outcome);
+}
+
+async function noteFreed(
+  released: Promise<boolean>,
+  application: ApplicationName,
+  freed: Set<ApplicationName>,
+): Promise<boolean> {
+  const done = await released;
+  if (done) freed.add(application);
+  return done;
 }
 
 /** An empty list allows all repositories. */

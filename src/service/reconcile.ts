@@ -1,18 +1,21 @@
 import { isUnsettled } from "../core/deploy/settle-records.js";
 import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
+import type { HostEvent } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
-import type { DeploymentStore, LockStore } from "../core/ports/stores.js";
+import type { DeploymentStore, LockStore, WaitStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
+import { callNext } from "../run/turns.js";
 
 const RECENT_MS = 24 * 60 * 60 * 1000;
 
 export interface ReconcileParts {
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
   readonly locks: LockStore;
+  readonly waiting: WaitStore;
   readonly deployments: DeploymentStore;
   readonly queue: EventQueue;
   readonly clock: Clock;
@@ -20,24 +23,35 @@ export interface ReconcileParts {
 }
 
 /**
- * Makes up for lost webhooks. A closed change request that still holds a lock, or a merged one with a record "deployed, not
- * merged", gets the missing "closed" event. One with a sync whose outcome was not recorded is revisited.
+ * Makes up for lost webhooks. A closed change request that still holds a lock or waits for one, or a merged one with a
+ * record "deployed, not merged", gets the missing "closed" event. One with a sync whose outcome was not recorded is
+ * revisited. Whoever waits for a lock that expired, or whose release ended a replica, has its turn.
  */
 export async function reconcile(parts: ReconcileParts): Promise<void> {
-  const [locks, records] = await Promise.all([parts.locks.list(), parts.deployments.list()]);
-  const holders = new Set(locks.map(({ holder }) => changeRequestKey(holder)));
+  const [locks, queues, records] = await Promise.all([
+    parts.locks.list(),
+    parts.waiting.list(),
+    parts.deployments.list(),
+  ]);
+  const waiting = queues.flatMap(({ changes }) => changes);
+  const holding = [...locks.map(({ holder }) => holder), ...waiting];
+  const holders = new Set(holding.map(changeRequestKey));
   const unsettled = new Set(
     records
       .filter((one) => isUnsettled(one) && isRecent(one, parts.clock))
       .map(({ change }) => changeRequestKey(change)),
   );
   const changes = new Map<string, ChangeRequestRef>();
-  for (const change of [...locks.map(({ holder }) => holder), ...records.map((record) => record.change)]) {
+  for (const change of [...holding, ...records.map((record) => record.change)]) {
     changes.set(changeRequestKey(change), change);
   }
   for (const [key, change] of changes) {
     await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
   }
+  const applications = queues.map(({ application }) => application);
+  const cause = `reconcile-${parts.clock.now().getTime()}`;
+  const push = (event: HostEvent) => parts.queue.push(event);
+  await callNext({ applications, after: undefined }, cause, { ...parts, push });
 }
 
 /** Gives a change request the event that it misses. Logs what fails. */

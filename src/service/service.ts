@@ -73,7 +73,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const compute = overrides.compute ?? workers;
   const adapters = await createAdapters({ config, telemetry, stores: overrides.stores, compute, clock, log });
   const { stores, repositories, deployer } = adapters;
-  const { locks, plans, deployments, audit, live, connection } = stores;
+  const { locks, waiting, plans, deployments, audit, live, connection } = stores;
   const dependencies: Dependencies = {
     config,
     hosts: adapters.hosts,
@@ -82,6 +82,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     detection: createDetectionCaches(),
     deployer,
     locks: watchHolders(locks, (holder) => void chores.lookAtHolder(holder)),
+    waiting,
     plans,
     deployments,
     audit,
@@ -90,6 +91,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     compute,
     live,
     outsiders: new Outsiders(clock),
+    push: (event) => queue.push(event),
     clock,
     log,
     temporaryApps: config.deployer.temporaryApps,
@@ -109,6 +111,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const chores = createChores({
     hosts: adapters.hosts,
     locks,
+    waiting,
     plans,
     deployments,
     audit,

@@ -2,7 +2,14 @@ import type { Store as SessionStore } from "express-session";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { ContentBudget } from "../core/ports/content-budget.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
-import type { AttemptCounter, DeploymentStore, LockStore, PlanStore, UserStore } from "../core/ports/stores.js";
+import type {
+  AttemptCounter,
+  DeploymentStore,
+  LockStore,
+  PlanStore,
+  UserStore,
+  WaitStore,
+} from "../core/ports/stores.js";
 import type { StoreConnection } from "../http/redis.js";
 
 /** Whether the store is usable now; `problem` is safe to show to users. */
@@ -13,6 +20,7 @@ export interface Stores {
   /** The connection to Redis, for the queue; undefined for the stores in memory. */
   readonly connection: StoreConnection | undefined;
   readonly locks: LockStore;
+  readonly waiting: WaitStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly audit: AuditLog;

@@ -156,8 +156,9 @@ describe("the shapes of a plan comment", () => {
       samplePlan([
         sampleApplication("web", {
           ...evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]),
-          lock: { kind: "held", by: sampleLock("web", 1, "ana") },
+          lock: { kind: "held", by: sampleLock("web", 1, "ana"), place: 2 },
         }),
+        sampleApplication("worker", { ...evaluated([]), lock: { kind: "free" } }),
       ]),
     ],
     [
@@ -203,6 +204,17 @@ describe("the shapes of a plan comment", () => {
     ],
   ])("%s", (name, plan) => {
     expectGolden(`plan-${name}`, renderPlan(plan, github));
+  });
+
+  test("your-turn: names what it has the lock of, and not what somebody else took meanwhile", () => {
+    const changes = evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]);
+    const lock = { kind: "held", by: sampleLock("api", 3, "bo"), place: 1 } as const;
+    const plan = samplePlan([sampleApplication("api", { ...changes, lock }), sampleApplication("web", changes)]);
+    const applications = [applicationName("api"), applicationName("web")];
+    const turn = { applications, after: sampleLock("web", 1, "ana").holder };
+    expectGolden("plan-your-turn", renderPlan(plan, { ...github, turn }));
+    const lost = samplePlan([sampleApplication("api", { ...changes, lock })]);
+    expect(renderPlan(lost, { ...github, turn }).join()).not.toContain("Your turn");
   });
 
   test("with-page", () => {

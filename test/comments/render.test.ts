@@ -1,6 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
-import { applicationName } from "../../src/core/model/brand.js";
+import { renderTurn } from "../../src/comments/turn.js";
+import { applicationName, repositoryName } from "../../src/core/model/brand.js";
+import { changeRequestRef } from "../../src/core/model/change-request.js";
 import type { ApplicationSync, CommandResult, Refusal, SyncedResult } from "../../src/core/model/result.js";
 import { expectGolden } from "./golden.js";
 import { LINKS, sampleApplication, sampleChange, sampleLock, WORDS } from "./samples.js";
@@ -100,9 +102,27 @@ describe("the answers to commands", () => {
           { application: "api", lock: sampleLock("api", 3, "bo") },
           { application: "nope", lock: undefined },
         ],
+        left: [],
+        next: [],
       },
     ],
-    ["unlock-nothing", { kind: "unlocked", released: [], notHeld: [] }],
+    [
+      "unlock-with-next",
+      {
+        kind: "unlocked",
+        released: [api, web],
+        notHeld: [],
+        left: [applicationName("shop")],
+        next: [
+          { application: api, change: { ...changeRequestRef(change), number: 12 } },
+          {
+            application: web,
+            change: { ...changeRequestRef(change), repository: repositoryName("acme/charts"), number: 3 },
+          },
+        ],
+      },
+    ],
+    ["unlock-nothing", { kind: "unlocked", released: [], notHeld: [], left: [], next: [] }],
     ["closed", { kind: "closed", released: [web], stillDeployed: [web] }],
     ["help", { kind: "help" }],
   ])("%s", (name, result) => {
@@ -113,6 +133,15 @@ describe("the answers to commands", () => {
     expect(renderResult({ kind: "closed", released: [web], stillDeployed: [] }, change, WORDS.hosta, LINKS)).toEqual(
       [],
     );
+  });
+
+  test("one whose turn has come, and that is not planned by itself, is told in one line", () => {
+    const after = { ...changeRequestRef(change), number: 9 };
+    const text = renderTurn({ applications: [web], after }, change, WORDS.hosta);
+    expectGolden("turn", [text]);
+    expect(text.split("\n")).toHaveLength(2);
+    const both = renderTurn({ applications: [api, web], after: undefined }, { ...change, host: "hostb" }, WORDS.hostb);
+    expect(both).toContain("`api`, `web` are no longer locked. Comment `svc plan` to lock them,");
   });
 
   test("a merge that was refused says what to do", () => {

@@ -82,9 +82,10 @@ const otherPlan = fc.oneof(
 const lock: fc.Arbitrary<ApplicationPlan["lock"]> = fc.oneof(
   fc.constant({ kind: "ours" as const }),
   fc.constant({ kind: "not-needed" as const }),
+  fc.constant({ kind: "free" as const }),
   fc
-    .tuple(hostileName(), hostileName())
-    .map(([name, user]) => ({ kind: "held" as const, by: sampleLock(name, 3, user) })),
+    .tuple(hostileName(), hostileName(), fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined }))
+    .map(([name, user, place]) => ({ kind: "held" as const, by: sampleLock(name, 3, user), place })),
 );
 const application: fc.Arbitrary<ApplicationPlan> = fc
   .record({

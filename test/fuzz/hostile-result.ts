@@ -9,6 +9,7 @@ const application = hostileName().map((name) => applicationName(name));
 const applications = fc.array(application, { maxLength: 4 });
 const others = applications;
 const lock = fc.tuple(hostileName(), hostileName()).map(([name, user]) => sampleLock(name, 3, user));
+const otherChange = fc.nat(9).map((number) => ({ ...sampleLock("web", number + 1, "bo").holder }));
 const command = fc.constantFrom("sync", "rollback", "plan", "unlock");
 
 const resource = fc.record({
@@ -127,6 +128,8 @@ export const hostileResult: fc.Arbitrary<CommandResult> = fc.oneof(
     notHeld: fc.array(fc.record({ application: hostileName(), lock: fc.option(lock, { nil: undefined }) }), {
       maxLength: 4,
     }),
+    left: applications,
+    next: fc.array(fc.record({ application, change: otherChange }), { maxLength: 4 }),
   }),
   fc.record({ kind: fc.constant("closed" as const), released: applications, stillDeployed: applications }),
   fc.constant<CommandResult>({ kind: "help" }),

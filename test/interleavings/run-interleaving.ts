@@ -57,7 +57,7 @@ export async function runInterleaving(
     else for (let left = PAUSES[after]; left > 0; left -= 1) await world.pause();
     world.act((change % given.opened.length) + 1, core, action);
   }
-  return world.judge(stores[0].locks);
+  return world.judge(stores[0]);
 }
 
 /** Each is asked for by calls that were lost in the one before. */
@@ -67,6 +67,7 @@ const PAUSES = { "at-once": 0, pause: 1, pauses: 12 } as const;
 class World {
   readonly pause: Delay;
   readonly #names: readonly string[];
+  readonly #opened: number;
   readonly #host: MemoryHost;
   readonly #queues: readonly [EventQueue, EventQueue];
   readonly #dependencies: Dependencies;
@@ -85,6 +86,7 @@ class World {
     const delay = randomDelay(random);
     this.pause = delay;
     this.#names = NAMES.slice(0, applications);
+    this.#opened = opened.length;
     const repositories = new MemoryRepositories(delay);
     repositories.commit("main", Object.fromEntries(this.#names.flatMap(filesOf)));
     const deployer = new MemoryDeployer(repositories, delay);
@@ -100,12 +102,13 @@ class World {
       onMerge: (change) =>
         this.#deliver(random() < 0.5 ? 0 : 1, { kind: "closed", merged: true, ...this.#origin(change) }),
     });
-    const core = (own: Stores, scanner: ManifestScanner): Dependencies => ({
+    const core = (own: Stores, scanner: ManifestScanner, index: 0 | 1): Dependencies => ({
       config: CONFIG,
       hosts: { hostb: this.#host },
       repositories,
       deployer: this.#recorder.deployer(deployer),
       locks: this.#recorder.locks(replaceLocks(own.locks, delay)),
+      waiting: own.waiting,
       plans: own.plans,
       deployments: own.deployments,
       audit: own.audit,
@@ -118,6 +121,10 @@ class World {
       log: this.#log,
       live: new MemoryLiveFeed(),
       outsiders: new Outsiders(systemClock),
+      push: (event) => {
+        this.#deliver(index, event);
+        return Promise.resolve(true);
+      },
       hostWords: WORDS,
       temporaryApps: "auto",
       diffMode: "branch",
@@ -132,7 +139,7 @@ class World {
         log: this.#log,
         clock: systemClock,
       });
-    const cores = [core(stores[0], SCANNERS[0]), core(stores[1], SCANNERS[1])] as const;
+    const cores = [core(stores[0], SCANNERS[0], 0), core(stores[1], SCANNERS[1], 1)] as const;
     this.#dependencies = cores[0];
     this.#queues = [queue(cores[0]), queue(cores[1])];
     for (const { touches, core } of opened) {
@@ -184,10 +191,11 @@ class World {
     } while (sent !== this.#sent || this.#deliveries.size > 0);
   }
 
-  async judge(locks: LockStore): Promise<Outcome> {
+  async judge({ locks, waiting }: Stores): Promise<Outcome> {
     await this.rest();
     const { history } = this.#recorder;
     await this.#cleanUp();
+    const forgotten = await this.#forgotten({ locks, waiting });
     const { violations, heldAtEnd } = judge(history);
     const left = await locks.list();
     const holders = new Map(left.map(({ application, holder }) => [application, changeRequestKey(holder)]));
@@ -201,7 +209,22 @@ class World {
       .filter(({ text }) => text === "event failed" || text === "command failed" || text === "run failed")
       .filter(({ fields }) => !(fields.err instanceof StoreUnavailable))
       .map(({ fields }) => `unexpected: ${fields.err instanceof Error ? fields.err.stack : ""}`);
-    return { violations: [...violations, ...orphans, ...lost, ...broken], history };
+    return { violations: [...violations, ...orphans, ...lost, ...forgotten, ...broken], history };
+  }
+
+  /** Who waits for a lock that nobody has, although the reconciler has called everybody. */
+  async #forgotten({ locks, waiting }: Pick<Stores, "locks" | "waiting">): Promise<readonly string[]> {
+    const free = async () => {
+      const held = new Set((await locks.list()).map(({ application }) => application));
+      return (await waiting.list()).filter(({ application }) => !held.has(application));
+    };
+    for (let left = this.#opened; left > 0 && (await free()).length > 0; left -= 1) {
+      await reconcile({ ...this.#dependencies, queue: this.#queues[0] });
+      await this.rest();
+    }
+    return (await free()).map(({ application, changes }) => {
+      return `${application} is free, and ${changes.map(changeRequestKey).join(", ")} wait for it`;
+    });
   }
 
   /** A machine that stands still for half a second loses calls to the store; the service cleans up after those, time and again. */

@@ -37,6 +37,7 @@ class CutWorld extends CommandWorld {
       compute: inlineCompute,
       live: new MemoryLiveFeed(),
       outsiders: new Outsiders(this.clock),
+      push: () => Promise.resolve(true),
       clock: this.clock,
       isAdministrator: () => Promise.resolve(false),
       log: this.log,
@@ -631,7 +632,7 @@ test("a result that was recorded before its answer ended the processes is the an
   const world = new CutWorld();
   const number = world.open(config("web", "2"));
   const journal = new MemoryJournal();
-  await journal.write({ result: { kind: "unlocked", released: [WEB], notHeld: [] } });
+  await journal.write({ result: { kind: "unlocked", released: [WEB], notHeld: [], left: [], next: [] } });
   await world.handle(world.comment(number, "svc unlock"), given(journal));
   expect(titles(world.host.commentsOf(number))).toEqual(["Unlock"]);
 });

@@ -32,6 +32,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     log: world.log,
     live: new MemoryLiveFeed(),
     outsiders: new Outsiders(world.clock),
+    push: () => Promise.resolve(true),
     hostWords: WORDS,
     temporaryApps: "auto",
     diffMode: "branch",

@@ -25,7 +25,7 @@ async function visitor(bot: Bot, username: string): Promise<Visitor> {
 }
 
 describe.each(HOSTS)("taking a lock away on %s", (host) => {
-  test("frees the application for others, is refused to users, and the holder has to plan again", async () => {
+  test("gives the application to the next who waits for it, is refused to users, and the holder has to plan again", async () => {
     const bot = await start(host);
     const one = await bot.open(changeOf(["web", "api"]));
     const two = await bot.open(changeOf(["web"]), { by: "bo" });
@@ -48,8 +48,8 @@ describe.each(HOSTS)("taking a lock away on %s", (host) => {
     await bot.comment(one, "svc sync -a web");
     expect(bot.lastComment(one)).toContain("web");
     expect(bot.changes()).toEqual([]);
-    await bot.comment(two, "svc plan", "bo");
     expect(await bot.locked(two)).toEqual(["web"]);
+    expect(bot.lastComment(two)).toContain("**Your turn:** `web` is no longer locked by");
   });
 });
 

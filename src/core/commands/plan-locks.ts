@@ -1,10 +1,12 @@
 import type { ApplicationName } from "../model/brand.js";
-import { changeRequestRef } from "../model/change-request.js";
+import { changeRequestRef, sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
-import type { ApplicationPlan, PlanLock } from "../model/plan.js";
+import type { ApplicationPlan, Plan, PlanLock } from "../model/plan.js";
 import type { Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
+import type { WaitStore } from "../ports/stores.js";
+import { presentLock } from "../survey/present-locks.js";
 
 /** Locks an application for a plan, without its revision. Applications that are not deployed from here stay unlocked. */
 export async function acquireOne(
@@ -47,34 +49,63 @@ export function lockOf(attempt: LockAttempt | undefined): PlanLock {
 }
 
 /**
- * Writes the plan revision into the locks of evaluated applications. Releases auto-synced ones that are proven unchanged,
- * so that they do not block others.
+ * Writes the plan revision into the locks of evaluated applications, and waits in the queue for those that others hold.
+ * Releases auto-synced ones that are proven unchanged, so that they do not block others.
  */
 export async function settleLocks(
   applications: readonly ApplicationPlan[],
   taken: Map<ApplicationName, LockAttempt>,
-  { locks, change, user, clock }: CommandContext,
+  context: CommandContext,
 ): Promise<readonly ApplicationPlan[]> {
   return allInTurns(applications, async (one): Promise<ApplicationPlan> => {
-    if (one.lock.kind !== "ours" || one.kind === "unevaluated" || one.kind === "unplanned") return one;
+    if (one.kind === "unplanned" || one.lock.kind === "not-needed") return one;
     if (one.kind === "evaluated" && one.verdict === "unchanged" && one.atMerge !== undefined) {
-      await locks.release(one.application, change);
+      if (one.lock.kind === "ours") await context.locks.release(one.application, context.change);
       return { ...one, lock: { kind: "not-needed" } };
     }
-    const attempt = await locks.acquire(
-      {
-        application: one.application,
-        holder: changeRequestRef(change),
-        user: user.login,
-        planRevision: change.headRevision,
-        sourceFile: one.sourceFile,
-      },
-      clock.now(),
-    );
-    // The lock was released meanwhile, for example by a close on another replica, and this plan took it again.
-    if (attempt.kind === "acquired" && attempt.fresh) taken.set(one.application, attempt);
-    return attempt.kind === "held" ? { ...one, lock: { kind: "held", by: attempt.lock } } : one;
+    // It keeps the plan revision that its lock may have from an earlier plan.
+    if (one.lock.kind === "ours" && one.kind === "unevaluated") return presentLock(one, context.change, context);
+    if (one.lock.kind === "ours") {
+      const attempt = await acquirePlanned(one, context);
+      // The lock was released meanwhile, for example by a close on another replica, and this plan took it again.
+      if (attempt.kind === "acquired" && attempt.fresh) taken.set(one.application, attempt);
+      if (attempt.kind === "acquired") return one;
+    }
+    return awaitTurn(one, taken, context);
   });
+}
+
+/**
+ * Puts the change request in the queue for a lock of another one. The first of the queue tries once more: a lock that was
+ * released before it joined is offered to nobody else.
+ */
+async function awaitTurn(
+  one: ApplicationPlan,
+  taken: Map<ApplicationName, LockAttempt>,
+  context: CommandContext,
+): Promise<ApplicationPlan> {
+  const { waiting, change } = context;
+  const place = await waiting.join(one.application, change);
+  if (place !== 1) return presentLock(one, change, context);
+  const attempt = await acquirePlanned(one, context);
+  if (attempt.kind === "held") return { ...one, lock: { kind: "held", by: attempt.lock, place } };
+  taken.set(one.application, attempt);
+  await waiting.leave(one.application, change);
+  return { ...one, lock: { kind: "ours" } };
+}
+
+function acquirePlanned(
+  { kind, application, sourceFile }: ApplicationPlan,
+  { locks, change, user, clock }: CommandContext,
+): Promise<LockAttempt> {
+  const request = {
+    application,
+    holder: changeRequestRef(change),
+    user: user.login,
+    planRevision: kind === "unevaluated" ? undefined : change.headRevision,
+    sourceFile,
+  };
+  return locks.acquire(request, clock.now());
 }
 
 /** Releases the locks of applications that the change request no longer affects. */
@@ -86,4 +117,29 @@ export async function releaseOthers(
   const others = held.filter(({ application }) => !affected.has(application)).map(({ application }) => application);
   await allInTurns(others, (name) => locks.release(name, change));
   return others;
+}
+
+/**
+ * Leaves the queues of the applications that the change request waited for, by its earlier plan, and does not any more.
+ * @param planned What this plan looked at; undefined if it looked at everything.
+ */
+export async function leaveQueues(
+  applications: readonly ApplicationPlan[],
+  planned: ReadonlySet<string> | undefined,
+  earlier: Plan | undefined,
+  { waiting, change }: CommandContext,
+): Promise<void> {
+  const waits = new Set(applications.filter(({ lock }) => lock.kind === "held").map(({ application }) => application));
+  const waited = earlier?.applications.filter(({ lock }) => lock.kind === "held") ?? [];
+  const over = waited
+    .map(({ application }) => application)
+    .filter((name) => !waits.has(name) && (planned === undefined || planned.has(name)));
+  await allInTurns(over, (name) => waiting.leave(name, change));
+}
+
+/** The applications for whose lock a change request waits. */
+export async function waitsFor(change: ChangeRequestRef, waiting: WaitStore): Promise<readonly ApplicationName[]> {
+  const queues = await waiting.list();
+  const own = queues.filter(({ changes }) => changes.some((one) => sameChangeRequest(one, change)));
+  return own.map(({ application }) => application);
 }

@@ -1,35 +1,56 @@
-import type { ChangeRequest } from "../model/change-request.js";
+import type { ApplicationName } from "../model/brand.js";
+import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { destinationOf } from "../model/destination.js";
 import { referenceTo, type HostWords } from "../model/host-words.js";
-import type { LiveSubject } from "../model/subject.js";
+import { allInTurns } from "../model/in-turns.js";
+import { isPlanOf, type ApplicationPlan } from "../model/plan.js";
+import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { movesCluster } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/input-gaps.js";
+import { presentLock } from "../survey/present-locks.js";
 
-/** What a plan warns of beside the diff: moves, commits that run already, and what a sync would leave out or revert. */
+/** What a plan warns of besides the diff. What runs of the application is added last, by `withRecords`. */
 export async function warningsOf(subject: LiveSubject, context: CommandContext): Promise<readonly string[]> {
   const { uncovered, behind } = await findInputGaps(subject, context);
   const gaps = [uncovered, behind?.wouldRevert].filter((one) => one !== undefined);
-  const { ownRecord, foreignRecords } = subject;
-  const words = context.hostWords[context.change.host];
-  const deployed =
-    ownRecord === undefined || isDeployedAt(ownRecord, context.change.headRevision)
-      ? []
-      : [deployedFromHere(ownRecord, words)];
   const moved = movesCluster(subject) ? [movedSentence(subject)] : [];
-  return [
-    ...subject.warnings,
-    ...moved,
-    ...deployed,
-    ...foreignRecords.map((record) => deployedElsewhere(record, context.change, words)),
-    ...gaps,
-  ];
+  return [...subject.warnings, ...moved, ...gaps];
 }
 
 function movedSentence({ head, base }: LiveSubject): string {
   const [from, to] = [destinationOf(base.spec).cluster, destinationOf(head.spec).cluster];
   return `moves from the cluster ${from} to ${to}: everything is created there, and what runs in ${from} stays there unmanaged. Delete it afterwards`;
+}
+
+/** Adds to the warnings what the records "deployed, not merged" say now, since a plan can take minutes. */
+export async function withRecords(
+  applications: readonly ApplicationPlan[],
+  subjects: readonly Subject[],
+  context: CommandContext,
+): Promise<readonly ApplicationPlan[]> {
+  const live = new Set(subjects.filter(({ kind }) => kind === "live").map(({ name }) => name));
+  return allInTurns(applications, async (one) => {
+    if (one.kind === "unplanned" || !live.has(one.application)) return one;
+    const sentences = await recordSentences(one.application, context);
+    return sentences.length === 0 ? one : { ...one, warnings: [...one.warnings, ...sentences] };
+  });
+}
+
+async function recordSentences(
+  application: ApplicationName,
+  { deployments, change, hostWords }: CommandContext,
+): Promise<readonly string[]> {
+  const records = await deployments.ofApplication(application);
+  const isOurs = (record: Deployment) => sameChangeRequest(record.change, change);
+  const moved = records.filter((record) => isOurs(record) && !isDeployedAt(record, change.headRevision));
+  const foreign = records.filter((record) => !isOurs(record));
+  const words = hostWords[change.host];
+  return [
+    ...moved.map((record) => deployedFromHere(record, words)),
+    ...foreign.map((record) => deployedElsewhere(record, change, words)),
+  ];
 }
 
 function deployedFromHere({ revision }: Deployment, { short }: HostWords): string {
@@ -38,4 +59,26 @@ function deployedFromHere({ revision }: Deployment, { short }: HostWords): strin
 
 function deployedElsewhere(record: Deployment, change: ChangeRequest, words: HostWords): string {
   return `runs commit ${record.revision.slice(0, 8)} of ${referenceTo(record.change, change, words)}, which is deployed and not merged: a sync from here replaces it`;
+}
+
+/**
+ * Applications that `-a` excludes keep the diff of an earlier plan of the same head. Their locks and warnings are read
+ * again: much may have happened since.
+ */
+export async function keepEarlier(
+  left: readonly Subject[],
+  unplanned: (subject: Subject) => ApplicationPlan,
+  context: CommandContext,
+): Promise<readonly ApplicationPlan[]> {
+  if (left.length === 0) return [];
+  const earlier = await context.plans.find(context.change);
+  const known = new Map(
+    isPlanOf(earlier, context.change) ? earlier.applications.map((one) => [one.application, one]) : [],
+  );
+  return allInTurns(left, async (subject) => {
+    const kept = known.get(subject.name);
+    if (kept === undefined || kept.kind === "unplanned") return unplanned(subject);
+    const now = await presentLock(kept, context.change, context);
+    return subject.kind === "live" ? { ...now, warnings: await warningsOf(subject, context) } : now;
+  });
 }

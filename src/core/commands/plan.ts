@@ -7,7 +7,7 @@ import type { Command } from "../model/command.js";
 import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
-import { isPlanOf, type ApplicationPlan, type Evaluated, type Plan, type Unevaluated } from "../model/plan.js";
+import type { ApplicationPlan, Evaluated, Plan, Unevaluated } from "../model/plan.js";
 import { plannedSources } from "../model/planned-source.js";
 import type { CommandResult } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
@@ -20,11 +20,11 @@ import type { CommandContext } from "../ports/context.js";
 import { compareRenders } from "../render/live-diff-mode.js";
 import { withApplicationSets } from "../survey/application-sets.js";
 import { deriveEffects } from "../survey/effects.js";
-import { survey } from "../survey/survey.js";
-import { lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
+import { surveyAfresh, type SurveyOptions } from "../survey/survey.js";
+import { leaveQueues, lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
 import { newPlanRoom, within } from "./plan-room.js";
 import { createPlanStart, type Started } from "./plan-start.js";
-import { warningsOf } from "./plan-warnings.js";
+import { keepEarlier, warningsOf, withRecords } from "./plan-warnings.js";
 import { namesOf } from "./selection.js";
 import { withheldPlan } from "./withheld.js";
 
@@ -39,12 +39,21 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
   const why = createLifting(context);
   const start = createPlanStart(locks, why, context);
   try {
-    const surveyed = await survey(context, {
+    const options: SurveyOptions = {
       withLiveSets: true,
       onSubject: (subject, { applicationSets: changedSets }) => {
         // A plan that may be refused, or whose subjects a set may change, starts once that is decided.
         if (context.automatic && everything && changedSets.length === 0) start.start(subject);
       },
+    };
+    const surveyed = await surveyAfresh(context, options, ({ subjects }) => {
+      const known = subjects.map(({ name }) => name);
+      const wanted = namesOf(command, known);
+      return (
+        known.length > 0 &&
+        wanted.kind === "selected" &&
+        wanted.items.every((name) => known.some((one) => one === name))
+      );
     });
     const { found, applicationSets } = await withApplicationSets(surveyed, (names) => why(byNameAlone(names)), context);
     const names = new Set<string>(found.subjects.map(({ name }) => name));
@@ -73,19 +82,21 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       effect: derived.effects.get(one.application) ?? NO_EFFECT,
     }));
     context.signal.throwIfAborted();
-    const settled = await markUnseen(
-      await settleLocks(applications, locks, context),
-      await context.plans.find(change),
+    const earlier = await context.plans.find(change);
+    const settled = await markUnseen(await settleLocks(applications, locks, context), earlier, context);
+    await leaveQueues(settled, everything ? undefined : asked, earlier, context);
+    const chosen = new Set(selected);
+    const kept = await keepEarlier(
+      found.subjects.filter((subject) => !chosen.has(subject)),
+      unplanned,
       context,
     );
-    const chosen = new Set(selected);
-    const left = found.subjects.filter((subject) => !chosen.has(subject)).map(unplanned);
     const result: Plan = {
       change: changeRequestRef(change),
       head: change.headRevision,
       baseBranch: change.baseBranch,
       plannedAt: context.clock.now().toISOString(),
-      applications: [...settled, ...(await keepEarlier(left, context))].sort(byName),
+      applications: await withRecords([...settled, ...kept].sort(byName), found.subjects, context),
       applicationSets: derived.applicationSets,
       notDeployed: found.notDeployed,
       released: everything ? await releaseOthers(names, context) : [],
@@ -192,16 +203,4 @@ function unplanned(subject: Subject): ApplicationPlan {
     atMerge: undefined,
     effect: NO_EFFECT,
   };
-}
-
-/** Applications that `-a` excludes keep their result from an earlier plan of the same head. */
-async function keepEarlier(
-  left: readonly ApplicationPlan[],
-  { plans, change }: CommandContext,
-): Promise<readonly ApplicationPlan[]> {
-  if (left.length === 0) return [];
-  const earlier = await plans.find(change);
-  if (!isPlanOf(earlier, change)) return left;
-  const known = new Map(earlier.applications.map((one) => [one.application, one]));
-  return left.map((one) => known.get(one.application) ?? one);
 }

@@ -1,23 +1,23 @@
-import { applicationName } from "../model/brand.js";
+import { applicationName, type ApplicationName } from "../model/brand.js";
+import type { ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
 import { checkLists } from "../policy/access.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import type { CommandContext } from "../ports/context.js";
+import type { WaitStore } from "../ports/stores.js";
+import { waitsFor } from "./plan-locks.js";
 import { namesOf, plannedIn } from "./selection.js";
 
-/** Releases this change request's locks, all or the named ones. */
+/** Releases this change request's locks and leaves the queues for others, all or the named ones. */
 export async function unlock(
   command: Command<"unlock">,
-  context: Pick<CommandContext, "locks" | "plans" | "change" | "settings" | "host" | "user">,
+  context: Pick<CommandContext, "locks" | "waiting" | "plans" | "change" | "settings" | "host" | "user">,
 ): Promise<CommandResult> {
-  const { locks, plans, change } = context;
-  const [held, plan] = await Promise.all([locks.list(change), plans.find(change)]);
-  const named = namesOf(
-    command,
-    held.map(({ application }) => application),
-    plannedIn(plan),
-  );
+  const { locks, waiting, plans, change } = context;
+  const [held, waits, plan] = await Promise.all([locks.list(change), waitsFor(change, waiting), plans.find(change)]);
+  const candidates = [...held.map(({ application }) => application), ...waits];
+  const named = namesOf(command, candidates, plannedIn(plan));
   if (named.kind === "refused") return named;
   const wanted = named.items;
   const selected = held.filter(({ application }) => wanted.length === 0 || wanted.includes(application));
@@ -27,9 +27,26 @@ export async function unlock(
   const outcomes = await Promise.all(
     selected.map(async ({ application }) => ((await locks.release(application, change)) ? [application] : [])),
   );
+  const released = outcomes.flat();
+  const left = waits.filter((name) => wanted.length === 0 || wanted.includes(name));
+  await Promise.all(left.map((application) => waiting.leave(application, change)));
   const missing = wanted.filter((name) => !held.some(({ application }) => application === name));
   const notHeld = await Promise.all(
     missing.map(async (application) => ({ application, lock: await locks.find(applicationName(application)) })),
   );
-  return { kind: "unlocked", released: outcomes.flat(), notHeld };
+  return { kind: "unlocked", released, notHeld, left, next: await nextOf(released, waiting) };
+}
+
+/** Who has waited longest for each of these. */
+async function nextOf(
+  released: readonly ApplicationName[],
+  waiting: WaitStore,
+): Promise<readonly { readonly application: ApplicationName; readonly change: ChangeRequestRef }[]> {
+  const found = await Promise.all(
+    released.map(async (application) => {
+      const [change] = await waiting.of(application);
+      return change === undefined ? [] : [{ application, change }];
+    }),
+  );
+  return found.flat();
 }

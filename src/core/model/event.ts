@@ -1,9 +1,10 @@
 import type { HostId } from "../../names.js";
-import type { RepositoryName } from "./brand.js";
+import type { ApplicationName, RepositoryName } from "./brand.js";
 import type { ChangeRequestRef, User } from "./change-request.js";
 
 /** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
-export type HostEvent = EventOrigin & (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged | BaseMoved);
+export type HostEvent = EventOrigin &
+  (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged | BaseMoved | TurnCame);
 
 export interface EventOrigin {
   /** The host's delivery id, `<host>-<guid>`; a repeated delivery has the same. */
@@ -46,6 +47,14 @@ export interface FoundComment {
 export interface BaseMoved {
   readonly kind: "base-moved";
   readonly branch: string;
+}
+
+/** Locks that the change request waits for were released, and nobody has waited longer. */
+export interface TurnCame {
+  readonly kind: "turn";
+  readonly applications: readonly ApplicationName[];
+  /** The change request that had the locks; absent if that is not known. */
+  readonly after?: ChangeRequestRef;
 }
 
 /** A branch of a repository got commits, whichever change requests it concerns. */

@@ -4,6 +4,18 @@ import type { ChangeRequestRef } from "./change-request.js";
 /** How long a lock lives after its last refresh, in milliseconds: 7 days. */
 export const LOCK_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
+/** How many change requests may wait for the lock of one application. */
+export const MAX_WAITING = 100;
+
+/** How long a queue for a lock is kept after the last change request joined it, in milliseconds: 30 days. */
+export const WAITING_LIFETIME_MS = 30 * 24 * 60 * 60 * 1000;
+
+/** The change requests that wait for the lock of an application; whoever asked first comes first. */
+export interface Waiting {
+  readonly application: ApplicationName;
+  readonly changes: readonly ChangeRequestRef[];
+}
+
 /** Only the change request that holds a lock may deploy the application. */
 export interface Lock {
   readonly application: ApplicationName;

@@ -93,7 +93,10 @@ export type DiffBasis =
 /** Whether the application is locked by this change request. */
 export type PlanLock =
   | { readonly kind: "ours" }
-  | { readonly kind: "held"; readonly by: Lock }
+  /** `place`: in the queue for it, counted from 1; undefined if the change request does not wait. */
+  | { readonly kind: "held"; readonly by: Lock; readonly place?: number | undefined }
+  /** Its lock was released since it was planned. */
+  | { readonly kind: "free" }
   /** Auto-synced and proven unchanged, or not deployed from here: left unlocked for others. */
   | { readonly kind: "not-needed" };
 

@@ -8,7 +8,13 @@ import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
 
 /** What a command returned. `comments/` renders it. */
 export type CommandResult =
-  | { readonly kind: "planned"; readonly plan: Plan; readonly pruning: boolean }
+  | {
+      readonly kind: "planned";
+      readonly plan: Plan;
+      readonly pruning: boolean;
+      /** Set if the release of these locks led to the plan. */
+      readonly turn?: Turn | undefined;
+    }
   | SyncedResult
   | {
       readonly kind: "rolled-back";
@@ -22,6 +28,10 @@ export type CommandResult =
       readonly released: readonly ApplicationName[];
       /** Named applications that this change request has not locked, with the lock of another holder if there is one. */
       readonly notHeld: readonly { readonly application: string; readonly lock: Lock | undefined }[];
+      /** Applications for whose lock it waited, and does not any more. */
+      readonly left: readonly ApplicationName[];
+      /** Who has waited longest for the released ones, and is planned now. */
+      readonly next: readonly { readonly application: ApplicationName; readonly change: ChangeRequestRef }[];
     }
   | {
       readonly kind: "closed";
@@ -30,6 +40,13 @@ export type CommandResult =
     }
   | { readonly kind: "help" }
   | { readonly kind: "refused"; readonly refusal: Refusal };
+
+/** Locks that a change request waited for and that were released. */
+export interface Turn {
+  readonly applications: readonly ApplicationName[];
+  /** The change request that had them; undefined if that is not known. */
+  readonly after: ChangeRequestRef | undefined;
+}
 
 export interface SyncedResult {
   readonly kind: "synced";

@@ -13,7 +13,7 @@ import type { Log } from "./log.js";
 import type { ManifestScanner } from "./manifest-scanner.js";
 import type { RenderCache } from "./render-cache.js";
 import type { Snapshot } from "./snapshot.js";
-import type { DeploymentStore, LockStore, PlanStore } from "./stores.js";
+import type { DeploymentStore, LockStore, PlanStore, WaitStore } from "./stores.js";
 
 /** What a command reads and acts on. */
 export interface CommandContext extends CommandPorts {
@@ -52,6 +52,7 @@ export interface Reloaded {
 export interface CommandPorts {
   readonly deployer: Deployer;
   readonly locks: LockStore;
+  readonly waiting: WaitStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly scanner: ManifestScanner;

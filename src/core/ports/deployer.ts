@@ -57,8 +57,8 @@ export interface Deployer {
   check(): Promise<{ readonly version: string; readonly account: string }>;
   /** How svc names Application resources; depends on Argo CD's own namespace. */
   naming(): Promise<Naming>;
-  /** Every application that the token can see. Cached for a few seconds. */
-  listApplications(signal?: AbortSignal): Promise<readonly Application[]>;
+  /** Every application that the token can see. Cached for a few seconds; not from before `since`. */
+  listApplications(signal?: AbortSignal, since?: Date): Promise<readonly Application[]>;
   /** The applications that own each of these objects in their cluster, by `<group>/<kind>/<namespace>/<name>`. */
   ownersOf(
     objects: ReadonlySet<string>,
@@ -74,8 +74,8 @@ export interface Deployer {
   liveResources(application: LiveApplication, signal: AbortSignal): Promise<JsonText<LiveState>>;
   /** The Applications that a set would generate now. The caller pins its git generators of this repository. */
   expandApplicationSet(set: ApplicationSet, signal?: AbortSignal): Promise<readonly Application[]>;
-  /** Every ApplicationSet that the token can see, as Argo CD runs it. Cached for a few seconds. */
-  listApplicationSets(signal?: AbortSignal): Promise<readonly ApplicationSet[]>;
+  /** Every ApplicationSet that the token can see, as Argo CD runs it. Cached for a few seconds; not from before `since`. */
+  listApplicationSets(signal?: AbortSignal, since?: Date): Promise<readonly ApplicationSet[]>;
   /** An ApplicationSet as Argo CD runs it. Undefined if it does not exist or is not visible. */
   findApplicationSet(set: SetId, signal?: AbortSignal): Promise<ApplicationSet | undefined>;
   /** Sorted names of the applications that a set owns now. Expensive: reads every application in full. */

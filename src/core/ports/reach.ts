@@ -3,7 +3,7 @@ import type { CodeHost } from "./code-host.js";
 import type { Deployer } from "./deployer.js";
 import type { LiveFeed } from "./live-feed.js";
 import type { Repositories } from "./repositories.js";
-import type { DeploymentStore, LockStore, PlanStore } from "./stores.js";
+import type { DeploymentStore, LockStore, PlanStore, WaitStore } from "./stores.js";
 
 /** What a method does outside this process; the fence of a run blocks some of it. */
 export type Reach =
@@ -29,6 +29,7 @@ export interface RunPorts {
   readonly repositories: Repositories;
   readonly deployer: Deployer;
   readonly locks: LockStore;
+  readonly waiting: WaitStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly audit: AuditLog;
@@ -81,6 +82,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     sweep: "act",
   },
   locks: { find: "read", list: "read", ping: "read", acquire: "act", release: "act" },
+  waiting: { of: "read", list: "read", join: "act", leave: "act" },
   plans: { find: "read", save: "act" },
   deployments: { ofApplication: "read", ofChange: "read", list: "read", save: "act", remove: "act" },
   audit: { list: "read", record: "record" },

@@ -2,7 +2,7 @@ import type { Account, Role } from "../model/account.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
-import type { Lock, LockAttempt, LockRequest } from "../model/lock.js";
+import type { Lock, LockAttempt, LockRequest, Waiting } from "../model/lock.js";
 import type { Plan } from "../model/plan.js";
 
 /** One lock per application. Methods throw `StoreUnavailable`. */
@@ -18,6 +18,21 @@ export interface LockStore {
   /** The locks of `holder`, or all of them, sorted by application. */
   list(holder?: ChangeRequestRef): Promise<readonly Lock[]>;
   ping(): Promise<void>;
+}
+
+/** Who waits for the lock of an application that another change request holds. Methods throw `StoreUnavailable`. */
+export interface WaitStore {
+  /**
+   * Atomic: puts a change request at the end of the queue, unless it is in it.
+   * @returns Its place, counted from 1; undefined if `MAX_WAITING` others wait.
+   */
+  join(application: ApplicationName, change: ChangeRequestRef): Promise<number | undefined>;
+  /** True if it waited. */
+  leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean>;
+  /** The queue of one application; whoever asked first comes first. */
+  of(application: ApplicationName): Promise<readonly ChangeRequestRef[]>;
+  /** Every queue that is not empty, sorted by application. */
+  list(): Promise<readonly Waiting[]>;
 }
 
 /** The last plan of each change request, for 30 days. */

@@ -20,6 +20,8 @@ export interface Survey {
   readonly notDeployed: readonly NotDeployed[];
   /** Every application that Argo CD lists. */
   readonly everyApplication: readonly Application[];
+  /** Every ApplicationSet that Argo CD lists; empty if it was not asked, or failed. */
+  readonly everySet: readonly ApplicationSet[];
   /** Every record "deployed, not merged". */
   readonly records: readonly Deployment[];
 }
@@ -32,6 +34,28 @@ export interface SurveyOptions {
 }
 
 const NO_SETS: LiveSets = { found: [], notes: [] };
+
+/**
+ * A survey for an answer such as "no applications are affected": what Argo CD listed some seconds ago may lack a new
+ * application.
+ * @param isEnough Whether the answer does not depend on that.
+ */
+export async function surveyAfresh(
+  context: CommandContext,
+  options: SurveyOptions,
+  isEnough: (found: Survey) => boolean,
+): Promise<Survey> {
+  const { deployer, signal, clock } = context;
+  const since = clock.now();
+  const found = await survey(context, options);
+  if (isEnough(found)) return found;
+  const [applications, sets] = await Promise.all([
+    deployer.listApplications(signal, since),
+    options.withLiveSets === true ? readLiveSets(context, since) : NO_SETS,
+  ]);
+  const isFresh = applications === found.everyApplication && sets.found === found.everySet;
+  return isFresh ? found : survey(context, options);
+}
 
 /** Finds the affected applications and what each would be deployed from. One failing application does not hide others. */
 export async function survey(
@@ -68,6 +92,7 @@ export async function survey(
   return {
     detection,
     everyApplication,
+    everySet: sets.found,
     records,
     subjects: looked.flatMap((one) => ("reason" in one ? [] : [one])),
     notDeployed: [...looked.flatMap((one) => ("reason" in one ? [one] : [])), ...detection.notFollowing],
@@ -181,9 +206,9 @@ interface LiveSets {
   readonly notes: readonly string[];
 }
 
-async function readLiveSets({ deployer, signal, log }: CommandContext): Promise<LiveSets> {
+async function readLiveSets({ deployer, signal, log }: CommandContext, since?: Date): Promise<LiveSets> {
   try {
-    return { found: await deployer.listApplicationSets(signal), notes: [] };
+    return { found: await deployer.listApplicationSets(signal, since), notes: [] };
   } catch (error) {
     signal.throwIfAborted();
     log.warn({ err: error }, "could not list the ApplicationSets");

@@ -31,7 +31,7 @@ interface Parts {
 
 /** Reads applications: the list is cached for some seconds, single applications are always fresh. */
 export interface Applications {
-  list(signal?: AbortSignal): Promise<readonly Application[]>;
+  list(signal?: AbortSignal, since?: Date): Promise<readonly Application[]>;
   find(name: ApplicationName, signal?: AbortSignal): Promise<LiveApplication | undefined>;
   /** Drops the cached list. */
   forget(): void;

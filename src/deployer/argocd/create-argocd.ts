@@ -56,7 +56,7 @@ export function createArgoCd(
       return (namespace, name) => nameOfResource(namespace, name, controllerNamespace);
     },
 
-    listApplications: (signal) => applications.list(signal),
+    listApplications: (signal, since) => applications.list(signal, since),
     ownersOf: async (objects, signal) => ownersOf(client, await serverSettings(), objects, { signal }),
     findApplication: (name, signal) => applications.find(name, signal),
     renderManifests: (request, signal) => render(request, signal),
@@ -72,7 +72,7 @@ export function createArgoCd(
       return expandApplicationSet(client, await serverSettings(), set, { timeoutMs: config.renderTimeoutMs, signal });
     },
 
-    listApplicationSets: (signal) => sets.get(signal),
+    listApplicationSets: (signal, since) => sets.get(signal, since),
 
     async findApplicationSet(set, signal) {
       return findApplicationSet(client, await serverSettings(), set, signal);

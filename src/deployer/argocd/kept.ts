@@ -2,9 +2,10 @@ import type { Clock } from "../../core/ports/clock.js";
 
 const KEPT_MS = 10_000;
 
-/** A cached answer, requested at most every ten seconds. */
+/** A cached answer, requested at most every ten seconds, or as often as callers want a newer one. */
 export interface Kept<T> {
-  readonly get: (signal?: AbortSignal) => Promise<T>;
+  /** @param since An answer that was requested before is too old. */
+  readonly get: (signal?: AbortSignal, since?: Date) => Promise<T>;
   /** Drops the cached answer. */
   readonly forget: () => void;
 }
@@ -13,9 +14,10 @@ export interface Kept<T> {
 export function keep<T>(read: () => Promise<T>, clock: Clock): Kept<T> {
   let cached: { readonly at: number; readonly answer: Promise<T> } | undefined;
 
-  function get(signal?: AbortSignal): Promise<T> {
+  function get(signal?: AbortSignal, since?: Date): Promise<T> {
     const now = clock.now().getTime();
-    if (cached === undefined || now - cached.at >= KEPT_MS) {
+    const tooOld = cached === undefined || now - cached.at >= KEPT_MS || (since && cached.at < since.getTime());
+    if (cached === undefined || tooOld) {
       const entry = { at: now, answer: read() };
       cached = entry;
       entry.answer.catch(() => {

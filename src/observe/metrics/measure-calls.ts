@@ -10,7 +10,7 @@ import type { Metrics } from "./metrics.js";
 import type { RunMeasure } from "./run-measure.js";
 
 /** Ports to the store, as the label of their errors. */
-export type StoreName = "locks" | "plans" | "deployments" | "audit" | "users" | "attempts" | "queue";
+export type StoreName = "locks" | "waiting" | "plans" | "deployments" | "audit" | "users" | "attempts" | "queue";
 
 export function countStoreErrors(store: StoreName, metrics: Metrics): EveryCall {
   return (_method, call) =>

@@ -19,6 +19,7 @@ import { MemoryLiveFeed } from "./live-feed.js";
 import { MemoryLockStore } from "./lock-store.js";
 import { MemorySessionStore } from "./session-store.js";
 import { MemoryUserStore } from "./user-store.js";
+import { MemoryWaitStore } from "./wait-store.js";
 
 const MAX_WINDOWS = 10_000;
 
@@ -28,6 +29,7 @@ export function createMemoryStores(clock: Clock): Stores {
   return {
     connection: undefined,
     locks: new MemoryLockStore(clock),
+    waiting: new MemoryWaitStore(clock),
     plans: new MemoryPlanStore(clock),
     deployments: new MemoryDeploymentStore(),
     audit: new MemoryAuditLog(),

@@ -21,7 +21,8 @@ const lock = z.object({
 
 const planLock: z.ZodType<PlanLock> = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("ours") }),
-  z.object({ kind: z.literal("held"), by: lock }),
+  z.object({ kind: z.literal("held"), by: lock, place: z.int().positive().optional() }),
+  z.object({ kind: z.literal("free") }),
   z.object({ kind: z.literal("not-needed") }),
 ]);
 

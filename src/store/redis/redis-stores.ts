@@ -15,6 +15,7 @@ import { RedisLockStore } from "./lock-store.js";
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
 import { RedisUserStore } from "./user-store.js";
+import { RedisWaitStore } from "./wait-store.js";
 
 /** Stores in Redis. It may be unavailable at the start or later; the stores work again as soon as it answers. */
 export function createRedisStores(config: RedisConfig, parts: { readonly log: Log }): Stores {
@@ -24,6 +25,7 @@ export function createRedisStores(config: RedisConfig, parts: { readonly log: Lo
   return {
     connection,
     locks,
+    waiting: new RedisWaitStore(connection),
     plans: new RedisPlanStore(connection),
     deployments: new RedisDeploymentStore(connection),
     audit: new RedisAuditLog(connection),

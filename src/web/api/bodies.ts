@@ -110,7 +110,8 @@ function evaluationBody(plan: ApplicationPlan) {
 }
 
 function planLockBody(lock: PlanLock, hostPageOf: HostPageOf) {
-  return lock.kind === "held" ? { kind: lock.kind, by: lockBody(lock.by, hostPageOf) } : { kind: lock.kind };
+  if (lock.kind !== "held") return { kind: lock.kind };
+  return { kind: lock.kind, by: lockBody(lock.by, hostPageOf), place: lock.place };
 }
 
 function setBody({ name, sourceFile, added, removed, changed, notes, problem }: ApplicationSetPreview) {

@@ -6,10 +6,12 @@ import { recordAudit, type AuditLog } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
-import type { LockStore } from "../../core/ports/stores.js";
+import type { LockStore, WaitStore } from "../../core/ports/stores.js";
+import { callNext } from "../../run/turns.js";
 
 export interface ForceUnlockParts {
   readonly locks: LockStore;
+  readonly waiting: WaitStore;
   readonly audit: AuditLog;
   readonly push: EventQueue["push"];
   readonly newRunId: () => string;
@@ -21,8 +23,8 @@ export interface ForceUnlockParts {
 const MOST_TRIES = 3;
 
 /**
- * Releases the lock of an application, whoever holds it, records who did so and has the commit status of the change
- * request updated. Returns the released lock, or undefined if the application was not locked.
+ * Releases the lock of an application, whoever holds it, records who did so, has the commit status of the change
+ * request updated and calls whoever waited longest. Returns the released lock, or undefined if the application was not locked.
  * @throws {StoreUnavailable}
  */
 export async function forceUnlock(
@@ -84,6 +86,8 @@ async function noteRelease(locks: readonly Lock[], by: Account, parts: ForceUnlo
     const message = "could not queue the status update of a change request whose lock was released";
     log.warn({ err: error, application: first.application }, message);
   }
+  const applications = locks.map(({ application }) => application);
+  await callNext({ applications, after: first.holder }, runId, parts);
 }
 
 /** Releases only for the holder that was read, so that the audit trail names the right one. */

@@ -6,6 +6,7 @@ import { changeRequestName } from "../../core/model/change-request.js";
 import type { AllHostWords } from "../../core/model/host-words.js";
 import type { Log } from "../../core/ports/log.js";
 import type { LockStore, PlanStore, RoleChange, UserStore } from "../../core/ports/stores.js";
+import { withPresentLocks } from "../../core/survey/present-locks.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
 import { CHANGE_ADDRESS, changeParameter, readChangeAddress, type HostPageOf } from "../change-address.js";
 import type { DiffReaders } from "../diff-readers.js";
@@ -117,7 +118,8 @@ function roleAnswer(change: RoleChange, by: Account, log: Log): ApiAnswer {
 const DEFAULT_LIMIT = 50;
 
 /** `/api/v1/plans` and `/api/v1/activity`. */
-export function readRoutes({ plans, audit, readers, hostWords, hostPageOf }: ApiParts): Router {
+export function readRoutes(parts: ApiParts): Router {
+  const { plans, audit, readers, hostWords, hostPageOf } = parts;
   const router = Router();
   router.get(
     "/plans/:host/:owner/:repo/:number",
@@ -135,7 +137,7 @@ export function readRoutes({ plans, audit, readers, hostWords, hostPageOf }: Api
       }
       const right = await readers.ask(viewerOf(request), change);
       if (right.kind === "hidden") return { status: 403, error: `${right.why} ${right.cure}`.trim() };
-      return { status: 200, body: { plan: planBody(plan, hostPageOf) } };
+      return { status: 200, body: { plan: planBody(await withPresentLocks(plan, parts), hostPageOf) } };
     }),
   );
   router.get(

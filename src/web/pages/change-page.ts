@@ -8,6 +8,7 @@ import type { Deployment } from "../../core/model/deployment.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { Plan } from "../../core/model/plan.js";
+import { withPresentLocks } from "../../core/survey/present-locks.js";
 import { HOST_IDS, HOST_TITLES } from "../../names.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
 import { ownDeploymentState } from "./deployment-state.js";
@@ -31,11 +32,12 @@ export async function changePage(
     ]);
   }
   const words = parts.hostWords[change.host];
-  const [plan, locks, everyRecord] = await Promise.all([
+  const [stored, locks, everyRecord] = await Promise.all([
     parts.plans.find(change),
     parts.locks.list(change),
     parts.deployments.ofChange(change),
   ]);
+  const plan = stored && (await withPresentLocks(stored, parts));
   if (plan === undefined && locks.length === 0 && everyRecord.length === 0) return unknownChange(change, words);
   const { hostPageOf, clock } = parts;
   const right = plan && (await parts.readers.ask(reader, change));

@@ -4,7 +4,7 @@ import type { AllHostWords } from "../../core/model/host-words.js";
 import type { AuditLog } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
-import type { DeploymentStore, LockStore, PlanStore, UserStore } from "../../core/ports/stores.js";
+import type { DeploymentStore, LockStore, PlanStore, UserStore, WaitStore } from "../../core/ports/stores.js";
 import type { LimitWaits } from "../../hosts/limit-waits.js";
 import { SERVICE } from "../../names.js";
 import type { HostPageOf } from "../change-address.js";
@@ -93,6 +93,7 @@ async function attempt(work: () => Promise<Page> | Page): Promise<Page> {
 /** What the pages need of the service. */
 export interface PageParts {
   readonly locks: LockStore;
+  readonly waiting: WaitStore;
   readonly plans: PlanStore;
   readonly deployments: DeploymentStore;
   readonly audit: AuditLog;

@@ -65,7 +65,7 @@ describe("what the trail says of a result", () => {
 
   test("an unlock and a close: what was released, and what still runs", () => {
     const named = [{ application: "words of the comment", lock: undefined }];
-    expect(auditFactsOf({ kind: "unlocked", released: [web], notHeld: named })).toEqual({
+    expect(auditFactsOf({ kind: "unlocked", released: [web], notHeld: named, left: [], next: [] })).toEqual({
       action: "unlocked",
       applications: [{ application: "web", outcome: "released", detail: undefined }],
       reason: undefined,

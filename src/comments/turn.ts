@@ -1,0 +1,48 @@
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import { referenceTo, type HostWords } from "../core/model/host-words.js";
+import type { Plan, PlanLock } from "../core/model/plan.js";
+import type { Turn } from "../core/model/result.js";
+import { code, codes } from "./markdown.js";
+import { markerLine } from "./marker.js";
+
+/** Where an application that another change request has locked stands in the queue for it. */
+export function placeText(
+  { by, place }: Extract<PlanLock, { kind: "held" }>,
+  reader: ChangeRequestRef,
+  words: HostWords,
+): string {
+  const holder = code(referenceTo(by.holder, reader, words));
+  if (place === undefined) return `Comment ${code(`${words.command} plan`)} again once ${holder} has released it.`;
+  const where = place === 1 ? "next" : ordinal(place);
+  return `This ${words.short} is ${where} after ${holder}, and is planned again by itself when its turn comes.`;
+}
+
+/** `2nd`, `11th`. */
+function ordinal(place: number): string {
+  const teens = place % 100 >= 11 && place % 100 <= 13;
+  return `${place}${(teens ? undefined : ENDINGS[place % 10]) ?? "th"}`;
+}
+
+const ENDINGS: Readonly<Record<number, string>> = { 1: "st", 2: "nd", 3: "rd" };
+
+/** Says in a plan why it was made: locks that the change request waited for. Empty if the plan has none of them. */
+export function turnLine({ applications, after }: Turn, plan: Plan, words: HostWords): string {
+  const ours = new Set(
+    plan.applications.filter(({ lock }) => lock.kind === "ours").map(({ application }) => application),
+  );
+  const taken = applications.filter((name) => ours.has(name));
+  return taken.length === 0 ? "" : `**Your turn:** ${released({ applications: taken, after }, plan.change, words)}`;
+}
+
+/** Tells a change request whose turn has come, and that svc does not plan by itself, what to do. */
+export function renderTurn(turn: Turn, reader: ChangeRequestRef, words: HostWords): string {
+  const it = turn.applications.length === 1 ? "it" : "them";
+  const todo = `Comment ${code(`${words.command} plan`)} to lock ${it}, before the next in the queue has its turn in a few minutes.`;
+  return `${markerLine({ kind: "result" })}\n**Your turn:** ${released(turn, reader, words)} ${todo}`;
+}
+
+function released({ applications, after }: Turn, reader: ChangeRequestRef, words: HostWords): string {
+  const verb = applications.length === 1 ? "is" : "are";
+  const by = after === undefined ? "" : ` by ${code(referenceTo(after, reader, words))}`;
+  return `${codes(applications)} ${verb} no longer locked${by}.`;
+}
