@@ -1,5 +1,4 @@
 import { matchesPath } from "../../config/pattern.js";
-import type { SecretClaim, SecretsInGit } from "../diff/secret-claims.js";
 import { inputFingerprint } from "../detect/inputs/input-fingerprint.js";
 import { touchedPaths } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
@@ -7,6 +6,7 @@ import { readsOnlyPinned } from "../detect/inputs/pinned-reads.js";
 import type { SecretPiece, SecretPieces } from "../detect/scan/secret-piece.js";
 import { secretPieces } from "../detect/scan/secret-pieces.js";
 import { writtenSecrets, type WrittenSecret } from "../detect/scan/written-secrets.js";
+import type { SecretClaim, SecretsInGit } from "../diff/secret-claims.js";
 import { isMultiSource, sourcesOf } from "../model/application-spec.js";
 import type { ApplicationSpec, Manifest } from "../model/application.js";
 import { ChangedPaths } from "../model/changed-paths.js";
@@ -97,8 +97,9 @@ async function claimsOf(
 ): Promise<readonly SecretClaim[] | undefined> {
   const { spec, positions, fixed } = subject.head;
   const pinned = [...positions, ...fixed.map(({ position }) => position)];
-  if (JSON.stringify([subject.base.positions, subject.base.fixed]) !== JSON.stringify([positions, fixed]))
+  if (JSON.stringify([subject.base.positions, subject.base.fixed]) !== JSON.stringify([positions, fixed])) {
     return undefined;
+  }
   if (![base, head].every(({ inputs }) => readsOnlyPinned(spec, pinned, inputs))) return undefined;
   if (!(await isCheckedOutAsWritten(head.tree))) return undefined;
   const different: { base: SecretPiece[]; head: SecretPiece[] } = { base: [], head: [] };

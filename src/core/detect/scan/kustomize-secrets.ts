@@ -47,8 +47,9 @@ export async function kustomizePieces(root: string, tree: RepositoryTree): Promi
     if (Object.keys(kustomization).some((name) => !KNOWN.has(name))) return false;
     const naming = namingOf(kustomization, outer);
     // A component also renames what stands beside it.
-    if (naming === undefined || (kind === "Component" && canonicalNaming(naming) !== canonicalNaming(outer)))
+    if (naming === undefined || (kind === "Component" && canonicalNaming(naming) !== canonicalNaming(outer))) {
       return false;
+    }
     if (await mayPatchSecrets(kustomization, directory, tree)) return false;
     const generators = entriesOf(kustomization.secretGenerator);
     if (generators === undefined) return false;
@@ -146,7 +147,7 @@ async function mayPatchSecrets(
     const isFile = typeof text === "string" && !text.includes("\n") && tree.hasFile(cleanPath(directory, text));
     if (target !== undefined || typeof text !== "string") return true;
     const documents = isFile ? await tree.readYaml(cleanPath(directory, text)) : await tree.parseYaml(text);
-    if (documents === undefined || !documents.every((one) => isJsonObject(one) && isOtherKind(one.kind))) return true;
+    if (!documents?.every((one) => isJsonObject(one) && isOtherKind(one.kind))) return true;
   }
   return false;
 }

@@ -40,7 +40,7 @@ async function ofManifests(
   tree: RepositoryTree,
 ): Promise<readonly WrittenSecret[] | undefined> {
   const text = texts.get(path);
-  if (text === undefined || LFS_POINTER.test(text)) return undefined;
+  if (text === undefined || text.startsWith("version https://git-lfs")) return undefined;
   if (!mayHoldSecret(text)) return [];
   if (isEncoded(text) || ambiguity(text) !== undefined) return undefined;
   const documents = await tree.parseYaml(text);
@@ -123,9 +123,11 @@ function ofGenerator(
     const text = texts.get(file);
     if (key !== undefined) values.set(key, `file ${tree.entryAt(file)?.blob ?? ""}`);
     else if (text === undefined) return undefined;
-    else
-      for (const line of text.split("\n"))
+    else {
+      for (const line of text.split("\n")) {
         if (!/^\s*(?:#|$)/.test(line)) setPair(values, line.trimStart(), (value) => value);
+      }
+    }
   }
   return [named(name, namespace, { naming, hashed, values, files: [path, ...files.map((file) => file.path)] })];
 }
