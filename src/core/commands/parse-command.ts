@@ -96,11 +96,11 @@ function parseOptions(
   if (bare !== undefined && applications?.size !== 0) return undefined;
   const named = [...(applications ?? [])];
   if (named.length > MAX_NAMES || named.filter(isNamePattern).length > MAX_PATTERNS) return undefined;
-  const values = options.map(({ name, value }) => [
+  const values = options.map(({ name, value }): [OptionName, readonly string[] | boolean] => [
     name,
     value === undefined ? switched.has(name) : [...(given.get(name) ?? [])],
   ]);
-  const parsed: Readonly<Record<string, readonly string[] | boolean>> = Object.fromEntries(values);
+  const parsed = Object.fromEntries(values);
   return bare === undefined ? parsed : { ...parsed, applications: [bare], bare: true };
 }
 
