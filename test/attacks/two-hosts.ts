@@ -1,5 +1,5 @@
 import { afterEach, expect } from "@jest/globals";
-import type { Forge } from "../../sandbox/forge.js";
+import type { FileChanges, Forge } from "../../sandbox/forge.js";
 import { startSandbox, type SandboxWorld } from "../../sandbox/world.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
@@ -10,7 +10,7 @@ import type { Stores } from "../../src/store/stores.js";
 import { JumpClock } from "../jump-clock.js";
 import { configFor, loggerFor } from "../scenarios/bot-options.js";
 import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
-import { applicationResource, repositoryOf } from "../scenarios/resources.js";
+import { applicationResource, configMap, repositoryOf } from "../scenarios/resources.js";
 import { registerAuthorizations } from "../secrets-in-logs/secrets-of.js";
 import { sharedPool } from "../workers/shared-pool.js";
 
@@ -44,28 +44,36 @@ export function refOn(host: HostId, number: number): ChangeRequestRef {
 
 /**
  * Starts the service with GitHub and GitLab. Both hold `acme/deploy` with the same files; the application `web` is that
- * of `owner`'s repository, and the other host's repository describes it too, as if it were its own.
+ * of `owner`'s repository, and the other host's repository describes it too, as if it were its own. If it is `shared`, it
+ * has a source in both: `apps/web` of the owner's, and `apps/more` of the other one.
  */
-export async function startTwoHosts(owner: HostId): Promise<TwoHosts> {
+export async function startTwoHosts(owner: HostId, { shared = false } = {}): Promise<TwoHosts> {
   const world = await startSandbox({ github: true, gitlab: true });
   try {
-    return await furnish(world, owner);
+    return await furnish(world, owner, shared);
   } catch (error) {
     await world.stop();
     throw error;
   }
 }
 
-async function furnish(world: SandboxWorld, owner: HostId): Promise<TwoHosts> {
+async function furnish(world: SandboxWorld, owner: HostId, shared: boolean): Promise<TwoHosts> {
   const { github, gitlab } = world;
   if (github === undefined || gitlab === undefined) throw new Error("the sandbox has not both code hosts");
   const forges = { hosta: github, hostb: gitlab };
   const repoURL = `${forges[owner].url}/${REPOSITORY}.git`;
+  const other = `${forges[owner === "hosta" ? "hostb" : "hosta"].url}/${REPOSITORY}.git`;
+  const sources = [
+    { repoURL, path: "apps/web", targetRevision: "main" },
+    { repoURL: other, path: "apps/more", targetRevision: "main" },
+  ];
+  const web = shared ? { spec: { source: undefined, sources } } : {};
+  const more: FileChanges = shared ? { "apps/more/configmap.yaml": configMap("more", { value: "1" }) } : {};
   for (const forge of Object.values(forges)) {
-    await forge.createRepository(REPOSITORY, repositoryOf(["web"], repoURL));
+    await forge.createRepository(REPOSITORY, { ...repositoryOf(["web"], repoURL, { web }), ...more });
     for (const login of ["ana", "bo"]) forge.setAccess(REPOSITORY, login, "write");
   }
-  world.argocd.addApplication(applicationResource("web", { repoURL }));
+  world.argocd.addApplication(applicationResource("web", { repoURL, ...web }));
   const clock = new JumpClock();
   const stores = createMemoryStores(clock);
   const options = {
