@@ -17,6 +17,7 @@ import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import { Complaints } from "../run/complaints.js";
+import { lookUp } from "../run/look-up.js";
 import { Outsiders } from "../run/outsiders.js";
 import { runIdOf, type Dependencies } from "../run/run.js";
 import type { Stores } from "../store/stores.js";
@@ -139,6 +140,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     push,
     backlog,
     limitWaits: adapters.limitWaits,
+    lookUp: (change) => lookUp(change, dependencies),
     newRunId: randomUUID,
     clock,
     log,

@@ -7,6 +7,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { HOST_TITLES } from "../names.js";
+import { within } from "./patience.js";
 import type { Viewer } from "./viewer.js";
 
 /** Whether somebody sees the diffs of a change request. `why` and `cure` are sentences for them. */
@@ -111,17 +112,4 @@ export class DiffReaders {
 
 function hidden(why: string, cure: string): DiffRight {
   return { kind: "hidden", why, cure };
-}
-
-class TooSlow extends Error {
-  override readonly name = "TooSlow";
-}
-
-/** The question goes on, and its answer serves the next request. */
-function within(ms: number, answer: Promise<boolean>): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const late = new TooSlow(`no answer within ${ms / 1000} seconds`);
-    const timer = setTimeout(() => reject(late), ms);
-    answer.finally(() => clearTimeout(timer)).then(resolve, reject);
-  });
 }

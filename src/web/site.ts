@@ -16,6 +16,7 @@ import type { HostPageOf } from "./change-address.js";
 import { DiffReaders } from "./diff-readers.js";
 import { LiveStreams } from "./live-streams.js";
 import { pagesRouter } from "./pages/pages.js";
+import { Situations, type SituationsParts } from "./situations.js";
 import { StatusProbe, type StatusCheck } from "./status-probe.js";
 
 export interface SiteParts {
@@ -29,6 +30,7 @@ export interface SiteParts {
   readonly push: EventQueue["push"];
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];
+  readonly lookUp: SituationsParts["lookUp"];
   readonly newRunId: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -47,10 +49,11 @@ export function createSite(parts: SiteParts): Site {
   const { stores, live } = parts;
   const streams = new LiveStreams(live);
   const shared = { ...parts, ...stores, readers: new DiffReaders(parts) };
+  const situations = new Situations(parts);
   const status = new StatusProbe(checksOf(parts), parts);
   return {
     api: apiRouter(shared),
-    pages: pagesRouter({ ...shared, streams, status, version: readVersion() }),
+    pages: pagesRouter({ ...shared, situations, streams, status, version: readVersion() }),
     close: () => streams.close(),
   };
 }

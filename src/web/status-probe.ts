@@ -1,5 +1,6 @@
 import { safeMessage } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
+import { TooSlow, within } from "./patience.js";
 
 /** One external system that the service needs. */
 export interface StatusCheck {
@@ -60,7 +61,7 @@ export class StatusProbe {
     try {
       return { name, state: "available", detail: await this.#inTime(check) };
     } catch (error) {
-      return { name, state: "unavailable", detail: error instanceof TooLate ? error.message : safeMessage(error) };
+      return { name, state: "unavailable", detail: error instanceof TooSlow ? error.message : safeMessage(error) };
     }
   }
 
@@ -68,14 +69,6 @@ export class StatusProbe {
     const { timeoutMs } = this.#options;
     const answer = this.#open.get(check) ?? check.ask().finally(() => this.#open.delete(check));
     this.#open.set(check, answer);
-    return new Promise((resolve, reject) => {
-      const late = new TooLate(`no answer within ${timeoutMs / 1000} seconds`);
-      const timer = setTimeout(() => reject(late), timeoutMs);
-      answer.finally(() => clearTimeout(timer)).then(resolve, reject);
-    });
+    return within(timeoutMs, answer);
   }
-}
-
-class TooLate extends Error {
-  override readonly name = "TooLate";
 }

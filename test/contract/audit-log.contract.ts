@@ -23,7 +23,7 @@ const synced: AuditEntry = {
   head: revision("a".repeat(40)),
   action: "synced",
   command: "sync",
-  applications: [{ application: web, outcome: "succeeded", detail: 'a "quoted" ü\n' }],
+  applications: [{ application: web, outcome: "failed", detail: 'a "quoted" ü\n', message: "no <room>" }],
   reason: "dry run",
 };
 const planned: AuditEntry = { ...synced, runId: "run-2", who: "svc", action: "planned", command: "plan" };

@@ -48,6 +48,8 @@ export interface SiteOptions {
   readonly hosts?: SiteParts["hosts"];
   readonly backlog?: SiteParts["backlog"];
   readonly limitWaits?: ReturnType<SiteParts["limitWaits"]>;
+  /** What a host says of a change request. */
+  readonly lookUp?: SiteParts["lookUp"];
 }
 
 export interface SiteUnderTest {
@@ -90,6 +92,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     push: async (event) => pushed.push(event) > 0,
     backlog: options.backlog ?? (async () => ({ waiting: 2, running: 1, oldestMs: 90_000 })),
     limitWaits: () => options.limitWaits ?? [],
+    lookUp: options.lookUp ?? (async () => undefined),
     newRunId: () => `run-${(runs += 1)}`,
     clock,
     log,

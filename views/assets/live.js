@@ -15,14 +15,14 @@ const source = new EventSource(box.dataset.live);
 source.addEventListener("run", (event) => {
   const run = JSON.parse(event.data);
   show(run);
-  if (run.ended) void refresh("state", "plan");
+  if (run.ended) void refresh("head", "state", "plan");
 });
 let opened = false;
 source.addEventListener("open", () => {
   // After a reconnect: nobody reports what finished meanwhile; what still runs is reported right after this.
   if (opened) {
     box.hidden = true;
-    void refresh("state", "plan");
+    void refresh("head", "state", "plan");
   }
   opened = true;
 });

@@ -2,7 +2,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { changeRequestName } from "../model/change-request.js";
 import type { Lock } from "../model/lock.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
-import type { CommandResult, MergeIntent, Refusal } from "../model/result.js";
+import type { ApplicationSync, CommandResult, MergeIntent, Refusal } from "../model/result.js";
 import type { AuditAction, AuditedApplication } from "../ports/audit.js";
 import type { MergeOutcome } from "../ports/code-host.js";
 
@@ -24,7 +24,7 @@ export function auditFactsOf(result: CommandResult): AuditFacts | undefined {
       return {
         action: "synced",
         applications: [
-          ...result.applications.map(({ application, kind }) => audited(application, kind)),
+          ...result.applications.map(deployedApplication),
           ...result.announced.map(({ application, kind }) => audited(application, kind)),
           ...result.skipped.map((name) => audited(name, "skipped")),
         ],
@@ -33,7 +33,7 @@ export function auditFactsOf(result: CommandResult): AuditFacts | undefined {
     case "rolled-back":
       return {
         action: "rolled-back",
-        applications: result.applications.map(({ application, kind }) => audited(application, kind)),
+        applications: result.applications.map(deployedApplication),
         reason: tried(result.dryRun),
       };
     case "unlocked":
@@ -119,6 +119,11 @@ function plannedApplications({ applications, notDeployed }: Plan): readonly Audi
 function plannedApplication(plan: ApplicationPlan): AuditedApplication {
   const outcome = plan.kind === "evaluated" ? plan.verdict : plan.kind;
   return audited(plan.application, outcome, plan.lock.kind === "held" ? lockedBy(plan.lock.by) : undefined);
+}
+
+function deployedApplication({ application, kind, message }: ApplicationSync): AuditedApplication {
+  const entry = audited(application, kind);
+  return kind === "succeeded" || message === "" ? entry : { ...entry, message: cut(message) };
 }
 
 function audited(application: ApplicationName, outcome: string, detail?: string): AuditedApplication {

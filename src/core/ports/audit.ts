@@ -55,6 +55,8 @@ export interface AuditedApplication {
   /** One word or two: `succeeded`, `changed`, `released`, `refused`. */
   readonly outcome: string;
   readonly detail: string | undefined;
+  /** What Argo CD said of a failure; untrusted, and only for those who see the diffs. */
+  readonly message?: string | undefined;
 }
 
 /** A stored entry. */

@@ -26,7 +26,12 @@ const auditEntry: z.ZodType<AuditEntry> = z.object({
   action: z.enum(AUDIT_ACTIONS),
   command: orUndefined(z.enum(COMMAND_NAMES)),
   applications: z.array(
-    z.object({ application: stored.application, outcome: z.string(), detail: orUndefined(z.string()) }),
+    z.object({
+      application: stored.application,
+      outcome: z.string(),
+      detail: orUndefined(z.string()),
+      message: orUndefined(z.string()),
+    }),
   ),
   reason: orUndefined(z.string()),
 });

@@ -47,7 +47,7 @@ export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
     head,
     action,
     command,
-    applications,
+    applications: applications.map(({ application, outcome, detail }) => ({ application, outcome, detail })),
     reason,
   };
 }

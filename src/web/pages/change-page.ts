@@ -11,10 +11,15 @@ import type { Plan } from "../../core/model/plan.js";
 import { withPresentLocks } from "../../core/survey/present-locks.js";
 import { HOST_IDS, HOST_TITLES } from "../../names.js";
 import { CHANGE_ADDRESS, readChangeAddress } from "../change-address.js";
+import { changeHead } from "./change-head.js";
 import { ownDeploymentState } from "./deployment-state.js";
+import { lastFailure } from "./last-failure.js";
 import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
 import { planView } from "./plan-view.js";
 import { shownChange, shownTime } from "./shown.js";
+
+/** Of the audit trail, to find the last failure. */
+const MOST_ENTRIES = 20;
 
 const HOSTS = HOST_IDS.map((id) => `${id} is ${HOST_TITLES[id]}`).join(", ");
 
@@ -32,16 +37,19 @@ export async function changePage(
     ]);
   }
   const words = parts.hostWords[change.host];
-  const [stored, locks, everyRecord] = await Promise.all([
+  const [stored, locks, everyRecord, entries] = await Promise.all([
     parts.plans.find(change),
     parts.locks.list(change),
     parts.deployments.ofChange(change),
+    parts.audit.list({ limit: MOST_ENTRIES, filter: { change } }),
   ]);
   const plan = stored && (await withPresentLocks(stored, parts));
   if (plan === undefined && locks.length === 0 && everyRecord.length === 0) return unknownChange(change, words);
   const { hostPageOf, clock } = parts;
   const right = plan && (await parts.readers.ask(reader, change));
   const withDiff = right?.kind === "shown";
+  const known = { planned: [plan?.head, plan?.plannedAt], locks, records: everyRecord };
+  const situation = withDiff ? await parts.situations.ask(change, known) : undefined;
   const now = clock.now();
   return {
     view: "change",
@@ -49,6 +57,9 @@ export async function changePage(
     data: {
       change: shownChange(change, hostPageOf),
       words,
+      head: situation?.kind === "known" ? changeHead(situation.summary) : undefined,
+      headless: situation?.kind === "unknown" ? situation.why : undefined,
+      failure: lastFailure(entries, { withDiff, now }),
       live: `${changePagePath(change)}/live`,
       plan: plan && {
         head: plan.head,

@@ -10,6 +10,7 @@ import { SERVICE } from "../../names.js";
 import type { HostPageOf } from "../change-address.js";
 import type { DiffReaders } from "../diff-readers.js";
 import type { LiveStreams } from "../live-streams.js";
+import type { Situations } from "../situations.js";
 import type { StatusProbe } from "../status-probe.js";
 import { type Viewer, viewerOf } from "../viewer.js";
 
@@ -100,6 +101,7 @@ export interface PageParts {
   readonly users: Pick<UserStore, "list">;
   readonly streams: LiveStreams;
   readonly readers: DiffReaders;
+  readonly situations: Situations;
   readonly status: StatusProbe;
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];

@@ -50,7 +50,7 @@ describe("what the trail says of a result", () => {
       replaced: [],
     };
     const applications = [
-      { application: "web", outcome: "failed", detail: undefined },
+      { application: "web", outcome: "failed", detail: undefined, message: "m" },
       { application: "new", outcome: "new", detail: undefined },
       { application: "api", outcome: "skipped", detail: undefined },
     ];

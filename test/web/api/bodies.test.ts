@@ -161,6 +161,16 @@ describe("the activity", () => {
     expect([second.entries.map(({ run_id }) => run_id), second.next]).toEqual([["run-a"], undefined]);
   });
 
+  test("leaves out what Argo CD said, which is for those who see the diffs", async () => {
+    const [entry] = await site.stores.audit.list({ limit: 1 });
+    if (entry === undefined) throw new Error("the trail is empty");
+    const application = { application: applicationName("web"), outcome: "failed", detail: undefined };
+    await site.stores.audit.record({ ...entry, applications: [{ ...application, message: "replicas: 7" }] });
+    const { entries } = (await get(OPERATION, "/api/v1/activity?limit=1")) as { entries: { applications: object[] }[] };
+    expect(entries[0]?.applications).toEqual([{ application: "web", outcome: "failed" }]);
+    expect((await admin.ask("/activity")).text).not.toContain("replicas: 7");
+  });
+
   test.each([
     ["action=refused", ["run-c"]],
     ["application=docs", ["run-b"]],

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Browser } from "playwright-core";
-import { fillStores } from "../sample-stores.js";
+import { applicationName } from "../../../src/core/model/brand.js";
+import { sampleChange } from "../../comments/samples.js";
+import { fillStores, HEAD, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
 import { expectAccessible, keepScreenshot, LOOKS, openWindow, overflow, signIn, type Look } from "./browser.js";
 import { startBrowser } from "./start-browser.js";
@@ -12,8 +14,29 @@ let unguarded: SiteUnderTest;
 
 beforeAll(async () => {
   browser = await startBrowser();
-  [site, empty, unguarded] = await Promise.all([startSite(), startSite(), startSite({ auth: false })]);
+  const approval = { approved: false, approvers: [], people: [], missing: "nobody has approved this commit yet" };
+  const lookUp = async () => ({ change: sampleChange(), planned: true, approval, missingForRules: undefined });
+  [site, empty, unguarded] = await Promise.all([startSite({ lookUp }), startSite(), startSite({ auth: false })]);
   await fillStores(site.stores, site.clock);
+  await site.stores.audit.record({
+    at: site.clock.now().toISOString(),
+    runId: "run-d",
+    delivery: "d-2",
+    who: { host: "hosta", id: "12", login: "bo" },
+    change: PULL,
+    head: HEAD,
+    action: "synced",
+    command: "sync",
+    applications: [
+      {
+        application: applicationName("web"),
+        outcome: "failed",
+        detail: undefined,
+        message: 'one or more objects failed to apply, reason: namespaces "shop" not found',
+      },
+    ],
+    reason: undefined,
+  });
   await fillStores(unguarded.stores, unguarded.clock);
 });
 afterAll(async () => {
@@ -43,6 +66,13 @@ test.each(Object.keys(LOOKS) as Look[])("every page is accessible and fits, %s",
   await page.goto("/");
   await expectAccessible(page, checked);
   await keepScreenshot(page, `login-${look}`);
+  await page.getByLabel("Username").fill("olga");
+  await page.getByLabel("Password").fill("a wrong one");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").getByText("Wrong username or password.").waitFor();
+  expect(await page.getByLabel("Username").inputValue()).toBe("olga");
+  await expectAccessible(page, checked);
+  await keepScreenshot(page, `login-wrong-${look}`);
   await signIn(page, "olga");
   for (const [name, path] of PAGES) {
     await page.goto(path);
@@ -55,8 +85,8 @@ test.each(Object.keys(LOOKS) as Look[])("every page is accessible and fits, %s",
   await page.getByRole("dialog", { name: "Unlock web?" }).waitFor();
   await expectAccessible(page, checked);
   await keepScreenshot(page, `confirm-${look}`);
-  // The browser tells of the page that is missing on purpose.
-  expect(faults.filter((text) => !text.includes("404"))).toEqual([]);
+  // The browser tells of the page that is missing and of the password that is wrong on purpose.
+  expect(faults.filter((text) => !/\b40[14]\b/.test(text))).toEqual([]);
   await page.context().close();
 });
 

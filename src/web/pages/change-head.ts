@@ -1,0 +1,52 @@
+import type { Approval, ChangeRequest } from "../../core/model/change-request.js";
+import type { LookedUp } from "../../run/look-up.js";
+
+/** What the page of a change request begins with. */
+export interface ChangeHead {
+  readonly title: string;
+  readonly author: string | undefined;
+  readonly branches: { readonly head: string; readonly base: string };
+  readonly state: { readonly tone: "good" | "attention" | "bad" | ""; readonly text: string };
+  /** Undefined once nothing can be approved any more. */
+  readonly approval: ApprovalView | undefined;
+}
+
+export interface ApprovalView {
+  readonly tone: "good" | "attention" | "";
+  readonly badge: string;
+  /** What is missing; untrusted. */
+  readonly sentence: string | undefined;
+}
+
+export function changeHead(summary: LookedUp): ChangeHead {
+  const { change } = summary;
+  return {
+    title: change.title,
+    author: change.author?.login,
+    branches: { head: change.headBranch, base: change.baseBranch },
+    state: stateOf(change),
+    approval: change.state === "open" ? approvalOf(summary) : undefined,
+  };
+}
+
+function stateOf({ state, draft }: ChangeRequest): ChangeHead["state"] {
+  switch (state) {
+    case "open":
+      return draft ? { tone: "attention", text: "draft" } : { tone: "good", text: "open" };
+    case "merged":
+      return { tone: "", text: "merged" };
+    case "closed":
+      return { tone: "bad", text: "closed" };
+  }
+}
+
+function approvalOf({ approval, missingForRules, planned }: LookedUp): ApprovalView | undefined {
+  if (missingForRules !== undefined) return { tone: "attention", badge: "needed", sentence: missingForRules };
+  if (approval !== undefined) return givenOrNot(approval);
+  return planned ? { tone: "", badge: "not required", sentence: undefined } : undefined;
+}
+
+function givenOrNot({ approved, approvers, missing }: Approval): ApprovalView {
+  if (approved) return { tone: "good", badge: `by ${approvers.join(", ")}`, sentence: undefined };
+  return { tone: "attention", badge: "needed", sentence: missing };
+}

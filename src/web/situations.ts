@@ -1,0 +1,67 @@
+import { LRUCache } from "lru-cache";
+import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
+import { safeMessage } from "../core/model/errors.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { Log } from "../core/ports/log.js";
+import type { LookedUp } from "../run/look-up.js";
+import { TooSlow, within } from "./patience.js";
+
+/** Where a change request stands. `why` is a sentence for people. */
+export type Situation =
+  { readonly kind: "known"; readonly summary: LookedUp } | { readonly kind: "unknown"; readonly why: string };
+
+export interface SituationsParts {
+  /** Asks the host; undefined if it is no longer configured. */
+  readonly lookUp: (change: ChangeRequestRef) => Promise<LookedUp | undefined>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A page does not wait longer for the host, in milliseconds; the host's answer serves the next one. */
+  readonly patienceMs?: number;
+}
+
+const MOST_KEPT = 100;
+/** Reloading a page asks nobody anew. */
+const KEPT_MS = 10_000;
+const PATIENCE_MS = 5_000;
+/** Pages must not use up what the host lets svc ask. */
+export const MOST_PER_MINUTE = 30;
+
+/** What pages ask the hosts about change requests: seldom, and each question once at a time. */
+export class Situations {
+  readonly #answers: LRUCache<string, Promise<LookedUp | undefined>>;
+  /** When the questions of the last minute were asked. */
+  #asked: readonly number[] = [];
+
+  constructor(private readonly parts: SituationsParts) {
+    const perf = { now: () => parts.clock.now().getTime() };
+    this.#answers = new LRUCache({ max: MOST_KEPT, ttl: KEPT_MS, ttlResolution: 0, perf });
+  }
+
+  /** @param stored What the stores have of it: an earlier answer holds only while that is the same. */
+  async ask(change: ChangeRequestRef, stored: unknown): Promise<Situation> {
+    const key = `${changeRequestKey(change)} ${JSON.stringify(stored)}`;
+    const answer = this.#answers.get(key) ?? this.#question(key, change);
+    if (answer === undefined) return { kind: "unknown", why: "Too many pages were opened within a minute." };
+    try {
+      const summary = await within(this.parts.patienceMs ?? PATIENCE_MS, answer);
+      if (summary !== undefined) return { kind: "known", summary };
+      return { kind: "unknown", why: "Its code host is no longer configured." };
+    } catch (error) {
+      if (error instanceof TooSlow) return { kind: "unknown", why: "Its code host has not answered yet." };
+      this.#answers.delete(key);
+      this.parts.log.warn({ err: error, change }, "could not look up a change request for its page");
+      return { kind: "unknown", why: `${safeMessage(error)}.` };
+    }
+  }
+
+  /** Undefined if too much was asked. */
+  #question(key: string, change: ChangeRequestRef): Promise<LookedUp | undefined> | undefined {
+    const now = this.parts.clock.now().getTime();
+    this.#asked = this.#asked.filter((at) => at > now - 60_000);
+    if (this.#asked.length >= MOST_PER_MINUTE) return undefined;
+    this.#asked = [...this.#asked, now];
+    const answer = this.parts.lookUp(change);
+    this.#answers.set(key, answer);
+    return answer;
+  }
+}
