@@ -60,9 +60,9 @@ async function story(browser: Browser, url: string): Promise<void> {
   await shoot(page, "6-merged-dark");
 
   await page.emulateMedia({ colorScheme: "light" });
-  await scene(page, "one that deletes a volume", "7-danger");
-  await scene(page, "one that changes a Secret", "7-secret");
-  await scene(page, "one whose sync fails", "7-failing");
+  await scene(page, "one that deletes a volume", "to a new volume", "7-danger");
+  await scene(page, "one that changes a Secret", "Rotate the password", "7-secret");
+  await scene(page, "one whose sync fails", "monthly report", "7-failing");
   await page.getByRole("button", { name: /^Approve as/ }).click();
   await page.getByText(/^approved by/).waitFor();
   await command(page, "svc sync");
@@ -89,8 +89,9 @@ async function story(browser: Browser, url: string): Promise<void> {
 }
 
 /** Opens a change request and shows its plan. */
-async function scene(page: Page, button: string, name: string): Promise<void> {
+async function scene(page: Page, button: string, title: string, name: string): Promise<void> {
   await page.getByRole("button", { name: button }).click();
+  await page.locator("#request-title", { hasText: title }).waitFor();
   await page.getByText("svc Plan").first().waitFor();
   await page.getByText(/svc is working/).waitFor({ state: "hidden" });
   await shoot(page, name, true);
