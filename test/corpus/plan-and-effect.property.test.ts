@@ -6,6 +6,7 @@ import { planned, section } from "../scenarios/plan-comment.js";
 import { applicationResource, asYaml } from "../scenarios/resources.js";
 import { clusterChange, clusterObjects, type ClusterObjects } from "./cluster-objects.js";
 import { GeneratedTree, HOOK_KIND } from "./generated-files.js";
+import { planFacts } from "./plan-facts.js";
 import { story, type GeneratedDefinition, type Story } from "./generated-story.js";
 
 jest.setTimeout(300_000);
@@ -94,11 +95,11 @@ function readPlan(bot: Bot, number: number, names: readonly string[]): readonly 
   const mentioned = planned(comment);
   expect(names).toEqual(expect.arrayContaining([...mentioned]));
   expect(comment).not.toMatch(/Not deployed by this (?:PR|MR):/);
+  const facts = planFacts(comment).applications;
   return names.map((application): ReadPlan => {
     const text = section(comment, application);
-    const titles = [...text.matchAll(/^# (create|update|delete): (.+)$/gm)];
-    const of = (action: string) => titles.flatMap(([, one, title]) => (one === action ? [title ?? ""] : [])).sort();
-    const seen = { created: of("create"), changed: of("update"), deleted: of("delete") };
+    const { create = [], update = [], delete: remove = [] } = facts[application] ?? {};
+    const seen = { created: [...create].sort(), changed: [...update].sort(), deleted: [...remove].sort() };
     const evaluated = /\*\*Changes:\*\* (\d+) to create, (\d+) to update/.exec(text);
     const kind = text === "" ? "none" : evaluated === null ? "unevaluated" : "evaluated";
     const deletes = /\*\*Deletes:\*\* (\d+) to delete/.exec(text)?.[1] ?? 0;

@@ -44,9 +44,12 @@ export function planFacts(comment: string): PlanFacts {
       const name = new RegExp(`^### ${title}: \`([^\`]+)\``).exec(part)?.[1];
       return name === undefined ? [] : [[name, part] as const];
     });
+  const texts = sections("Application");
   const list = (title: RegExp) => linesOf(parts.find((part) => title.test(part)) ?? "");
   return {
-    applications: Object.fromEntries(sections("Application").map(([name, text]) => [name, applicationFacts(text)])),
+    applications: Object.fromEntries(
+      texts.map(([name, text]) => [name, applicationFacts(text, resourcesOf(text, new Map(texts)))]),
+    ),
     sets: Object.fromEntries(sections("ApplicationSet").map(([name, text]) => [name, setFacts(text)])),
     notDeployed: Object.fromEntries(
       list(/^Not deployed by this (?:PR|MR):/).flatMap((line) => {
@@ -58,8 +61,7 @@ export function planFacts(comment: string): PlanFacts {
   };
 }
 
-function applicationFacts(text: string): ApplicationFacts {
-  const resources = resourcesIn(text);
+function applicationFacts(text: string, resources: readonly ResourceFacts[]): ApplicationFacts {
   const titles = (action: string) =>
     resources.filter((one) => !one.hook && one.action === action).map(({ title }) => title);
   return {
@@ -92,6 +94,15 @@ interface ResourceFacts {
   readonly hook: boolean;
   readonly title: string;
   readonly lines: readonly string[];
+}
+
+/** The resources of an application, whose diff may be said to be the same as that of another one. */
+function resourcesOf(text: string, texts: ReadonlyMap<string, string>): readonly ResourceFacts[] {
+  const [same, name = "", , titles] = /^Same as `([^`]+)`(?:\.|, here in:\n\n(`{3,})\n(.*?)\n\2)$/ms.exec(text) ?? [];
+  // A definition's own diff is none of a resource.
+  if (same === undefined) return resourcesIn(text).filter(({ title }) => title !== "Application");
+  const here = titles?.split("\n").map((title) => title.trim());
+  return resourcesOf(texts.get(name) ?? "", texts).map((one, at) => ({ ...one, title: here?.[at] ?? one.title }));
 }
 
 /** The resources of the fenced diffs: a line `# update (hook): <title>` and hunks below it. */

@@ -40,6 +40,7 @@ async function ofManifests(
   tree: RepositoryTree,
 ): Promise<readonly WrittenSecret[] | undefined> {
   const text = texts.get(path);
+  // Argo CD may replace a pointer of LFS by what it stands for.
   if (text === undefined || text.startsWith("version https://git-lfs")) return undefined;
   if (!mayHoldSecret(text)) return [];
   if (isEncoded(text) || ambiguity(text) !== undefined) return undefined;
@@ -48,8 +49,6 @@ async function ofManifests(
   return secrets?.every((some) => some !== undefined) === true ? secrets.flat() : undefined;
 }
 
-/** Argo CD may replace it by what it stands for. */
-const LFS_POINTER = /^version https:\/\/git-lfs/;
 const MAX_LISTS = 4;
 
 /** The Secrets of one document, which may be a list. */
