@@ -6,6 +6,13 @@ export interface Block {
   readonly text: string;
   /** Repeated with "(continued)" when a later part begins inside this block's section. */
   readonly section: string | undefined;
+  /** Cuts it in two, the first not longer than `room`; undefined if that is too little. Without it the block stays whole. */
+  readonly split?: (room: number) => Halves | undefined;
+}
+
+export interface Halves {
+  readonly first: string;
+  readonly rest: Block;
 }
 
 /** Cuts the last lines off lists that are longer than a whole comment, and says how many. */
@@ -22,22 +29,54 @@ function cut(text: string, limit: number): string {
   return [...lines, `- and ${text.split("\n").length - lines.length} more lines`].join("\n");
 }
 
-/** Packs blocks into as few comments as fit; no block is ever cut, so none may be longer than the limit. */
+/** How much the lengths of parts may differ that are made of about the same length. */
+const TOLERANCE = 1000;
+
+/**
+ * Packs blocks into as few comments as fit. Several are of about the same length, so that the last is no small remainder.
+ * No block without a `split` may be longer than the limit.
+ */
 export function pack(blocks: readonly Block[], limit: number): readonly string[] {
+  let best = fill(blocks, limit);
+  if (best.length < 2) return best;
+  for (let low = limit / 2, high = limit; high - low > TOLERANCE;) {
+    const middle = Math.floor((low + high) / 2);
+    const parts = fill(blocks, middle);
+    if (parts.length > best.length || parts.some(({ length }) => length > limit)) low = middle;
+    else [best, high] = [parts, middle];
+  }
+  return best;
+}
+
+function fill(blocks: readonly Block[], limit: number): readonly string[] {
   const parts: string[] = [];
   let current = "";
   let section: string | undefined;
-  for (const block of blocks) {
-    const joined = current === "" ? block.text : `${current}\n\n${block.text}`;
-    if (joined.length <= limit || current === "") {
-      current = joined;
-    } else {
-      parts.push(current);
-      const continued = `${block.section ?? ""} (continued)\n\n${block.text}`;
-      const continues = block.section !== undefined && block.section === section && continued.length <= limit;
-      current = continues ? continued : block.text;
+  /** The part has nothing but the heading that it repeats. */
+  let blank = true;
+  for (let block of blocks) {
+    for (;;) {
+      const joined = join(current, block.text);
+      if (joined.length <= limit) {
+        current = joined;
+        break;
+      }
+      const halves = block.split?.(limit - join(current, " ").length + 1);
+      if (halves === undefined && blank) {
+        current = block.text;
+        break;
+      }
+      parts.push(halves === undefined ? current : join(current, halves.first));
+      if (halves !== undefined) [block, section] = [halves.rest, block.section];
+      current = block.section !== undefined && block.section === section ? `${block.section} (continued)` : "";
+      blank = true;
     }
+    blank = false;
     section = block.section;
   }
-  return current === "" ? parts : [...parts, current];
+  return blank ? parts : [...parts, current];
+}
+
+function join(part: string, text: string): string {
+  return part === "" ? text : `${part}\n\n${text}`;
 }

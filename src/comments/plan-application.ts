@@ -5,7 +5,7 @@ import type { Links } from "./links.js";
 import { code, details, fence, sentence, shortened, warning } from "./markdown.js";
 import { pack, type Block } from "./parts.js";
 import { lockedBy } from "./phrases.js";
-import { definitionBlock, diffBlocks, sameDiffBlock, type DiffRoom } from "./plan-diff.js";
+import { definitionBlocks, diffBlocks, sameDiffBlock, type DiffRoom, type DiffRooms } from "./plan-diff.js";
 import type { Arranged, Placed } from "./plan-groups.js";
 import { summaryLines, verdictLines, type SummaryOptions } from "./plan-summary.js";
 import { isDangerous } from "./plan-verdict.js";
@@ -15,19 +15,28 @@ const MAX_REASON = 4000;
 /** For the collapsible around several applications. */
 const ROOM_FOR_FOLD = 200;
 
-interface ShownOptions extends SummaryOptions {
+export interface ShownOptions extends SummaryOptions {
   readonly links: Links;
   /** The change request that is planned. */
   readonly reader: ChangeRequestRef;
+  readonly comments: "one" | "all";
 }
 
-type Room = Pick<DiffRoom, "limit" | "budget">;
+/** Characters for the names of diffs that are left out: where svc's page has them, and elsewhere. */
+const FEW_NAMES = 300;
+const MANY_NAMES = 8000;
+
+interface Room {
+  /** Characters of one comment. */
+  readonly limit: number;
+  readonly rooms: DiffRooms;
+}
 
 /** What a plan says of each of its applications: the specification's shapes, in the order given. */
-export function arrangedBlocks(arranged: Arranged, options: ShownOptions, { limit, budget }: Room): readonly Block[] {
-  if (arranged.kind === "alone") return applicationBlocks(arranged, options, { limit, budget });
+export function arrangedBlocks(arranged: Arranged, options: ShownOptions, { limit, rooms }: Room): readonly Block[] {
+  if (arranged.kind === "alone") return applicationBlocks(arranged, options, { limit, rooms });
   const room = limit - ROOM_FOR_FOLD;
-  const blocks = arranged.placed.flatMap((one) => applicationBlocks(one, options, { limit: room, budget }));
+  const blocks = arranged.placed.flatMap((one) => applicationBlocks(one, options, { limit: room, rooms }));
   const parts = pack(blocks, room);
   return parts.map((part, index) => {
     const counter = parts.length === 1 ? "" : `, ${index + 1} of ${parts.length}`;
@@ -35,12 +44,14 @@ export function arrangedBlocks(arranged: Arranged, options: ShownOptions, { limi
   });
 }
 
-function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { limit, budget }: Room): readonly Block[] {
+function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { limit, rooms }: Room): readonly Block[] {
   const heading = `### Application: ${code(plan.application)}`;
   const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: heading });
   const warnings = plan.warnings.map(warning);
   const status = statusOf(plan, options);
-  const room: DiffRoom = { limit, budget, page: options.links.page, open: isDangerous(plan) };
+  const { page } = options.links;
+  const names = options.comments === "one" && page !== undefined ? FEW_NAMES : Math.min(limit / 2, MANY_NAMES);
+  const room: DiffRoom = { rooms, names, page, open: isDangerous(plan), section: heading };
   switch (plan.kind) {
     case "new":
     case "deleted":
@@ -50,7 +61,7 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
       const next = isWithheld(plan) ? plannedByApproval(options.words) : planAgain(options.words);
       return [
         text([heading, "**Changes:** could not be evaluated", reason, next, ...warnings]),
-        ...definitionBlock(plan, room).map((block) => ({ text: block, section: heading })),
+        ...definitionBlocks(plan, room),
         text([status]),
       ];
     }
@@ -61,9 +72,8 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
       const { resources } = diff;
       const summary = [heading, ...summaryLines(plan, options), ...warnings];
       const changes =
-        sameAs === undefined ? diffBlocks(resources, room) : [sameDiffBlock(sameAs, resources, room.open)];
-      const blocks = [...definitionBlock(plan, room), ...changes].map((block) => ({ text: block, section: heading }));
-      return [text(summary), ...blocks, text([...verdictLines(plan), status])];
+        sameAs === undefined ? diffBlocks(resources, room) : [text([sameDiffBlock(sameAs, resources, room.open)])];
+      return [text(summary), ...definitionBlocks(plan, room), ...changes, text([...verdictLines(plan), status])];
     }
   }
 }

@@ -1,72 +1,120 @@
 import type { Evaluated, ResourceChange, Unevaluated } from "../core/model/plan.js";
 import { code, delimiterOf, details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
+import type { Block, Halves } from "./parts.js";
 import { counted } from "./phrases.js";
 import type { EvaluatedPlan } from "./plan-summary.js";
 
 export interface DiffRoom {
-  /** Characters of one comment. */
-  readonly limit: number;
-  /** Characters that the whole plan has left for diffs. */
-  readonly budget: { left: number };
+  /** How many characters of a diff are shown; one that is absent is left out. */
+  readonly rooms: DiffRooms;
+  /** Characters for the names of what is left out. */
+  readonly names: number;
   /** Where people can read what is left out. */
   readonly page: string | undefined;
   /** The collapsibles are open. */
   readonly open: boolean;
+  /** The heading of the application. */
+  readonly section: string;
 }
 
-/** Resource diffs in collapsibles that each fit a comment; beyond the budget of the whole plan only their names. */
-export function diffBlocks(
-  resources: readonly ResourceChange[],
-  { limit, budget, page, open }: DiffRoom,
-): readonly string[] {
-  if (resources.length === 0) return [];
-  const count = resources.length;
-  const shown: string[] = [];
+/** A resource, or the plan of an application for the diff of its definition. */
+export type Diffed = ResourceChange | Evaluated | Unevaluated;
+export type DiffRooms = ReadonlyMap<Diffed, number>;
+
+/** The diffs of resources in a collapsible, and the names of those for which there is no room. */
+export function diffBlocks(resources: readonly ResourceChange[], room: DiffRoom): readonly Block[] {
+  const { rooms, names, page, open, section } = room;
+  const texts: Fenced[] = [];
   const left: string[] = [];
-  const room = limit - blockOf("", { count, index: count, of: count, open }).length;
   for (const resource of resources) {
-    // Of thousands of long diffs, those that do not fit must not be prepared first.
-    const text = Math.min(resource.diff.length, room) > budget.left ? undefined : resourceText(resource, room);
-    if (text === undefined || text.length > budget.left) left.push(resource.title);
-    else {
-      budget.left -= text.length;
-      shown.push(text);
-    }
+    const given = rooms.get(resource);
+    if (given === undefined) left.push(resource.title);
+    else texts.push(fenced(resourceText(resource, given)));
   }
-  const groups = grouped(shown, room);
-  const blocks = groups.map((group, index) => blockOf(group, { count, index: index + 1, of: groups.length, open }));
-  if (left.length === 0) return blocks;
-  const names = shortened(left.join("\n"), Math.min(limit / 2, 8000));
+  const shown = texts.length === 0 ? [] : [blockOf({ summary: titleOf(resources.length), texts, open, section })];
+  if (left.length === 0) return shown;
   const where = page === undefined ? "" : `; log in to read [their diff](<${page}>)`;
-  return [...blocks, `${left.length} more changed resources are too long to show here${where}:\n\n${fence(names)}`];
+  const verb = left.length === 1 ? "is" : "are";
+  const listed = fence(shortened(left.join("\n"), names));
+  const text = `${left.length} more changed ${left.length === 1 ? "resource" : "resources"} ${verb} too long to show here${where}:\n\n${listed}`;
+  return [...shown, { text, section }];
 }
 
 /** How the definition changes, in a collapsible of its own; none if it does not. */
-export function definitionBlock(plan: Evaluated | Unevaluated, { limit, budget, open }: DiffRoom): readonly string[] {
+export function definitionBlocks(plan: Evaluated | Unevaluated, { rooms, open, section }: DiffRoom): readonly Block[] {
   if (plan.definition === undefined) return [];
-  const summary = "Diff of the definition";
-  const own = { ...DEFINITION, diff: plan.definition };
-  const text = resourceText(own, Math.min(limit - details(summary, diffFence(""), { open }).length, MAX_DEFINITION));
-  budget.left -= text.length;
-  return [details(summary, diffFence(text), { open })];
+  const given = rooms.get(plan);
+  if (given === undefined) return [{ text: "The diff of its definition is too long to show here.", section }];
+  const texts = [fenced(resourceText({ ...DEFINITION, diff: plan.definition }, given))];
+  return [blockOf({ summary: "Diff of the definition", texts, open, section })];
 }
 
 const DEFINITION = { action: "update", title: "Application", kind: "Application", hook: false, whole: false } as const;
-/** What people write by hand is shorter. */
-const MAX_DEFINITION = 10_000;
 
-interface Place {
-  /** Resources of the whole diff. */
-  readonly count: number;
-  /** 1-based number of the block, of so many. */
-  readonly index: number;
-  readonly of: number;
+/** Diffs in one collapsible. */
+interface Shown {
+  readonly summary: string;
+  readonly texts: readonly Fenced[];
   readonly open: boolean;
+  readonly section: string;
 }
 
-function blockOf(text: string, { count, index, of, open }: Place): string {
-  const summary = titleOf(count);
-  return details(of === 1 ? summary : `${summary}, ${index} of ${of}`, diffFence(text), { open });
+interface Fenced {
+  readonly text: string;
+  /** Characters by which it makes its fence longer; measured once, since that takes long. */
+  readonly longer: number;
+}
+
+const CONTINUED = " (continued)";
+
+function blockOf(shown: Shown): Block {
+  return { text: written(shown), section: shown.section, split: (room) => split(shown, room) };
+}
+
+function written({ summary, texts, open }: Shown): string {
+  return details(summary, diffFence(texts.map(({ text }) => text).join("\n\n")), { open });
+}
+
+function fenced(text: string): Fenced {
+  return { text, longer: 2 * (delimiterOf(text).length - delimiterOf("").length) };
+}
+
+/** As many diffs as fit, and of the next one the lines that fit. */
+function split(shown: Shown, room: number): Halves | undefined {
+  const { summary, texts } = shown;
+  const inner = room - written({ ...shown, texts: [] }).length;
+  let taken = 0;
+  let length = 0;
+  let longer = 0;
+  for (const one of texts) {
+    const fence = Math.max(longer, one.longer);
+    if (length + one.text.length + fence > inner) break;
+    [taken, length, longer] = [taken + 1, length + one.text.length + "\n\n".length, fence];
+  }
+  const next = texts[taken];
+  if (next === undefined) return undefined;
+  const [head, tail] = cutLines(next, inner - length - Math.max(longer, next.longer)) ?? [undefined, next];
+  const first = [...texts.slice(0, taken), ...(head === undefined ? [] : [head])];
+  if (first.length === 0) return undefined;
+  const rest = [tail, ...texts.slice(taken + 1)];
+  const again = summary.endsWith(CONTINUED) ? summary : summary + CONTINUED;
+  return { first: written({ ...shown, texts: first }), rest: blockOf({ ...shown, summary: again, texts: rest }) };
+}
+
+/** A shorter piece of a diff is not worth its heading. */
+const LEAST = 1500;
+
+/** Cuts a diff between two lines; its title is repeated. Undefined if the room is too little. */
+function cutLines({ text, longer }: Fenced, room: number): readonly [Fenced, Fenced] | undefined {
+  if (room < LEAST) return undefined;
+  const end = text.lastIndexOf("\n", room);
+  const [title = ""] = text.split("\n", 1);
+  if (end <= title.length) return undefined;
+  const again = title.endsWith(CONTINUED) ? title : title + CONTINUED;
+  return [
+    { text: text.slice(0, end), longer },
+    { text: `${again}${text.slice(end)}`, longer },
+  ];
 }
 
 function titleOf(count: number): string {
@@ -87,18 +135,17 @@ export function sameDiffBlock(
   return details(titleOf(resources.length), `Same as ${code(application)}${here}`, { open });
 }
 
-/** The diff of one resource, cut to what fits into `room` together with a fence that is longer than what it holds. */
+/** The diff of one resource with its title, cut at a line to what fits into `room`. */
 function resourceText(resource: ResourceChange, room: number): string {
   // As it will stand in the fence, so that what is measured is what is shown.
-  const title = withoutDeceivers(`# ${resource.action}${resource.hook ? " (hook)" : ""}: ${resource.title}`);
+  const name = shortened(resource.title, MAX_TITLE);
+  const title = withoutDeceivers(`# ${resource.action}${resource.hook ? " (hook)" : ""}: ${name}`);
   const all = withoutDeceivers(resource.diff)
     .trimEnd()
     .split("\n")
     .map((line) => shortened(line, MAX_LINE));
-  const whole = [title, ...all].join("\n");
-  const fenceLonger = diffFence(whole).length - whole.length;
   const kept: string[] = [];
-  let length = title.length + fenceLonger + ROOM_FOR_CUT;
+  let length = title.length + ROOM_FOR_CUT;
   for (const line of all) {
     length += line.length + 1;
     if (length > room) break;
@@ -110,27 +157,6 @@ function resourceText(resource: ResourceChange, room: number): string {
 
 /** For the line that says how much was cut. */
 const ROOM_FOR_CUT = 60;
+const MAX_TITLE = 500;
 /** A longer line is data, not something that people read in a diff. */
 const MAX_LINE = 2000;
-
-/** Joins texts as long as they fit into `room` together with their fence; each fits alone. */
-function grouped(texts: readonly string[], room: number): readonly string[] {
-  const groups: string[][] = [];
-  const shortest = 2 * delimiterOf("").length;
-  let length = 0;
-  let fences = shortest;
-  for (const text of texts) {
-    // Added up, since measuring the joined text anew for each of thousands of texts takes seconds.
-    const own = 2 * delimiterOf(text).length;
-    const joined = { length: length + "\n\n".length + text.length, fences: Math.max(fences, own) };
-    const group = groups.at(-1);
-    if (group !== undefined && joined.length + joined.fences - shortest <= room) {
-      group.push(text);
-      ({ length, fences } = joined);
-    } else {
-      groups.push([text]);
-      [length, fences] = [text.length, own];
-    }
-  }
-  return groups.map((group) => group.join("\n\n"));
-}

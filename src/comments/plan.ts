@@ -7,10 +7,10 @@ import { SERVICE } from "../names.js";
 import { headLink, type Links } from "./links.js";
 import { code, codes, fence, sentence, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";
-import { cutBlocks, MAX_PARTS, pack, type Block } from "./parts.js";
+import { cutBlocks, pack, type Block } from "./parts.js";
 import { listOf, unreadText } from "./phrases.js";
-import { arrangedBlocks } from "./plan-application.js";
 import { arrange, type Arranged } from "./plan-groups.js";
+import { layOut } from "./plan-layout.js";
 import { movesText } from "./plan-moves.js";
 import { planTable } from "./plan-table.js";
 import { nothingLine, verdictLine } from "./plan-verdict.js";
@@ -27,6 +27,8 @@ export interface PlanOptions {
   readonly links: Links;
   /** Locks that the change request waited for, if their release led to this plan. */
   readonly turn?: Turn | undefined;
+  /** `one`: what does not fit into one comment is left to svc's page. `all`: as many comments as the diffs need. */
+  readonly comments: "one" | "all";
 }
 
 /** `renderPlan` away from the thread that answers requests. */
@@ -40,15 +42,12 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   const limit = options.words.maxComment - OVERHEAD;
   const shown = plan.applications.filter(({ kind }) => kind !== "unplanned");
   if (shown.length === 0) return renderNothing(plan, options, limit);
-  const budget = { left: limit * (MAX_PARTS - 1) };
   const arranged = arrange(shown);
-  const shownOptions = { ...options, reader: plan.change };
-  const blocks = [
-    ...openingBlocks(plan, arranged, options, limit),
-    ...arranged.flatMap((one) => arrangedBlocks(one, shownOptions, { limit, budget })),
-    ...closingBlocks(plan, options, limit),
-  ];
-  const parts = pack(blocks, limit);
+  const around = {
+    before: openingBlocks(plan, arranged, options, limit),
+    after: closingBlocks(plan, options, limit),
+  };
+  const parts = pack(layOut(arranged, around, { ...options, reader: plan.change }, limit), limit);
   return parts.map((part, index) => {
     const marker = markerLine({ kind: "plan", head: plan.head, part: index + 1 });
     const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;

@@ -8,7 +8,7 @@ import { code, codes, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";
 import { cutBlocks, pack, type Block } from "./parts.js";
 import { listOf } from "./phrases.js";
-import { renderPlan } from "./plan.js";
+import { renderPlan, type PlanOptions } from "./plan.js";
 import { commandList, refusalBlocks } from "./refusal.js";
 import { rollbackBlocks, syncBlocks } from "./sync-result.js";
 
@@ -17,17 +17,19 @@ const OVERHEAD = 600;
 /**
  * The answer to a command as comments; none for a closed change request that left nothing deployed.
  * @param words Those of the change request's host.
+ * @param comments How many comments a plan may have.
  */
 export function renderResult(
   result: CommandResult,
   change: ChangeRequest,
   words: HostWords,
   links: Links,
+  comments: PlanOptions["comments"] = "all",
 ): readonly string[] {
   const answer = (title: string, blocks: readonly Block[]) => titled(title, blocks, change, words);
   switch (result.kind) {
     case "planned":
-      return renderPlan(result.plan, { words, pruning: result.pruning, links, turn: result.turn });
+      return renderPlan(result.plan, { words, pruning: result.pruning, links, turn: result.turn, comments });
     case "synced":
       return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change, words));
     case "rolled-back":

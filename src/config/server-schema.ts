@@ -49,6 +49,11 @@ function serverSection() {
 
 function commentsSection() {
   return section({
+    plan: oneOf(["auto", "one", "all"])
+      .prefault("auto")
+      .describe(
+        "`one`: one comment per plan, with the smallest diffs; the others are on svc's page. `all`: as many comments as the diffs need, eight at most. `auto`: `one` if `server.base_url` is set and `auth.enabled` is true, otherwise `all`",
+      ),
     nothing_affected: oneOf(["status", "comment"])
       .prefault("status")
       .describe(

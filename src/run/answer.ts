@@ -71,7 +71,7 @@ export async function reply(
     );
   switch (result.kind) {
     case "planned": {
-      const quiet = automatic && settled.length === 0;
+      const quiet = automatic && settled.length === 0 && result.turn === undefined;
       await postPlan(result.plan, { parts, quiet, automatic, settings, earlier, posting }, change, run);
       return true;
     }
@@ -192,11 +192,13 @@ const SMALL_PLAN = 512 * 1024;
 /** The comments that answer a command. Those of a large plan are written in a worker thread. */
 async function rendering(result: CommandResult, change: ChangeRequest, run: Run): Promise<readonly string[]> {
   const [words, links] = [run.hostWords[change.host], linksOf(change, run)];
+  const wanted = run.config.comments.plan;
+  const comments = wanted === "auto" ? (links.page === undefined ? "all" : "one") : wanted;
   if (result.kind !== "planned" || sizeOfPlan(result.plan) < SMALL_PLAN) {
-    return renderResult(result, change, words, links);
+    return renderResult(result, change, words, links, comments);
   }
   const { plan, pruning, turn } = result;
-  const input = { plan, options: { words, pruning, links, turn } };
+  const input = { plan, options: { words, pruning, links, turn, comments } };
   const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
   const computed = await run.compute.run(renderPlanTask, input, limits);
   if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);

@@ -4,7 +4,7 @@ import { renderPlan } from "../../src/comments/plan.js";
 import type { ApplicationPlan, ResourceChange } from "../../src/core/model/plan.js";
 import { evaluated, LINKS, resource, sampleApplication, samplePlan, WORDS } from "./samples.js";
 
-const options = { words: WORDS.hosta, pruning: false, links: LINKS };
+const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
 const hunk = (value: number) => `@@ -4 +4 @@\n-  replicas: 1\n+  replicas: ${value}`;
 
 function changed(name: string, value: number, more: Partial<ApplicationPlan> = {}): ApplicationPlan {

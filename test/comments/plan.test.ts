@@ -1,7 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { readMarker } from "../../src/comments/marker.js";
-import { MAX_PARTS } from "../../src/comments/parts.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
@@ -23,7 +22,7 @@ const HUNK = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
 const SECRET_HUNK =
   "@@ -2,3 +2,3 @@\n data:\n-  password: (hidden, before the change)\n-  user: (hidden)\n+  password: (hidden, after the change)\n+  token: (hidden)\n";
 const LIVE = { kind: "live", approximate: [], drifted: [], alreadyThere: [] } as const;
-const github = { words: WORDS.hosta, pruning: false, links: LINKS };
+const github = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
 
 describe("the shapes of a plan comment", () => {
   test.each<[string, Plan]>([
@@ -261,45 +260,6 @@ test("long lists are cut with a visible count", () => {
   expect(comment.match(/^- Creates Namespace/gm)).toHaveLength(15);
   expect(comment).toContain("- and 15 more like these");
   expect(comment).toMatch(/^Applications it would create: `n0`, .*`n19` and 10 more$/m);
-});
-
-describe("a plan that is longer than a comment may be", () => {
-  const line = `+  value: ${"x".repeat(90)}\n`;
-  const long = (lines: number) => `@@ -1 +1,${lines} @@\n${line.repeat(lines)}`;
-
-  test("is split per application and resource, with every fence closed and every part found again", () => {
-    const resources = Array.from({ length: 40 }, (_, index) => resource(`ConfigMap ns/c${index}`, "create", long(60)));
-    const parts = renderPlan(
-      samplePlan([sampleApplication("web", evaluated(resources)), sampleApplication("api", evaluated(resources))]),
-      github,
-    );
-    expect(parts.length).toBeGreaterThan(1);
-    parts.forEach((part, index) => {
-      expect(part.length).toBeLessThan(65_536);
-      expectClosed(part);
-      expect(readMarker(part)).toMatchObject({ kind: "plan", head: HEAD, part: index + 1 });
-      expect(part).toContain(`(part ${index + 1} of ${parts.length})`);
-    });
-    const all = parts.join("\n");
-    for (let index = 0; index < 40; index += 1) expect(all).toContain(`# create: ConfigMap ns/c${index}\n`);
-  });
-
-  test("one resource that is longer is cut with a visible count", () => {
-    const parts = renderPlan(
-      samplePlan([sampleApplication("web", evaluated([resource("ConfigMap ns/big", "create", long(2000))]))]),
-      github,
-    );
-    expect(parts.join("\n")).toMatch(/# … \d+ more lines are not shown/);
-    for (const part of parts) expectClosed(part);
-  });
-
-  test("no plan posts more than a handful of comments; what is left out is named", () => {
-    const resources = Array.from({ length: 60 }, (_, index) => resource(`ConfigMap ns/c${index}`, "create", long(500)));
-    const parts = renderPlan(samplePlan([sampleApplication("web", evaluated(resources))]), github);
-    expect(parts.length).toBeLessThanOrEqual(MAX_PARTS + 1);
-    expect(parts.join("\n")).toMatch(/more changed resources are too long to show here/);
-    expect(parts.join("\n")).toContain("ConfigMap ns/c59");
-  });
 });
 
 test("no text from outside breaks out of a comment, and no part is too long", () => {

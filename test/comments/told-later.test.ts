@@ -21,7 +21,7 @@ import {
 const UPDATE = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
 const plan = renderPlan(
   samplePlan([sampleApplication("web", evaluated([resource("apps/Deployment guestbook/web", "update", UPDATE)]))]),
-  { words: WORDS.hosta, pruning: false, links: LINKS },
+  { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" },
 );
 
 test("a plan that a newer one replaced", () => {

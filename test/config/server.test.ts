@@ -19,7 +19,7 @@ test("every default is filled in", () => {
       shutdownGrace: 25_000,
     },
     kvstore: { db: 0, tls: false },
-    comments: { nothingAffected: "status" },
+    comments: { plan: "auto", nothingAffected: "status" },
     deployer: {
       serverUrl: "https://argocd.example.org",
       token: "t",

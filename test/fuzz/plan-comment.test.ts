@@ -9,11 +9,16 @@ import { fuzz } from "./fuzz.js";
 import { hostilePlan } from "./hostile-plan.js";
 import { expectHarmless } from "./read-comment.js";
 
-const input = fc.tuple(hostilePlan, fc.constantFrom(...HOST_IDS), fc.boolean());
+const input = fc.tuple(
+  hostilePlan,
+  fc.constantFrom(...HOST_IDS),
+  fc.boolean(),
+  fc.constantFrom("one" as const, "all" as const),
+);
 
 test("no text from outside breaks out of a plan, and every part of it is whole and fits", () => {
-  fuzz("plan-comment", input, ([plan, host, pruning]) => {
-    const parts = renderPlan(plan, { words: WORDS[host], pruning, links: LINKS });
+  fuzz("plan-comment", input, ([plan, host, pruning, comments]) => {
+    const parts = renderPlan(plan, { words: WORDS[host], pruning, links: LINKS, comments });
     const shown = plan.applications.some(({ kind }) => kind !== "unplanned");
     expect(parts.length).toBeGreaterThan(0);
     expect(parts.length).toBeLessThanOrEqual(MAX_PARTS + 1);

@@ -1,0 +1,52 @@
+import type { Diffed, DiffRooms } from "./plan-diff.js";
+import type { Arranged, Placed } from "./plan-groups.js";
+
+/** What people write by hand is shorter. */
+const MAX_DEFINITION = 10_000;
+/** For the collapsible and its fence. */
+const AROUND = 150;
+/** For the title of a diff, and what separates it from the next one. */
+const BESIDE = 30;
+/** Less of a diff is not worth showing. */
+const LEAST = 2000;
+
+/** Which diffs of a plan are shown in so many characters: the smallest first, and of the next one what fits. */
+export function smallestFirst(arranged: readonly Arranged[], room: number): DiffRooms {
+  const placed = arranged.flatMap((one) => (one.kind === "alone" ? [one] : one.placed));
+  const diffs = placed.flatMap(diffsOf).sort((left, right) => left.size - right.size);
+  const rooms = new Map<Diffed, number>();
+  const opened = new Set<unknown>();
+  let left = room;
+  for (const { of, size, most, around } of diffs) {
+    if (!opened.has(around)) left -= AROUND;
+    opened.add(around);
+    const given = Math.min(size, left);
+    if (given < Math.min(size, LEAST)) break;
+    rooms.set(of, given < size ? given : most);
+    left -= given;
+  }
+  return rooms;
+}
+
+interface Diff {
+  readonly of: Diffed;
+  readonly size: number;
+  /** Characters that it may have if there is room. */
+  readonly most: number;
+  /** What shares one collapsible. */
+  readonly around: unknown;
+}
+
+function diffsOf({ plan, sameAs }: Placed): readonly Diff[] {
+  if (plan.kind !== "evaluated" && plan.kind !== "unevaluated") return [];
+  const { definition } = plan;
+  const own: readonly Diff[] =
+    definition === undefined
+      ? []
+      : [{ of: plan, size: Math.min(definition.length, MAX_DEFINITION), most: MAX_DEFINITION, around: definition }];
+  if (plan.kind === "unevaluated" || sameAs !== undefined) return own;
+  const { resources } = plan.diff;
+  const most = Number.POSITIVE_INFINITY;
+  const size = (diff: string, title: string) => diff.length + title.length + BESIDE;
+  return [...own, ...resources.map((one) => ({ of: one, size: size(one.diff, one.title), most, around: resources }))];
+}
