@@ -6,8 +6,8 @@ import { planned, section } from "../scenarios/plan-comment.js";
 import { applicationResource, asYaml } from "../scenarios/resources.js";
 import { clusterChange, clusterObjects, type ClusterObjects } from "./cluster-objects.js";
 import { GeneratedTree, HOOK_KIND } from "./generated-files.js";
-import { planFacts } from "./plan-facts.js";
 import { story, type GeneratedDefinition, type Story } from "./generated-story.js";
+import { planFacts } from "./plan-facts.js";
 
 jest.setTimeout(300_000);
 
