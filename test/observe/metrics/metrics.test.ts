@@ -41,10 +41,12 @@ describe.each(HOSTS)("metrics on %s", (host) => {
     await bot.comment(one, "svc rollback -a nothing");
     await bot.comment(one, "what a nice day");
     const after = await scrape(port);
-    expect(valueOf(after, "svc_locks_held")).toBe(0);
+    // The other one waited for it, and has its turn.
+    expect(valueOf(after, "svc_locks_held")).toBe(1);
+    expect(valueOf(after, "svc_events_total", { host, kind: "turn", outcome: "done" })).toBe(1);
     expect(valueOf(after, "svc_command_duration_seconds_count", { command: "sync", outcome: "done" })).toBe(1);
     expect(valueOf(after, "svc_command_duration_seconds_count", { command: "rollback", outcome: "refused" })).toBe(1);
-    expect(valueOf(after, "svc_plan_phase_duration_seconds_count", { phase: "fetch" })).toBe(2);
+    expect(valueOf(after, "svc_plan_phase_duration_seconds_count", { phase: "fetch" })).toBe(3);
   });
 
   test("a delivery that comes twice, and a sync that fails, are told apart from the others", async () => {
