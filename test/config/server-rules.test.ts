@@ -8,7 +8,7 @@ const SIGNING_TOKEN = `whsec_${Buffer.alloc(24).toString("base64")}`;
 
 describe("what is required", () => {
   test.each([
-    ["", ["deployer: is required: a section with server_url, token", "at least one host is needed"]],
+    ["", ["deployer: is required: a section with server_url, ui_url, token", "at least one host is needed"]],
     ["hostb: {token: t, webhook_secret: hook-secret-of-tests}", ["deployer: is required"]],
     ["deployer: {server_url: http://a, token: t}", ["svc.yaml:1:1 at least one host is needed"]],
     [
