@@ -77,8 +77,9 @@ test("two objects have no changed section if and only if they are equal, and eac
     fc.property(json, json, (base, head) => {
       const sections = changedSections(base, head);
       expect(sections.length === 0).toBe(jsonEqual(base, head));
-      for (const section of sections)
+      for (const section of sections) {
         expect(section).toMatch(/^# {3}[^\n]+: [1-9]\d* lines? (?:removed|added)(?:, [1-9]\d* lines? added)?$/);
+      }
     }),
   );
 });
