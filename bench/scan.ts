@@ -72,6 +72,7 @@ async function push(round: number): Promise<ChangeRequest> {
     headRevision: head,
     baseRevision: base,
     mergeBase: base,
+    mergeability: "mergeable",
     repositoryUrls: [url],
   };
 }

@@ -3,10 +3,12 @@ import type { HostWords } from "../core/model/host-words.js";
 import type { ApplicationSetPreview, Plan } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
 import type { Task } from "../core/ports/compute.js";
+import type { NextStep } from "../core/policy/standing.js";
 import { SERVICE } from "../names.js";
 import { headLink, type Links } from "./links.js";
 import { code, codes, fence, sentence, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";
+import { nextStepClause, nextStepSentence } from "./next-step.js";
 import { cutBlocks, pack, type Block } from "./parts.js";
 import { listOf, unreadText } from "./phrases.js";
 import { arrange, type Arranged } from "./plan-groups.js";
@@ -29,6 +31,8 @@ export interface PlanOptions {
   readonly turn?: Turn | undefined;
   /** `one`: what does not fit into one comment is left to svc's page. `all`: as many comments as the diffs need. */
   readonly comments: "one" | "all";
+  /** What has to happen next; undefined if that could not be read. */
+  readonly next?: NextStep | undefined;
 }
 
 /** `renderPlan` away from the thread that answers requests. */
@@ -81,22 +85,28 @@ function renderNothing(plan: Plan, options: PlanOptions, limit: number): readonl
   });
 }
 
-function isDeployable({ applications }: Plan): boolean {
-  return applications.some(
-    ({ kind, lock, atMerge }) => kind === "evaluated" && lock.kind === "ours" && atMerge === undefined,
-  );
+/** For the verdict. */
+function nextOf(plan: Plan, { links, words, next }: PlanOptions): string {
+  return next === undefined ? "" : nextStepClause(next, plan.change, words, links);
 }
 
-function nextOf(plan: Plan, { links, words }: PlanOptions): string {
-  return isDeployable(plan) ? `comment ${code(`${words.command} sync`)} to deploy ${headLink(plan.head, links)}` : "";
+function closingBlocks(plan: Plan, options: PlanOptions, limit: number): readonly Block[] {
+  const footer = `---\n${footerText(plan, options)}`;
+  return [...cutBlocks(endBlocks(plan, options.words), limit), { text: footer, section: undefined }];
 }
 
-function closingBlocks(plan: Plan, { words, links }: PlanOptions, limit: number): readonly Block[] {
-  const { command } = words;
-  const footer = isDeployable(plan)
-    ? `---\nTo deploy commit ${headLink(plan.head, links)}, comment ${code(`${command} sync`)}, or ${code(`${command} sync -a <application>`)} for one application. To release the locks, comment ${code(`${command} unlock`)}.`
-    : `---\nThere is nothing to deploy with ${code(`${command} sync`)} here.`;
-  return [...cutBlocks(endBlocks(plan, words), limit), { text: footer, section: undefined }];
+function footerText(plan: Plan, { words, links, next }: PlanOptions): string {
+  const sync = code(`${words.command} sync`);
+  const deploy = `To deploy commit ${headLink(plan.head, links)}, comment`;
+  // The checks of a sync say what is missing.
+  if (next === undefined) return `${deploy} ${sync}.`;
+  const locked = plan.applications.some(({ lock }) => lock.kind === "ours");
+  const release = locked ? ` To release the locks, comment ${code(`${words.command} unlock`)}.` : "";
+  if (next.kind === "command" && next.command === "sync" && next.applications.length === 0 && next.by.length === 0) {
+    return `${deploy} ${sync}, or ${code(`${words.command} sync -a <application>`)} for one application.${release}`;
+  }
+  const nothing = next.kind === "merge" ? `There is nothing to deploy with ${sync} here. ` : "";
+  return `${nothing}${nextStepSentence(next, plan.change, words, links)}${release}`;
 }
 
 function endBlocks(plan: Plan, words: HostWords): readonly Block[] {

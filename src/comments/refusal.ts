@@ -1,10 +1,14 @@
 import type { AccessRule } from "../config/requirements.js";
 import { COMMAND_NAMES, COMMANDS, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
+import type { CommandName } from "../core/model/command.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
+import type { Advice } from "../core/policy/advice.js";
+import type { NextStep } from "../core/policy/standing.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
+import { nextStepClause, nextStepSentence } from "./next-step.js";
 import type { Block } from "./parts.js";
 import { listOf, lockedBy, unreadText } from "./phrases.js";
 
@@ -16,20 +20,38 @@ export function commandList({ command }: Pick<HostWords, "command">): string {
 }
 
 /** Why nothing was run and what to do, a paragraph each. Texts that the specification quotes are kept to the letter. */
-export function refusalBlocks(refusal: Refusal, change: ChangeRequestRef, words: HostWords): readonly Block[] {
-  const texts = paragraphsOf(refusal, change, words);
+export function refusalBlocks(
+  refusal: Refusal,
+  change: ChangeRequestRef,
+  words: HostWords,
+  advice?: Advice,
+): readonly Block[] {
+  const texts = paragraphsOf(refusal, change, words, advice);
   return [texts].flat().flatMap((text) => (text === "" ? [] : [{ text, section: undefined }]));
 }
 
-function paragraphsOf(refusal: Refusal, change: ChangeRequestRef, words: HostWords): string | readonly string[] {
+function paragraphsOf(
+  refusal: Refusal,
+  change: ChangeRequestRef,
+  words: HostWords,
+  advice: Advice | undefined,
+): string | readonly string[] {
   const { command: word, short, title } = words;
   switch (refusal.reason) {
     case "not-a-command":
       return [`not ${article(word)} ${word} command`, meantInstead(refusal, words), commandList(words)];
     case "nothing-locked":
-      return `No applications are locked by this PR. Run the plan command first.\n\nComment ${code(`${word} plan`)}.`;
+      return [
+        planHelps(advice?.next)
+          ? "No applications are locked by this PR. Run the plan command first."
+          : `No applications are locked by this ${short}.`,
+        nextSentence(advice, change, words) ?? `Comment ${code(`${word} plan`)}.`,
+      ];
     case "not-locked":
-      return `Not locked by this ${short}: ${codes(refusal.applications)}. Run the plan command first, or name an application that it locked.`;
+      return [
+        `Not locked by this ${short}: ${codes(refusal.applications)}. Name an application that it has locked.`,
+        ...refusal.applications.flatMap((name) => stepOf(name, advice, change, words)),
+      ];
     case "not-approved":
       return [
         "PR must be approved before sync",
@@ -87,8 +109,13 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef, words: HostWor
       return "failed to acquire lock\n\nThe lock store did not answer, so nothing was run. Please try again in a minute. If that does not help, check the store's address and health.";
     case "found-late":
       return `This command reached the service late, because its webhook was lost. Nothing was run. If you still want it, comment ${code(`${word} ${refusal.command}`)} again.`;
-    case "closed":
-      return `This ${short} is ${refusal.state}. Only ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksOnClosed))} work here.`;
+    case "closed": {
+      const working = COMMAND_NAMES.filter((name) => COMMANDS[name].worksOnClosed && works(name, advice));
+      return [
+        `This ${short} is ${refusal.state}. Only ${codes(working)} work here.`,
+        nextSentence(advice, change, words) ?? "",
+      ];
+    }
     case "fork":
       return `This ${short} comes from a fork. Its content is not planned or deployed unless the server allows it (${code("defaults.allow_forks")}).`;
     case "no-write-access":
@@ -108,7 +135,7 @@ function paragraphsOf(refusal: Refusal, change: ChangeRequestRef, words: HostWor
       return [
         `${code(REPOSITORY_FILE)} cannot be used, so nothing is planned or deployed:`,
         fence(shortened(refusal.problems.join("\n"), MAX_REASON)),
-        `Fix the file and push; ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksWithBrokenSettings))} still work.`,
+        `Fix the file and push; ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksWithBrokenSettings && works(name, advice)))} still work.`,
       ];
     case "superseded":
       return refusal.by === "closed"
@@ -143,6 +170,33 @@ function choice(applications: readonly string[]): string {
   if (applications.length === 0) return "";
   const more = applications.length - MAX_CHOICE;
   return ` There are ${codes(applications.slice(0, MAX_CHOICE))}${more > 0 ? ` and ${more} more` : ""}.`;
+}
+
+/** Whether a plan can lock what a command found unlocked; true too if nothing is known. */
+function planHelps(next: NextStep | undefined): boolean {
+  if (next?.kind === "wait" || next?.kind === "none") return false;
+  if (next?.kind === "push") return next.because !== "rules-broken";
+  return next?.kind !== "command" || next.command !== "rollback";
+}
+
+function nextSentence(advice: Advice | undefined, change: ChangeRequestRef, words: HostWords): string | undefined {
+  return advice && nextStepSentence(advice.next, change, words);
+}
+
+/** What to do about one named application. */
+function stepOf(
+  name: string,
+  advice: Advice | undefined,
+  change: ChangeRequestRef,
+  words: HostWords,
+): readonly string[] {
+  const step = advice?.each.get(name);
+  return step === undefined ? [] : [`${code(name)}: ${nextStepClause(step, change, words)}.`];
+}
+
+/** A rollback needs something that is locked or deployed. */
+function works(name: CommandName, advice: Advice | undefined): boolean {
+  return name !== "rollback" || advice?.undoable !== false;
 }
 
 const MAX_NEEDS = 20;

@@ -2,10 +2,12 @@ import { changeRequestName, type ChangeRequest } from "../core/model/change-requ
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { CommandResult } from "../core/model/result.js";
+import type { Advice } from "../core/policy/advice.js";
 import { SERVICE } from "../names.js";
 import type { Links } from "./links.js";
 import { code, codes, sentence } from "./markdown.js";
 import { markerLine } from "./marker.js";
+import { nextStepSentence } from "./next-step.js";
 import { cutBlocks, pack, type Block } from "./parts.js";
 import { listOf } from "./phrases.js";
 import { renderPlan, type PlanOptions } from "./plan.js";
@@ -25,17 +27,28 @@ export function renderResult(
   words: HostWords,
   links: Links,
   comments: PlanOptions["comments"] = "all",
+  advice?: Advice,
 ): readonly string[] {
   const answer = (title: string, blocks: readonly Block[]) => titled(title, blocks, change, words);
   switch (result.kind) {
     case "planned":
-      return renderPlan(result.plan, { words, pruning: result.pruning, links, turn: result.turn, comments });
+      return renderPlan(result.plan, {
+        words,
+        pruning: result.pruning,
+        links,
+        turn: result.turn,
+        comments,
+        next: advice?.next,
+      });
     case "synced":
-      return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change, words));
+      return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change, words, links, advice));
     case "rolled-back":
-      return answer(`Rollback${result.dryRun ? " (dry run)" : ""}`, rollbackBlocks(result, change, words));
+      return answer(
+        `Rollback${result.dryRun ? " (dry run)" : ""}`,
+        rollbackBlocks(result, change, words, links, advice),
+      );
     case "unlocked":
-      return answer("Unlock", unlockBlocks(result, change, words));
+      return answer("Unlock", unlockBlocks(result, change, words, advice));
     case "closed":
       return result.stillDeployed.length === 0
         ? []
@@ -43,7 +56,7 @@ export function renderResult(
     case "help":
       return answer("Help", [plain(commandList(words))]);
     case "refused":
-      return refused(result, change, words);
+      return refused(result, change, words, advice);
   }
 }
 
@@ -51,25 +64,40 @@ function refused(
   { refusal }: Extract<CommandResult, { kind: "refused" }>,
   change: ChangeRequest,
   words: HostWords,
+  advice: Advice | undefined,
 ): readonly string[] {
   const login = refusal.reason === "no-write-access" ? refusal.login : undefined;
   const marker = markerLine({ kind: "refused", head: change.headRevision, login });
   const limit = words.maxComment - OVERHEAD;
-  return pack(cutBlocks(refusalBlocks(refusal, change, words), limit), limit).map((part) => `${marker}\n${part}`);
+  return pack(cutBlocks(refusalBlocks(refusal, change, words, advice), limit), limit).map(
+    (part) => `${marker}\n${part}`,
+  );
 }
 
 /**
  * Tells a change request that a rollback of another one took over its locks.
+ * @param kept Applications whose rollback did not succeed, which keeps their locks.
  * @param words Those of the host of the one that is told.
  */
-export function renderTakenOver(taken: readonly Lock[], by: ChangeRequest, login: string, words: HostWords): string {
+export function renderTakenOver(
+  taken: readonly Lock[],
+  by: ChangeRequest,
+  login: string,
+  words: HostWords,
+  kept: readonly string[],
+): string {
   const names = taken.map(({ application }) => application);
   const deployed = names.length === 1 ? "it" : "them";
+  const waits = names.filter((name) => kept.includes(name));
+  const next =
+    waits.length === 0
+      ? `To plan and lock ${deployed} again, comment ${code(`${words.command} plan`)}.`
+      : `That has not succeeded for ${codes(waits)} yet: wait until it has, then comment ${code(`${words.command} plan`)}.`;
   return [
     markerLine({ kind: "result" }),
     `## ${SERVICE} Lock taken over`,
     "",
-    `${code(changeRequestName(by))} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over the lock that a plan of this ${words.short} held. To plan and lock ${deployed} again, comment ${code(`${words.command} plan`)}.`,
+    `${code(changeRequestName(by))} (${code(login)}) rolled back ${codes(names)}, which it had deployed, and took over the lock that a plan of this ${words.short} held. ${next}`,
   ].join("\n");
 }
 
@@ -95,6 +123,7 @@ function unlockBlocks(
   result: Extract<CommandResult, { kind: "unlocked" }>,
   change: ChangeRequest,
   words: HostWords,
+  advice: Advice | undefined,
 ): readonly Block[] {
   const released =
     result.released.length === 0
@@ -115,7 +144,11 @@ function unlockBlocks(
     ...(next.length === 0 ? [] : [`Next in the queue: ${next.join(", ")}.`]),
     ...(result.left.length === 0 ? [] : [`No longer in the queue for: ${codes(result.left)}.`]),
   ];
-  return [plain(told.join("\n\n")), ...(notHeld.length === 0 ? [] : [plain(listOf("Not released:", notHeld))])];
+  return [
+    plain(told.join("\n\n")),
+    ...(notHeld.length === 0 ? [] : [plain(listOf("Not released:", notHeld))]),
+    ...(advice === undefined ? [] : [plain(nextStepSentence(advice.next, change, words))]),
+  ];
 }
 
 function closedText(applications: readonly string[], { short, command }: HostWords): string {

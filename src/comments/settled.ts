@@ -17,7 +17,7 @@ function endText(outcome: Settled["outcome"], { command }: HostWords): string {
     case "succeeded":
       return "✅ it succeeded, and its lock was released";
     case "failed":
-      return `❌ it failed, and its lock is kept: comment ${code(`${command} sync`)} or ${code(`${command} rollback`)}`;
+      return `❌ it failed, and its lock is kept: fix the cause and sync again, or comment ${code(`${command} rollback`)}`;
   }
 }
 

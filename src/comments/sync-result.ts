@@ -1,16 +1,27 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { ApplicationSync, CommandResult, SyncedResource, SyncedResult } from "../core/model/result.js";
+import type { Advice } from "../core/policy/advice.js";
+import type { NextStep } from "../core/policy/standing.js";
+import { headLink, type Links } from "./links.js";
 import { code, codes, fence, shortened, warning } from "./markdown.js";
+import { nextStepClause } from "./next-step.js";
 import type { Block } from "./parts.js";
-import { listOf } from "./phrases.js";
+import { counted, listOf } from "./phrases.js";
 
 const MAX_MESSAGE = 4000;
 const MAX_RESOURCES = 30;
 const MAX_NOT_PRUNED = 10;
+const MAX_DEGRADED = 5;
 
-/** The result of a sync for each application, and the next step. */
-export function syncBlocks(result: SyncedResult, change: ChangeRequest, words: HostWords): readonly Block[] {
+/** The result of a sync: the verdict with the next step, then each application. */
+export function syncBlocks(
+  result: SyncedResult,
+  change: ChangeRequest,
+  words: HostWords,
+  links: Links,
+  advice: Advice | undefined,
+): readonly Block[] {
   const { dryRun, applications, skipped, merge, notMerged } = result;
   const at = change.headRevision.slice(0, 8);
   const announced = result.announced.map(({ application, kind }) => ({
@@ -25,39 +36,41 @@ export function syncBlocks(result: SyncedResult, change: ChangeRequest, words: H
       ? ""
       : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
     announced.length === 0 ? "" : listOf("Not deployed by a sync:", announced),
-    merge === undefined ? "" : `${doneText(result)} Merging into ${code(change.baseBranch)} now.`,
     notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged),
-    merge === undefined && notMerged.length === 0 ? nextStep(result, change, words) : "",
+    isDeployed(result) && merge === undefined
+      ? `To deploy ${code(change.baseBranch)} again, comment ${code(`${words.command} rollback`)}.`
+      : "",
   ];
+  const merging = { kind: "merging", into: change.baseBranch } as const;
+  const next = advice?.next ?? (merge === undefined ? undefined : merging);
+  const run: Run = { command: "sync", at, dryRun, change, words, links, next, each: advice?.each };
   return [
-    ...applications.map((one) => syncBlock(one, { command: "sync", at, dryRun, words })),
-    ...texts.filter((text) => text !== "").map((text) => ({ text, section: undefined })),
+    plain(verdictLine(applications, run, skipped.length)),
+    ...applications.map((one) => syncBlock(one, run)),
+    ...texts.filter((text) => text !== "").map(plain),
   ];
 }
 
-/** The result of a rollback for each application. */
+/** The result of a rollback: the verdict with the next step, then each application. */
 export function rollbackBlocks(
   { applications, dryRun }: Extract<CommandResult, { kind: "rolled-back" }>,
   change: ChangeRequest,
   words: HostWords,
+  links: Links,
+  advice: Advice | undefined,
 ): readonly Block[] {
-  return applications.map((one) => syncBlock(one, { command: "rollback", at: change.baseBranch, dryRun, words }));
+  const { next, each } = advice ?? {};
+  const run: Run = { command: "rollback", at: change.baseBranch, dryRun, change, words, links, next, each };
+  return [plain(verdictLine(applications, run)), ...applications.map((one) => syncBlock(one, run))];
 }
 
-/** What was deployed may be nothing: new applications, for example, are created by the merge. */
-function doneText({ applications, skipped }: SyncedResult): string {
-  return applications.length + skipped.length === 0 ? "There was nothing to deploy." : "Everything is deployed.";
+function plain(text: string): Block {
+  return { text, section: undefined };
 }
 
-/** Only if everything succeeded: each failed application has its own next step. */
-function nextStep(
-  { applications, dryRun }: SyncedResult,
-  { baseBranch }: ChangeRequest,
-  { command }: HostWords,
-): string {
-  if (applications.length === 0 || applications.some(({ kind }) => kind !== "succeeded")) return "";
-  if (dryRun) return `To deploy it, comment ${code(`${command} sync`)}.`;
-  return `To deploy ${code(baseBranch)} again, comment ${code(`${command} rollback`)}.`;
+/** Each failed application has its own way back. */
+function isDeployed({ applications, dryRun }: SyncedResult): boolean {
+  return !dryRun && applications.length > 0 && applications.every(({ kind }) => kind === "succeeded");
 }
 
 interface Run {
@@ -65,7 +78,53 @@ interface Run {
   /** The commit or branch that was deployed. */
   readonly at: string;
   readonly dryRun: boolean;
+  readonly change: ChangeRequest;
   readonly words: HostWords;
+  readonly links: Links;
+  readonly next: NextStep | undefined;
+  readonly each: Advice["each"] | undefined;
+}
+
+const ENDS = ["succeeded", "failed", "rejected", "running", "unknown"] as const;
+const ENDED = {
+  failed: "failed",
+  rejected: "not started",
+  running: "still running",
+  unknown: "with unknown outcome",
+} as const;
+
+/** Counts, dangers and the next step, on one line. */
+function verdictLine(all: readonly ApplicationSync[], run: Run, unchanged = 0): string {
+  const { command, at, change, words, links, next } = run;
+  const step = next === undefined ? [] : [nextStepClause(next, change, words, links)];
+  const commit = command === "sync" ? headLink(change.headRevision, links) : code(at);
+  return [`**${countsText(all, run, unchanged)}** at ${commit}`, ...dangers(all), ...step].join(" · ");
+}
+
+function countsText(all: readonly ApplicationSync[], { command, dryRun }: Run, unchanged: number): string {
+  const done = command === "sync" ? "deployed" : "rolled back";
+  const ends = { ...ENDED, succeeded: dryRun ? "would succeed" : done };
+  const counts = [
+    ...ENDS.map((end) => [all.filter(({ kind }) => kind === end).length, ends[end]] as const),
+    [unchanged, "unchanged"] as const,
+  ].filter(([count]) => count > 0);
+  const total = all.length + unchanged;
+  const [only] = counts;
+  if (only === undefined) return "Nothing to deploy";
+  const applications = counted(total, "application");
+  if (counts.length === 1) return `${applications} ${only[1]}`;
+  return `${applications}: ${counts.map(([count, end]) => `${count} ${end}`).join(", ")}`;
+}
+
+/** What is wrong although Argo CD reports success. */
+function dangers(all: readonly ApplicationSync[]): readonly string[] {
+  const done = all.filter((one) => one.kind === "succeeded");
+  const left = done.reduce((sum, { pruneSkipped }) => sum + pruneSkipped, 0);
+  const degraded = done.filter(({ health }) => health === "Degraded").map(({ application }) => application);
+  return [
+    ...(degraded.length === 0 ? [] : [`⚠️ degraded: ${codes(degraded.slice(0, MAX_DEGRADED))}`]),
+    ...(left === 0 ? [] : [`⚠️ ${counted(left, "resource")} not pruned`]),
+  ];
 }
 
 function syncBlock(one: ApplicationSync, run: Run): Block {
@@ -75,8 +134,7 @@ function syncBlock(one: ApplicationSync, run: Run): Block {
 }
 
 function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {
-  const { command, at, dryRun, words } = run;
-  const again = code(`${words.command} ${command} -a ${one.application}`);
+  const { at, dryRun } = run;
   switch (one.kind) {
     case "succeeded":
       return dryRun
@@ -87,27 +145,40 @@ function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {
         `**Result:** ❌ ${dryRun ? "the dry run" : "the operation"} failed`,
         fence(shortened(one.message, MAX_MESSAGE)),
         ...resourceLines(one.resources.filter(isFailed)),
-        `The lock is kept. Fix the cause and comment ${again}${command === "sync" ? `, or ${code(`${words.command} rollback -a ${one.application}`)}` : ""}.`,
+        ...againLines(one, run),
       ];
     case "rejected":
-      return [
-        "**Result:** ❌ not started",
-        fence(shortened(one.message, MAX_MESSAGE)),
-        `Nothing was deployed and the lock is kept. Comment ${again} once the cause is gone.`,
-      ];
+      return ["**Result:** ❌ not started", fence(shortened(one.message, MAX_MESSAGE)), ...againLines(one, run)];
     case "running":
       return [
         "**Result:** ⏳ still running; svc stopped waiting and did not stop the operation",
         fence(shortened(one.message, MAX_MESSAGE)),
-        `The lock is kept. Look at the application in Argo CD, then comment ${again}.`,
+        ...againLines(one, run),
       ];
     case "unknown":
       return [
         "**Result:** ❓ the outcome is not known",
         fence(shortened(one.message, MAX_MESSAGE)),
-        `The lock is kept. Look at the application in Argo CD, then comment ${again}.`,
+        ...againLines(one, run),
       ];
   }
+}
+
+/** What to do about an application that was not deployed. */
+function againLines({ application, kind }: ApplicationSync, { each, change, words }: Run): readonly string[] {
+  const step = each?.get(application);
+  if (step === undefined) return [];
+  const untouched = kind === "rejected" ? "Nothing was deployed" : "";
+  const isLost = step.kind === "wait" || (step.kind === "command" && step.command === "plan");
+  const lock = isLost ? "" : "the lock is kept";
+  const state = [untouched, lock].filter((text) => text !== "").join(" and ");
+  const clause = nextStepClause(step, change, words);
+  const again = step.kind === "command" && !isLost ? `Once the cause is gone, ${clause}` : capitalised(clause);
+  return [[...(state === "" ? [] : [capitalised(state)]), again].map((text) => `${text}.`).join(" ")];
+}
+
+function capitalised(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
 type Succeeded = Extract<ApplicationSync, { kind: "succeeded" }>;
@@ -118,19 +189,22 @@ function healthLines({ health, unhealthy }: Succeeded): readonly string[] {
 }
 
 /** The success released the lock, so a plan has to take it again before the command can prune. */
-function notPrunedLines(
-  { application, pruneSkipped, resources }: Succeeded,
-  { command, words }: Run,
-): readonly string[] {
+function notPrunedLines({ application, pruneSkipped, resources: all }: Succeeded, run: Run): readonly string[] {
   if (pruneSkipped === 0) return [];
-  const left = resources.filter(({ status }) => status === "PruneSkipped").map(({ title }) => title);
+  const left = all.filter(({ status }) => status === "PruneSkipped").map(({ title }) => title);
   const more = left.length - MAX_NOT_PRUNED;
-  const commands = [`${words.command} plan -a ${application}`, `${words.command} ${command} -a ${application} --prune`];
   const names = [...left.slice(0, MAX_NOT_PRUNED), ...(more > 0 ? [`and ${more} more`] : [])];
   return [
-    `**Not pruned:** ${pruneSkipped} resources were left in the cluster. To remove them, comment ${commands.map(code).join(" and then ")}.`,
+    `**Not pruned:** ${counted(pruneSkipped, "resource")} ${pruneSkipped === 1 ? "was" : "were"} left in the cluster. ${cureOf(application, run)}`,
     ...(names.length === 0 ? [] : [fence(names.join("\n"))]),
   ];
+}
+
+/** A change request that is merged or closed cannot be planned any more. */
+function cureOf(application: string, { command, change, words, next }: Run): string {
+  if (change.state !== "open" || next?.kind === "merging") return "To remove them, sync with prune in Argo CD.";
+  const commands = [`${words.command} plan -a ${application}`, `${words.command} ${command} -a ${application} --prune`];
+  return `To remove them, comment ${commands.map(code).join(" and then ")}.`;
 }
 
 function isFailed({ status }: SyncedResource): boolean {

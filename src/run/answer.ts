@@ -5,11 +5,12 @@ import { settledText } from "../comments/settled.js";
 import { auditFactsOf, auditFactsOfMerge } from "../core/commands/audit-facts.js";
 import { changeRequestKey, type ChangeRequest, type User } from "../core/model/change-request.js";
 import { HostFailure, safeMessage, StoreUnavailable } from "../core/model/errors.js";
-import type { Lock } from "../core/model/lock.js";
 import { sizeOfPlan } from "../core/model/plan.js";
 import type { CommandResult, Refusal, SyncedResult } from "../core/model/result.js";
+import type { Advice } from "../core/policy/advice.js";
 import type { MergeOutcome, Posting } from "../core/ports/code-host.js";
 import { tooMuch } from "../core/ports/compute.js";
+import { advise } from "./advise.js";
 import type { Answerable } from "./asked.js";
 import { auditRun } from "./audit.js";
 import { silent, type Finished, type Outcome, type Silent } from "./outcome.js";
@@ -51,15 +52,11 @@ export async function answer(
  * Posts an answer, updates the commit status and merges.
  * @returns Whether it was posted: a refusal or help is left out while the host's limit of comments is used up.
  */
-export async function reply(
-  asked: Answerable,
-  { result, settings, settled, earlier, outsider = outsiderOf(asked) }: Finished,
-  change: ChangeRequest,
-  run: Run,
-): Promise<boolean> {
+export async function reply(asked: Answerable, finished: Finished, change: ChangeRequest, run: Run): Promise<boolean> {
+  const { result, settings, settled, earlier, outsider = outsiderOf(asked) } = finished;
   const { host, runId } = run;
-  const into = await run.attempt.settle();
-  const rendered = await rendering(result, change, run);
+  const [into, { advice, reviewed }] = await Promise.all([run.attempt.settle(), advise(finished, change, run)]);
+  const rendered = await rendering(result, change, advice, run);
   const parts = settled.length === 0 ? rendered : withNote(rendered, settledText(settled, run.hostWords[change.host]));
   const posting = postingOf(result, run, { command: asked.command, outsider: outsider !== undefined });
   const automatic = asked.kind === "autoplan";
@@ -72,7 +69,7 @@ export async function reply(
   switch (result.kind) {
     case "planned": {
       const quiet = automatic && settled.length === 0 && result.turn === undefined;
-      await postPlan(result.plan, { parts, quiet, automatic, settings, earlier, posting }, change, run);
+      await postPlan(result.plan, { parts, quiet, automatic, settings, reviewed, earlier, posting }, change, run);
       return true;
     }
     case "synced": {
@@ -80,7 +77,7 @@ export async function reply(
       if (settings !== undefined && !result.dryRun) {
         const rejected = result.applications.filter(({ kind }) => kind === "rejected");
         const notStarted = rejected.map(({ application }) => application);
-        await setPlanStatus(change, { settings, notStarted }, run);
+        await setPlanStatus(change, { settings, notStarted, reviewed }, run);
       }
       for (const other of result.replaced) {
         if (other.host === change.host) await refreshPlanStatus(other, run);
@@ -90,12 +87,12 @@ export async function reply(
     }
     case "rolled-back":
       await post();
-      if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings }, run);
-      await tellFormerHolders(result.takenOver, change, asked, run);
+      if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings, reviewed }, run);
+      await tellFormerHolders(result, change, asked, run);
       return true;
     case "unlocked":
       await post();
-      if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings }, run);
+      if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings, reviewed }, run);
       return true;
     case "refused": {
       const posted = await postIfPossible();
@@ -114,18 +111,19 @@ export async function reply(
 
 /** Whose locks a rollback took over. What it did stands, whether or not they can be told. */
 async function tellFormerHolders(
-  taken: readonly Lock[],
+  { takenOver: taken, applications }: Extract<CommandResult, { kind: "rolled-back" }>,
   change: ChangeRequest,
   { by }: Answerable,
   run: Run,
 ): Promise<void> {
+  const kept = applications.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
   const holders = new Map(taken.map(({ holder }) => [changeRequestKey(holder), holder]));
   for (const [key, holder] of holders) {
     const theirs = taken.filter((lock) => changeRequestKey(lock.holder) === key);
     const host = holder.host === change.host ? run.host : run.hosts[holder.host];
     if (host === undefined) continue;
     try {
-      const body = renderTakenOver(theirs, change, by?.login ?? "", run.hostWords[holder.host]);
+      const body = renderTakenOver(theirs, change, by?.login ?? "", run.hostWords[holder.host], kept);
       await publish(host, holder, [body], { runId: run.runId, posting: { urgency: "result" } });
       if (holder.host === change.host) await refreshPlanStatus(holder, run);
     } catch (error) {
@@ -190,15 +188,20 @@ const RENDER_DEADLINE_MS = 60_000;
 const SMALL_PLAN = 512 * 1024;
 
 /** The comments that answer a command. Those of a large plan are written in a worker thread. */
-async function rendering(result: CommandResult, change: ChangeRequest, run: Run): Promise<readonly string[]> {
+async function rendering(
+  result: CommandResult,
+  change: ChangeRequest,
+  advice: Advice | undefined,
+  run: Run,
+): Promise<readonly string[]> {
   const [words, links] = [run.hostWords[change.host], linksOf(change, run)];
   const wanted = run.config.comments.plan;
   const comments = wanted === "auto" ? (links.page === undefined ? "all" : "one") : wanted;
   if (result.kind !== "planned" || sizeOfPlan(result.plan) < SMALL_PLAN) {
-    return renderResult(result, change, words, links, comments);
+    return renderResult(result, change, words, links, comments, advice);
   }
   const { plan, pruning, turn } = result;
-  const input = { plan, options: { words, pruning, links, turn, comments } };
+  const input = { plan, options: { words, pruning, links, turn, comments, next: advice?.next } };
   const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
   const computed = await run.compute.run(renderPlanTask, input, limits);
   if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);

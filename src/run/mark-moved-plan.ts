@@ -29,8 +29,15 @@ export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved
   const more = sentences.length - named.length;
   const told = more > 0 ? [...named, `and ${more} more applications. Comment ${command} plan for all of them`] : named;
   const notes = [...plan.notes.filter((note) => !note.startsWith(MOVED)), ...told.map((text) => `${MOVED}${text}`)];
-  if (notes.join("\n") === plan.notes.join("\n")) return silent("nothing-to-update");
-  await run.plans.save({ ...plan, notes });
+  const applications = plan.applications.map((one) => {
+    const gaps = { behind: behind.has(one.application), uncovered: one.gaps?.uncovered === true };
+    return { ...one, gaps };
+  });
+  const same = applications.every(
+    ({ gaps }, index) => gaps.behind === (plan.applications[index]?.gaps?.behind === true),
+  );
+  if (same && notes.join("\n") === plan.notes.join("\n")) return silent("nothing-to-update");
+  await run.plans.save({ ...plan, applications, notes });
   await markMoved(run.host, change, told);
   return silent("plan-marked");
 }

@@ -24,6 +24,8 @@ export interface Permitted {
   readonly kind: "permitted";
   readonly asked: GivenCommand | Autoplan;
   readonly settings: Settings;
+  /** The repository's file has problems. */
+  readonly broken: boolean;
   readonly snapshot: Snapshot;
   /** Earlier syncs whose outcome was looked up first. */
   readonly settled: readonly Settled[];
@@ -128,13 +130,14 @@ async function permitBySettings(
   const settled = await settleEarlier(change, run);
   const { settings, problems, snapshot } = await openChange(change, run);
   if (asked.kind === "autoplan" && asked.turn === undefined && !settings.autoplan) return silent("not-planned");
-  if (problems.length > 0 && !COMMANDS[name].worksWithBrokenSettings) {
-    return { ...refused({ reason: "repository-file", problems }), settings, settled };
+  const broken = problems.length > 0;
+  if (broken && !COMMANDS[name].worksWithBrokenSettings) {
+    return { ...refused({ reason: "repository-file", problems }), settings, broken, settled };
   }
   if (asked.kind === "command" && name === "sync" && (await isOlderThanPlan(asked, change, run))) {
     return { ...refused({ reason: "plan-unseen" }), settings, settled };
   }
-  return { kind: "permitted", asked, settings, snapshot, settled };
+  return { kind: "permitted", asked, settings, broken, snapshot, settled };
 }
 
 /**

@@ -4,6 +4,7 @@ import type { ChangeRequest } from "../core/model/change-request.js";
 import { affectsNothing, type Plan } from "../core/model/plan.js";
 import type { OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Run } from "./run.js";
+import type { Reviewed } from "./standing.js";
 import { setPlanStatus } from "./status.js";
 
 export interface PlanPosting {
@@ -15,6 +16,8 @@ export interface PlanPosting {
   readonly automatic: boolean;
   /** Undefined if the plan ended before the settings were read: no status is set. */
   readonly settings: Settings | undefined;
+  /** What the plan's next step needed to know from the host. */
+  readonly reviewed: Reviewed | undefined;
   /** Our own comments on the change request, if they are known already. */
   readonly earlier: readonly OwnComment[] | undefined;
   readonly posting: Posting;
@@ -23,7 +26,7 @@ export interface PlanPosting {
 /** Posts a plan and sets the commit status, which alone says that nothing is affected where the host shows it. */
 export async function postPlan(
   plan: Plan,
-  { parts, quiet, settings, earlier, ...how }: PlanPosting,
+  { parts, quiet, settings, reviewed, earlier, ...how }: PlanPosting,
   change: ChangeRequest,
   run: Run,
 ): Promise<void> {
@@ -33,9 +36,9 @@ export async function postPlan(
   // An earlier plan would look as if it still held.
   const statusFirst = byStatus && !showsPlan(own);
   if (settings !== undefined && statusFirst) {
-    const { written } = await setPlanStatus(change, { settings, withoutComment: true }, run);
+    const { written } = await setPlanStatus(change, { settings, reviewed, withoutComment: true }, run);
     if (written) return;
   }
   const planComment = await publishPlan(host, change, parts, { ...how, runId, earlier: own, log });
-  if (settings !== undefined && !statusFirst) await setPlanStatus(change, { settings, planComment }, run);
+  if (settings !== undefined && !statusFirst) await setPlanStatus(change, { settings, planComment, reviewed }, run);
 }

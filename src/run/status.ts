@@ -1,23 +1,21 @@
 import { findCurrentPlan } from "../comments/publish.js";
 import type { Settings } from "../config/settings.js";
 import type { ApplicationName } from "../core/model/brand.js";
-import { type ChangeRequest, type ChangeRequestRef, sameChangeRequest } from "../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
-import { approvalOf, type ApprovalContext } from "../core/policy/approval.js";
 import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
 import { byNameAlone, needsApproval } from "../core/policy/effect-rules.js";
-import { requiringApproval } from "../core/policy/merge-decision.js";
 import { missingForRules } from "../core/policy/rules-approval.js";
-import { withPresentLocks } from "../core/survey/present-locks.js";
 import { surveyAfresh } from "../core/survey/survey.js";
 import type { Answerable } from "./asked.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically } from "./context.js";
 import type { Run } from "./run.js";
+import { readStanding, type Reviewed } from "./standing.js";
 
 const MAX_CORRECTIONS = 3;
 
 /** Whether the commit status is switched on for the host of this run. */
-function hasCommitStatus({ host, config }: Run): boolean {
+export function hasCommitStatus({ host, config }: Run): boolean {
   return config[host.id]?.commitStatus === true;
 }
 
@@ -40,6 +38,8 @@ export interface PlanStatusOptions {
   readonly withoutComment?: boolean;
   /** Applications whose sync Argo CD has just refused to start. */
   readonly notStarted?: readonly ApplicationName[];
+  /** What the answer to the same command has just asked the host. */
+  readonly reviewed?: Reviewed | undefined;
 }
 
 /** What became of the commit status of a planned head. */
@@ -51,22 +51,20 @@ export interface PlanStatus {
 }
 
 /** Sets the commit status of a planned head from what is stored now. */
-export async function setPlanStatus(
-  change: ChangeRequest,
-  { settings, planComment, withoutComment = false, notStarted = [] }: PlanStatusOptions,
-  run: Run,
-): Promise<PlanStatus> {
+export async function setPlanStatus(change: ChangeRequest, options: PlanStatusOptions, run: Run): Promise<PlanStatus> {
   if (!hasCommitStatus(run)) return { planned: false, written: false };
   let planned = false;
   let written = false;
   await logFailure(run, async () => {
     let shown: StatusText | undefined;
-    let comment = planComment;
+    let comment = options.planComment;
+    let { reviewed } = options;
     for (let left = MAX_CORRECTIONS; left > 0; left -= 1) {
-      const text = await planText(change, settings, notStarted, run);
+      const text = await planText(change, options, reviewed, run);
+      reviewed = undefined;
       if (text === undefined || (text.state === shown?.state && text.description === shown.description)) return;
       planned = true;
-      if (!withoutComment) comment ??= await findCurrentPlan(run.host, change);
+      if (options.withoutComment !== true) comment ??= await findCurrentPlan(run.host, change);
       written = false;
       written = await setText(change, text, comment, run);
       // A sync of another change request may have ended a record after the stores were read: a success is checked again.
@@ -92,42 +90,14 @@ export async function refreshPlanStatus(ref: ChangeRequestRef, run: Run): Promis
 
 async function planText(
   change: ChangeRequest,
-  settings: Settings,
-  notStarted: readonly ApplicationName[],
+  { settings, notStarted = [] }: PlanStatusOptions,
+  reviewed: Reviewed | undefined,
   run: Run,
 ): Promise<StatusText | undefined> {
-  const { plans, deployments, locks, host, hostWords, isAdministrator } = run;
-  const stored = await plans.find(change);
-  if (stored?.head !== change.headRevision) return undefined;
-  const plan = await withPresentLocks(stored, run);
-  const needsApproval = requiringApproval(plan, settings).length > 0;
-  const snapshot = opensWhenAsked(change, run);
-  const context = { host, change, settings, snapshot, hostWords, isAdministrator };
-  const approval = needsApproval ? await approvalOf(context) : undefined;
-  const [records, held] = await Promise.all([deployments.list(), locks.list(change)]);
-  const facts: StatusFacts = {
-    kind: "planned",
-    change,
-    settings,
-    plan,
-    records: records.filter((record) => sameChangeRequest(record.change, change)),
-    foreign: records.filter((record) => !sameChangeRequest(record.change, change)),
-    locked: new Set(held.map(({ application }) => application)),
-    approval,
-    missingForRules: await missingForRules(context, approval),
-    notStarted,
-  };
-  return commitStatusOf(facts, hostWords[change.host]);
-}
-
-/** Most approvals can be judged without the commits. */
-function opensWhenAsked(change: ChangeRequest, run: Run): ApprovalContext["snapshot"] {
-  let opened: ReturnType<typeof openChange> | undefined;
-  const open = async () => (await (opened ??= openChange(change, run))).snapshot;
-  return {
-    commitsBetween: async (from, to) => (await open()).commitsBetween(from, to),
-    isCleanMerge: async (commit) => (await open()).isCleanMerge(commit),
-  };
+  const plan = await run.plans.find(change);
+  if (plan?.head !== change.headRevision) return undefined;
+  const standing = await readStanding(change, { settings, plan, reviewed }, run);
+  return commitStatusOf({ kind: "planned", ...standing, plan, notStarted }, run.hostWords[change.host]);
 }
 
 async function setText(

@@ -47,7 +47,7 @@ describe.each(HOSTS)("a head that nobody planned, on %s,", (host) => {
     const bot = await start(host);
     const one = await openNew(bot);
     await bot.comment(one, "svc sync");
-    expect(bot.answers(one).join("\n")).toContain("There was nothing to deploy. Merging into `main` now.");
+    expect(bot.answers(one).join("\n")).toContain("**Nothing to deploy** at");
     expect(bot.seen(one).state).toBe("merged");
   });
 });

@@ -5,6 +5,7 @@ import { renderPlan } from "../../src/comments/plan.js";
 import { markStale } from "../../src/comments/publish.js";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { Plan } from "../../src/core/model/plan.js";
+import { nextStep } from "../../src/core/policy/next-step.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,
@@ -15,6 +16,7 @@ import {
   sampleLock,
   samplePlan,
   sampleSet,
+  sampleStanding,
   WORDS,
 } from "./samples.js";
 
@@ -202,7 +204,7 @@ describe("the shapes of a plan comment", () => {
       }),
     ],
   ])("%s", (name, plan) => {
-    expectGolden(`plan-${name}`, renderPlan(plan, github));
+    expectGolden(`plan-${name}`, renderPlan(plan, { ...github, next: nextStep(sampleStanding(plan)) }));
   });
 
   test("your-turn: names what it has the lock of, and not what somebody else took meanwhile", () => {
@@ -221,7 +223,8 @@ describe("the shapes of a plan comment", () => {
       sampleApplication("web", evaluated([resource("ConfigMap a/b", "update", "@@ -1 +1 @@\n-a: 1\n+a: 2\n")])),
     ]);
     const page = "https://svc.example.com/changes/hosta/acme/deploy/7";
-    expectGolden("plan-with-page", renderPlan(plan, { ...github, links: { ...LINKS, page } }));
+    const next = nextStep(sampleStanding(plan));
+    expectGolden("plan-with-page", renderPlan(plan, { ...github, links: { ...LINKS, page }, next }));
   });
 });
 

@@ -3,9 +3,23 @@ import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { renderTurn } from "../../src/comments/turn.js";
 import { applicationName, repositoryName } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";
+import type { Deployment } from "../../src/core/model/deployment.js";
 import type { ApplicationSync, CommandResult, Refusal, SyncedResult } from "../../src/core/model/result.js";
+import { adviceAfter } from "../../src/core/policy/advice.js";
+import type { Standing } from "../../src/core/policy/standing.js";
 import { expectGolden } from "./golden.js";
-import { LINKS, sampleApplication, sampleChange, sampleLock, WORDS } from "./samples.js";
+import {
+  evaluated,
+  LINKS,
+  resource,
+  sampleApplication,
+  sampleChange,
+  sampleDeployment,
+  sampleLock,
+  samplePlan,
+  sampleStanding,
+  WORDS,
+} from "./samples.js";
 
 const web = applicationName("web");
 const api = applicationName("api");
@@ -43,9 +57,63 @@ function synced(more: Partial<SyncedResult>): CommandResult {
   };
 }
 
+const failed: ApplicationSync = {
+  application: api,
+  warnings: [],
+  kind: "failed",
+  message: 'one or more objects failed to apply, reason: namespaces "x" not found',
+  resources: [{ title: "ConfigMap x/api", status: "SyncFailed", message: 'namespaces "x" not found' }],
+};
+const MERGE = { method: "squash", deleteSourceBranch: false, protectedBranches: [] } as const;
+
+const ENDS = {
+  succeeded: "succeeded",
+  failed: "failed",
+  running: "unknown",
+  unknown: "unknown",
+} as const satisfies Record<string, Deployment["outcome"]>;
+
+/** As a command leaves the stores: a success holds no lock, and whatever was started has a record. */
+function standingAfter(result: CommandResult, more: Partial<Standing> = {}): Standing {
+  const synced = result.kind === "synced" || result.kind === "rolled-back" ? result.applications : [];
+  const planned = synced.map(({ application }) => {
+    return sampleApplication(application, evaluated([resource(`ConfigMap guestbook/${application}`, "update", "@@")]));
+  });
+  const standing = sampleStanding(samplePlan(planned));
+  if (result.kind === "synced" && result.dryRun) return { ...standing, ...more };
+  if (result.kind === "refused") return sampleStanding(undefined, more);
+  if (result.kind === "unlocked") {
+    const released = result.released.map((name) =>
+      sampleApplication(name, evaluated([resource("ConfigMap a/b", "update", "@@")])),
+    );
+    return { ...standing, plan: samplePlan(released), ...more };
+  }
+  const over = new Set(synced.filter(({ kind }) => kind === "succeeded").map(({ application }) => application));
+  const rolledBack = result.kind === "rolled-back";
+  return {
+    ...standing,
+    locks: standing.locks.filter(({ application }) => !over.has(application)),
+    records: synced.flatMap(({ application, kind }) => {
+      if (kind === "rejected") return [];
+      if (rolledBack) return kind === "succeeded" ? [] : [sampleDeployment(application)];
+      return [sampleDeployment(application, { outcome: ENDS[kind] })];
+    }),
+    ...more,
+  };
+}
+
+/** The answer as `reply` posts it. */
+function answered(result: CommandResult, more: Partial<Standing> = {}): readonly string[] {
+  const advice = adviceAfter(result, standingAfter(result, more));
+  return renderResult(result, more.change ?? change, WORDS.hosta, LINKS, "all", advice);
+}
+
 describe("the answers to commands", () => {
   test.each<[string, CommandResult]>([
-    ["sync", synced({ merge: { method: "squash", deleteSourceBranch: false, protectedBranches: [] } })],
+    ["sync", synced({ merge: MERGE })],
+    ["sync-no-auto-merge", synced({})],
+    ["sync-failed", synced({ applications: [failed] })],
+    ["sync-not-pruned-and-merging", synced({ merge: MERGE, applications: [{ ...succeeded, pruneSkipped: 1 }] })],
     ["sync-dry-run", synced({ dryRun: true })],
     [
       "sync-mixed",
@@ -93,6 +161,7 @@ describe("the answers to commands", () => {
       }),
     ],
     ["rollback", { kind: "rolled-back", dryRun: false, applications: [succeeded], takenOver: [] }],
+    ["rollback-failed", { kind: "rolled-back", dryRun: false, applications: [failed], takenOver: [] }],
     [
       "unlock",
       {
@@ -126,7 +195,63 @@ describe("the answers to commands", () => {
     ["closed", { kind: "closed", released: [web], stillDeployed: [web] }],
     ["help", { kind: "help" }],
   ])("%s", (name, result) => {
-    expectGolden(`result-${name}`, renderResult(result, change, WORDS.hosta, LINKS));
+    expectGolden(`result-${name}`, answered(result));
+  });
+
+  test.each<[string, CommandResult, string, RegExp]>([
+    ["with auto-merge", synced({ merge: MERGE }), "**1 application deployed**", /merging into `main` now$/],
+    ["without auto-merge", synced({}), "**1 application deployed**", /merge this PR$/],
+    [
+      "that fails",
+      synced({ applications: [succeeded, failed] }),
+      "**2 applications: 1 deployed, 1 failed**",
+      /fix the cause, then `svc sync`, or `svc rollback -a api`$/,
+    ],
+    [
+      "that leaves objects in the cluster",
+      synced({ applications: [{ ...succeeded, pruneSkipped: 2, health: "Degraded" }] }),
+      " · ⚠️ degraded: `web` · ⚠️ 2 resources not pruned · ",
+      /merge this PR$/,
+    ],
+  ])(
+    "a sync %s says the counts, the danger, who acts and how in its first four lines",
+    (_what, result, counts, step) => {
+      const [first = ""] = answered(result);
+      const lines = first.split("\n").slice(0, 4);
+      expect(lines[1]).toBe("## svc Sync");
+      expect(lines[3]).toContain(counts);
+      expect(lines[3]).toMatch(step);
+    },
+  );
+
+  test.each<[string, CommandResult, Partial<Standing>, string, RegExp]>([
+    [
+      "of an open PR",
+      { kind: "rolled-back", dryRun: false, applications: [succeeded], takenOver: [] },
+      {},
+      "**1 application rolled back** at `main`",
+      /comment `svc plan`$/,
+    ],
+    [
+      "of a closed PR",
+      { kind: "rolled-back", dryRun: false, applications: [succeeded], takenOver: [] },
+      { change: { ...change, state: "closed" } },
+      "**1 application rolled back** at `main`",
+      /nothing is left to do here; reopen this PR to go on with it$/,
+    ],
+    [
+      "that fails",
+      { kind: "rolled-back", dryRun: false, applications: [failed], takenOver: [] },
+      {},
+      "**1 application failed** at `main`",
+      /fix the cause, then `svc rollback -a api`$/,
+    ],
+  ])("a rollback %s says the same in its first four lines", (_what, result, more, counts, step) => {
+    const [first = ""] = answered(result, more);
+    const lines = first.split("\n").slice(0, 4);
+    expect(lines[1]).toBe("## svc Rollback");
+    expect(lines[3]).toContain(counts);
+    expect(lines[3]).toMatch(step);
   });
 
   test("a close with nothing left deployed says nothing", () => {
@@ -263,7 +388,8 @@ describe("the refusals", () => {
     ["superseded-by-close", { reason: "superseded", by: "closed" }],
     ["failure", { reason: "failure", message: "failed to connect to Argo CD: connection refused" }],
   ])("%s", (name, refusal) => {
-    expectGolden(`refusal-${name}`, renderResult({ kind: "refused", refusal }, change, WORDS.hosta, LINKS));
+    const state = refusal.reason === "closed" ? refusal.state : "open";
+    expectGolden(`refusal-${name}`, answered({ kind: "refused", refusal }, { change: { ...change, state } }));
   });
 
   test.each<[Refusal, string]>([

@@ -1,6 +1,7 @@
 import type { Links } from "../../src/comments/links.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
+import type { Deployment } from "../../src/core/model/deployment.js";
 import type { Member } from "../../src/core/model/effect.js";
 import type { Lock } from "../../src/core/model/lock.js";
 import type {
@@ -10,8 +11,10 @@ import type {
   Plan,
   ResourceChange,
 } from "../../src/core/model/plan.js";
+import type { Standing } from "../../src/core/policy/standing.js";
 import { hostWords } from "../../src/hosts/registry.js";
 import { SERVICE, type HostId } from "../../src/names.js";
+import { sampleSettings } from "../core/sample-settings.js";
 
 /** The words of every host where the command word is the default. */
 export const WORDS = hostWords(SERVICE);
@@ -43,6 +46,7 @@ export function sampleChange(host: HostId = "hosta"): ChangeRequest {
     headRevision: HEAD,
     baseRevision: BASE,
     mergeBase: BASE,
+    mergeability: "mergeable",
     repositoryUrls: ["https://host.example.com/acme/deploy.git"],
   };
 }
@@ -142,4 +146,42 @@ export function evaluated(resources: readonly ResourceChange[], more: Partial<Ev
 
 export function resource(title: string, action: ResourceChange["action"], diff: string, hook = false): ResourceChange {
   return { title, action, diff, hook, kind: title.split(" ")[0] ?? "", whole: true };
+}
+
+/** Where the change request of a plan stands: it holds what its plan says, and needs no approval. */
+export function sampleStanding(plan: Plan | undefined, more: Partial<Standing> = {}): Standing {
+  const locks = (plan?.applications ?? []).flatMap(({ application, lock }) => {
+    if (lock.kind === "held") return [lock.by];
+    return lock.kind === "ours" ? [sampleLock(application, sampleChange().number)] : [];
+  });
+  return {
+    change: sampleChange(),
+    settings: sampleSettings(),
+    broken: false,
+    plan,
+    locks,
+    records: [],
+    foreign: [],
+    approval: undefined,
+    missingForRules: undefined,
+    merging: false,
+    ...more,
+  };
+}
+
+/** "Deployed, not merged" of the sample change request's head. */
+export function sampleDeployment(application: string, more: Partial<Deployment> = {}): Deployment {
+  return {
+    application: applicationName(application),
+    change: sampleChange(),
+    revision: HEAD,
+    outcome: "succeeded",
+    pins: [],
+    specBefore: {},
+    specWritten: undefined,
+    approvers: [],
+    user: "ana",
+    timestamp: "2026-03-02T09:14:07.000Z",
+    ...more,
+  };
 }

@@ -49,5 +49,5 @@ test("a plan whose target branch moved says so under its heading, once, until it
 
 test("a lock that a rollback of another change request took over", () => {
   const rolledBack = { ...sampleChange(), number: 9 };
-  expectGolden("result-lock-taken-over", [renderTakenOver([sampleLock("web")], rolledBack, "bo", WORDS.hosta)]);
+  expectGolden("result-lock-taken-over", [renderTakenOver([sampleLock("web")], rolledBack, "bo", WORDS.hosta, [])]);
 });

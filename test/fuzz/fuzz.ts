@@ -13,6 +13,7 @@ export const TARGETS = [
   "pattern",
   "pumped",
   "pumped-files",
+  "next-step",
 ] as const;
 export type Target = (typeof TARGETS)[number];
 
@@ -24,6 +25,8 @@ const HOUR_MS = 60 * 60 * 1000;
 /** A property's part of the runs and seconds of a target. */
 export interface Share {
   readonly runs?: number;
+  /** Runs of a plain test run, instead of its share of 300. */
+  readonly few?: number;
   readonly seconds?: number;
 }
 
@@ -47,13 +50,13 @@ export async function fuzzAsync<T>(
   report(target, await fc.check(fc.asyncProperty(inputs, holds), parametersOf(share)));
 }
 
-function parametersOf({ runs: someRuns = 1, seconds: someSeconds = 1 }: Share) {
+function parametersOf({ runs: someRuns = 1, few = FEW_RUNS * someRuns, seconds: someSeconds = 1 }: Share) {
   const { SVC_FUZZ_RUNS: runs, SVC_FUZZ_SECONDS: seconds, SVC_SEED: given, SVC_PATH: path } = process.env;
   const usual = runs === undefined ? USUAL_SEED : Math.floor(Math.random() * 2 ** 31);
   jest.setTimeout(HOUR_MS);
   return {
     seed: given === undefined ? usual : Number(given),
-    numRuns: Math.ceil(Number(runs ?? FEW_RUNS) * someRuns),
+    numRuns: Math.ceil(runs === undefined ? few : Number(runs) * someRuns),
     ...(path === undefined ? {} : { path }),
     ...(seconds === undefined
       ? {}

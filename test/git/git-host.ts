@@ -112,6 +112,7 @@ export class GitHost {
       headRevision: revision(head),
       baseRevision: revision(base),
       mergeBase: revision(mergeBase),
+      mergeability: "mergeable",
       repositoryUrls: [],
     };
   }

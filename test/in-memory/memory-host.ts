@@ -33,7 +33,7 @@ export interface MemoryHostOptions {
 interface Held {
   state: ChangeRequest["state"];
   readonly author: User;
-  readonly mergeBase: Revision;
+  mergeBase: Revision;
   readonly comments: OwnComment[];
   readonly reactions: SeenReaction[];
   /** Ids of the comments that are folded away as outdated. */
@@ -91,6 +91,12 @@ export class MemoryHost implements CodeHost {
     const held = this.#held(number);
     held.approvers = [];
     return repositories.commit(headRef(number), withChanges(repositories.filesAt(held.mergeBase), changes));
+  }
+
+  /** Brings the branch up to date with `main`, and replaces the head as `push` does. */
+  update(number: number, changes: FileChanges): Revision {
+    this.#held(number).mergeBase = this.#options.repositories.tip("main");
+    return this.push(number, changes);
   }
 
   approve(number: number, ...logins: readonly string[]): void {
@@ -183,6 +189,7 @@ export class MemoryHost implements CodeHost {
       headRevision: repositories.tip(headRef(number)),
       baseRevision: repositories.tip("main"),
       mergeBase,
+      mergeability: this.#conflicting(number).length > 0 ? "conflicts" : "mergeable",
       repositoryUrls: [this.url],
     };
   }
@@ -300,7 +307,8 @@ export class MemoryHost implements CodeHost {
   /** Paths that changed on both sides since the merge base, and not to the same text. */
   #conflicting(number: number): readonly string[] {
     const { repositories } = this.#options;
-    const { mergeBase, headRevision, baseRevision } = this.facts(number);
+    const { mergeBase } = this.#held(number);
+    const [headRevision, baseRevision] = [repositories.tip(headRef(number)), repositories.tip("main")];
     const ours = new Set(repositories.changed(headRevision, baseRevision));
     const theirs = new Set(repositories.changed(mergeBase, baseRevision));
     return repositories.changed(mergeBase, headRevision).filter((path) => theirs.has(path) && ours.has(path));

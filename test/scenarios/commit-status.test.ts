@@ -83,7 +83,7 @@ describe.each(HOSTS)("the commit status svc/sync on %s", (host) => {
   test("an approval brings it up to date without a plan; the sync of everything makes it green, before the merge", async () => {
     const bot = await start(host, { config: { defaults: { require_approval: true, auto_merge: true } } });
     const one = await open(bot, changeOf(["web"]));
-    expect(status(bot, one)).toBe(pending(host, "web awaits svc sync; needs an approval"));
+    expect(status(bot, one)).toBe(pending(host, "web needs an approval, then svc sync"));
     const answers = bot.answers(one).length;
     const renders = bot.argocd.requests.length;
     await bot.approve(one);
@@ -154,7 +154,7 @@ describe.each(HOSTS)("the commit status svc/sync on %s", (host) => {
   test("what svc does not deploy is named and hinders nothing", async () => {
     const bot = await start(host, { resources: () => ({ api: { spec: { syncPolicy: { automated: {} } } } }) });
     const one = await open(bot, changeOf(["web", "api"]));
-    expect(status(bot, one)).toBe(pending(host, "web awaits svc sync; takes effect at the merge: api"));
+    expect(status(bot, one)).toBe(pending(host, "web awaits svc sync -a web; takes effect at the merge: api"));
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync -a web");
     expect(status(bot, one)).toBe("success: synced: web; takes effect at the merge: api");

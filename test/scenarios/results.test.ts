@@ -50,7 +50,7 @@ describe.each(HOSTS)("what a result says on %s", (host) => {
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain("ConfigMap guestbook/web: SyncFailed: denied:");
     expect(bot.lastComment(one)).not.toMatch(/^\/close/m);
-    expect(bot.lastComment(one)).toContain("comment `svc sync -a web`, or `svc rollback -a web`.");
+    expect(bot.lastComment(one)).toContain("Fix the cause, then `svc sync -a web`, or `svc rollback -a web`.");
     await bot.comment(one, "svc rollback -a web");
     expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
   });

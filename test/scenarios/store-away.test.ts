@@ -46,7 +46,7 @@ describe.each(HOSTS)("the store on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("Merging into `main` now.");
+    expect(bot.lastComment(one)).toContain("merging into `main` now");
     expect(bot.liveValue("web")).toBe("2");
     expect(bot.seen(one).state).toBe("merged");
     expect(await bot.locked(one)).toEqual([]);

@@ -44,7 +44,7 @@ describe.each(HOSTS)("options of a sync on %s", (host) => {
     expect(bot.lastComment(one)).toContain("**Deletes:** 1 to delete (kept in the cluster without --prune)");
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("**Not pruned:** 1 resources were left in the cluster");
+    expect(bot.lastComment(one)).toContain("**Not pruned:** 1 resource was left in the cluster");
     expect(bot.liveValue("old")).toBe("1");
     await bot.comment(one, "svc plan");
     await bot.comment(one, "svc sync --prune");

@@ -11,12 +11,18 @@ import { movesCluster } from "../render/live-diff-mode.js";
 import { findInputGaps } from "../survey/input-gaps.js";
 import { presentLock } from "../survey/present-locks.js";
 
-/** What a plan warns of besides the diff. What runs of the application is added last, by `withRecords`. */
-export async function warningsOf(subject: LiveSubject, context: CommandContext): Promise<readonly string[]> {
+/** What a plan warns of besides the diff, and what a sync may be refused for. What runs of it is added last, by `withRecords`. */
+export async function warningsOf(
+  subject: LiveSubject,
+  context: CommandContext,
+): Promise<Pick<ApplicationPlan, "warnings" | "gaps">> {
   const { uncovered, behind } = await findInputGaps(subject, context);
   const gaps = [uncovered, behind?.wouldRevert].filter((one) => one !== undefined);
   const moved = movesCluster(subject) ? [movedSentence(subject)] : [];
-  return [...subject.warnings, ...moved, ...gaps];
+  return {
+    warnings: [...subject.warnings, ...moved, ...gaps],
+    gaps: { behind: behind !== undefined, uncovered: uncovered !== undefined },
+  };
 }
 
 function movedSentence({ head, base }: LiveSubject): string {
@@ -79,6 +85,6 @@ export async function keepEarlier(
     const kept = known.get(subject.name);
     if (kept === undefined || kept.kind === "unplanned") return unplanned(subject);
     const now = await presentLock(kept, context.change, context);
-    return subject.kind === "live" ? { ...now, warnings: await warningsOf(subject, context) } : now;
+    return subject.kind === "live" ? { ...now, ...(await warningsOf(subject, context)) } : now;
   });
 }

@@ -151,7 +151,7 @@ async function evaluate(
       case "live":
         return {
           ...common,
-          warnings: await warningsOf(subject, context),
+          ...(await warningsOf(subject, context)),
           atMerge: subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined),
           ...within(room, await evaluated(subject, await rendered.get(subject), facts, context)),
         };

@@ -38,6 +38,8 @@ export interface ChangeRequest extends ChangeRequestRef {
   readonly baseRevision: Revision;
   /** Where the head branched off the base branch, as computed by the host. */
   readonly mergeBase: Revision;
+  /** As the host had computed it when it told the rest. A sync asks `CodeHost.mergeability`, which waits for an answer. */
+  readonly mergeability: Mergeability;
   /** URLs under which Argo CD may know this repository (HTTPS, SSH); compared by `sameRepository`. */
   readonly repositoryUrls: readonly string[];
 }

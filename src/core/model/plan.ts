@@ -114,6 +114,16 @@ interface ApplicationPlanBase {
   readonly effect: Effect;
   /** Sentences for people. */
   readonly warnings: readonly string[];
+  /** What a sync may be refused for although it was planned. */
+  readonly gaps?: PlanGaps | undefined;
+}
+
+/** Problems with what an application is deployed from; the warnings of the plan say which. */
+export interface PlanGaps {
+  /** The base branch changed it since the head branched off. */
+  readonly behind: boolean;
+  /** Argo CD would ignore the change, and report a success that applied nothing. */
+  readonly uncovered: boolean;
 }
 
 /**

@@ -1,12 +1,13 @@
-import type { Settings } from "../../config/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import type { ApplicationName } from "../model/brand.js";
-import type { Approval, ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { referenceTo, type HostWords } from "../model/host-words.js";
 import { isPlanOf, isWithheld, withholds, type Plan, type UnreadFile } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
+import { nextStep } from "./next-step.js";
+import { commandText, nextStepPieces, plainPieces } from "./next-step-words.js";
+import type { Standing } from "./standing.js";
 
 /** What is known about the head when its status is set. */
 export type StatusFacts =
@@ -32,20 +33,8 @@ export type Detected =
   | { readonly kind: "unknown" };
 
 /** Facts for the status of a planned head, all read for this decision. */
-export interface PlannedFacts {
-  readonly change: ChangeRequest;
-  readonly settings: Settings;
+export interface PlannedFacts extends Standing {
   readonly plan: Plan;
-  /** Every record "deployed, not merged" of this change request. */
-  readonly records: readonly Deployment[];
-  /** Those of other change requests for the applications of the plan. */
-  readonly foreign: readonly Deployment[];
-  /** Applications that this change request has locked. */
-  readonly locked: ReadonlySet<ApplicationName>;
-  /** Read only if an application requires it. */
-  readonly approval: Approval | undefined;
-  /** What the approval lacks because the repository's rules change, as a clause about the change request. */
-  readonly missingForRules: string | undefined;
   /** Applications whose sync Argo CD just refused, which leaves no record. */
   readonly notStarted: readonly ApplicationName[];
 }
@@ -146,19 +135,38 @@ function rulesPending(missing: string): StatusText {
   return { state: "pending", description: `${REPOSITORY_FILE}: ${missing}` };
 }
 
-/** A sync is refused unless each application is locked. */
-function awaits(awaiting: readonly ApplicationName[], { locked }: PlannedFacts, words: HostWords): string {
-  const command = awaiting.every((name) => locked.has(name))
-    ? `${words.command} sync`
-    : `${words.command} plan and ${words.command} sync`;
-  return awaiting.length === 1
-    ? `${names(awaiting)} awaits ${command}`
-    : `${awaiting.length} applications await ${command}`;
+/** What the applications wait for, which is the next step of the change request. */
+function awaits(awaiting: readonly ApplicationName[], facts: PlannedFacts, words: HostWords): string {
+  const one = awaiting.length === 1;
+  const step = nextStep(facts);
+  switch (step.kind) {
+    case "command": {
+      const command =
+        step.command === "plan" ? `${words.command} plan and ${words.command} sync` : commandText(step, words);
+      return one ? `${names(awaiting)} awaits ${command}` : `${awaiting.length} applications await ${command}`;
+    }
+    case "approve": {
+      const then = step.then.kind === "command" ? `, then ${commandText(step.then, words)}` : "";
+      return one
+        ? `${names(awaiting)} needs an approval${then}`
+        : `${awaiting.length} applications need an approval${then}`;
+    }
+    case "wait":
+      return step.locks
+        .map(({ application, holder }) => `${application} is locked by ${referenceTo(holder, facts.change, words)}`)
+        .join("; ");
+    case "merge":
+    case "merging":
+    case "approve-rules":
+    case "retry":
+    case "push":
+    case "none":
+      return `${names(awaiting)}: ${plainPieces(nextStepPieces(step, facts.change, words))}`;
+  }
 }
 
 function approvalText({ approval }: PlannedFacts): string {
-  if (approval === undefined) return "";
-  return approval.approved ? `approved by ${names(approval.approvers)}` : "needs an approval";
+  return approval?.approved === true ? `approved by ${names(approval.approvers)}` : "";
 }
 
 function isUnapproved({ plan, settings, approval }: PlannedFacts): boolean {
@@ -166,21 +174,12 @@ function isUnapproved({ plan, settings, approval }: PlannedFacts): boolean {
 }
 
 /** Who deployed one of these applications from elsewhere. */
-function taken(
-  awaiting: readonly ApplicationName[],
-  { change, foreign, plan }: PlannedFacts,
-  words: HostWords,
-): string {
+function taken(awaiting: readonly ApplicationName[], { change, foreign }: PlannedFacts, words: HostWords): string {
   const waiting = new Set(awaiting);
   const running = foreign
     .filter(({ application, outcome }) => outcome === "succeeded" && waiting.has(application))
     .map(({ application, change: holder }) => `${application} now runs ${referenceTo(holder, change, words)}`);
-  const held = plan.applications.flatMap(({ application, lock }) =>
-    lock.kind === "held" && waiting.has(application)
-      ? [`${application} is locked by ${referenceTo(lock.by.holder, change, words)}`]
-      : [],
-  );
-  return joined([...running, ...held]);
+  return joined(running);
 }
 
 /** What the merge deploys, not svc. */

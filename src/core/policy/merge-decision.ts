@@ -30,41 +30,65 @@ export function mergeDecision(
     reason: "it could not be read",
   }));
   const unfinished = plan.applications.flatMap((one) => {
-    const reason = hindrance(one, recordsOf.get(one.application) ?? [], { change, settings, words });
-    return reason === undefined ? [] : [{ application: one.application, reason }];
+    const hindrance = hindranceOf(one, recordsOf.get(one.application) ?? [], change, settings);
+    if (hindrance === undefined) return [];
+    return [{ application: one.application, reason: hindranceText(hindrance, one, change, words) }];
   });
   return [...unread, ...unfinished];
 }
 
-function hindrance(
+/** The applications of a plan that block a merge. */
+export function awaitingIn(
+  plan: Plan,
+  records: readonly Deployment[],
+  change: ChangeRequest,
+  settings: Settings,
+): readonly ApplicationPlan[] {
+  const recordsOf = byApplication(records);
+  return plan.applications.filter(
+    (one) => hindranceOf(one, recordsOf.get(one.application) ?? [], change, settings) !== undefined,
+  );
+}
+
+type Hindrance = "withheld" | "reverted" | "held" | "not-synced" | "unevaluated" | "unplanned";
+
+function hindranceOf(
   planned: ApplicationPlan,
   own: readonly Deployment[],
-  {
-    change,
-    settings,
-    words,
-  }: { readonly change: ChangeRequest; readonly settings: Settings; readonly words: HostWords },
-): string | undefined {
-  if (isWithheld(planned)) return "it is not rendered before the head is approved";
+  change: ChangeRequest,
+  settings: Settings,
+): Hindrance | undefined {
+  if (isWithheld(planned)) return "withheld";
   if (planned.kind === "new" || planned.kind === "deleted" || planned.atMerge !== undefined) return undefined;
   const deployed = own.find((record) => isDeployedAt(record, change.headRevision));
-  if (deployed !== undefined) return deployed.reverted === undefined ? undefined : revertedText(change);
-  if (planned.lock.kind === "held") return `it is locked by ${referenceTo(planned.lock.by.holder, change, words)}`;
-  switch (planned.kind) {
-    case "evaluated":
-      // An earlier sync of this change request may have deployed something that differs from both sides of the plan.
-      return planned.verdict === "unchanged" && !planned.writesDefinition && settings.skipNoChanges && own.length === 0
-        ? undefined
-        : "it was not synced at the head commit";
+  if (deployed !== undefined) return deployed.reverted === undefined ? undefined : "reverted";
+  if (planned.lock.kind === "held") return "held";
+  if (planned.kind !== "evaluated") return planned.kind;
+  // An earlier sync of this change request may have deployed something that differs from both sides of the plan.
+  const unchanged = planned.verdict === "unchanged" && !planned.writesDefinition;
+  return unchanged && settings.skipNoChanges && own.length === 0 ? undefined : "not-synced";
+}
+
+function hindranceText(
+  hindrance: Hindrance,
+  { lock }: ApplicationPlan,
+  change: ChangeRequest,
+  words: HostWords,
+): string {
+  switch (hindrance) {
+    case "withheld":
+      return "it is not rendered before the head is approved";
+    case "reverted":
+      return `its sync reverted what ${change.baseBranch} got since this branch left it: update the branch and sync again`;
+    case "held":
+      return lock.kind === "held" ? `it is locked by ${referenceTo(lock.by.holder, change, words)}` : "it is locked";
+    case "not-synced":
+      return "it was not synced at the head commit";
     case "unevaluated":
       return "its plan could not be evaluated";
     case "unplanned":
       return "it was left out of the plan";
   }
-}
-
-function revertedText({ baseBranch }: ChangeRequest): string {
-  return `its sync reverted what ${baseBranch} got since this branch left it: update the branch and sync again`;
 }
 
 /** The applications that the merge or a sync deploys and that require an approval. */

@@ -68,6 +68,7 @@ export async function getChangeRequest(
     headRevision: pull.head.sha,
     baseRevision: base,
     mergeBase: await getMergeBase(client, change, base, pull.head.sha, signal),
+    mergeability: mergeabilityOf(pull),
     repositoryUrls: [
       ...[pull.base.repo.clone_url, pull.base.repo.ssh_url, pull.base.repo.html_url].filter(
         (url) => typeof url === "string",
@@ -98,8 +99,12 @@ export async function getMergeability(
     clock,
     signal,
   );
-  if (pull.state !== "open" || typeof pull.mergeable !== "boolean") return "unknown";
-  return pull.mergeable ? "mergeable" : "conflicts";
+  return mergeabilityOf(pull);
+}
+
+function mergeabilityOf({ state, mergeable }: Pull): Mergeability {
+  if (state !== "open" || typeof mergeable !== "boolean") return "unknown";
+  return mergeable ? "mergeable" : "conflicts";
 }
 
 export async function getPull(client: GitHubClient, change: ChangeRequestRef, signal?: AbortSignal): Promise<Pull> {

@@ -96,6 +96,7 @@ export async function getChangeRequest(
     headRevision: merge.sha,
     baseRevision: base,
     mergeBase: await getMergeBase(client, change, base, merge.sha, signal),
+    mergeability: mergeabilityOf(merge),
     repositoryUrls: [
       ...[project.http_url_to_repo, project.ssh_url_to_repo, project.web_url].filter((url) => typeof url === "string"),
       ...aliases.flatMap((alias) => [

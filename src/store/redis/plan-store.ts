@@ -82,6 +82,7 @@ const planned = {
   atMerge: orUndefined(z.string()),
   effect: storedEffect,
   warnings: z.array(z.string()),
+  gaps: orUndefined(z.object({ behind: z.boolean(), uncovered: z.boolean() })),
 };
 
 const plannedSource: z.ZodType<PlannedSource> = z.object({

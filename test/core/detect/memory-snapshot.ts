@@ -109,6 +109,7 @@ export const CHANGE: ChangeRequest = {
   headRevision: HEAD,
   baseRevision: BASE_TIP,
   mergeBase: MERGE_BASE,
+  mergeability: "mergeable",
   repositoryUrls: ["https://git.example.com/acme/deploy.git", "git@git.example.com:acme/deploy.git"],
 };
 

@@ -6,13 +6,14 @@ import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
 import { commitStatusOf, type PlannedFacts, type StatusFacts } from "../../../src/core/policy/commit-status.js";
 import {
   evaluated,
-  HEAD,
   resource,
   sampleApplication,
   sampleChange,
+  sampleDeployment,
   sampleLock,
   samplePlan,
   sampleSet,
+  sampleStanding,
 } from "../../comments/samples.js";
 import { WORDS } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";
@@ -31,49 +32,32 @@ function app(name: string, more: Partial<ApplicationPlan> = {}): ApplicationPlan
   return sampleApplication(name, { ...changed, ...more });
 }
 
-function record(application: string, more: Partial<Deployment> = {}): Deployment {
-  return {
-    application: applicationName(application),
-    change,
-    revision: HEAD,
-    outcome: "succeeded",
-    pins: [],
-    specBefore: {},
-    specWritten: undefined,
-    approvers: [],
-    user: "ana",
-    timestamp: "2026-03-02T09:14:07.000Z",
-    ...more,
-  };
-}
-
 function elsewhere(application: string, outcome: Deployment["outcome"] = "succeeded"): Deployment {
-  return record(application, {
+  return sampleDeployment(application, {
     change: { host: "hosta", repository: repositoryName("acme/deploy"), number: 9 },
     outcome,
   });
 }
 
-type More = Partial<Omit<PlannedFacts, "plan" | "settings">> & {
+type More = Partial<Omit<PlannedFacts, "plan" | "settings" | "locks">> & {
+  /** What this change request holds; if absent, everything that is not held by another. */
+  readonly locked?: ReadonlySet<string>;
   readonly settings?: Partial<Settings>;
   readonly plan?: Partial<Plan>;
 };
 
 /** A planned head with these applications, all of them locked. */
-function planned(applications: readonly ApplicationPlan[], { settings, plan, ...more }: More = {}): StatusFacts {
-  return {
-    kind: "planned",
-    change,
-    settings: sampleSettings(settings),
-    plan: samplePlan(applications, plan),
-    records: [],
-    foreign: [],
-    locked: new Set(applications.map(({ application }) => application)),
-    approval: undefined,
-    notStarted: [],
-    missingForRules: undefined,
-    ...more,
-  };
+function planned(
+  applications: readonly ApplicationPlan[],
+  { settings, plan, locked, ...more }: More = {},
+): StatusFacts {
+  const locks = applications.flatMap(({ application, lock }) => {
+    if (lock.kind === "held") return [lock.by];
+    return locked === undefined || locked.has(application) ? [sampleLock(application, change.number)] : [];
+  });
+  const made = samplePlan(applications, plan);
+  const standing = sampleStanding(made, { settings: sampleSettings(settings), locks });
+  return { kind: "planned", ...standing, plan: made, notStarted: [], ...more };
 }
 
 const held = { kind: "held", by: sampleLock("web", 9, "bo") } as const;
@@ -128,7 +112,7 @@ describe("the commit status svc/sync", () => {
       "not approved",
       planned([app("web")], { settings: GATED, approval: UNAPPROVED }),
       "pending",
-      "web awaits svc sync; needs an approval",
+      "web needs an approval, then svc sync",
     ],
     [
       "the lock was given back, by a rollback for instance",
@@ -152,13 +136,13 @@ describe("the commit status svc/sync", () => {
       "locked by another PR",
       planned([app("web", { lock: held })], { locked: new Set() }),
       "pending",
-      "web awaits svc plan and svc sync; web is locked by PR #9",
+      "web is locked by PR #9",
     ],
     [
       "left out by -a",
-      planned([app("web"), sampleApplication("api", { kind: "unplanned" })], { records: [record("web")] }),
+      planned([app("web"), sampleApplication("api", { kind: "unplanned" })], { records: [sampleDeployment("web")] }),
       "pending",
-      "api awaits svc sync",
+      "api awaits svc plan and svc sync",
     ],
     [
       "could not be evaluated",
@@ -168,38 +152,43 @@ describe("the commit status svc/sync", () => {
     ],
     [
       "a sync failed",
-      planned([app("web"), app("api")], { records: [record("web"), record("api", { outcome: "failed" })] }),
+      planned([app("web"), app("api")], {
+        records: [sampleDeployment("web"), sampleDeployment("api", { outcome: "failed" })],
+      }),
       "failure",
       "sync failed: api",
     ],
     [
       "a sync of an older head failed",
-      planned([app("web")], { records: [record("web", { outcome: "failed", revision: OLDER })] }),
+      planned([app("web")], { records: [sampleDeployment("web", { outcome: "failed", revision: OLDER })] }),
       "pending",
       "web awaits svc sync",
     ],
     ["Argo CD refused to start it", planned([app("web")], { notStarted: [web] }), "failure", "sync failed: web"],
     [
       "still running, or cut off",
-      planned([app("web"), app("api")], { records: [record("web", { outcome: "unknown" })] }),
+      planned([app("web"), app("api")], { records: [sampleDeployment("web", { outcome: "unknown" })] }),
       "pending",
       "the end of the sync is not known: look at web in Argo CD",
     ],
     [
       "all are synced",
-      planned([app("web"), app("api")], { records: [record("web"), record("api")], locked: new Set() }),
+      planned([app("web"), app("api")], {
+        records: [sampleDeployment("web"), sampleDeployment("api")],
+        locked: new Set(),
+      }),
       "success",
       "synced: web, api",
     ],
     [
       "synced at an older head",
-      planned([app("web")], { records: [record("web", { revision: OLDER })] }),
+      planned([app("web")], { records: [sampleDeployment("web", { revision: OLDER })] }),
       "pending",
       "web awaits svc sync",
     ],
     [
       "synced, but the approval that the merge needs is gone",
-      planned([app("web")], { records: [record("web")], settings: GATED, approval: UNAPPROVED }),
+      planned([app("web")], { records: [sampleDeployment("web")], settings: GATED, approval: UNAPPROVED }),
       "pending",
       "needs an approval before the merge",
     ],
@@ -213,7 +202,7 @@ describe("the commit status svc/sync", () => {
           sampleApplication("idle", { ...same, atMerge: "auto-sync is enabled" }),
         ],
         {
-          records: [record("web")],
+          records: [sampleDeployment("web")],
           plan: { notDeployed: [{ application: db, reason: "not ours" }], applicationSets: [set] },
         },
       ),
@@ -244,7 +233,7 @@ describe("the commit status svc/sync", () => {
     expect([unknown, drafted, elsewhere].map((facts) => commitStatusOf(facts, words).description)).toEqual([
       "comment argo plan",
       "comment argo plan: affects web",
-      "web awaits argo plan and argo sync; web is locked by MR !9",
+      "web is locked by MR !9",
     ]);
   });
 });

@@ -29,6 +29,7 @@ export const change: ChangeRequest = {
   headRevision: HEAD,
   baseRevision: BASE,
   mergeBase: FORK_POINT,
+  mergeability: "mergeable",
   repositoryUrls: [],
 };
 

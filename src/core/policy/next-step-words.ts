@@ -1,0 +1,151 @@
+import type { AccessRule } from "../../config/requirements.js";
+import { REPOSITORY_FILE } from "../../names.js";
+import { shortRevision, type ApplicationName, type Revision } from "../model/brand.js";
+import type { ChangeRequest } from "../model/change-request.js";
+import { referenceTo, type HostWords } from "../model/host-words.js";
+import type { Lock } from "../model/lock.js";
+import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "./standing.js";
+
+/** A piece of a clause: words of ours, untrusted words, what is typed or copied (untrusted as well), or a commit. */
+export type Piece = string | { readonly text: string } | { readonly code: string } | { readonly commit: Revision };
+
+/** The change request whose next step it is, for those who read it. */
+export type Reader = Pick<ChangeRequest, "host" | "repository">;
+
+/** What has to happen next, as a clause without a full stop. */
+export function nextStepPieces(step: NextStep, change: Reader, words: HostWords): readonly Piece[] {
+  switch (step.kind) {
+    case "command":
+      return ["comment ", ...commandPieces(step, words)];
+    case "merge":
+      return mergePieces(step, words);
+    case "merging":
+      return ["merging into ", { code: step.into }, " now"];
+    case "approve":
+      return approvePieces(step, words);
+    case "approve-rules":
+      return [{ text: step.missing }];
+    case "retry":
+      return retryPieces(step, words);
+    case "push":
+      return pushPieces(step, words);
+    case "wait":
+      return ["wait for ", ...listed(step.locks.map((lock) => holderPieces(lock, change, words)))];
+    case "none":
+      return [nothingText(step.because, words)];
+  }
+}
+
+/** The same clause where nothing can be formatted: in a commit status, or in a text file. */
+export function plainPieces(pieces: readonly Piece[]): string {
+  return pieces
+    .map((piece) => {
+      if (typeof piece === "string") return piece;
+      if ("commit" in piece) return shortRevision(piece.commit);
+      return "text" in piece ? piece.text : piece.code;
+    })
+    .join("");
+}
+
+/** A command as it is typed: `svc sync -a web`. */
+export function commandText(
+  { command, applications }: Pick<AdvisedCommand, "command" | "applications">,
+  words: Pick<HostWords, "command">,
+): string {
+  return [words.command, command, ...applications.map((name) => `-a ${name}`)].join(" ");
+}
+
+function nothingText(because: Extract<NextStep, { kind: "none" }>["because"], { short }: HostWords): string {
+  switch (because) {
+    case "merged":
+      return `nothing is left to do here; to undo it, revert it in a new ${short}`;
+    case "closed":
+      return `nothing is left to do here; reopen this ${short} to go on with it`;
+    case "fork":
+      return `nothing is planned or deployed here, because this ${short} comes from a fork`;
+  }
+}
+
+/** The command as it is typed, and who alone may give it. */
+function commandPieces(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
+  return [{ code: commandText(advised, words) }, ...byPieces(advised.by)];
+}
+
+function mergePieces({ draft, by }: AdvisedMerge, { short }: HostWords): readonly Piece[] {
+  return [draft ? `mark this ${short} as ready, then merge it` : `merge this ${short}`, ...byPieces(by)];
+}
+
+function approvePieces({ known, commit, author, then }: NeededApproval, words: HostWords): readonly Piece[] {
+  const by: readonly Piece[] = author === undefined ? [] : [" by somebody other than ", { text: author }];
+  if (known || then.kind === "replan") return ["needs an approval of ", { commit }, ...by, ...thenPieces(then, words)];
+  const what = then.kind === "merge" ? mergePieces(then, words) : ["comment ", ...commandPieces(then, words)];
+  return [...what, ", which needs an approval of ", { commit }, ...by];
+}
+
+function thenPieces(then: AfterApproval, words: HostWords): readonly Piece[] {
+  switch (then.kind) {
+    case "command":
+      return [", then ", ...commandPieces(then, words)];
+    case "merge":
+      return [", then ", ...mergePieces(then, words)];
+    case "replan":
+      return [", which plans it again"];
+  }
+}
+
+function retryPieces(
+  { after, applications, then }: Extract<NextStep, { kind: "retry" }>,
+  words: HostWords,
+): readonly Piece[] {
+  if (after === "unclear")
+    return ["look at ", ...named(applications), " in Argo CD, then ", ...commandPieces(then, words)];
+  const again = ["fix the cause, then ", ...commandPieces(then, words)];
+  if (then.command === "rollback") return again;
+  const back: AdvisedCommand = { ...then, command: "rollback", applications };
+  return [...again, ", or ", { code: commandText(back, words) }];
+}
+
+/** Who alone may do it. */
+function byPieces(by: readonly AccessRule[]): readonly Piece[] {
+  if (by.length === 0) return [];
+  const lists = by.map(({ users, teams }) => [...users, ...teams.map((team) => `members of ${team}`)].join(", "));
+  if (lists.includes("")) return [", which nobody may do: the list of who may is empty"];
+  return [{ text: ` (only ${[...new Set(lists)].join(", and of those only ")})` }];
+}
+
+function pushPieces(
+  { because, applications, baseBranch }: Extract<NextStep, { kind: "push" }>,
+  { command }: HostWords,
+): readonly Piece[] {
+  const names = named(applications);
+  switch (because) {
+    case "conflicts":
+      return ["resolve the merge conflicts and push"];
+    case "behind":
+      return ["update the branch, because ", { code: baseBranch }, " changed what ", ...names, " is deployed from"];
+    case "uncovered":
+      return ["complete the annotation ", { code: "manifest-generate-paths" }, " of ", ...names];
+    case "unevaluated":
+      return ["fix what keeps ", ...names, " from being evaluated, then push or comment ", { code: `${command} plan` }];
+    case "unread":
+      return ["split or simplify the files that could not be read, and push"];
+    case "rules-broken":
+      return ["fix ", { code: REPOSITORY_FILE }, " and push"];
+  }
+}
+
+function holderPieces({ application, holder, user }: Lock, change: Reader, words: HostWords): readonly Piece[] {
+  return [{ text: `${referenceTo(holder, change, words)} (${user})` }, ", which has locked ", { code: application }];
+}
+
+const MOST_NAMES = 5;
+
+function named(names: readonly ApplicationName[]): readonly Piece[] {
+  return listed(names.map((name) => [{ code: name }]));
+}
+
+function listed(items: readonly (readonly Piece[])[]): readonly Piece[] {
+  const more = items.length - MOST_NAMES;
+  const shown = items.slice(0, MOST_NAMES).flatMap((item, index) => (index === 0 ? item : [", ", ...item]));
+  return more > 0 ? [...shown, ` and ${more} more`] : shown;
+}

@@ -1,0 +1,68 @@
+import type { Settings } from "../config/settings.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import { LeaseLost } from "../core/model/errors.js";
+import type { CommandResult } from "../core/model/result.js";
+import { adviceAfter, type Advice } from "../core/policy/advice.js";
+import { openChange } from "./context.js";
+import type { Finished } from "./outcome.js";
+import type { Run } from "./run.js";
+import { NOT_REVIEWED, readReviews, readStanding, type Reviewed } from "./standing.js";
+import { hasCommitStatus } from "./status.js";
+
+/** What to do next, and what the host was asked for it, which the commit status needs as well. */
+export interface Advised {
+  readonly advice?: Advice | undefined;
+  readonly reviewed?: Reviewed | undefined;
+}
+
+/** Works out the next step of an answer. The answer does not fail if that cannot be read. */
+export async function advise(
+  { result, settings, broken }: Pick<Finished, "result" | "settings" | "broken">,
+  change: ChangeRequest,
+  run: Run,
+): Promise<Advised> {
+  if (!isAdvised(result)) return {};
+  try {
+    const known = settings ?? (await settingsOfClosed(change, run));
+    if (known === undefined) return {};
+    const plan = result.kind === "planned" ? result.plan : await run.plans.find(change);
+    const reviewed = setsStatus(result, change, run) ? await readReviews(change, plan, known, run) : undefined;
+    const facts = { settings: known, broken, plan, reviewed: reviewed ?? NOT_REVIEWED };
+    const standing = await readStanding(change, facts, run);
+    return { advice: adviceAfter(result, standing), reviewed };
+  } catch (error) {
+    if (error instanceof LeaseLost) throw error;
+    run.signal.throwIfAborted();
+    run.log.warn({ err: error }, "could not work out the next step of an answer");
+    return {};
+  }
+}
+
+/** Refusals that nothing was read for say by themselves what to do. */
+function isAdvised(result: CommandResult): boolean {
+  if (result.kind !== "refused") return result.kind !== "help" && result.kind !== "closed";
+  const { reason } = result.refusal;
+  return reason === "nothing-locked" || reason === "not-locked" || reason === "closed" || reason === "repository-file";
+}
+
+/** Whether the answer is followed by a new commit status, which asks the host the same questions. */
+function setsStatus(result: CommandResult, { state }: ChangeRequest, run: Run): boolean {
+  if (!hasCommitStatus(run) || state !== "open") return false;
+  switch (result.kind) {
+    case "planned":
+    case "rolled-back":
+    case "unlocked":
+      return true;
+    case "synced":
+      return !result.dryRun;
+    case "refused":
+    case "closed":
+    case "help":
+      return false;
+  }
+}
+
+/** A command on a closed change request is refused before its settings are read. */
+async function settingsOfClosed(change: ChangeRequest, run: Run): Promise<Settings | undefined> {
+  return change.state === "open" ? undefined : (await openChange(change, run)).settings;
+}
