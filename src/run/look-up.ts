@@ -1,20 +1,16 @@
-import type { Approval, ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { isPlanOf } from "../core/model/plan.js";
-import { approvalOf } from "../core/policy/approval.js";
-import { requiringApproval } from "../core/policy/merge-decision.js";
-import { missingForRules } from "../core/policy/rules-approval.js";
+import { nextStep } from "../core/policy/next-step.js";
+import type { NextStep, Standing } from "../core/policy/standing.js";
 import { openChange } from "./context.js";
 import type { Dependencies } from "./run.js";
+import { readStanding } from "./standing.js";
 
 /** What the page of a change request says first. */
-export interface LookedUp {
-  readonly change: ChangeRequest;
+export interface LookedUp extends Pick<Standing, "change" | "approval" | "missingForRules"> {
   /** The stored plan is one of the head. */
   readonly planned: boolean;
-  /** Read only if an application requires it. */
-  readonly approval: Approval | undefined;
-  /** What the approval lacks because the repository's rules change, as a clause about the change request. */
-  readonly missingForRules: string | undefined;
+  readonly next: NextStep;
 }
 
 /**
@@ -22,15 +18,12 @@ export interface LookedUp {
  * @throws {HostFailure | RepositoryFailure | StoreUnavailable}
  */
 export async function lookUp(ref: ChangeRequestRef, source: Dependencies): Promise<LookedUp | undefined> {
-  const { hosts, plans, hostWords, isAdministrator } = source;
-  const host = hosts[ref.host];
+  const host = source.hosts[ref.host];
   if (host === undefined) return undefined;
-  const [change, plan] = await Promise.all([host.getChangeRequest(ref), plans.find(ref)]);
-  if (change.state !== "open" || !isPlanOf(plan, change)) {
-    return { change, planned: false, approval: undefined, missingForRules: undefined };
-  }
-  const { settings, snapshot } = await openChange(change, { ...source, host });
-  const context = { host, change, settings, snapshot, hostWords, isAdministrator };
-  const approval = requiringApproval(plan, settings).length > 0 ? await approvalOf(context) : undefined;
-  return { change, planned: true, approval, missingForRules: await missingForRules(context, approval) };
+  const asking = { ...source, host };
+  const change = await host.getChangeRequest(ref);
+  const { settings, problems } = await openChange(change, asking);
+  const standing = await readStanding(change, { settings, broken: problems.length > 0 }, asking);
+  const { approval, missingForRules, plan } = standing;
+  return { change, approval, missingForRules, planned: isPlanOf(plan, change), next: nextStep(standing) };
 }

@@ -23,21 +23,23 @@ async function reader(bot: Bot): Promise<(number: number) => Promise<string>> {
 }
 
 describe.each(HOSTS)("the page of a change request on %s", (host) => {
-  test("begins with title, author, approval and the last failure's reason, at each step of its life", async () => {
+  test("begins with title, author, approval, next step and the last failure's reason, at each step of its life", async () => {
     const defaults = { require_approval: true, auto_merge: true };
     const bot = await startBot({ host, applications: ["web"], config: { auth: AUTH, defaults } });
     const head = await reader(bot);
     const one = await bot.open(changeOf(["web"]), { title: "Raise the limit" });
-    expect(await head(one)).toMatch(/Raise the limit .*open by ana.* Approval needed/);
+    expect(await head(one)).toMatch(
+      /Raise the limit .*open by ana.* Next step needs an approval of .* Approval needed/,
+    );
 
     await bot.approve(one);
     bot.clock.advance(11_000);
-    expect(await head(one)).toMatch(/Approval by bo $/);
+    expect(await head(one)).toMatch(/Next step comment svc sync Approval by bo $/);
 
     bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");
-    expect(await head(one)).toMatch(/Last failure sync failed ana, .* web failed no room/);
+    expect(await head(one)).toMatch(/Next step fix the cause, .* Last failure sync failed ana, .* web failed no room/);
 
     bot.expectChanges("sync web");
     await bot.comment(one, "svc sync");

@@ -1,4 +1,6 @@
 import type { Approval, ChangeRequest } from "../../core/model/change-request.js";
+import type { HostWords } from "../../core/model/host-words.js";
+import { nextStepPieces, type Piece } from "../../core/policy/next-step-words.js";
 import type { LookedUp } from "../../run/look-up.js";
 
 /** What the page of a change request begins with. */
@@ -9,6 +11,7 @@ export interface ChangeHead {
   readonly state: { readonly tone: "good" | "attention" | "bad" | ""; readonly text: string };
   /** Undefined once nothing can be approved any more. */
   readonly approval: ApprovalView | undefined;
+  readonly next: readonly ShownPiece[];
 }
 
 export interface ApprovalView {
@@ -18,14 +21,21 @@ export interface ApprovalView {
   readonly sentence: string | undefined;
 }
 
-export function changeHead(summary: LookedUp): ChangeHead {
-  const { change } = summary;
+/** A piece of a clause; untrusted. */
+export interface ShownPiece {
+  readonly text: string;
+  readonly code: boolean;
+}
+
+export function changeHead(summary: LookedUp, words: HostWords): ChangeHead {
+  const { change, next } = summary;
   return {
     title: change.title,
     author: change.author?.login,
     branches: { head: change.headBranch, base: change.baseBranch },
     state: stateOf(change),
     approval: change.state === "open" ? approvalOf(summary) : undefined,
+    next: nextStepPieces(next, change, words).map(shownPiece),
   };
 }
 
@@ -49,4 +59,10 @@ function approvalOf({ approval, missingForRules, planned }: LookedUp): ApprovalV
 function givenOrNot({ approved, approvers, missing }: Approval): ApprovalView {
   if (approved) return { tone: "good", badge: `by ${approvers.join(", ")}`, sentence: undefined };
   return { tone: "attention", badge: "needed", sentence: missing };
+}
+
+function shownPiece(piece: Piece): ShownPiece {
+  if (typeof piece === "string") return { text: piece, code: false };
+  if ("commit" in piece) return { text: piece.commit.slice(0, 8), code: true };
+  return "text" in piece ? { text: piece.text, code: false } : { text: piece.code, code: true };
 }

@@ -57,7 +57,7 @@ export async function changePage(
     data: {
       change: shownChange(change, hostPageOf),
       words,
-      head: situation?.kind === "known" ? changeHead(situation.summary) : undefined,
+      head: situation?.kind === "known" ? changeHead(situation.summary, words) : undefined,
       headless: situation?.kind === "unknown" ? situation.why : undefined,
       failure: lastFailure(entries, { withDiff, now }),
       live: `${changePagePath(change)}/live`,

@@ -7,6 +7,7 @@ import { startSite, type SiteUnderTest } from "../site-under-test.js";
 import { expectAccessible, keepScreenshot, LOOKS, openWindow, overflow, signIn, type Look } from "./browser.js";
 import { startBrowser } from "./start-browser.js";
 
+const NEXT = { kind: "command", command: "plan", applications: [], by: [] } as const;
 let browser: Browser;
 let site: SiteUnderTest;
 let empty: SiteUnderTest;
@@ -15,7 +16,13 @@ let unguarded: SiteUnderTest;
 beforeAll(async () => {
   browser = await startBrowser();
   const approval = { approved: false, approvers: [], people: [], missing: "nobody has approved this commit yet" };
-  const lookUp = async () => ({ change: sampleChange(), planned: true, approval, missingForRules: undefined });
+  const lookUp = async () => ({
+    change: sampleChange(),
+    planned: true,
+    approval,
+    missingForRules: undefined,
+    next: NEXT,
+  });
   [site, empty, unguarded] = await Promise.all([startSite({ lookUp }), startSite(), startSite({ auth: false })]);
   await fillStores(site.stores, site.clock);
   await site.stores.audit.record({

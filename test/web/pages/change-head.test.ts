@@ -8,6 +8,7 @@ import { fillStores, PULL } from "../sample-stores.js";
 import { startSite, type SiteOptions, type SiteUnderTest } from "../site-under-test.js";
 
 const CHANGE = "/changes/hosta/acme/deploy/7";
+const NEXT: LookedUp["next"] = { kind: "command", command: "plan", applications: [], by: [] };
 const running = new Set<SiteUnderTest>();
 
 afterEach(async () => {
@@ -28,14 +29,21 @@ function answering(more: Partial<LookedUp> = {}) {
   const asked = { times: 0 };
   const lookUp = async () => {
     asked.times += 1;
-    return { change: sampleChange(), planned: true, approval: undefined, missingForRules: undefined, ...more };
+    return {
+      change: sampleChange(),
+      planned: true,
+      approval: undefined,
+      missingForRules: undefined,
+      next: NEXT,
+      ...more,
+    };
   };
   return { asked, lookUp };
 }
 
 const text = async (site: SiteUnderTest) => (await (await site.visitor("ana")).ask(CHANGE)).text;
 
-test("the page begins with title, author, approval and the last failure, before everything else", async () => {
+test("the page begins with title, author, next step, approval and the last failure, before everything else", async () => {
   const { lookUp } = answering({ change: { ...sampleChange(), title: "Sale <b>& more" } });
   const site = await start({ lookUp });
   await site.stores.audit.record({
@@ -62,6 +70,8 @@ test("the page begins with title, author, approval and the last failure, before 
     "<h1>Sale &lt;b&gt;&amp; more</h1>",
     "<strong>acme/deploy#7</strong>",
     "by ana",
+    "<dt>Next step</dt>",
+    "comment <code>svc plan</code>",
     "<dt>Approval</dt>",
     "not required",
     "<dt>Last failure</dt>",
@@ -95,8 +105,8 @@ test.each<[string, Partial<LookedUp>, readonly string[], readonly string[]]>([
   ["it is a draft", { change: { ...sampleChange(), draft: true } }, ['<span class="badge attention">draft</span>'], []],
   [
     "it is merged",
-    { change: { ...sampleChange(), state: "merged" } },
-    ['<span class="badge ">merged</span>'],
+    { change: { ...sampleChange(), state: "merged" }, next: { kind: "none", because: "merged" } },
+    ['<span class="badge ">merged</span>', "nothing is left to do here"],
     ["<dt>Approval</dt>"],
   ],
 ])("says so when %s", async (_when, standing, shown, absent) => {
@@ -150,7 +160,7 @@ test("a host that does not answer leaves the rest of the page as it is", async (
   const lookUp = () => Promise.reject(new HostFailure("unreachable", "GitHub does not answer"));
   const site = await start({ lookUp });
   const page = await text(site);
-  expect(page).toContain("Title and approval are missing here: GitHub does not answer.");
+  expect(page).toContain("Title, approval and next step are missing here: GitHub does not answer.");
   expect(page).toContain("<h1>acme/deploy#7</h1>");
   expect(page).toContain('<pre class="diff">');
 });
