@@ -1,0 +1,194 @@
+import { describe, expect, test } from "@jest/globals";
+import { renderPlan } from "../../src/comments/plan.js";
+import { applicationName } from "../../src/core/model/brand.js";
+import type { ApplicationPlan, Danger, Plan } from "../../src/core/model/plan.js";
+import type { AdvisedCommand, NextStep } from "../../src/core/policy/standing.js";
+import { expectGolden } from "./golden.js";
+import {
+  evaluated,
+  HEAD,
+  LINKS,
+  resource,
+  sampleApplication,
+  sampleLock,
+  samplePlan,
+  sampleSet,
+  WORDS,
+} from "./samples.js";
+
+const PAGE = "https://svc.example.com/changes/hosta/acme/deploy/7";
+const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" as const };
+const SYNC: AdvisedCommand = { kind: "command", command: "sync", applications: [], by: [] };
+const APPROVE: NextStep = { kind: "approve", known: true, commit: HEAD, author: "ana", then: SYNC };
+const IMAGE = "@@ -14,7 +14,7 @@\n       containers:\n         - name: web\n-          image: shop/web:1.4.0\n+          image: shop/web:1.5.0";
+const DATA: Danger = { what: "deletes PersistentVolumeClaim payments/data", pruning: true };
+
+function shop(country: string): ApplicationPlan {
+  return sampleApplication(`shop-${country}`, evaluated([resource(`apps/Deployment shop-${country}/web`, "update", IMAGE)]));
+}
+
+const payments = sampleApplication(
+  "payments",
+  evaluated(
+    [
+      resource("PersistentVolumeClaim payments/data", "delete", "@@ -1,2 +0,0 @@\n-apiVersion: v1\n-kind: PersistentVolumeClaim"),
+      resource("apps/Deployment payments/api", "update", "@@ -6 +6 @@\n-  replicas: 2\n+  replicas: 3"),
+    ],
+    {
+      cautions: ["pruning PersistentVolumeClaim payments/data: its data is lost unless the volume's reclaim policy is Retain"],
+      dangers: [DATA],
+    },
+  ),
+);
+const web = sampleApplication(
+  "web",
+  evaluated([
+    resource("apps/Deployment web/web", "update", "@@ -6 +6 @@\n-  replicas: 2\n+  replicas: 4"),
+    resource("ConfigMap web/flags", "create", "@@ -0,0 +1,2 @@\n+apiVersion: v1\n+kind: ConfigMap"),
+  ]),
+);
+const COUNTRIES = "at be bg ch cz de dk ee es fi fr gb gr hr hu ie it lt lu lv".split(" ");
+const unchanged = ["docs", "mail"].map((name) => sampleApplication(name, evaluated([])));
+const held = sampleApplication("web", {
+  ...evaluated([resource("ConfigMap guestbook/web", "update", "@@ -3 +3 @@\n-  a: 1\n+  a: 2")]),
+  lock: { kind: "held", by: sampleLock("web", 9, "bo") },
+});
+
+interface Told {
+  readonly counts: string;
+  readonly danger?: string;
+  readonly who: string;
+  readonly command: string;
+}
+
+describe("the first four lines of a plan say how much changes, what is dangerous, who acts next and the command", () => {
+  test.each<[string, Plan, NextStep, Told]>([
+    [
+      "of-24-applications",
+      samplePlan([...unchanged, payments, ...COUNTRIES.map(shop), web]),
+      APPROVE,
+      {
+        counts: "**24 applications: 1 created, 22 updated, 1 deleted with --prune**",
+        danger: "⚠️ deletes PersistentVolumeClaim payments/data with --prune",
+        who: "by somebody other than ana",
+        command: "then `svc sync`",
+      },
+    ],
+    [
+      "dangers",
+      samplePlan([web, payments]),
+      SYNC,
+      {
+        counts: "**2 applications: 1 created, 2 updated, 1 deleted with --prune**",
+        danger: "⚠️ deletes PersistentVolumeClaim payments/data with --prune",
+        who: " · comment ",
+        command: "comment `svc sync`",
+      },
+    ],
+    [
+      "needing-approval",
+      samplePlan([web]),
+      APPROVE,
+      {
+        counts: "**1 application: 1 created, 1 updated** · [`web`](<https://argocd.example.com/applications/web>)",
+        who: `needs an approval of [\`c0ffee00\`](<${LINKS.head}>) by somebody other than ana`,
+        command: "then `svc sync`",
+      },
+    ],
+    [
+      "blocked-by-another",
+      samplePlan([held]),
+      { kind: "wait", locks: [sampleLock("web", 9, "bo")] },
+      { counts: "**1 application: 1 updated**", who: "(bo)", command: "wait for " },
+    ],
+  ])("%s", (name, plan, next, { counts, danger = "", who, command }) => {
+    const parts = renderPlan(plan, { ...options, next });
+    expectGolden(`plan-${name}`, parts);
+    const [, heading, ...lines] = (parts[0] ?? "").split("\n", 5);
+    expect(heading).toBe("## svc Plan");
+    for (const text of [counts, danger, who, command]) expect(lines.join("\n")).toContain(text);
+    expect(lines.join("\n").includes("⚠️")).toBe(danger !== "");
+  });
+});
+
+describe("the verdict", () => {
+  const verdict = (plan: Plan, more: Partial<typeof options> = {}) =>
+    (renderPlan(plan, { ...options, ...more })[0] ?? "").split("\n")[2];
+
+  test.each<[string, ApplicationPlan, string]>([
+    ["no change", sampleApplication("a", evaluated([])), "1 application: no changes"],
+    [
+      "a change that nobody can see",
+      sampleApplication("a", { ...evaluated([], { hiddenSecrets: true }), verdict: "unknown" }),
+      "1 application: no visible changes",
+    ],
+    [
+      "a definition alone",
+      sampleApplication("a", { ...evaluated([]), writesDefinition: true }),
+      "1 application: only its definition changes",
+    ],
+    ["a hook", sampleApplication("a", evaluated([resource("Job a/b", "update", "+a", true)])), "1 application: 1 hook changed"],
+    ["a failed render", sampleApplication("a", { kind: "unevaluated", reason: "x" }), "1 application: could not be evaluated"],
+    [
+      "a render that waits",
+      sampleApplication("a", { kind: "unevaluated", reason: "x", withheld: true }),
+      "1 application: not rendered yet",
+    ],
+    ["a new application", sampleApplication("a", { kind: "new" }), "1 application: new"],
+  ])("tells %s", (_, plan, text) => {
+    expect(verdict(samplePlan([plan]))).toContain(`**${text}**`);
+  });
+
+  test("counts what it cannot count resources of apart from those that it can", () => {
+    const all = [
+      web,
+      sampleApplication("a", { kind: "new" }),
+      sampleApplication("b", { kind: "deleted" }),
+      sampleApplication("c", { kind: "unevaluated", reason: "x" }),
+      sampleApplication("d", { kind: "unevaluated", reason: "x", withheld: true }),
+      sampleApplication("e", { kind: "unevaluated", reason: "x", withheld: true }),
+      sampleApplication("f", { ...evaluated([]), verdict: "unknown" }),
+      sampleApplication("left", { kind: "unplanned" }),
+    ];
+    expect(verdict(samplePlan(all))).toContain(
+      "**7 of 8 applications: 1 created, 1 updated; 1 is new, 1 is deleted, 2 are not rendered yet, 1 could not be evaluated, 1 has no visible changes**" +
+        " · ⚠️ deletes the application b",
+    );
+  });
+
+  test("tells what ApplicationSets do, also where no application is planned", () => {
+    const names = ["x", "y"].map(applicationName);
+    const sets = [sampleSet("s", { added: names, removed: names.slice(0, 1) }), sampleSet("t", { problem: "denied" })];
+    const told = "**2 ApplicationSets: 2 applications added, 1 removed, 1 could not be previewed** · ⚠️ removes the application x";
+    expect(verdict(samplePlan([web], { applicationSets: sets }))).toContain(` · ${told}`);
+    expect(verdict(samplePlan([], { applicationSets: sets }))).toContain(`by commit [\`c0ffee00\`](<${LINKS.head}>). · ${told}`);
+  });
+
+  test("names three dangers and counts the others", () => {
+    const dangers = ["a", "b", "c", "d", "e"].map((name) => ({ what: `changes Namespace ${name}`, pruning: false }));
+    const plan = samplePlan([sampleApplication("web", evaluated([], { dangers }))]);
+    expect(verdict(plan)).toContain("⚠️ changes Namespace a, changes Namespace b, changes Namespace c and 2 more");
+  });
+
+  test("with pruning on, what is deleted is deleted", () => {
+    const told = verdict(samplePlan([payments]), { pruning: true });
+    expect(told).toContain("**1 application: 1 updated, 1 deleted** · [");
+    expect(told).not.toContain("--prune");
+  });
+
+  test("leads to the page where there is one, and so does each line of the table", () => {
+    const links = { ...LINKS, page: PAGE };
+    const [comment = ""] = renderPlan(samplePlan([web, payments]), { ...options, links });
+    expect(comment).toContain(`\n[**2 applications: 1 created, 2 updated, 1 deleted with --prune**](<${PAGE}>) · `);
+    expect(comment).toContain(` | locked by this PR | [diff](<${PAGE}#application-web>) |\n`);
+  });
+
+  test("a name of another namespace leads there, and a new application nowhere yet", () => {
+    const [comment = ""] = renderPlan(
+      samplePlan([sampleApplication("team-a/web", evaluated([])), sampleApplication("fresh", { kind: "new" })]),
+      options,
+    );
+    expect(comment).toContain("| [`team-a/web`](<https://argocd.example.com/applications/team-a/web>) |");
+    expect(comment).toContain("| `fresh` | new |");
+  });
+});
