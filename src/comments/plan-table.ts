@@ -43,8 +43,9 @@ export function anchorOf(application: string): string {
 }
 
 function stateOf({ lock, atMerge, kind }: ApplicationPlan, change: Plan["change"], words: HostWords): string {
-  if (lock.kind === "held")
+  if (lock.kind === "held") {
     return `⚠️ locked by ${code(`${referenceTo(lock.by.holder, change, words)} (${lock.by.user})`)}`;
+  }
   if (kind === "new" || kind === "deleted" || atMerge !== undefined) return "takes effect at the merge";
   return lock.kind === "ours" ? `locked by this ${words.short}` : "not locked";
 }

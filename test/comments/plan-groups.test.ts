@@ -9,7 +9,7 @@ const hunk = (value: number) => `@@ -4 +4 @@\n-  replicas: 1\n+  replicas: ${val
 
 function changed(name: string, value: number, more: Partial<ApplicationPlan> = {}): ApplicationPlan {
   const diff = resource(`apps/Deployment ${name}/web`, "update", hunk(value));
-  return sampleApplication(name, { ...evaluated([diff]), ...more } as ApplicationPlan);
+  return sampleApplication(name, { ...evaluated([diff]), ...more });
 }
 
 function shown(...applications: readonly ApplicationPlan[]): string {
@@ -43,7 +43,7 @@ describe("applications with the same change", () => {
     const warned = shown(changed("a", 2), changed("b", 2, { warnings: ["runs another commit"] }));
     expect(warned).not.toContain("more with the same change");
     expect(blockOf(warned, "b")).toContain("Same as `a`");
-    const defined = shown(changed("a", 2), changed("b", 2, { definition: "+spec: {}" } as Partial<ApplicationPlan>));
+    const defined = shown(changed("a", 2), changed("b", 2, { definition: "+spec: {}" }));
     expect(defined).not.toContain("more with the same change");
   });
 
