@@ -27,7 +27,8 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "progress-sync": "A sync or rollback takes longer than five seconds",
   "result-sync": "A sync succeeds, and the pull request is merged",
   "result-sync-no-auto-merge": "A sync succeeds, and auto-merge is off",
-  "result-sync-not-pruned-and-merging": "A sync succeeds, leaves a resource in the cluster, and the pull request is merged",
+  "result-sync-not-pruned-and-merging":
+    "A sync succeeds, leaves a resource in the cluster, and the pull request is merged",
   "result-sync-failed": "A sync fails",
   "result-sync-dry-run": "A dry run succeeds",
   "result-sync-mixed": "A sync ends in different ways, leaves resources in the cluster, or does not merge",

@@ -20,22 +20,32 @@ const PAGE = "https://svc.example.com/changes/hosta/acme/deploy/7";
 const options = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" as const };
 const SYNC: AdvisedCommand = { kind: "command", command: "sync", applications: [], by: [] };
 const APPROVE: NextStep = { kind: "approve", known: true, commit: HEAD, author: "ana", then: SYNC };
-const IMAGE = "@@ -14,7 +14,7 @@\n       containers:\n         - name: web\n-          image: shop/web:1.4.0\n+          image: shop/web:1.5.0";
+const IMAGE =
+  "@@ -14,7 +14,7 @@\n       containers:\n         - name: web\n-          image: shop/web:1.4.0\n+          image: shop/web:1.5.0";
 const DATA: Danger = { what: "deletes PersistentVolumeClaim payments/data", pruning: true };
 
 function shop(country: string): ApplicationPlan {
-  return sampleApplication(`shop-${country}`, evaluated([resource(`apps/Deployment shop-${country}/web`, "update", IMAGE)]));
+  return sampleApplication(
+    `shop-${country}`,
+    evaluated([resource(`apps/Deployment shop-${country}/web`, "update", IMAGE)]),
+  );
 }
 
 const payments = sampleApplication(
   "payments",
   evaluated(
     [
-      resource("PersistentVolumeClaim payments/data", "delete", "@@ -1,2 +0,0 @@\n-apiVersion: v1\n-kind: PersistentVolumeClaim"),
+      resource(
+        "PersistentVolumeClaim payments/data",
+        "delete",
+        "@@ -1,2 +0,0 @@\n-apiVersion: v1\n-kind: PersistentVolumeClaim",
+      ),
       resource("apps/Deployment payments/api", "update", "@@ -6 +6 @@\n-  replicas: 2\n+  replicas: 3"),
     ],
     {
-      cautions: ["pruning PersistentVolumeClaim payments/data: its data is lost unless the volume's reclaim policy is Retain"],
+      cautions: [
+        "pruning PersistentVolumeClaim payments/data: its data is lost unless the volume's reclaim policy is Retain",
+      ],
       dangers: [DATA],
     },
   ),
@@ -127,8 +137,16 @@ describe("the verdict", () => {
       sampleApplication("a", { ...evaluated([]), writesDefinition: true }),
       "1 application: only its definition changes",
     ],
-    ["a hook", sampleApplication("a", evaluated([resource("Job a/b", "update", "+a", true)])), "1 application: 1 hook changed"],
-    ["a failed render", sampleApplication("a", { kind: "unevaluated", reason: "x" }), "1 application: could not be evaluated"],
+    [
+      "a hook",
+      sampleApplication("a", evaluated([resource("Job a/b", "update", "+a", true)])),
+      "1 application: 1 hook changed",
+    ],
+    [
+      "a failed render",
+      sampleApplication("a", { kind: "unevaluated", reason: "x" }),
+      "1 application: could not be evaluated",
+    ],
     [
       "a render that waits",
       sampleApplication("a", { kind: "unevaluated", reason: "x", withheld: true }),
@@ -159,9 +177,12 @@ describe("the verdict", () => {
   test("tells what ApplicationSets do, also where no application is planned", () => {
     const names = ["x", "y"].map(applicationName);
     const sets = [sampleSet("s", { added: names, removed: names.slice(0, 1) }), sampleSet("t", { problem: "denied" })];
-    const told = "**2 ApplicationSets: 2 applications added, 1 removed, 1 could not be previewed** · ⚠️ removes the application x";
+    const told =
+      "**2 ApplicationSets: 2 applications added, 1 removed, 1 could not be previewed** · ⚠️ removes the application x";
     expect(verdict(samplePlan([web], { applicationSets: sets }))).toContain(` · ${told}`);
-    expect(verdict(samplePlan([], { applicationSets: sets }))).toContain(`by commit [\`c0ffee00\`](<${LINKS.head}>). · ${told}`);
+    expect(verdict(samplePlan([], { applicationSets: sets }))).toContain(
+      `by commit [\`c0ffee00\`](<${LINKS.head}>). · ${told}`,
+    );
   });
 
   test("names three dangers and counts the others", () => {

@@ -50,8 +50,9 @@ function expectHarmlessInline({ children }: Token): void {
   let strong = 0;
   for (const token of children ?? []) {
     must(!FOREIGN.has(token.type), `${token.type} comes from outside: ${token.content}`);
-    if (token.type === "link_open")
+    if (token.type === "link_open") {
       must(isOwnAddress(token.attrGet("href")), `a link leads elsewhere: ${token.content}`);
+    }
     if (token.type === "strong_open") strong += 1;
     if (token.type === "strong_close") strong -= 1;
     if (token.type !== "text" && token.type !== "text_special") continue;

@@ -61,6 +61,8 @@ describe.each(HOSTS)("a branch behind its base on %s", (host) => {
     const two = await bot.open(more(1), { by: "bo" });
     await bot.forge.mergeByHand(REPOSITORY, two, "bo");
     await bot.idle();
-    expect(bot.lastComment(one)).toContain("⚠️ In web, the base branch main changed apps/web/more.yaml since this branch left it");
+    expect(bot.lastComment(one)).toContain(
+      "⚠️ In web, the base branch main changed apps/web/more.yaml since this branch left it",
+    );
   });
 });

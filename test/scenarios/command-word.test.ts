@@ -42,7 +42,9 @@ describe.each(HOSTS)("server.command on %s", (host) => {
       "No applications are locked by this PR. Run the plan command first.\n\nComment `argo plan`.",
     );
     await bot.comment(one, "argo deploy");
-    expect(bot.lastComment(one)).toContain("not an argo command\n\nDid you mean `argo sync`?\n\n- `argo plan [-a <application>]`: ");
+    expect(bot.lastComment(one)).toContain(
+      "not an argo command\n\nDid you mean `argo sync`?\n\n- `argo plan [-a <application>]`: ",
+    );
     await bot.comment(one, "argo help");
     expect(bot.lastComment(one)).toContain("- `argo sync [-a <application>] [--dry-run] [--prune]`: ");
     bot.expectChanges("sync web");

@@ -172,9 +172,13 @@ describe.each(HOSTS)("applications that svc may not deploy on %s", (host) => {
       "apps/api/other.yaml": configMap("other-api", { value: "2" }),
     });
     await bot.comment(one, "svc plan");
-    expect(bot.lastComment(one)).toContain("The base branch main changed apps/web/other.yaml since this branch left it");
+    expect(bot.lastComment(one)).toContain(
+      "The base branch main changed apps/web/other.yaml since this branch left it",
+    );
     await bot.comment(one, "svc sync");
-    expect(bot.lastComment(one)).toContain("- `web`: the base branch main changed apps/web/other.yaml since this branch left it");
+    expect(bot.lastComment(one)).toContain(
+      "- `web`: the base branch main changed apps/web/other.yaml since this branch left it",
+    );
     expect(bot.lastComment(one)).toContain("`svc sync -a api`");
     bot.expectChanges("sync api");
     await bot.comment(one, "svc sync -a api");

@@ -5,8 +5,8 @@ import { referenceTo, type HostWords } from "../model/host-words.js";
 import { isPlanOf, isWithheld, withholds, type Plan, type UnreadFile } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
-import { nextStep } from "./next-step.js";
 import { commandText, nextStepPieces, plainPieces } from "./next-step-words.js";
+import { nextStep } from "./next-step.js";
 import type { Standing } from "./standing.js";
 
 /** What is known about the head when its status is set. */

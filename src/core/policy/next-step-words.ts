@@ -97,8 +97,9 @@ function retryPieces(
   { after, applications, then }: Extract<NextStep, { kind: "retry" }>,
   words: HostWords,
 ): readonly Piece[] {
-  if (after === "unclear")
+  if (after === "unclear") {
     return ["look at ", ...named(applications), " in Argo CD, then ", ...commandPieces(then, words)];
+  }
   const again = ["fix the cause, then ", ...commandPieces(then, words)];
   if (then.command === "rollback") return again;
   const back: AdvisedCommand = { ...then, command: "rollback", applications };

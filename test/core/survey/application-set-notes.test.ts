@@ -136,7 +136,9 @@ describe("notesOf", () => {
     ["another file", ["envs/de.yaml"], false],
   ])("the base branch changed %s meanwhile", (_, baseChanges, noted) => {
     const before = set({ generators: [{ git: { repoURL: OWN_URL, files: [{ path: "envs/*.json" }] } }] });
-    const expected = noted ? [expect.stringContaining("the base branch main changed what it generates since this branch left it")] : [];
+    const expected = noted
+      ? [expect.stringContaining("the base branch main changed what it generates since this branch left it")]
+      : [];
     expect(notes({ before, baseChanges })).toEqual(expected);
   });
 
