@@ -48,6 +48,7 @@ export function factsContract(under: () => CodeHostUnderTest): void {
       headRevision: await tip("feature/two"),
       baseRevision: main,
       mergeBase: main,
+      mergeability: "mergeable",
       repositoryUrls: expect.arrayContaining([forge.cloneUrl(repository)]),
     });
     expect(title + sigil).toMatch(/^(GitHub#|GitLab!)$/);
