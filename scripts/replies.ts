@@ -5,6 +5,10 @@ const GOLDEN = new URL("../test/comments/golden/", import.meta.url);
 /** When each reply comes, by the name of its golden comment. docs/commands.md shows them in this order. */
 export const REPLIES: Readonly<Record<string, string>> = {
   "plan-changed": "A plan whose application changes",
+  "plan-of-24-applications": "A plan of many applications, most of which change in the same way",
+  "plan-dangers": "A plan whose sync is dangerous",
+  "plan-needing-approval": "A plan whose sync needs an approval",
+  "plan-blocked-by-another": "A plan whose only application another pull request has locked",
   "plan-unchanged": "A plan whose two sides render the same",
   "plan-only-commit": "A plan in which nothing changes but the commit id",
   "plan-no-applications": "A plan of a commit that affects no application",

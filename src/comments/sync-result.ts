@@ -2,6 +2,7 @@ import type { ChangeRequest } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { ApplicationSync, CommandResult, SyncedResource, SyncedResult } from "../core/model/result.js";
 import type { Advice } from "../core/policy/advice.js";
+import { commandText } from "../core/policy/next-step-words.js";
 import type { NextStep } from "../core/policy/standing.js";
 import { headLink, type Links } from "./links.js";
 import { code, codes, fence, shortened, warning } from "./markdown.js";
@@ -31,14 +32,15 @@ export function syncBlocks(
         ? "Argo CD creates it when its Application resource is applied"
         : "Argo CD deletes it when its Application resource is removed",
   }));
+  const undo = advice?.undo;
   const texts = [
     skipped.length === 0
       ? ""
       : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
     announced.length === 0 ? "" : listOf("Not deployed by a sync:", announced),
     notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged),
-    isDeployed(result) && merge === undefined
-      ? `To deploy ${code(change.baseBranch)} again, comment ${code(`${words.command} rollback`)}.`
+    isDeployed(result) && merge === undefined && undo !== undefined
+      ? `To deploy ${code(change.baseBranch)} again, comment ${code(commandText(undo, words))}.`
       : "",
   ];
   const merging = { kind: "merging", into: change.baseBranch } as const;

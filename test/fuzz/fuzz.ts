@@ -20,7 +20,8 @@ export type Target = (typeof TARGETS)[number];
 const FEW_RUNS = 300;
 /** A plain test run tries the same inputs each time: it must not fail for a change that has nothing to do with it. */
 const USUAL_SEED = 20260302;
-const HOUR_MS = 60 * 60 * 1000;
+/** The time limit of a test that was given many runs. */
+export const HOUR_MS = 60 * 60 * 1000;
 
 /** A property's part of the runs and seconds of a target. */
 export interface Share {

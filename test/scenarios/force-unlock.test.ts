@@ -41,7 +41,7 @@ describe.each(HOSTS)("taking a lock away on %s", (host) => {
       const last = bot.forge.statuses(REPOSITORY, bot.seen(one).headRevision).at(-1);
       expect(last).toMatchObject({
         state: "pending",
-        description: expect.stringMatching(/await svc plan and svc sync$/),
+        description: expect.stringMatching(/^api awaits svc sync; (web awaits svc plan|web is locked by PR #2)$/),
       });
     }
 

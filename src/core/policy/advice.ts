@@ -2,7 +2,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import type { ApplicationSync, CommandResult } from "../model/result.js";
 import { nextStep, nextStepFor, undoing } from "./next-step.js";
-import type { NextStep, Standing } from "./standing.js";
+import type { AdvisedCommand, NextStep, Standing } from "./standing.js";
 
 /** What an answer advises: a next step for the change request, and one for each application that the command left undone. */
 export interface Advice {
@@ -10,6 +10,8 @@ export interface Advice {
   readonly each: ReadonlyMap<string, NextStep>;
   /** Whether a rollback has something to act on. */
   readonly undoable: boolean;
+  /** The command that takes back what a sync deployed; undefined if there is none. */
+  readonly undo?: AdvisedCommand | undefined;
 }
 
 /** What to advise after a command. `standing` is as the command left it. */
@@ -19,7 +21,8 @@ export function adviceAfter(result: CommandResult, standing: Standing): Advice {
   switch (result.kind) {
     case "synced": {
       const now = { ...standing, merging: result.merge !== undefined };
-      return { next: nextStep(now), each: stepsFor(undone(result.applications), now), undoable };
+      const undo = undoOf(result.applications, standing);
+      return { next: nextStep(now), each: stepsFor(undone(result.applications), now), undoable, undo };
     }
     case "rolled-back": {
       const names = result.dryRun ? namesOf(result.applications) : undone(result.applications);
@@ -56,6 +59,17 @@ function stepsFor(names: readonly ApplicationName[], standing: Standing): Advice
       return step === undefined ? [] : [[name, step] as const];
     }),
   );
+}
+
+/** Without `-a` a rollback takes every lock and every deployed application. */
+function undoOf(all: readonly ApplicationSync[], standing: Standing): AdvisedCommand | undefined {
+  const { records, locks, change } = standing;
+  const done = namesOf(all.filter(({ kind }) => kind === "succeeded"));
+  const step = done.length === 0 ? undefined : undoing(done, standing);
+  if (step?.kind !== "command") return undefined;
+  const held = locks.filter(({ holder }) => sameChangeRequest(holder, change));
+  const everything = [...records, ...held].every(({ application }) => step.applications.includes(application));
+  return everything ? { ...step, applications: [] } : step;
 }
 
 function undone(all: readonly ApplicationSync[]): readonly ApplicationName[] {

@@ -1,5 +1,6 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import type { ApplicationName } from "../model/brand.js";
+import { sameChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { referenceTo, type HostWords } from "../model/host-words.js";
 import { isPlanOf, isWithheld, withholds, type Plan, type UnreadFile } from "../model/plan.js";
@@ -135,34 +136,49 @@ function rulesPending(missing: string): StatusText {
   return { state: "pending", description: `${REPOSITORY_FILE}: ${missing}` };
 }
 
-/** What the applications wait for, which is the next step of the change request. */
+/** What the applications wait for, beginning with the next step of the change request. */
 function awaits(awaiting: readonly ApplicationName[], facts: PlannedFacts, words: HostWords): string {
-  const one = awaiting.length === 1;
+  const locks = new Map(facts.locks.map((lock) => [lock.application, lock.holder]));
+  const isHeld = (name: ApplicationName) => {
+    const holder = locks.get(name);
+    return holder !== undefined && !sameChangeRequest(holder, facts.change);
+  };
+  const held = facts.locks
+    .filter(({ application }) => awaiting.includes(application) && isHeld(application))
+    .map(({ application, holder }) => `${application} is locked by ${referenceTo(holder, facts.change, words)}`);
+  const rest = awaiting.filter((name) => !isHeld(name));
+  const locked = rest.filter((name) => locks.has(name));
+  const [now, later] = locked.length > 0 ? [locked, rest.filter((name) => !locks.has(name))] : [rest, []];
+  const unplanned = later.length === 0 ? [] : [`${subject(later, "awaits", "await")} ${words.command} plan`];
+  return joined([...(now.length === 0 ? [] : [stepText(now, facts, words)]), ...unplanned, ...held]);
+}
+
+function stepText(applications: readonly ApplicationName[], facts: PlannedFacts, words: HostWords): string {
   const step = nextStep(facts);
   switch (step.kind) {
     case "command": {
       const command =
         step.command === "plan" ? `${words.command} plan and ${words.command} sync` : commandText(step, words);
-      return one ? `${names(awaiting)} awaits ${command}` : `${awaiting.length} applications await ${command}`;
+      return `${subject(applications, "awaits", "await")} ${command}`;
     }
     case "approve": {
       const then = step.then.kind === "command" ? `, then ${commandText(step.then, words)}` : "";
-      return one
-        ? `${names(awaiting)} needs an approval${then}`
-        : `${awaiting.length} applications need an approval${then}`;
+      return `${subject(applications, "needs", "need")} an approval${then}`;
     }
-    case "wait":
-      return step.locks
-        .map(({ application, holder }) => `${application} is locked by ${referenceTo(holder, facts.change, words)}`)
-        .join("; ");
     case "merge":
     case "merging":
     case "approve-rules":
     case "retry":
     case "push":
+    case "wait":
     case "none":
-      return `${names(awaiting)}: ${plainPieces(nextStepPieces(step, facts.change, words))}`;
+      return `${names(applications)}: ${plainPieces(nextStepPieces(step, facts.change, words))}`;
   }
+}
+
+/** `web awaits`, `2 applications await`. */
+function subject(applications: readonly ApplicationName[], one: string, more: string): string {
+  return applications.length === 1 ? `${names(applications)} ${one}` : `${applications.length} applications ${more}`;
 }
 
 function approvalText({ approval }: PlannedFacts): string {

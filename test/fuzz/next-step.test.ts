@@ -1,0 +1,12 @@
+import { test } from "@jest/globals";
+import { conversation } from "./conversation.js";
+import { fuzzAsync, HOUR_MS } from "./fuzz.js";
+import { play } from "./talk.js";
+
+test(
+  "no advised command is refused, and obeying leads to a merge, whatever the conversation was",
+  async () => {
+    await fuzzAsync("next-step", conversation, play, { few: 2000 });
+  },
+  HOUR_MS,
+);

@@ -1,0 +1,393 @@
+import { readMarker } from "../../src/comments/marker.js";
+import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
+import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
+import { applicationName, repositoryName } from "../../src/core/model/brand.js";
+import type { User } from "../../src/core/model/change-request.js";
+import type { HostEvent } from "../../src/core/model/event.js";
+import { LOCK_LIFETIME_MS } from "../../src/core/model/lock.js";
+import { commandText } from "../../src/core/policy/next-step-words.js";
+import { nextStep } from "../../src/core/policy/next-step.js";
+import type { AdvisedCommand, AfterApproval, NextStep } from "../../src/core/policy/standing.js";
+import type { EventQueue } from "../../src/core/ports/event-queue.js";
+import { createRenderCache } from "../../src/core/render/render-cache.js";
+import { hostWords } from "../../src/hosts/registry.js";
+import { REPOSITORY_FILE, SERVICE } from "../../src/names.js";
+import { createInProcessQueue } from "../../src/queue/in-process.js";
+import { Complaints } from "../../src/run/complaints.js";
+import { openChange } from "../../src/run/context.js";
+import { Outsiders } from "../../src/run/outsiders.js";
+import type { Dependencies } from "../../src/run/run.js";
+import { readStanding } from "../../src/run/standing.js";
+import { supervise } from "../../src/run/supervise.js";
+import { tellPlanned } from "../../src/service/tell-planned.js";
+import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
+import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
+import { noDelay } from "../in-memory/delay.js";
+import { inlineCompute } from "../in-memory/inline-compute.js";
+import { MemoryDeployer } from "../in-memory/memory-deployer.js";
+import { MemoryHost } from "../in-memory/memory-host.js";
+import { MemoryRepositories, withChanges, type FileChanges } from "../in-memory/memory-repositories.js";
+import { testConfig } from "../in-memory/test-config.js";
+import { JumpClock } from "../jump-clock.js";
+import { recordingLog } from "../recording-log.js";
+import { applicationResource, asYaml, configMap } from "../scenarios/resources.js";
+import type { Action, Conversation, Rules, Touches } from "./conversation.js";
+import { must } from "./fuzz.js";
+
+const REPOSITORY = repositoryName("acme/deploy");
+const URL = `https://git.example.com/${REPOSITORY}.git`;
+/** Argo CD deploys `auto` by itself; only olga may sync `api` where there are lists. */
+const NAMES = ["web", "api", "db", "auto"] as const;
+const [ANA, OLGA] = ["ana", "olga"].map((login, index): User => ({ id: String(index + 1), login, bot: false }));
+const WORDS = hostWords(SERVICE);
+/** Remembers what texts say, for all conversations. */
+const SCANNER = createManifestScanner(inlineCompute);
+const LISTS = "sync_requirements:\n  - name: api\n    allowed_users: [olga]\n";
+/** Nobody needs more steps to get ahead. */
+const MOST_STEPS = 25;
+
+/** Plays a conversation and obeys every advice in it. @throws if an advised command is refused, or the advice leads nowhere. */
+export async function play({ rules, opened, steps, chosen }: Conversation): Promise<void> {
+  const talk = new Talk(rules);
+  for (const touches of opened) await talk.open(touches);
+  let last = 1;
+  for (const { action, change } of steps) {
+    last = (change % opened.length) + 1;
+    await talk.act(last, action);
+    await talk.checkLastAnswer(last);
+  }
+  await talk.giveNamed(last, chosen);
+  for (const [index] of opened.entries()) await talk.finish(index + 1);
+}
+
+class Talk {
+  readonly #clock = new JumpClock(Date.parse("2026-03-02T09:00:00Z"));
+  readonly #stores = createMemoryStores(this.#clock);
+  readonly #repositories = new MemoryRepositories(noDelay);
+  readonly #deployer = new MemoryDeployer(this.#repositories, noDelay);
+  readonly #host: MemoryHost;
+  readonly #dependencies: Dependencies;
+  readonly #queue: EventQueue;
+  readonly #touched = new Map<number, Touches>();
+  readonly #failing = { render: new Set<string>(), sync: new Set<string>() };
+  readonly #said: string[] = [];
+  /** Whose plan or command was answered last; nothing happened since. */
+  #fresh: { readonly number: number; readonly by: "plan" | "command" } | undefined;
+  #sent = 0;
+
+  constructor(rules: Rules) {
+    const file: Readonly<Record<string, string>> = rules.lists ? { [REPOSITORY_FILE]: LISTS } : {};
+    this.#repositories.commit("main", { ...Object.fromEntries(NAMES.flatMap(filesOf)), ...file });
+    for (const name of NAMES) this.#deployer.add(name, specOf(name));
+    const { render, sync } = this.#failing;
+    this.#deployer.faults.render = ({ application }) => {
+      if (render.has(application.name)) throw new Error("cannot be rendered");
+    };
+    this.#deployer.faults.sync = ({ application }) =>
+      sync.has(application.name) ? { kind: "failed", message: "it failed", resources: [] } : undefined;
+    this.#host = new MemoryHost({
+      id: "hostb",
+      repository: REPOSITORY,
+      repositories: this.#repositories,
+      delay: noDelay,
+      onMerge: (change) => {
+        void this.#push({ kind: "closed", merged: true, ...this.#origin(change.number) });
+        void this.#tellBase();
+      },
+    });
+    const log = recordingLog();
+    this.#dependencies = {
+      ...this.#stores,
+      config: configFor(rules),
+      hosts: { hostb: this.#host },
+      repositories: this.#repositories,
+      deployer: this.#deployer,
+      scanner: SCANNER,
+      detection: createDetectionCaches(),
+      renders: createRenderCache(this.#clock),
+      compute: inlineCompute,
+      clock: this.#clock,
+      isAdministrator: () => Promise.resolve(false),
+      log,
+      live: new MemoryLiveFeed(),
+      outsiders: new Outsiders(this.#clock),
+      push: (event) => this.#push(event),
+      hostWords: WORDS,
+      temporaryApps: "auto",
+      diffMode: "branch",
+      redact: [],
+      complaints: new Complaints(),
+      newRunId: () => String((this.#sent += 1)),
+    };
+    this.#queue = createInProcessQueue({
+      concurrency: 10,
+      run: (event, ticket) => supervise(event, this.#dependencies, ticket),
+      log,
+      clock: this.#clock,
+    });
+  }
+
+  async open(touches: Touches): Promise<void> {
+    const { number } = this.#host.open(this.#changes(this.#sent, touches), person(ANA));
+    this.#touched.set(number, touches);
+    await this.#deliver({ kind: "updated", reason: "opened", ...this.#origin(number) });
+  }
+
+  async act(number: number, action: Action): Promise<void> {
+    const host = this.#host;
+    this.#fresh = undefined;
+    this.#note(number, action.kind);
+    switch (action.kind) {
+      case "command": {
+        const name = action.named === undefined ? "" : ` -a ${NAMES[action.named] ?? "web"}`;
+        await this.#comment(number, `${SERVICE} ${action.command}${name}`, ANA);
+        return;
+      }
+      case "push":
+        if (host.stateOf(number) !== "open") return;
+        this.#touched.set(number, action.touches);
+        host.push(number, {
+          ...this.#changes(number, action.touches),
+          ...(action.breaksRules ? { [REPOSITORY_FILE]: "sync_requirements: [" } : {}),
+        });
+        return this.#deliver({ kind: "updated", reason: "pushed", ...this.#origin(number) });
+      case "approve":
+      case "withdraw":
+        host.approve(number, ...(action.kind === "approve" ? ["bo"] : []));
+        return this.#deliver({ kind: "reviewed", ...this.#origin(number) });
+      case "merge":
+        if (host.setState(number, "merged")) await this.#merged(number);
+        return;
+      case "close":
+        if (host.setState(number, "closed")) {
+          await this.#deliver({ kind: "closed", merged: false, ...this.#origin(number) });
+        }
+        return;
+      case "reopen":
+        if (host.stateOf(number) === "closed" && host.setState(number, "open")) {
+          await this.#deliver({ kind: "updated", reason: "reopened", ...this.#origin(number) });
+        }
+        return;
+      case "force-unlock":
+        await this.#stores.locks.release(applicationName("web"), "anyone");
+        return;
+      case "expire":
+        this.#clock.advance(LOCK_LIFETIME_MS + 1);
+        return;
+      case "base":
+        this.#commitToBase(action.touches);
+        return this.#tellBase();
+      case "fault":
+        this.#failing[action.what].add(NAMES[action.named] ?? "web");
+        return;
+      case "obey":
+        return this.#obey(number, await this.#step(number));
+    }
+  }
+
+  /** The commands of the next step stand in the answer to what just happened, word for word. */
+  async checkLastAnswer(number: number): Promise<void> {
+    const answer = this.#host.commentsOf(number).at(-1);
+    const marker = answer === undefined ? undefined : readMarker(answer);
+    if (answer === undefined || marker?.kind !== "plan" || marker.stale === true) return;
+    const facts = this.#host.facts(number);
+    if (marker.head !== facts.headRevision || facts.state !== "open") return;
+    // Later events changed what the plan said then.
+    if (this.#fresh?.by !== "plan" || this.#fresh.number !== number) return;
+    const step = await this.#step(number);
+    const advised = step.kind === "approve" || step.kind === "retry" ? step.then : step;
+    if (advised.kind !== "command") return;
+    const command = commandText(advised, WORDS.hostb);
+    must(answer.includes(`\`${command}\``), `${command} is the next step, and is not in\n${answer}`);
+  }
+
+  /** Gives one of the commands that the last answer names. */
+  async giveNamed(number: number, chosen: number): Promise<void> {
+    const answer = this.#host.commentsOf(number).at(-1) ?? "";
+    if (answer.startsWith("<!-- svc:progress") || /^not a svc command/m.test(answer)) return;
+    const named = [
+      ...answer.matchAll(/(?<!may not run )`(svc (?:plan|sync|rollback|unlock)[^`]*)`(?: and then `([^`]*)`)?/g),
+    ].filter(([, first = ""]) => !first.includes("<"));
+    const [, first, second] = named[chosen % Math.max(named.length, 1)] ?? [];
+    const fresh = this.#fresh?.by === "command" && this.#fresh.number === number;
+    if (first === undefined || !fresh) return;
+    this.#cure();
+    if (answer.includes("needs an approval")) await this.act(number, { kind: "approve" });
+    for (const command of [first, second]) {
+      if (command !== undefined) await this.#give(number, command, OLGA);
+    }
+  }
+
+  /** Obeys until nothing is left to do. */
+  async finish(number: number): Promise<void> {
+    this.#cure();
+    for (let left = MOST_STEPS; left > 0; left -= 1) {
+      const step = await this.#step(number);
+      if (step.kind === "none" || step.kind === "merging") return;
+      await this.#obey(number, step);
+    }
+    throw new Error(`the advice leads nowhere: ${JSON.stringify(await this.#step(number))}\n${this.#story()}`);
+  }
+
+  /** Where it stands, as the pages read it. */
+  async #step(number: number): Promise<NextStep> {
+    const change = this.#host.facts(number);
+    const source = { ...this.#dependencies, host: this.#host };
+    const { settings, problems } = await openChange(change, source);
+    return nextStep(await readStanding(change, { settings, broken: problems.length > 0 }, source));
+  }
+
+  async #obey(number: number, step: NextStep): Promise<void> {
+    this.#note(number, `obeys ${step.kind}`);
+    switch (step.kind) {
+      case "command":
+        return this.#advised(number, step);
+      case "merge":
+        must(this.#host.setState(number, "merged"), `it cannot be merged\n${this.#story()}`);
+        return this.#merged(number);
+      case "approve":
+        await this.act(number, { kind: "approve" });
+        return this.#afterApproval(number, step.then);
+      case "approve-rules":
+        this.#host.approve(number, "bo", "olga");
+        return this.#deliver({ kind: "reviewed", ...this.#origin(number) });
+      case "retry":
+        this.#cure();
+        return this.#advised(number, step.then);
+      case "push":
+        this.#cure();
+        this.#host.update(number, this.#changes(number, this.#touched.get(number) ?? []));
+        return this.#deliver({ kind: "updated", reason: "pushed", ...this.#origin(number) });
+      case "wait":
+        for (const { application, holder } of step.locks) {
+          must(holder.number !== number, `it waits for itself\n${this.#story()}`);
+          await this.#give(holder.number, `${SERVICE} unlock -a ${application}`, ANA);
+        }
+        return;
+      case "merging":
+      case "none":
+        return;
+    }
+  }
+
+  async #afterApproval(number: number, then: AfterApproval): Promise<void> {
+    if (then.kind === "command") return this.#advised(number, then);
+    if (then.kind === "merge") return this.#obey(number, then);
+  }
+
+  async #advised(number: number, step: AdvisedCommand): Promise<void> {
+    await this.#give(number, commandText(step, WORDS.hostb), step.by.length > 0 ? OLGA : ANA);
+  }
+
+  /** Gives a command that must not be refused. */
+  async #give(number: number, command: string, by: User | undefined): Promise<void> {
+    const before = this.#host.commentsOf(number);
+    await this.#comment(number, command, by);
+    const after = this.#host.commentsOf(number);
+    const answers = after.filter((body, index) => body !== before[index]);
+    const refused = answers.find((body) => readMarker(body)?.kind === "refused");
+    must(refused === undefined, `${command} was advised and is refused:\n${refused}\n${this.#story()}`);
+    must(answers.length > 0, `${command} was not answered\n${this.#story()}`);
+  }
+
+  async #comment(number: number, body: string, author: User | undefined): Promise<void> {
+    this.#note(number, body);
+    const origin = this.#origin(number);
+    const commentId = String(1_000_000 + this.#sent);
+    await this.#deliver({ kind: "commented", commentId, body, author: person(author), ...origin });
+    this.#fresh = { number, by: "command" };
+  }
+
+  #cure(): void {
+    this.#failing.render.clear();
+    this.#failing.sync.clear();
+  }
+
+  async #merged(number: number): Promise<void> {
+    await this.#deliver({ kind: "closed", merged: true, ...this.#origin(number) });
+    await this.#tellBase();
+  }
+
+  #commitToBase(touches: Touches): void {
+    const files = this.#repositories.filesAt(this.#repositories.tip("main"));
+    this.#repositories.commit("main", withChanges(files, this.#changes(0, touches)));
+  }
+
+  async #tellBase(): Promise<void> {
+    const { locks } = this.#stores;
+    const delivery = `hostb-base-${(this.#sent += 1)}`;
+    const event = { kind: "branch-pushed", delivery, host: "hostb", repository: REPOSITORY, branch: "main" } as const;
+    await tellPlanned(event, { locks, push: (told) => this.#push(told), log: this.#dependencies.log });
+    await this.#queue.idle();
+  }
+
+  #push(event: HostEvent): Promise<boolean> {
+    return this.#queue.push(event);
+  }
+
+  async #deliver(event: HostEvent): Promise<void> {
+    await this.#push(event);
+    await this.#queue.idle();
+    this.#fresh = event.kind === "updated" ? { number: event.change.number, by: "plan" } : undefined;
+  }
+
+  #note(number: number, what: string): void {
+    this.#said.push(`${number}: ${what}`);
+  }
+
+  #story(): string {
+    return this.#said.join("\n");
+  }
+
+  #origin(number: number) {
+    return { delivery: `hostb-${(this.#sent += 1)}`, change: this.#host.ref(number) };
+  }
+
+  /** Each change request has files of its own, and one that all of them change, so that some are in conflict. */
+  #changes(number: number, touched: Touches): FileChanges {
+    const value = String((this.#sent += 1));
+    const names = NAMES.filter((_, index) => touched[index] === true);
+    return Object.fromEntries(
+      names.flatMap((name) => [
+        [`apps/${name}/from-${number}.yaml`, configMap(`${name}-${number}`, { value })],
+        ...(name === "db" ? [[`apps/${name}/configmap.yaml`, configMap(name, { value })]] : []),
+      ]),
+    ) as FileChanges;
+  }
+}
+
+function person(user: User | undefined): User {
+  return user ?? { id: "1", login: "ana", bot: false };
+}
+
+/** Reading a configuration takes longer than a conversation. */
+const CONFIGS = new Map<string, ReturnType<typeof testConfig>>();
+
+function configFor({ autoMerge, requireApproval, requireUpToDate, skipNoChanges }: Rules) {
+  const defaults = {
+    auto_merge: autoMerge,
+    require_approval: requireApproval,
+    require_up_to_date: requireUpToDate,
+    skip_no_changes: skipNoChanges,
+  };
+  const key = JSON.stringify(defaults);
+  const config = CONFIGS.get(key) ?? testConfig(defaults);
+  CONFIGS.set(key, config);
+  return config;
+}
+
+function filesOf(name: string): readonly (readonly [string, string])[] {
+  return [
+    [`apps/${name}/configmap.yaml`, configMap(name, { value: "1" })],
+    [`argocd/${name}.yaml`, asYaml(applicationResource(name, { repoURL: URL, spec: specOf(name) }))],
+  ];
+}
+
+function specOf(name: string) {
+  return {
+    project: "default",
+    source: { repoURL: URL, path: `apps/${name}`, targetRevision: "main" },
+    destination: { server: "https://kubernetes.default.svc", namespace: "guestbook" },
+    ...(name === "auto" ? { syncPolicy: { automated: {} } } : {}),
+  };
+}

@@ -1,0 +1,93 @@
+import { describe, expect, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, SHORT, startBot } from "./bot.js";
+import { changeOf, configMap } from "./resources.js";
+
+describe.each(HOSTS)("the next step on %s", (host) => {
+  test("of a merged PR is no command: neither rollback nor plan sends people to the other", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await bot.forge.mergeByHand(REPOSITORY, one, "bo");
+    await bot.idle();
+    for (const command of ["svc rollback", "svc plan", "svc sync"]) {
+      await bot.comment(one, command);
+      expect(bot.lastComment(one)).toContain(
+        `Nothing is left to do here; to undo it, revert it in a new ${SHORT[host]}.`,
+      );
+      expect(bot.lastComment(one)).not.toMatch(/svc (plan|sync|rollback)`|Run the plan|`rollback`/);
+    }
+  });
+
+  test("of what a sync leaves in the cluster while it merges is in Argo CD, and no command of this PR", async () => {
+    const bot = await startBot({
+      host,
+      config: { defaults: { auto_merge: true } },
+      files: () => ({ "apps/web/old.yaml": configMap("old", { value: "1" }) }),
+      prepare: ({ argocd }) => argocd.deploy("web"),
+    });
+    const one = await bot.open({ "apps/web/old.yaml": null });
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    const said = bot.lastComment(one);
+    expect(said).toContain("⚠️ 1 resource not pruned · merging into `main` now");
+    expect(said).toContain("1 resource was left in the cluster. To remove them, sync with prune in Argo CD.");
+    expect(said).not.toMatch(/`svc /);
+    expect(bot.seen(one).state).toBe("merged");
+  });
+
+  test("is the same in the commit status and in the plan: an approval, then svc sync", async () => {
+    const config = { defaults: { require_approval: true }, [host]: { commit_status: true } };
+    const bot = await startBot({ host, config });
+    const one = await bot.open(changeOf(["web"]));
+    const head = bot.seen(one).headRevision;
+    const plan = bot.lastComment(one);
+    expect(plan).toMatch(
+      new RegExp(`needs an approval of .*${head.slice(0, 8)}.* by somebody other than ana, then \`svc sync\``),
+    );
+    expect(plan).not.toMatch(/[Cc]omment `svc sync`/);
+    if (host === "hosta") {
+      const { description } = bot.forge.statuses(REPOSITORY, head).at(-1) ?? {};
+      expect(description).toBe("web needs an approval, then svc sync");
+    }
+    await bot.comment(one, "svc unlock");
+    await bot.approve(one, "bo");
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one).split("\n").slice(0, 4).join("\n")).toContain("comment `svc sync`");
+  });
+
+  test("after a success without auto-merge is the merge", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    const first = bot.lastComment(one).split("\n").slice(0, 4).join("\n");
+    expect(first).toContain("**1 application deployed**");
+    expect(first).toContain(`merge this ${SHORT[host]}`);
+  });
+
+  test("where another PR holds the lock is to wait for it, and not a plan", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    for (const command of ["svc sync", "svc sync -a web"]) {
+      await bot.comment(two, command, "bo");
+      expect(bot.lastComment(two)).toMatch(
+        new RegExp(`[Ww]ait for ${SHORT[host]} .\u200b${one} \\(ana\\), which has locked \`web\``),
+      );
+      expect(bot.lastComment(two)).not.toMatch(/Run the plan|svc plan/);
+    }
+  });
+
+  test("names the applications that may be synced where one is auto-synced", async () => {
+    const bot = await startBot({ host });
+    bot.argocd.addApplication(bot.resourceOf("api", { spec: { syncPolicy: { automated: {} } } }));
+    const one = await bot.open(changeOf(["api", "web"]));
+    expect(bot.lastComment(one)).toContain("comment `svc sync -a web`");
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.lastComment(one)).toContain("To deploy `main` again, comment `svc rollback -a web`.");
+    await bot.comment(one, "svc rollback -a web");
+    expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
+  });
+});
