@@ -44,7 +44,7 @@ function paragraphsOf(
       return [
         planHelps(advice?.next)
           ? "No applications are locked by this PR. Run the plan command first."
-          : `No applications are locked by this ${short}.`,
+          : "No applications are locked by this PR.",
         nextSentence(advice, change, words) ?? `Comment ${code(`${word} plan`)}.`,
       ];
     case "not-locked":

@@ -4,7 +4,7 @@ import { auditFactsOf } from "../core/commands/audit-facts.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import { changeRequestKey } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
-import type { RunEnd, RunTicket } from "../core/ports/event-queue.js";
+import { Stopped, type RunEnd, type RunTicket } from "../core/ports/event-queue.js";
 import { wrapPort } from "../observe/wrap-port.js";
 import { reply } from "./answer.js";
 import { heedingStops } from "./ask.js";
@@ -78,7 +78,7 @@ async function attempt(event: HostEvent, run: Run): Promise<Outcome> {
 /** Answers what broke. What was deployed did not fail, even if its own answer could not be posted. */
 async function answerFailure(error: unknown, event: HostEvent, given: Run): Promise<Outcome> {
   const { asked, result } = given.attempt;
-  if (asked === undefined) return { kind: "failed", error };
+  if (asked === undefined) return isStopped(given) ? { kind: "stopped" } : { kind: "failed", error };
   const run = heedingStops(asked, given);
   await run.attempt.settle();
   if (result?.kind === "synced" || result?.kind === "rolled-back") return { kind: "failed", error, result };
@@ -92,6 +92,11 @@ async function answerFailure(error: unknown, event: HostEvent, given: Run): Prom
   await auditRun(auditFactsOf(failure.result), { change, asked }, run);
   await reply(asked, { ...failure, outsider }, change, run);
   return { kind: "answered", result: failure.result };
+}
+
+/** What nobody asked for ends without a word when a push or a close overtakes it. */
+function isStopped({ signal }: Run): boolean {
+  return signal.aborted && signal.reason instanceof Stopped;
 }
 
 /** The last mark on a person's command. None if an earlier answer stands, or a newer plan will replace this one. */

@@ -42,6 +42,8 @@ export interface BotOptions {
   readonly compute?: Compute | "own";
   /** False for scenarios that change real Applications on purpose by other means than the service. */
   readonly checkChanges?: boolean;
+  /** False where comments quote hostile texts, whose words are not ours. */
+  readonly checkWords?: boolean;
 }
 
 /** Signed webhooks need no secret token. */

@@ -7,7 +7,7 @@ export const SIGIL: Readonly<Record<HostId, string>> = { hosta: "#", hostb: "!" 
 const QUOTED: readonly RegExp[] = [
   /Locked by PR #\d+ \([^)]*\)/g,
   /\*\*Status:\*\* Locked by this PR$/gm,
-  /No applications are locked by this PR\. Run the plan command first\./g,
+  /No applications are locked by this PR\.(?: Run the plan command first\.)?/g,
   /PR must be approved before sync\b/g,
   /PR has merge conflicts, please resolve before syncing/g,
 ];

@@ -151,8 +151,11 @@ describe("a base that was rendered before", () => {
 
   test("is not kept when a deployment appeared while it was rendered", async () => {
     const { ofApplication } = world.stores.deployments;
-    world.stores.deployments.ofApplication = async () => [{} as never];
     const number = world.open(config(WEB, "2"));
+    const change = { ...changeRequestRef(world.host.facts(number)), number: 99 };
+    world.stores.deployments.ofApplication = async () => [
+      { change, revision: world.repositories.tip("main") } as never,
+    ];
     await run(number);
     world.stores.deployments.ofApplication = ofApplication;
     expect(await rendersOf(() => run(number))).toEqual(FIRST);
