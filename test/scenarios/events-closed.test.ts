@@ -17,7 +17,7 @@ describe.each(HOSTS)("closed PRs on %s", (host) => {
     await bot.comment(one, "svc help");
     expect(bot.lastComment(one)).toContain("## svc Help");
     await bot.comment(one, "svc rollback");
-    expect(bot.lastComment(one)).toContain(`No applications are locked by this ${SHORT[host]}.\n`);
+    expect(bot.lastComment(one)).toContain("No applications are locked by this PR.\n");
     expect(bot.lastComment(one)).toContain(`reopen this ${SHORT[host]} to go on with it`);
     expect(bot.lastComment(one)).not.toContain("plan");
     expect(bot.changes()).toEqual([]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../src/core/model/brand.js";
-import { HOSTS, REPOSITORY, SHORT, startBot, type Bot } from "./bot.js";
+import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { changeOf } from "./resources.js";
 
@@ -62,7 +62,7 @@ describe.each(HOSTS)("lock transitions on %s", (host) => {
     expect(section(bot.lastComment(two), "web")).toContain(`Locked by PR #${one} (ana)`);
     expect(await lockOf(bot, "web")).toEqual(before);
     await bot.comment(two, "svc sync", "bo");
-    expect(bot.lastComment(two)).toContain(`No applications are locked by this ${SHORT[host]}.\n`);
+    expect(bot.lastComment(two)).toContain("No applications are locked by this PR.\n");
     expect(bot.lastComment(two)).toContain(`\u200b${one} (ana), which has locked \`web\`.`);
     await bot.comment(two, "svc unlock", "bo");
     expect(await lockOf(bot, "web")).toEqual(before);
