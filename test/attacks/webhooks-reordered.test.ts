@@ -63,17 +63,17 @@ describe.each(HOSTS)("webhooks that arrive late and in another order on %s", (ho
     expect(bot.changes()).toEqual([]);
   });
 
-  test("an unlock that overtakes the plan before it leaves the lock to this PR, and to no other", async () => {
+  test("an unlock that overtakes the plan before it gives the lock to the PR that waits, and to no other", async () => {
     const bot = await startBot({ host });
     const relay = await interpose(bot);
     const one = await bot.open(changeOf(["web"]));
-    await bot.open(changeOf(["web"], "3"), { by: "bo" });
+    const two = await bot.open(changeOf(["web"], "3"), { by: "bo" });
     relay.hold();
     await bot.forge.comment(REPOSITORY, one, "ana", "svc plan");
     await bot.forge.comment(REPOSITORY, one, "ana", "svc unlock");
     await bot.forge.idle();
     await relay.release([1, 0]);
-    expect((await bot.stores.locks.list()).map(({ holder }) => holder.number)).toEqual([one]);
+    expect((await bot.stores.locks.list()).map(({ holder }) => holder.number)).toEqual([two]);
   });
 
   test("an approval whose event never arrives, and its withdrawal, count as the host has them", async () => {

@@ -5,8 +5,8 @@ const HIDDEN = "(hidden)";
 /**
  * A message of another program without the values that it may quote: of the data of an object, however it is printed (Go's
  * `map[data:map[…]]` and `map[string]interface {}{…}`, JSON, also inside a string, YAML, a JSON patch, a rejected field), of
- * credentials in addresses and headers, and of parameters of Helm that are named like a secret. What stands between the first such data and the last bracket is left out, because a value
- * may contain any character.
+ * credentials in addresses and headers, and of parameters of Helm that are named like a secret. After a printed map
+ * everything is left out: a value may contain any character, and the message may have been cut.
  */
 export function hideInMessage(message: string): string {
   const text = message
@@ -44,7 +44,8 @@ function withoutData(text: string, blocks = 0): string {
     const from = index + key.length;
     const rest = text.slice(from);
     if (EMPTY.test(rest)) continue;
-    if (OPENS_MAP.test(rest)) return `${text.slice(0, from)}${HIDDEN}${withoutData(afterMap(rest))}`;
+    // To the end: a value may contain any bracket, and the message may have been cut.
+    if (OPENS_MAP.test(rest)) return `${text.slice(0, from)}${HIDDEN}`;
     if (OPENS_BLOCK.test(rest)) {
       const before = text.slice(text.lastIndexOf("\n", index) + 1, index);
       const after = blocks < MAX_BLOCKS ? withoutData(afterBlock(rest, before), blocks + 1) : "";
@@ -52,13 +53,6 @@ function withoutData(text: string, blocks = 0): string {
     }
   }
   return text;
-}
-
-/** What follows the last bracket; nothing if brackets are missing, because then the message was cut. */
-function afterMap(rest: string): string {
-  const count = (brackets: RegExp) => rest.match(brackets)?.length ?? 0;
-  if (count(/[[{(]/g) > count(/[\]})]/g)) return "";
-  return /^[^]*[\]})]([^]*)$/.exec(rest)?.[1] ?? "";
 }
 
 /** The lines after a block of YAML: those that are not indented more than its key. A block on one line has no end. */

@@ -4,14 +4,15 @@ import { hideInMessage } from "../../../src/core/secrets/hide-in-text.js";
 
 describe("a message shows no data of an object that it quotes", () => {
   test.each<[string, string]>([
-    ['x: "map[data:map[a:hunter2] metadata:map[name:x]]": cannot convert', 'x: "map[data:(hidden)": cannot convert'],
-    ["map[data:map[a:hun]ter2 b:c]]: cannot convert", "map[data:(hidden): cannot convert"],
+    ['x: "map[data:map[a:hunter2] metadata:map[name:x]]": cannot convert', 'x: "map[data:(hidden)'],
+    ["bad: map[data:map[a:hun}ter2", "bad: map[data:(hidden)"],
+    ["map[data:map[a:hun]ter2 b:c]]: cannot convert", "map[data:(hidden)"],
     ["map[data:map[a:hunter2 b:c", "map[data:(hidden)"],
-    ['{"data":{"a":"hunter2"}} is wrong', '{"data":(hidden) is wrong'],
-    ['"{\\"stringData\\":{\\"a\\":\\"hunter2\\"}}" is wrong', '"{\\"stringData\\":(hidden)" is wrong'],
-    ["{\\u0022data\\u0022:{\\u0022a\\u0022:\\u0022hunter2\\u0022}} is wrong", '{"data":(hidden) is wrong'],
-    ["Data:map[string][]byte{a: [104 117], b: hunter2} x", "Data:(hidden) x"],
-    ['Data:(map[string][]uint8) (len=1) {"a": hunter2} x', "Data:(hidden) x"],
+    ['{"data":{"a":"hunter2"}} is wrong', '{"data":(hidden)'],
+    ['"{\\"stringData\\":{\\"a\\":\\"hunter2\\"}}" is wrong', '"{\\"stringData\\":(hidden)'],
+    ["{\\u0022data\\u0022:{\\u0022a\\u0022:\\u0022hunter2\\u0022}} is wrong", '{"data":(hidden)'],
+    ["Data:map[string][]byte{a: [104 117], b: hunter2} x", "Data:(hidden)"],
+    ['Data:(map[string][]uint8) (len=1) {"a": hunter2} x', "Data:(hidden)"],
     ["a\ndata:\n  b: hunter2\n  c: |\n    hunter2\n\n    hunter2\nkind: Secret", "a\ndata: (hidden)\nkind: Secret"],
     ["data: # x\n  b: hunter2\nc: d", "data: (hidden)\nc: d"],
     ["stringData: |\n  hunter2\nb", "stringData: (hidden)\nb"],
