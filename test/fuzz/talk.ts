@@ -107,7 +107,8 @@ class Talk {
       renders: createRenderCache(this.#clock),
       compute: inlineCompute,
       clock: this.#clock,
-      isAdministrator: () => Promise.resolve(false),
+      // Whoever approves may also approve rules where nobody can read the former ones.
+      isAdministrator: () => Promise.resolve(true),
       log,
       live: new MemoryLiveFeed(),
       outsiders: new Outsiders(this.#clock),
@@ -206,7 +207,9 @@ class Talk {
     const answer = this.#host.commentsOf(number).at(-1) ?? "";
     if (answer.startsWith("<!-- svc:progress") || /^not a svc command/m.test(answer)) return;
     const named = [
-      ...answer.matchAll(/(?<!may not run )`(svc (?:plan|sync|rollback|unlock)[^`]*)`(?: and then `([^`]*)`)?/g),
+      ...answer.matchAll(
+        /(?<!may not run |nothing to deploy with )`(svc (?:plan|sync|rollback|unlock)[^`]*)`(?: and then `([^`]*)`)?/g,
+      ),
     ].filter(([, first = ""]) => !first.includes("<"));
     const [, first, second] = named[chosen % Math.max(named.length, 1)] ?? [];
     const fresh = this.#fresh?.by === "command" && this.#fresh.number === number;
@@ -256,7 +259,11 @@ class Talk {
         return this.#advised(number, step.then);
       case "push":
         this.#cure();
-        this.#host.update(number, this.#changes(number, this.#touched.get(number) ?? []));
+        this.#host.update(number, {
+          ...this.#changes(number, this.#touched.get(number) ?? []),
+          // A broken file may have been merged: the head repairs it.
+          ...(step.because === "rules-broken" ? { [REPOSITORY_FILE]: LISTS } : {}),
+        });
         return this.#deliver({ kind: "updated", reason: "pushed", ...this.#origin(number) });
       case "wait":
         for (const { application, holder } of step.locks) {
