@@ -24,24 +24,23 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
     case "close":
       return closeChangeRequest(event.change, run);
     case "revisit":
-      return (await liftsWithheld(event.change, run))
-        ? obey(AUTOPLAN, event.change, heedingStops(AUTOPLAN, run))
-        : revisit(event.change, run);
+      return (await liftsWithheld(event.change, run)) ? obey(AUTOPLAN, event.change, run) : revisit(event.change, run);
     case "turn":
-      return takeTurn(event.change, asked, run, (turn) => obey(turn, event.change, heedingStops(turn, run)));
+      return takeTurn(event.change, asked, run, (turn) => obey(turn, event.change, run));
     case "base-moved":
       return markMovedPlan(event.change, asked, run);
     case "command":
     case "autoplan":
     case "invalid":
-      return obey(asked, event.change, heedingStops(asked, run));
+      return obey(asked, event.change, run);
   }
 }
 
 /** Gets the facts, resumes or permits, runs and answers. */
-async function obey(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise<Outcome> {
+async function obey(asked: Answerable, ref: ChangeRequestRef, given: Run): Promise<Outcome> {
+  const run = heedingStops(asked, given);
   run.attempt.start(asked, ref);
-  const { change, ended } = await carryOut(asked, ref, run).catch((error: unknown) => {
+  const [change, ended] = await carryOut(asked, ref, run).catch((error: unknown) => {
     // The head moved between the facts and the fetch: once more, with fresh facts.
     if (error instanceof HeadMoved) return carryOut(asked, ref, run);
     throw error;
@@ -49,15 +48,12 @@ async function obey(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise
   return answer(asked, ended, change, run);
 }
 
-interface CarriedOut {
-  readonly change: ChangeRequest;
-  readonly ended: Finished | Silent;
-}
+type CarriedOut = readonly [change: ChangeRequest, ended: Finished | Silent];
 
 async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise<CarriedOut> {
   const change = await run.host.getChangeRequest(ref, run.signal);
   announcePlan(asked, change, run);
   run.attempt.found(change);
   const decided = (await recover(asked, change, run)) ?? (await permit(asked, change, run));
-  return { change, ended: decided.kind === "permitted" ? await execute(decided, change, run) : decided };
+  return [change, decided.kind === "permitted" ? await execute(decided, change, run) : decided];
 }

@@ -1,11 +1,10 @@
-import { logsInWith } from "../config/logins.js";
-import type { ServerConfig } from "../config/server-config.js";
+import { logsInWith, type LoginConfig } from "../config/logins.js";
 import type { CommandPorts } from "../core/ports/context.js";
 import type { UserStore } from "../core/ports/stores.js";
 
 /** Knows administrators of the pages by their accounts at the code hosts: those with which they are logged in. */
 export function createAdministrators(
-  config: Pick<ServerConfig, "auth" | "hostb">,
+  config: LoginConfig,
   users: Pick<UserStore, "list">,
 ): CommandPorts["isAdministrator"] {
   return async (host, { id }) => {

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
-import { logsInWith } from "../config/logins.js";
-import type { AuthSection, ServerConfig } from "../config/server-config.js";
+import { logsInWith, type LoginConfig } from "../config/logins.js";
+import type { AuthSection } from "../config/server-config.js";
 import type { Account } from "../core/model/account.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Clock } from "../core/ports/clock.js";
@@ -15,7 +15,7 @@ export type DiffRight =
   { readonly kind: "shown" } | { readonly kind: "hidden"; readonly why: string; readonly cure: string };
 
 export interface DiffReadersParts {
-  readonly config: Pick<ServerConfig, "auth" | "hostb">;
+  readonly config: LoginConfig;
   readonly hosts: readonly CodeHost[];
   readonly clock: Clock;
   readonly log: Log;
