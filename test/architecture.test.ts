@@ -142,6 +142,14 @@ describe("the house", () => {
     expect(wrong.map(({ path }) => nameOf(path))).toEqual([]);
   });
 
+  test("nothing names a host outside of the rooms that know hosts, and the line of an event fits a page", () => {
+    const strangers = files.filter(({ path }) => !/^src\/(?:hosts|config|service|web\/auth|names)/.test(nameOf(path)));
+    const naming = strangers.filter(({ text }) => /[gG]it[hH]ub|[gG]it[lL]ab|hosta|hostb/.test(text));
+    expect(naming.map(({ path }) => nameOf(path))).toEqual([]);
+    const line = files.find(({ path }) => nameOf(path) === "src/run/handle-event.ts");
+    expect(line?.text.trimEnd().split("\n").length).toBeLessThanOrEqual(60);
+  });
+
   test("no text calls a change request what one host calls it, but for the replies that the specification quotes", () => {
     const views = readdirSync(join(ROOT, "views")).filter((name) => name.endsWith(".ejs"));
     const texts = [
@@ -152,7 +160,7 @@ describe("the house", () => {
       })),
     ].filter(({ path }) => !/^src\/(?:hosts|config|store|names)/.test(nameOf(path)));
     const quoted =
-      /Locked by PR #|Locked by this PR|No applications are locked by this PR\. Run|PR must be approved before sync"|PR has merge conflicts,/g;
+      /Locked by PR #|Locked by this PR|No applications are locked by this PR\.|PR must be approved before sync"|PR has merge conflicts,/g;
     const wrong = texts.flatMap(({ path, text }) =>
       [...text.replace(quoted, "").matchAll(/\b(?:PR|MR)s?\b|\b(?:pull|merge) requests?\b/gi)].map(
         ([found]) => `${nameOf(path)}: ${found}`,
