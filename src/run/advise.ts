@@ -3,7 +3,7 @@ import type { ChangeRequest } from "../core/model/change-request.js";
 import { LeaseLost } from "../core/model/errors.js";
 import type { CommandResult } from "../core/model/result.js";
 import { adviceAfter, type Advice } from "../core/policy/advice.js";
-import { openChange } from "./context.js";
+import { openChange, type SettingsSource } from "./context.js";
 import type { Finished } from "./outcome.js";
 import type { Run } from "./run.js";
 import { NOT_REVIEWED, readReviews, readStanding, type Reviewed } from "./standing.js";
@@ -22,17 +22,19 @@ export async function advise(
   run: Run,
 ): Promise<Advised> {
   if (!isAdvised(result)) return {};
+  // A push or a close stops a plan. Other answers are given in any case, most of all the one that says what was stopped.
+  const asking = result.kind === "planned" ? run : { ...run, signal: undefined };
   try {
-    const known = settings ?? (await settingsOfClosed(change, run));
+    const known = settings ?? (await settingsOfClosed(change, asking));
     if (known === undefined) return {};
     const plan = result.kind === "planned" ? result.plan : await run.plans.find(change);
-    const reviewed = setsStatus(result, change, run) ? await readReviews(change, plan, known, run) : undefined;
+    const reviewed = setsStatus(result, change, run) ? await readReviews(change, plan, known, asking) : undefined;
     const facts = { settings: known, broken, plan, reviewed: reviewed ?? NOT_REVIEWED };
-    const standing = await readStanding(change, facts, run);
+    const standing = await readStanding(change, facts, asking);
     return { advice: adviceAfter(result, standing), reviewed };
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
-    run.signal.throwIfAborted();
+    asking.signal?.throwIfAborted();
     run.log.warn({ err: error }, "could not work out the next step of an answer");
     return {};
   }
@@ -63,6 +65,6 @@ function setsStatus(result: CommandResult, { state }: ChangeRequest, run: Run): 
 }
 
 /** A command on a closed change request is refused before its settings are read. */
-async function settingsOfClosed(change: ChangeRequest, run: Run): Promise<Settings | undefined> {
+async function settingsOfClosed(change: ChangeRequest, run: SettingsSource): Promise<Settings | undefined> {
   return change.state === "open" ? undefined : (await openChange(change, run)).settings;
 }
