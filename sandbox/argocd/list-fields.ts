@@ -1,6 +1,9 @@
 import { isObject, objectAt, type Json, type JsonObject } from "./json.js";
 
-/** The fields that `fields` supports; any other is ignored. https://github.com/argoproj/argo-cd/blob/v3.5.1/pkg/apiclient/application/forwarder_overwrite.go */
+/**
+ * The fields that `fields` supports; any other is ignored.
+ * https://github.com/argoproj/argo-cd/blob/v3.5.1/pkg/apiclient/application/forwarder_overwrite.go
+ */
 const known = new Set([
   "metadata.name",
   "metadata.namespace",

@@ -3,7 +3,7 @@ import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { CodeHost, OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
-import { details } from "./markdown.js";
+import { details, warning } from "./markdown.js";
 import { markerLine, readMarker, remark } from "./marker.js";
 import { findPosted, postOnce } from "./post-once.js";
 
@@ -96,10 +96,35 @@ export function showsPlan(own: readonly OwnComment[]): boolean {
   return own.some(isCurrentPlan);
 }
 
-/** Id of the first part of the current plan; undefined if there is none. */
-export async function findCurrentPlan(host: CodeHost, change: ChangeRequestRef): Promise<string | undefined> {
+/** The first part of the current plan; undefined if there is none. */
+export async function findCurrentPlan(
+  host: Pick<CodeHost, "listOwnComments">,
+  change: ChangeRequestRef,
+): Promise<OwnComment | undefined> {
   const current = (await host.listOwnComments(change)).filter(isCurrentPlan);
-  return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1)?.id;
+  return current.findLast(({ body }) => (readMarker(body)?.part ?? 1) === 1);
+}
+
+const BASE_MOVED = "⚠️ **The base branch moved.**";
+
+/** Writes under the heading of the current plan what a push to the base branch did to it; `sentences` may be empty. */
+export async function markMoved(
+  host: Pick<CodeHost, "listOwnComments" | "editComment">,
+  change: ChangeRequestRef,
+  sentences: readonly string[],
+): Promise<void> {
+  const plan = await findCurrentPlan(host, change);
+  if (plan === undefined) return;
+  const body = withNotice(plan.body, sentences);
+  if (body !== plan.body) await host.editComment(change, plan.id, body);
+}
+
+/** The notice is a paragraph of its own between the heading and the verdict, which it restricts. */
+function withNotice(body: string, sentences: readonly string[]): string {
+  const [marker = "", heading = "", ...lines] = body.split("\n");
+  const rest = lines[0]?.startsWith(BASE_MOVED) === true ? lines.slice(lines.indexOf("") + 1) : lines;
+  const notice = sentences.length === 0 ? [] : [BASE_MOVED, ...sentences.map(warning), ""];
+  return [marker, heading, ...notice, ...rest].join("\n");
 }
 
 /** Whether this head was planned, or why it could not be was answered. */

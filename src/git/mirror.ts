@@ -89,7 +89,10 @@ class GitMirror implements Repositories {
     return folder;
   }
 
-  /** Fetches the change request's commits and does work, alone in the folder. What the mirror may be to blame for is tried twice. */
+  /**
+   * Fetches the change request's commits and does work, alone in the folder. What the mirror may be to blame for is
+   * tried twice.
+   */
   #work<T>(session: Session, work: () => Promise<T>): Promise<T> {
     const { folder, signal } = session;
     return this.#locks.alone(folder.path, signal, async () => {

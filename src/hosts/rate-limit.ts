@@ -6,7 +6,10 @@ export interface LimitedAnswer {
   readonly headers: Readonly<Record<string, unknown>>;
 }
 
-/** A 403 without these headers is a missing permission: https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api */
+/**
+ * A 403 without these headers is a missing permission:
+ * https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api
+ */
 export function isRateLimited({ status, headers }: LimitedAnswer): boolean {
   if (status === 429) return true;
   return status === 403 && (headers["retry-after"] !== undefined || headers["x-ratelimit-remaining"] === "0");

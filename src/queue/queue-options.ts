@@ -43,7 +43,10 @@ export const QUEUE_TIMING: QueueTiming = {
 /** Hosts repeat a delivery for up to three days; ids are kept a day longer. */
 export const IDS_KEPT_MS = 4 * 24 * 60 * 60 * 1000;
 
-/** Ids of an event; it is new if none of them was accepted before. Not every host signs the delivery id, so a comment has its own. */
+/**
+ * Ids of an event; it is new if none of them was accepted before. Not every host signs the delivery id, so a comment
+ * has its own.
+ */
 export function idsOf(event: HostEvent): readonly string[] {
   if (event.kind !== "commented") return [event.delivery];
   return [event.delivery, `${changeRequestKey(event.change)} comment ${event.commentId}`];

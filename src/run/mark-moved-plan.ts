@@ -1,4 +1,4 @@
-import { markMoved } from "../comments/mark-moved.js";
+import { markMoved } from "../comments/publish.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { BaseMoved } from "../core/model/event.js";
 import { isPlanOf } from "../core/model/plan.js";

@@ -20,7 +20,7 @@ export type Reviewed = Pick<Standing, "approval" | "missingForRules">;
 export interface Known {
   readonly settings: Settings;
   readonly broken?: boolean;
-  /** The newest plan, if it was just stored. */
+  /** The newest plan; without this key it is read. */
   readonly plan?: Plan | undefined;
   /** If absent, the host is asked about what requires an approval. */
   readonly reviewed?: Reviewed | undefined;
@@ -32,7 +32,7 @@ export const NOT_REVIEWED: Reviewed = { approval: undefined, missingForRules: un
 export async function readStanding(change: ChangeRequest, known: Known, run: StandingSource): Promise<Standing> {
   const { plans, deployments, locks } = run;
   const { settings, broken = false } = known;
-  const stored = known.plan ?? (await plans.find(change));
+  const stored = "plan" in known ? known.plan : await plans.find(change);
   const plan = stored && (await withPresentLocks(stored, run));
   const reviewed = known.reviewed ?? (await readReviews(change, plan, settings, run));
   const [records, held] = await Promise.all([deployments.list(), locks.list()]);

@@ -64,7 +64,7 @@ export async function setPlanStatus(change: ChangeRequest, options: PlanStatusOp
       reviewed = undefined;
       if (text === undefined || (text.state === shown?.state && text.description === shown.description)) return;
       planned = true;
-      if (options.withoutComment !== true) comment ??= await findCurrentPlan(run.host, change);
+      if (options.withoutComment !== true) comment ??= (await findCurrentPlan(run.host, change))?.id;
       written = false;
       written = await setText(change, text, comment, run);
       // A sync of another change request may have ended a record after the stores were read: a success is checked again.

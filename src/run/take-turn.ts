@@ -67,7 +67,7 @@ async function stillFree(
   return free;
 }
 
-/** Undefined if the host does not show it any more. One that cannot be read now goes to the end, so that others have their turn. */
+/** Undefined if it is gone from the host. One that cannot be read now goes to the end, so that others have their turn. */
 async function factsOf(
   ref: ChangeRequestRef,
   applications: readonly ApplicationName[],

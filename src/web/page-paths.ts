@@ -12,7 +12,10 @@ export const PAGE_PATHS = [
 ] as const;
 export type PagePath = (typeof PAGE_PATHS)[number];
 
-/** What browsers and proxies read as something else: escapes, backslashes, control characters, halves of characters, dot segments. */
+/**
+ * What browsers and proxies read as something else: escapes, backslashes, control characters, halves of characters,
+ * dot segments.
+ */
 const AMBIGUOUS = /[%\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]|(?:^|\/)\.{1,2}(?:\/|$)/u;
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { markMoved } from "../../src/comments/mark-moved.js";
+import { markMoved } from "../../src/comments/publish.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import { markStale } from "../../src/comments/publish.js";
 import { renderTakenOver } from "../../src/comments/render.js";

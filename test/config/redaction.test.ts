@@ -30,12 +30,12 @@ describe("what the patterns match is replaced", () => {
 test.each(["(a+)+$", "(a*)*b", "(a|a)*c", "(.*)(.*)(.*)(.*)(.*)d", "(\\w+\\s?)+$", "a{0,1000}a{0,1000}"])(
   "%s, which other engines hang on, is searched for in no time",
   (pattern) => {
-    const began = performance.now();
+    const before = process.cpuUsage();
     redact(
       "a".repeat(16_000),
       [pattern].filter((one) => redactionProblem(one) === undefined),
     );
-    expect(performance.now() - began).toBeLessThan(5000);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
   },
 );
 

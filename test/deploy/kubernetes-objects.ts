@@ -59,7 +59,8 @@ const rule = z.strictObject({
 /**
  * The Kubernetes objects that the chart and the manifests make, strict down to the fields that they use, so that a
  * misspelt one is found: the API server would drop it in silence, or refuse it only at the installation.
- * https://kubernetes.io/docs/reference/kubernetes-api/ and, for the last two, https://prometheus-operator.dev/docs/api-reference/api/
+ * https://kubernetes.io/docs/reference/kubernetes-api/ and, for the last two,
+ * https://prometheus-operator.dev/docs/api-reference/api/
  */
 const kubernetesObject = z.discriminatedUnion("kind", [
   deployment,

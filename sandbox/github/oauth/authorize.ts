@@ -53,7 +53,10 @@ function mismatch(response: Response, app: OAuthApp, query: URLSearchParams): vo
   page(response, 400, `<h1>Be careful!</h1><p>${text} The application might be misconfigured.</p>`);
 }
 
-/** "The redirect_uri's host (excluding sub-domains) and port must exactly match the callback URL. Its path must reference a subdirectory." */
+/**
+ * "The redirect_uri's host (excluding sub-domains) and port must exactly match the callback URL. Its path must
+ * reference a subdirectory."
+ */
 function isBelow(redirectUri: string, callbackUrl: string): boolean {
   if (!URL.canParse(redirectUri)) return false;
   const [asked, registered] = [new URL(redirectUri), new URL(callbackUrl)];

@@ -5,7 +5,10 @@ export interface PageRequest {
   readonly per_page?: number | undefined;
 }
 
-/** One page of a list with GitLab's headers: 20 items by default, at most 100 (https://docs.gitlab.com/api/rest/#offset-based-pagination). */
+/**
+ * One page of a list with GitLab's headers: 20 items by default, at most 100
+ * (https://docs.gitlab.com/api/rest/#offset-based-pagination).
+ */
 export function page(url: string, items: readonly unknown[], request: PageRequest): Answer {
   const size = Math.min(request.per_page ?? 20, 100);
   const number = request.page ?? 1;

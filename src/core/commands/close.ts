@@ -4,8 +4,8 @@ import type { CommandPorts } from "../ports/context.js";
 import { waitsFor } from "./plan-locks.js";
 
 /**
- * Releases the locks of a closed change request, and waits for none any more. A merge also removes its records "deployed, not merged"; a close without
- * a merge keeps them, because the applications still run its commit.
+ * Releases the locks of a closed change request and takes it out of every queue. A merge also removes its records
+ * "deployed, not merged"; a close without a merge keeps them, because the applications still run its commit.
  */
 export async function close(
   change: ChangeRequestRef,

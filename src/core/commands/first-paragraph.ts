@@ -16,7 +16,7 @@ const blocks = new MarkdownIt("commonmark").disable(["reference", "inline"]);
 const whole = new MarkdownIt("commonmark").disable("reference");
 
 /** One host's quote of several lines; to CommonMark an empty quote that ends at once. */
-const GITLAB_QUOTE = /^ {0,3}>{3,}[ \t]*(?:$|\[!)/;
+const FENCED_QUOTE = /^ {0,3}>{3,}[ \t]*(?:$|\[!)/;
 /** Below a paragraph this makes it a row of a table, also without a `|` in it, or a term of a description list. */
 const TABLE = /^[ \t|:-]+$/;
 const DESCRIPTION = /^ {0,3}[:~][ \t]/;
@@ -49,7 +49,7 @@ export function firstLine(text: string, complete: boolean): FirstLine | undefine
 
 /** Whether something before the paragraph can hide it: an element that is open, even in a quote that ends, or such a quote. */
 function isHidden(before: readonly string[]): boolean {
-  if (before.some((line) => GITLAB_QUOTE.test(line))) return true;
+  if (before.some((line) => FENCED_QUOTE.test(line))) return true;
   return whole
     .parse(before.join("\n"), {})
     .some(({ type, children }) => type === "html_block" || children?.some((child) => child.type === "html_inline"));

@@ -137,8 +137,9 @@ function short(revision: string): string {
 }
 
 /**
- * Why nothing may be deployed; undefined if the lock is held: a rollback of another change request takes over the lock of one that has no record yet. It
- * looks for the record after that, and this looks for the lock after writing the record.
+ * Why nothing may be deployed; undefined if this change request holds the lock. A rollback elsewhere may take over a
+ * lock whose holder has no record yet. The rollback reads records after it took the lock, and this reads the lock after
+ * the record was written, so at least one of the two notices the other.
  */
 async function lockTaken(
   application: ApplicationName,

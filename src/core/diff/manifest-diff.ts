@@ -63,7 +63,10 @@ export function differingPairs(pairs: ReadonlyMap<string, Sides>): ReadonlyMap<s
   return new Map([...pairs].filter(([, sides]) => isSecret(sides.identity) || !meanTheSame(sides)));
 }
 
-/** Objects on both sides that differ by the commit's id alone: `ConfigMap web-cfg`, with the namespace if it is not the application's. */
+/**
+ * Objects that both sides have and that differ only in the commit's id: `ConfigMap web-cfg`, with the namespace if it is
+ * not the application's.
+ */
 export function differingByCommit(
   request: DiffRequest,
   pairs: ReadonlyMap<string, Sides>,

@@ -16,7 +16,10 @@ export interface PlannedSource {
   readonly unseen: boolean;
 }
 
-/** What the plan of a subject is made from. Argo CD does not say what it renders of other repositories: it is what it compared last. */
+/**
+ * What the plan of a subject is made from. Argo CD does not say what it renders of other repositories: it is what it
+ * compared last.
+ */
 export function plannedSources({ head, live }: LiveSubject, headRevision: Revision): readonly PlannedSource[] {
   const before = sourcesOf(live.spec);
   return sourcesOf(head.spec).map((source): PlannedSource => {

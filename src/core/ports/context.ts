@@ -60,7 +60,10 @@ export interface CommandPorts {
   readonly compute: Compute;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether a person of a code host is logged in to the pages with that account, as an administrator. @throws {StoreUnavailable} */
+  /**
+   * Whether a person of a code host is logged in to the pages with that account, as an administrator.
+   * @throws {StoreUnavailable}
+   */
   readonly isAdministrator: (host: HostId, user: User) => Promise<boolean>;
   /** How each code host names things, for texts that people read. */
   readonly hostWords: AllHostWords;

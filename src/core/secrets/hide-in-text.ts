@@ -95,8 +95,8 @@ export function withoutCredentials(text: string, schemes: "addresses" | "every")
 }
 
 /**
- * Where user and password end. A password may hold `@`, and people write others that ought to be encoded. After a colon that no number of a port follows,
- * everything up to the last `@` counts. `ssh://git@` names nobody.
+ * Where user and password end. Passwords may contain `@` and other characters that should have been encoded: if the
+ * colon is not followed by a port number, everything up to the last `@` counts. `ssh://git@` names nobody.
  */
 function endOfUserinfo(rest: string): number {
   const authority = /^[^/?#]*/.exec(rest)?.[0] ?? "";

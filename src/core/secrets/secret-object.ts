@@ -12,8 +12,8 @@ export function isSecretKind(kind: Json | undefined): boolean {
 }
 
 /**
- * Whether the maps named like data in an object make up a Secret, although its kind is another one or absent: the template of an
- * ExternalSecret, a ClusterSecret, an object of a Secret's type.
+ * Whether an object with maps like `data` makes up a Secret although its kind is another one or absent: the template of
+ * an ExternalSecret, a ClusterSecret, an object with the type of a Secret.
  */
 export function makesSecret({ kind, type }: JsonObject): boolean {
   if (typeof kind === "string" && /secret/i.test(kind) && !/^sealed/i.test(kind)) return true;

@@ -16,7 +16,8 @@ export interface ApplicationSetPolicy {
 const RESOURCES_FINALIZER = "resources-finalizer.argocd.argoproj.io";
 
 /**
- * Reads the set's policy (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Controlling-Resource-Modification/).
+ * Reads the set's policy
+ * (https://argo-cd.readthedocs.io/en/stable/operator-manual/applicationset/Controlling-Resource-Modification/).
  * Clients cannot see a policy of the whole controller (`--policy`).
  */
 export function policyOf(set: ApplicationSet): ApplicationSetPolicy {

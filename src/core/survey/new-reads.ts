@@ -9,9 +9,9 @@ import type { LiveSubject } from "../model/subject.js";
 
 /**
  * What a render of the application would read that its live definition does not: another AppProject, which may permit
- * private repositories, addresses that it does not name, and settings of plugins. Its author could read them in the diff. Addresses are compared
- * as they are written: no rule of ours decides that two of them are the same. A definition from before a change request's
- * deployment counts as live.
+ * private repositories, other addresses, and settings of plugins. The author could then read them in the diff. Addresses
+ * are compared as written: no rule of ours decides that two of them are the same. A definition from before a deployment
+ * of a change request counts as live.
  */
 export function newReadsOf({ live, head, base, ownRecord, foreignRecords }: LiveSubject): readonly string[] {
   const own = ownRecord === undefined ? [] : [ownRecord];

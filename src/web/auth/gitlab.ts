@@ -129,7 +129,10 @@ class GitLabMemberships {
     private readonly userId: string,
   ) {}
 
-  /** https://docs.gitlab.com/api/group_members/ : `all` includes inherited and invited members; 404 for non-members and invisible groups. */
+  /**
+   * https://docs.gitlab.com/api/group_members/ : `all` includes inherited and invited members; 404 for non-members
+   * and invisible groups.
+   */
   async group(fullPath: string): Promise<Membership> {
     const answer = await this.api.get(`/groups/${encodeURIComponent(fullPath)}/members/all/${this.userId}`);
     if (answer.status === 404) return { kind: "none" };

@@ -15,7 +15,10 @@ const CLIENT_CODES = new Set([
 /** Of codes and of refresh tokens. */
 const CODE_CODES = new Set(["invalid_grant", "bad_verification_code", "bad_refresh_token"]);
 
-/** The refusal in a provider's callback. Anyone can link to one, so it quotes the provider only if this browser `started` the login. */
+/**
+ * The refusal in a provider's callback. Anyone can link to one, so it quotes the provider only if this browser
+ * `started` the login.
+ */
 export function refusalInCallback(answer: URL, title: string, started: boolean): LoginRefusal | undefined {
   const code = answer.searchParams.get("error");
   if (code === null) return undefined;

@@ -45,8 +45,8 @@ describe("nothing is lost", () => {
 });
 
 test("a line of a megabyte of colons is fast", () => {
-  const began = performance.now();
+  const before = process.cpuUsage();
   colourDiff(`+${"a:'\"".repeat(250_000)}`);
   colourDiff(Array.from({ length: 2000 }, () => `+${" -".repeat(200)}${":".repeat(400)}`).join("\n"));
-  expect(performance.now() - began).toBeLessThan(3000);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(3); // seconds of our own, however busy the machine is
 });
