@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { markMoved } from "../../src/comments/publish.js";
 import { renderPlan } from "../../src/comments/plan.js";
+import { markMoved } from "../../src/comments/publish.js";
 import { markStale } from "../../src/comments/publish.js";
 import { renderTakenOver } from "../../src/comments/render.js";
 import { noDelay } from "../in-memory/delay.js";
