@@ -4,6 +4,7 @@ import { readDocumentsTask } from "../core/detect/tree/foreign-text.js";
 import { definitionDiffTask } from "../core/diff/definition-diff.js";
 import { diffTask } from "../core/diff/diff-task.js";
 import { readRepositoryFileTask } from "../core/survey/repository-file.js";
+import { readGeneratedTask } from "../deployer/argocd/application-sets.js";
 import { readLiveTask } from "../deployer/argocd/live-resources.js";
 import { readManifestsTask } from "../deployer/argocd/normalise-manifests.js";
 import type { Tasks } from "./serve-tasks.js";
@@ -14,6 +15,7 @@ export const TASKS: Tasks = {
   "read-documents": readDocumentsTask,
   "read-repository-file": readRepositoryFileTask,
   "read-manifests": readManifestsTask,
+  "read-generated": readGeneratedTask,
   "read-live": readLiveTask,
   diff: diffTask,
   "definition-diff": definitionDiffTask,

@@ -62,7 +62,7 @@ export class Recorder {
       renderManifests: (request, signal) => deployer.renderManifests(request, signal),
       renderingSettings: () => deployer.renderingSettings(),
       liveResources: (application, signal) => deployer.liveResources(application, signal),
-      expandApplicationSet: (set, signal) => deployer.expandApplicationSet(set, signal),
+      expandApplicationSet: (set, change, signal) => deployer.expandApplicationSet(set, change, signal),
       listApplicationSets: (signal, since) => deployer.listApplicationSets(signal, since),
       findApplicationSet: (set, signal) => deployer.findApplicationSet(set, signal),
       applicationsOfSet: (set, signal) => deployer.applicationsOfSet(set, signal),

@@ -4,6 +4,7 @@ export type TaskName =
   | "read-documents"
   | "read-repository-file"
   | "read-manifests"
+  | "read-generated"
   | "read-live"
   | "diff"
   | "definition-diff"

@@ -73,7 +73,11 @@ export interface Deployer {
   /** The application's objects in the cluster, after a refresh by Argo CD. Values of Secrets are masked. */
   liveResources(application: LiveApplication, signal: AbortSignal): Promise<JsonText<LiveState>>;
   /** The Applications that a set would generate now. The caller pins its git generators of this repository. */
-  expandApplicationSet(set: ApplicationSet, signal?: AbortSignal): Promise<readonly Application[]>;
+  expandApplicationSet(
+    set: ApplicationSet,
+    change: ChangeRequestRef,
+    signal: AbortSignal,
+  ): Promise<readonly Application[]>;
   /** Every ApplicationSet that the token can see, as Argo CD runs it. Cached for a few seconds; not from before `since`. */
   listApplicationSets(signal?: AbortSignal, since?: Date): Promise<readonly ApplicationSet[]>;
   /** An ApplicationSet as Argo CD runs it. Undefined if it does not exist or is not visible. */

@@ -92,9 +92,12 @@ function about(names: readonly ApplicationName[], what: string): readonly string
   return more > 0 ? [...named, `the same holds for ${more} more applications`] : named;
 }
 
-function twice(applications: readonly Application[]): readonly ApplicationName[] {
-  const names = applications.map(({ name }) => name);
-  return [...new Set(names.filter((name, index) => names.indexOf(name) !== index))];
+/** The names that come more than once. */
+export function twice(applications: readonly Application[]): readonly ApplicationName[] {
+  const seen = new Set<ApplicationName>();
+  const repeated = new Set<ApplicationName>();
+  for (const { name } of applications) (seen.has(name) ? repeated : seen).add(name);
+  return [...repeated];
 }
 
 function templatedNote({ base, head }: ChangedApplicationSet, change: ChangeRequest): readonly string[] {

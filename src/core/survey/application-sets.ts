@@ -1,9 +1,10 @@
-import { compareGenerated, type ChangedApplicationSet } from "../detect/scan/application-sets.js";
+import { compareGenerated, type ChangedApplicationSet, type GeneratedChange } from "../detect/scan/application-sets.js";
 import { pinGitGenerators } from "../detect/scan/git-generators.js";
 import type { Application, ApplicationSet } from "../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../model/brand.js";
 import type { Member } from "../model/effect.js";
 import { DeployerFailure, safeMessage } from "../model/errors.js";
+import { allInTurns } from "../model/in-turns.js";
 import { isJsonObject } from "../model/json.js";
 import type { ApplicationSetPreview } from "../model/plan.js";
 import type { CommandContext } from "../ports/context.js";
@@ -57,11 +58,11 @@ export async function withApplicationSets(
   };
   return {
     found: warnOfUnpreviewed(await applyExpansions(found, expansions, context), unpreviewed),
-    applicationSets: attempts.map((one) => previewOf(one, around)),
+    applicationSets: await Promise.all(attempts.map((one) => previewOf(one, around))),
   };
 }
 
-function previewOf(attempt: Attempt, around: Surroundings): ApplicationSetPreview {
+async function previewOf(attempt: Attempt, around: Surroundings): Promise<ApplicationSetPreview> {
   const { name, sourceFile } = attempt.set;
   if ("problem" in attempt) {
     const { problem, owned, withheld } = attempt;
@@ -79,20 +80,23 @@ function previewOf(attempt: Attempt, around: Surroundings): ApplicationSetPrevie
     };
   }
   const notes = notesOf(attempt, around);
-  const members = generatedMembers(attempt, around);
+  const members = await generatedMembers(attempt, around);
   return { name, sourceFile, ...attempt.comparison, members, notes, problem: undefined, owned: [] };
 }
 
 /** What the controller makes of the generated applications, given what runs. */
-function generatedMembers({ set, base, head, comparison }: Expansion, { live }: Surroundings): readonly Member[] {
+function generatedMembers(
+  { set, base, head, comparison }: Expansion,
+  { live }: Surroundings,
+): Promise<readonly Member[]> {
   const [before, after] = [byName(base), byName(head)];
   const reachedBy = { kind: "generated", by: set.name } as const;
   const names = [...comparison.added, ...comparison.changed, ...comparison.removed];
-  return names.map((application) => {
+  return allInTurns(names, (application) => {
     const replaced = [before.get(application), live.get(application)].flatMap((one) =>
       one === undefined ? [] : [one.spec],
     );
-    return memberOf({ application, head: after.get(application)?.spec, before: replaced, reachedBy });
+    return Promise.resolve(memberOf({ application, head: after.get(application)?.spec, before: replaced, reachedBy }));
   });
 }
 
@@ -146,7 +150,11 @@ async function expand(set: ChangedApplicationSet, context: CommandContext): Prom
   try {
     const head = await generated(set.head, change.headRevision, context);
     const base = await generated(set.base, change.mergeBase, context);
-    return { set, base, head, comparison: compareGenerated(base, head) };
+    const comparison = compareGenerated(base, head);
+    const problem = tooMany(comparison);
+    return problem === undefined
+      ? { set, base, head, comparison }
+      : { set, problem, owned: await ownedNow(set, context) };
   } catch (error) {
     signal.throwIfAborted();
     log.warn({ set: set.name, err: error }, "could not preview an ApplicationSet");
@@ -159,7 +167,18 @@ async function generated(
   at: Revision,
   { change, deployer, signal }: CommandContext,
 ): Promise<readonly Application[]> {
-  return set === undefined ? [] : deployer.expandApplicationSet(pinGitGenerators(set, change, at), signal);
+  return set === undefined ? [] : deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
+}
+
+/** Of one set. Each is looked at, stored with the plan, and asked for its rules. */
+const MAX_DIFFERENT = 5000;
+
+function tooMany({ added, removed, changed }: GeneratedChange): string | undefined {
+  if (added.length + removed.length + changed.length <= MAX_DIFFERENT) return undefined;
+  return (
+    `it would add ${added.length} applications, remove ${removed.length} and change ${changed.length}, and svc previews ` +
+    `at most ${MAX_DIFFERENT} of one ApplicationSet: check what its generators yield, or split the change`
+  );
 }
 
 function problemOf(set: ChangedApplicationSet, error: unknown): string {

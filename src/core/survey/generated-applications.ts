@@ -5,6 +5,7 @@ import type { Application, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import { safeMessage } from "../model/errors.js";
+import { allInTurns } from "../model/in-turns.js";
 import type { NotDeployed } from "../model/plan.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
@@ -27,11 +28,17 @@ export async function applyExpansions(
 ): Promise<Survey> {
   const generated = new Set(expansions.flatMap(({ head }) => head.map(({ name }) => name)));
   const certain = expansions.filter(({ set }) => set.alsoIn.length === 0);
+  const known: Known = {
+    found,
+    subjects: new Map(found.subjects.map((subject) => [subject.name, subject])),
+    live: new Set(found.everyApplication.map(({ name }) => name)),
+  };
   const removed = certain.flatMap(({ set, comparison }) =>
-    comparison.removed.filter((name) => !generated.has(name)).map((name) => removedFrom(set, name, found)),
+    comparison.removed.filter((name) => !generated.has(name)).map((name) => removedFrom(set, name, known)),
   );
-  const changed = await Promise.all(
-    certain.flatMap((one) => changedBy(one).map((application) => changedSubject(application, one.set, found, context))),
+  const changed = await allInTurns(
+    certain.flatMap((one) => changedBy(one).map((application) => ({ application, set: one.set }))),
+    ({ application, set }) => changedSubject(application, set, known, context),
   );
   const looked = [...removed, ...changed];
   const verdicts = new Map(
@@ -49,6 +56,13 @@ export async function applyExpansions(
       ...decided.flatMap((one) => ("reason" in one ? [one] : [])),
     ],
   };
+}
+
+interface Known {
+  readonly found: Survey;
+  readonly subjects: ReadonlyMap<ApplicationName, Subject>;
+  /** Everything that Argo CD lists. */
+  readonly live: ReadonlySet<ApplicationName>;
 }
 
 /** Adds a warning to the applications of sets that could not be previewed. */
@@ -72,14 +86,14 @@ function changedBy({ set, head, comparison }: Expansion): readonly Application[]
 async function changedSubject(
   application: Application,
   set: ChangedApplicationSet,
-  found: Survey,
+  { found, subjects, live: listed }: Known,
   context: CommandContext,
 ): Promise<LiveSubject | NotDeployed | undefined> {
   const { change } = context;
   const { name, spec } = application;
-  const known = found.subjects.find((subject) => subject.name === name);
+  const known = subjects.get(name);
   if (known !== undefined && known.kind !== "live") return undefined;
-  if (!found.everyApplication.some((one) => one.name === name)) return undefined;
+  if (!listed.has(name)) return undefined;
   const live = known?.live ?? (await readLive(name, context));
   if (live !== undefined && "reason" in live) return live;
   if (live === undefined || !isOwnedBy(live, set) || specEqual(spec, live.spec)) return undefined;
@@ -149,8 +163,8 @@ async function obstacleOf(
   }
 }
 
-function removedFrom(set: ChangedApplicationSet, name: ApplicationName, found: Survey): NotDeployed | undefined {
-  const known = found.subjects.find((subject) => subject.name === name);
+function removedFrom(set: ChangedApplicationSet, name: ApplicationName, { subjects }: Known): NotDeployed | undefined {
+  const known = subjects.get(name);
   if (known?.kind !== "live" || !isOwnedBy(known.live, set)) return undefined;
   return { application: name, reason: removalReason(set) };
 }

@@ -7,6 +7,8 @@ import type { CommandContext } from "../ports/context.js";
 import { BEFORE, identityOf } from "./members.js";
 
 type Live = ReadonlyMap<ApplicationName, Application>;
+/** Where applications deploy to, by namespace. */
+type Places = ReadonlyMap<string, readonly Identity[]>;
 
 /** Adds to a member the applications whose rules hold for it besides its own. @param objects keys of what it touches. */
 export type Bind = (member: Member, objects: readonly string[]) => Member;
@@ -21,7 +23,7 @@ export async function overlapsAmong(touched: ReadonlySet<string>, live: Live, co
   // Nobody's rules are stricter than anybody else's.
   if (new Set(rules.values()).size < 2) return (member) => member;
   const owners = await ownersOf(touched, context);
-  const places = [...live.values()].map((one) => identityOf(one.name, one.spec));
+  const places = placesByNamespace(live, rules);
   return (member, objects) => {
     const bound = [...atDestination(member, places), ...ofObjects(member, objects, owners ?? new Map(), live)];
     return {
@@ -42,10 +44,28 @@ function rulesOf({ name, spec }: Application, { settings }: CommandContext): str
   return JSON.stringify([settings.requirementsFor(application), access]);
 }
 
-function atDestination(member: Member, places: readonly Identity[]): readonly BoundIdentity[] {
+/** By namespace. Of those with the same rules in one place, two are enough: the member may be one of them itself. */
+function placesByNamespace(live: Live, rules: ReadonlyMap<ApplicationName, string>): Places {
+  const counts = new Map<string, number>();
+  const places = new Map<string, Identity[]>();
+  for (const { name, spec } of live.values()) {
+    const place = identityOf(name, spec);
+    const { cluster, namespace } = place.destination;
+    const key = JSON.stringify([cluster, namespace, rules.get(name)]);
+    const count = counts.get(key) ?? 0;
+    if (count === 2) continue;
+    counts.set(key, count + 1);
+    const known = places.get(namespace);
+    if (known === undefined) places.set(namespace, [place]);
+    else known.push(place);
+  }
+  return places;
+}
+
+function atDestination(member: Member, places: Places): readonly BoundIdentity[] {
   if (!arrives(member)) return [];
-  return places
-    .filter((other) => other.application !== member.application && sameDestination(other, member))
+  return (places.get(member.destination.namespace) ?? [])
+    .filter((other) => other.application !== member.application && maybeSameCluster(other, member))
     .map((other) => ({ ...other, because: `${other.application} deploys to the same destination` }));
 }
 
@@ -61,10 +81,6 @@ function arrives({ definition }: Member): boolean {
     case "unchanged":
       return false;
   }
-}
-
-function sameDestination(left: Identity, right: Identity): boolean {
-  return left.destination.namespace === right.destination.namespace && maybeSameCluster(left, right);
 }
 
 /** A cluster has an address and a name, and svc cannot see which belong together. */

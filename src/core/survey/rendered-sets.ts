@@ -2,7 +2,7 @@ import { gitGenerators, mayMove, pinGitGenerators } from "../detect/scan/git-gen
 import type { RenderedSet } from "../diff/render-facts.js";
 import { isAutoSynced } from "../model/application-spec.js";
 import type { Application, ApplicationSet } from "../model/application.js";
-import { applicationName, type Revision } from "../model/brand.js";
+import { applicationName, type ApplicationName, type Revision } from "../model/brand.js";
 import { safeMessage } from "../model/errors.js";
 import type { JsonObject } from "../model/json.js";
 import { specEqual } from "../model/spec-equality.js";
@@ -27,12 +27,13 @@ export async function reachedBySet(
       await generated(set, set.base, change.baseRevision, context),
       await generated(set, set.head, change.headRevision, context),
     ];
-    const names = [...new Set([...base, ...head].map((one) => one.name))];
+    const [old, young] = [byName(base), byName(head)];
+    const names = [...new Set([...old.keys(), ...young.keys()])];
     return names.flatMap((application): readonly Reached[] => {
       const running = around.live.get(application)?.spec;
-      const replaced = base.filter((one) => one.name === application).map(({ spec }) => spec);
+      const replaced = (old.get(application) ?? []).map(({ spec }) => spec);
       const before = running === undefined ? [] : [...replaced, running];
-      const after = head.filter((one) => one.name === application);
+      const after = young.get(application) ?? [];
       if (after.length === 0) {
         return [
           {
@@ -59,6 +60,16 @@ export async function reachedBySet(
   }
 }
 
+function byName(applications: readonly Application[]): ReadonlyMap<ApplicationName, readonly Application[]> {
+  const found = new Map<ApplicationName, Application[]>();
+  for (const one of applications) {
+    const known = found.get(one.name);
+    if (known === undefined) found.set(one.name, [one]);
+    else known.push(one);
+  }
+  return found;
+}
+
 /** Before the merge its git generators read the base branch, and after it the head. */
 async function generated(
   { name, namespace }: RenderedSet,
@@ -68,7 +79,7 @@ async function generated(
 ): Promise<readonly Application[]> {
   if (resource === undefined) return [];
   const set: ApplicationSet = { name, namespace, resource };
-  const pinned = await deployer.expandApplicationSet(pinGitGenerators(set, change, at), signal);
+  const pinned = await deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
   const moves = at === change.headRevision && gitGenerators(set).some((git) => mayMove(git, change));
-  return moves ? [...pinned, ...(await deployer.expandApplicationSet(set, signal))] : pinned;
+  return moves ? [...pinned, ...(await deployer.expandApplicationSet(set, change, signal))] : pinned;
 }

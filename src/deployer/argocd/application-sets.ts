@@ -1,13 +1,15 @@
 import { z } from "zod";
 import type { Application, ApplicationSet, SetId } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { isJsonObject } from "../../core/model/json.js";
+import { isJsonObject, readJsonText } from "../../core/model/json.js";
+import type { Compute, ComputeLimits, Task } from "../../core/ports/compute.js";
 import type { Log } from "../../core/ports/log.js";
 import { getItems } from "./application-calls.js";
 import { nameOfResource, ownNamespace } from "./application-names.js";
 import { applicationItem, generatedList, json } from "./application-schema.js";
 import { ArgoCdFailure, isAbsent, parseAnswer } from "./argocd-failure.js";
-import type { Call, Client } from "./client.js";
+import { readAnswer, type Call, type Client } from "./client.js";
+import { type Read, readLarge, reading } from "./read-large.js";
 import { isTemporary } from "./remove-temporary.js";
 import type { ServerSettings } from "./server-settings.js";
 import { toApplication } from "./to-application.js";
@@ -90,25 +92,56 @@ export async function applicationsOfSet(
     .sort();
 }
 
+interface GeneratedAnswer {
+  readonly answer: string;
+  readonly set: SetId;
+  readonly settings: ServerSettings;
+}
+
+/** Reads what a set generates: a few lines of it may yield more than fits into Argo CD's memory. */
+export const readGeneratedTask: Task<GeneratedAnswer, Read<readonly Application[]>> = {
+  name: "read-generated",
+  run: ({ answer, set, settings }) =>
+    reading(() => {
+      const { applications } = parseAnswer(generatedList, readAnswer(answer), `the ApplicationSet ${set.name}`);
+      const count = applications?.length ?? 0;
+      if (count > MAX_GENERATED) {
+        const message = `it generates ${count} applications, and svc reads at most ${MAX_GENERATED}: check what its generators yield`;
+        throw new ArgoCdFailure("failed", message);
+      }
+      return (applications ?? []).map((item) => {
+        const namespace = item.metadata.namespace ?? set.namespace;
+        return toApplication({ ...item, metadata: { ...item.metadata, namespace } }, settings);
+      });
+    }),
+};
+
+const MAX_GENERATED = 20_000;
+
+interface ExpandParts {
+  readonly client: Client;
+  readonly compute: Compute;
+  readonly settings: ServerSettings;
+}
+
 /** Lists what a set would generate. It renders and writes nothing, but Argo CD requires the permission to create the set. */
 export async function expandApplicationSet(
-  client: Client,
-  settings: ServerSettings,
+  { client, compute, settings }: ExpandParts,
   set: ApplicationSet,
-  options: Pick<Call, "timeoutMs" | "signal">,
+  call: Pick<Call, "timeoutMs" | "signal">,
+  limits: Pick<ComputeLimits, "owner" | "signal">,
 ): Promise<readonly Application[]> {
-  const answer = await generate(client, set, options);
-  const { applications } = parseAnswer(generatedList, answer, `the ApplicationSet ${set.name}`);
-  return (applications ?? []).map((item) => {
-    const namespace = item.metadata.namespace ?? set.namespace;
-    return toApplication({ ...item, metadata: { ...item.metadata, namespace } }, settings);
-  });
+  const answer = await generate(client, set, call);
+  const { name, namespace } = set;
+  const what = `what the ApplicationSet ${name} generates`;
+  const input = { answer, set: { name, namespace }, settings };
+  return readJsonText(await readLarge(compute, readGeneratedTask, input, { ...limits, what }));
 }
 
 async function generate(client: Client, set: ApplicationSet, options: Pick<Call, "timeoutMs" | "signal">) {
   const metadata = isJsonObject(set.resource.metadata) ? set.resource.metadata : { name: set.name };
   try {
-    return await client.call({
+    return await client.text({
       method: "POST",
       path: ["api", "v1", "applicationsets", "generate"],
       body: { applicationSet: { metadata, spec: set.resource.spec } },

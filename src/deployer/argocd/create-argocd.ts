@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Application, ApplicationSpec } from "../../core/model/application.js";
+import { changeRequestKey } from "../../core/model/change-request.js";
 import { specEqual } from "../../core/model/spec-equality.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
@@ -67,9 +68,11 @@ export function createArgoCd(
 
     liveResources: (application, signal) => liveResources(application, signal),
 
-    async expandApplicationSet(set, signal) {
+    async expandApplicationSet(set, change, signal) {
       // Git generators make Argo CD fetch the repository, as a render does.
-      return expandApplicationSet(client, await serverSettings(), set, { timeoutMs: config.renderTimeoutMs, signal });
+      const call = { timeoutMs: config.renderTimeoutMs, signal };
+      const limits = { owner: changeRequestKey(change), signal };
+      return expandApplicationSet({ client, compute, settings: await serverSettings() }, set, call, limits);
     },
 
     listApplicationSets: (signal, since) => sets.get(signal, since),

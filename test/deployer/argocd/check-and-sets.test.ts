@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import type { ApplicationSet } from "../../../src/core/model/application.js";
 import { fixture } from "./fixture.js";
 import { argocd, settings, withNock } from "./nock-lifecycle.js";
-import { failureOf, underTest } from "./under-test.js";
+import { CHANGE, failureOf, underTest } from "./under-test.js";
 
 withNock();
 
@@ -50,7 +50,7 @@ function generate(status: number, answer: object | string) {
 
 test("a set is sent without its status, and its Applications come without finalizers", async () => {
   generate(200, generated.list ?? {});
-  const found = await underTest().deployer.expandApplicationSet(SET);
+  const found = await underTest().deployer.expandApplicationSet(SET, CHANGE);
   expect(found.map((one) => one.name)).toEqual(["s-plain", "s-kust"]);
   expect(found[0]).toEqual({
     name: "s-plain",
@@ -69,7 +69,7 @@ test.each([
   ["list", "team-a", ["team-a/s-plain", "team-a/s-kust"]],
 ])("the answer %s for a set in %s names %j", async (answer, namespace, names) => {
   generate(200, generated[answer] ?? {});
-  const found = await underTest().deployer.expandApplicationSet({ ...SET, namespace });
+  const found = await underTest().deployer.expandApplicationSet({ ...SET, namespace }, CHANGE);
   expect(found.map((one) => one.name)).toEqual(names);
 });
 
@@ -77,7 +77,7 @@ test("a problem is its first line, without the lines of the server's log", async
   const recorded = fixture("errors") as { path: string; status: number; answer: { message: string } }[];
   const broken = recorded.find((one) => one.path.endsWith("generate") && one.answer.message.includes("\n"));
   generate(broken?.status ?? 0, broken?.answer ?? {});
-  const failure = await failureOf(underTest().deployer.expandApplicationSet(SET));
+  const failure = await failureOf(underTest().deployer.expandApplicationSet(SET, CHANGE));
   expect(failure).toMatchObject({ name: "DeployerFailure", reason: "failed" });
   expect(failure.message).toMatch(/^unable to generate .* map has no entry for key "env"$/);
 });
@@ -92,16 +92,25 @@ test.each([
   [404, "Not Found", "unsupported", /2\.13 or newer/],
 ])("HTTP %d of the generate call", async (status, answer, reason, message) => {
   generate(status, answer);
-  const failure = await failureOf(underTest().deployer.expandApplicationSet(SET));
+  const failure = await failureOf(underTest().deployer.expandApplicationSet(SET, CHANGE));
   expect(failure.reason).toBe(reason);
   expect(failure.message).toMatch(message);
+});
+
+test("an answer of more applications than svc reads says how many there are", async () => {
+  const one = { metadata: { name: "a" }, spec: {} };
+  generate(200, { applications: Array.from({ length: 20_001 }, () => one) });
+  const failure = await failureOf(underTest().deployer.expandApplicationSet(SET, CHANGE));
+  expect(failure.message).toBe(
+    "it generates 20001 applications, and svc reads at most 20000: check what its generators yield",
+  );
 });
 
 test("the call has no effect and is tried again; a set without metadata is called by its name", async () => {
   generate(503, "busy");
   generate(200, {});
   const { deployer } = underTest();
-  expect(await deployer.expandApplicationSet({ ...SET, resource: { spec: { generators: [] } } })).toEqual([]);
+  expect(await deployer.expandApplicationSet({ ...SET, resource: { spec: { generators: [] } } }, CHANGE)).toEqual([]);
 });
 
 test.each([
@@ -199,5 +208,7 @@ test("what a set owns is told by the owners in the whole list, by kind, name and
 test("an abort reaches the call", async () => {
   settings();
   const { deployer } = underTest();
-  await expect(deployer.expandApplicationSet(SET, AbortSignal.abort(new Error("stop")))).rejects.toThrow("stop");
+  await expect(deployer.expandApplicationSet(SET, CHANGE, AbortSignal.abort(new Error("stop")))).rejects.toThrow(
+    "stop",
+  );
 });

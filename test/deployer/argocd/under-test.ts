@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
-import type { Application, LiveApplication } from "../../../src/core/model/application.js";
+import type { Application, ApplicationSet, LiveApplication } from "../../../src/core/model/application.js";
 import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
+import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
 import { type JsonObject, readJsonText } from "../../../src/core/model/json.js";
 import type { Clock } from "../../../src/core/ports/clock.js";
 import type { RenderRequest, SyncRequest } from "../../../src/core/ports/deployer.js";
@@ -60,6 +61,8 @@ function withRead(deployer: ReturnType<typeof createArgoCd>) {
     ...deployer,
     renderManifests: async (request: RenderRequest, signal = unaborted) =>
       readJsonText(await deployer.renderManifests(request, signal)),
+    expandApplicationSet: (set: ApplicationSet, change: ChangeRequestRef, signal = unaborted) =>
+      deployer.expandApplicationSet(set, change, signal),
     liveResources: async (application: LiveApplication, signal = unaborted) =>
       readJsonText(await deployer.liveResources(application, signal)),
   };
