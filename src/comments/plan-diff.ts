@@ -1,4 +1,5 @@
-import type { Evaluated, ResourceChange, Unevaluated } from "../core/model/plan.js";
+import type { ResourceChange } from "../core/model/manifest-diff.js";
+import type { Evaluated, Unevaluated } from "../core/model/plan.js";
 import { code, delimiterOf, details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
 import type { Block, Halves } from "./parts.js";
 import { counted } from "./phrases.js";

@@ -1,6 +1,7 @@
 import { commitSentence, secretSentences } from "../core/diff/hidden-change.js";
 import type { HostWords } from "../core/model/host-words.js";
-import type { ApplicationPlan, DiffBasis, NameChanges } from "../core/model/plan.js";
+import type { DiffBasis, NameChanges } from "../core/model/manifest-diff.js";
+import type { ApplicationPlan } from "../core/model/plan.js";
 import { code, codes, plainName, sentence, shortened, warning } from "./markdown.js";
 
 /** An application whose two sides were rendered. */

@@ -1,4 +1,5 @@
-import { isWithheld, type ApplicationPlan, type Danger, type Plan } from "../core/model/plan.js";
+import type { Danger } from "../core/model/manifest-diff.js";
+import { isWithheld, type ApplicationPlan, type Plan } from "../core/model/plan.js";
 import { applicationLink, headLink, linked, type Links } from "./links.js";
 import { code, sentence, shortened } from "./markdown.js";
 import { counted } from "./phrases.js";

@@ -4,13 +4,8 @@ import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
 import type { Member } from "../../src/core/model/effect.js";
 import type { Lock } from "../../src/core/model/lock.js";
-import type {
-  ApplicationPlan,
-  ApplicationSetPreview,
-  Evaluated,
-  Plan,
-  ResourceChange,
-} from "../../src/core/model/plan.js";
+import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
+import type { ApplicationPlan, ApplicationSetPreview, Evaluated, Plan } from "../../src/core/model/plan.js";
 import type { Standing } from "../../src/core/policy/standing.js";
 import { hostWords } from "../../src/hosts/registry.js";
 import { SERVICE, type HostId } from "../../src/names.js";

@@ -1,12 +1,7 @@
 import fc from "fast-check";
 import { applicationName } from "../../src/core/model/brand.js";
-import type {
-  ApplicationPlan,
-  ApplicationSetPreview,
-  DiffBasis,
-  NameChanges,
-  Plan,
-} from "../../src/core/model/plan.js";
+import type { DiffBasis, NameChanges } from "../../src/core/model/manifest-diff.js";
+import type { ApplicationPlan, ApplicationSetPreview, Plan } from "../../src/core/model/plan.js";
 import { evaluated, resource, sampleApplication, sampleLock, samplePlan } from "../comments/samples.js";
 import { hostileName, hostileText } from "./hostile-text.js";
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
-import type { Danger } from "../model/plan.js";
+import type { Danger } from "../model/manifest-diff.js";
 import { annotationOf } from "./annotation.js";
 import { isHook, syncHookTypes } from "./hook.js";
 import { refusedChanges } from "./immutable-fields.js";

@@ -1,6 +1,6 @@
 import type { ApplicationSpec, Manifest } from "../model/application.js";
 import { type JsonText, readJsonText } from "../model/json.js";
-import type { ManifestDiff } from "../model/plan.js";
+import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Task } from "../ports/compute.js";
 import type { LiveState } from "../ports/deployer.js";
 import { diffLive } from "./live-diff.js";

@@ -1,4 +1,4 @@
-import type { ManifestDiff, NameChanges, SecretChange } from "../model/plan.js";
+import type { ManifestDiff, NameChanges, SecretChange } from "../model/manifest-diff.js";
 
 /** Writes an untrusted name so that it can stand in a sentence. */
 type Shown = (name: string) => string;

@@ -1,7 +1,7 @@
 import { structuredPatch } from "diff";
 import { stringify } from "yaml";
 import type { JsonObject } from "../model/json.js";
-import type { BothSides } from "../model/plan.js";
+import type { BothSides } from "../model/manifest-diff.js";
 import { changedSections } from "./changed-sections.js";
 
 /** What is left for the hunks of one application. */

@@ -1,6 +1,6 @@
 import type { ApplicationSpec } from "../model/application.js";
 import { isJsonObject, sortedKeys, type JsonObject } from "../model/json.js";
-import type { ManifestDiff } from "../model/plan.js";
+import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { LiveResource, LiveState } from "../ports/deployer.js";
 import { isHook } from "./hook.js";
 import { equalAt, ignoredPointers, readIgnoreRules, withoutPointer, type IgnoreRules } from "./ignore-differences.js";

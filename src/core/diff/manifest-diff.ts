@@ -1,7 +1,7 @@
 import type { Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
 import { isJsonObject, jsonEqual } from "../model/json.js";
-import type { ManifestDiff } from "../model/plan.js";
+import type { ManifestDiff } from "../model/manifest-diff.js";
 import { isSecret } from "../secrets/secret-object.js";
 import { isHook, isNeverApplied } from "./hook.js";
 import { byIdentity, titleOf } from "./manifest-key.js";

@@ -1,6 +1,6 @@
 import { redact, redactHunks } from "../../config/redaction.js";
 import { jsonEqual, type JsonObject } from "../model/json.js";
-import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/plan.js";
+import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/manifest-diff.js";
 import { EmbeddedTexts } from "../secrets/embedded.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 import { carriesParameters, hideParameters } from "../secrets/hide-parameters.js";

@@ -1,15 +1,7 @@
 import { commitSentence, secretSentences } from "../../core/diff/hidden-change.js";
 import type { HostWords } from "../../core/model/host-words.js";
-import {
-  isWithheld,
-  type ApplicationPlan,
-  type BothSides,
-  type DiffBasis,
-  type NameChanges,
-  type Plan,
-  type PlanLock,
-  type ResourceChange,
-} from "../../core/model/plan.js";
+import type { BothSides, DiffBasis, NameChanges, ResourceChange } from "../../core/model/manifest-diff.js";
+import { isWithheld, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
 import type { HostPageOf } from "../change-address.js";
 import { colourDiff, colourYaml, type DiffLine } from "./colour-diff.js";
 import { shownChange, type ShownChange } from "./shown.js";

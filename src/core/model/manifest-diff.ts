@@ -1,0 +1,85 @@
+/** One Kubernetes object that a sync would create, update or delete. */
+export interface ResourceChange {
+  readonly action: "create" | "update" | "delete";
+  /** `apps/Deployment guestbook/web`: group, kind, namespace and name for people. */
+  readonly title: string;
+  readonly kind: string;
+  /** Unified hunks over YAML without a file header. Never contains values of Secrets. */
+  readonly diff: string;
+  readonly hook: boolean;
+  /** The hunks are all that changes: nothing of it is hidden, redacted or cut. Only such diffs can be told to be the same. */
+  readonly whole: boolean;
+  /** What the diff leaves out, for a page; undefined if it leaves out nothing, or where there was no room. */
+  readonly sides?: BothSides | undefined;
+}
+
+/** An object on both sides as YAML, empty where it does not exist. Never contains values of Secrets. */
+export interface BothSides {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** What differs between two renders, or between the cluster before and after a sync. The counts leave out hooks. */
+export interface ManifestDiff {
+  readonly created: number;
+  readonly updated: number;
+  readonly deleted: number;
+  readonly hooksChanged: number;
+  readonly resources: readonly ResourceChange[];
+  /** A rendered Secret has values that Argo CD hides: an empty diff proves nothing if inputs changed. */
+  readonly hiddenSecrets: boolean;
+  /** Secrets on both sides whose values change, or may change for all that can be known. */
+  readonly secrets: readonly SecretChange[];
+  /** Objects that differ by the commit's id alone, which is no change: `ConfigMap web-cfg`. Untrusted. */
+  readonly onlyCommit: readonly string[];
+  /** Sentences about dangerous changes, the most dangerous first. They contain untrusted names. */
+  readonly cautions: readonly string[];
+  /** Those of them that endanger something, in a few words and in the same order. */
+  readonly dangers: readonly Danger[];
+  /** Applications among the manifests (app of apps). */
+  readonly children: NameChanges;
+  /** ApplicationSets among the manifests. */
+  readonly sets: NameChanges;
+  readonly basis: DiffBasis;
+}
+
+/** What a sync may break or lose, in a few words with untrusted names: `deletes PersistentVolumeClaim shop/data`. */
+export interface Danger {
+  readonly what: string;
+  /** Only a sync that prunes does it. */
+  readonly pruning: boolean;
+}
+
+/** A Secret by name. It says nothing about values, and names are untrusted. */
+export interface SecretChange {
+  /** `shop/payments`. */
+  readonly name: string;
+  /** The keys whose values change, where git tells; undefined if only Argo CD knows the values. */
+  readonly keys: NameChanges | undefined;
+  /** The first of the changed files that it may be rendered from. Empty if nothing tells. */
+  readonly files: readonly string[];
+}
+
+/** Names of objects by what happens to them. */
+export interface NameChanges {
+  readonly created: readonly string[];
+  readonly changed: readonly string[];
+  readonly deleted: readonly string[];
+}
+
+/** What the head was compared with. */
+export type DiffBasis =
+  /** The render of the target branch. */
+  | { readonly kind: "branch" }
+  /** The live cluster; the lists name objects as `ResourceChange.title` does. */
+  | {
+      readonly kind: "live";
+      /** Sentences for people on why details of the comparison may be wrong. */
+      readonly approximate: readonly string[];
+      /** What differs from the target branch in the cluster, regardless of this change request. */
+      readonly drifted: readonly string[];
+      /** What the change request changes and the cluster already has; it is in no hunk. */
+      readonly alreadyThere: readonly string[];
+    }
+  /** The cluster could not be read, so this is against the target branch. The reason is untrusted. */
+  | { readonly kind: "live-failed"; readonly reason: string };
