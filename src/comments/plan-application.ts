@@ -7,13 +7,14 @@ import { pack, type Block } from "./parts.js";
 import { lockedBy } from "./phrases.js";
 import { definitionBlocks, diffBlocks, sameDiffBlock, type DiffRoom, type DiffRooms } from "./plan-diff.js";
 import type { Arranged, Placed } from "./plan-groups.js";
+import { previewBlocks } from "./plan-preview.js";
 import { summaryLines, verdictLines, type SummaryOptions } from "./plan-summary.js";
 import { isDangerous } from "./plan-verdict.js";
 import { placeText } from "./turn.js";
 
 const MAX_REASON = 4000;
 /** For the collapsible around several applications. */
-const ROOM_FOR_FOLD = 200;
+export const ROOM_FOR_FOLD = 200;
 
 export interface ShownOptions extends SummaryOptions {
   readonly links: Links;
@@ -49,13 +50,11 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
   const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: heading });
   const warnings = plan.warnings.map(warning);
   const status = statusOf(plan, options);
-  const { page } = options.links;
-  const names = options.comments === "one" && page !== undefined ? FEW_NAMES : Math.min(limit / 2, MANY_NAMES);
-  const room: DiffRoom = { rooms, names, page, open: isDangerous(plan), section: heading };
+  const room: DiffRoom = { ...diffRoom(options, { limit, rooms }), open: isDangerous(plan), section: heading };
   switch (plan.kind) {
     case "new":
     case "deleted":
-      return [text([`${heading} (${plan.kind})`, announcement(plan), ...warnings, status])];
+      return announcedBlocks(plan, { ...room, section: `${heading} (${plan.kind})` }, [...warnings, status]);
     case "unevaluated": {
       const reason = fence(shortened(plan.reason, MAX_REASON));
       const next = isWithheld(plan) ? plannedByApproval(options.words) : planAgain(options.words);
@@ -76,6 +75,24 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
       return [text(summary), ...definitionBlocks(plan, room), ...changes, text([...verdictLines(plan), status])];
     }
   }
+}
+
+/** What there is room for beside each heading. */
+export function diffRoom({ links: { page }, comments }: ShownOptions, { limit, rooms }: Room) {
+  const names = comments === "one" && page !== undefined ? FEW_NAMES : Math.min(limit / 2, MANY_NAMES);
+  return { rooms, names, page };
+}
+
+function announcedBlocks(
+  plan: Extract<ApplicationPlan, { readonly kind: "new" | "deleted" }>,
+  room: DiffRoom,
+  end: readonly string[],
+): readonly Block[] {
+  const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: room.section });
+  const start = [room.section, announcement(plan)];
+  if (plan.preview === undefined) return [text([...start, ...end])];
+  const shown = previewBlocks(plan.preview, plan.kind === "new" ? "added" : "removed", room);
+  return [text(start), ...shown, text(end)];
 }
 
 function plannedByApproval({ command }: HostWords): string {

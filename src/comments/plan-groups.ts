@@ -1,4 +1,5 @@
 import type { ApplicationName } from "../core/model/brand.js";
+import type { ResourceChange } from "../core/model/manifest-diff.js";
 import type { ApplicationPlan } from "../core/model/plan.js";
 import type { EvaluatedPlan } from "./plan-summary.js";
 import { isDangerous } from "./plan-verdict.js";
@@ -61,10 +62,12 @@ function tellsMore(plan: ApplicationPlan): boolean {
   return plan.kind === "evaluated" && (plan.definition !== undefined || plan.diff.secrets.length > 0);
 }
 
-/** Equal for the same diff, whatever the names of the objects; undefined where nobody can tell. */
 function keyOf(plan: ApplicationPlan): string | undefined {
-  if (plan.kind !== "evaluated") return undefined;
-  const { resources } = plan.diff;
+  return plan.kind === "evaluated" ? diffKey(plan.diff.resources) : undefined;
+}
+
+/** Equal for the same diff, whatever the names of the objects; undefined where nobody can tell. */
+export function diffKey(resources: readonly ResourceChange[]): string | undefined {
   // The values of Secrets are in no diff.
   if (resources.length === 0 || resources.some(({ whole, kind }) => !whole || kind === "Secret")) return undefined;
   return JSON.stringify(resources.map(({ action, kind, hook, diff }) => [action, kind, hook, diff]));

@@ -1,9 +1,10 @@
 import { codes, shortened } from "./markdown.js";
 import { MAX_PARTS, type Block } from "./parts.js";
 import { counted } from "./phrases.js";
-import { arrangedBlocks, type ShownOptions } from "./plan-application.js";
+import { arrangedBlocks, diffRoom, ROOM_FOR_FOLD, type ShownOptions } from "./plan-application.js";
 import type { DiffRooms } from "./plan-diff.js";
 import type { Arranged } from "./plan-groups.js";
+import { previewsBlocks, type PreviewGroup } from "./plan-previews.js";
 import { smallestFirst } from "./plan-room.js";
 import { isDangerous } from "./plan-verdict.js";
 
@@ -15,9 +16,15 @@ interface Around {
 
 const NO_DIFFS: DiffRooms = new Map();
 
+/** What a plan shows: its own applications, and those that the merge changes besides. */
+interface Laid {
+  readonly arranged: readonly Arranged[];
+  readonly groups: readonly PreviewGroup[];
+}
+
 /** The applications of a plan with the diffs that there is room for: in one comment, or in as many as a plan may have. */
 export function layOut(
-  arranged: readonly Arranged[],
+  { arranged, groups }: Laid,
   { before, after }: Around,
   options: ShownOptions,
   limit: number,
@@ -29,15 +36,17 @@ export function layOut(
       arranged.filter((one) => !some.includes(one)),
       options,
     ),
+    ...previewsBlocks(groups, diffRoom(options, { limit, rooms }), limit - ROOM_FOR_FOLD),
     ...after,
   ];
-  if (options.comments === "all") return build(arranged, smallestFirst(arranged, limit * (MAX_PARTS - 1)));
-  const kept = fitting(arranged, limit - lengthOf([...before, ...after]), (one) =>
+  if (options.comments === "all") return build(arranged, smallestFirst({ arranged, groups }, limit * (MAX_PARTS - 1)));
+  const previewed = previewsBlocks(groups, diffRoom(options, { limit, rooms: NO_DIFFS }), limit - ROOM_FOR_FOLD);
+  const kept = fitting(arranged, limit - lengthOf([...before, ...previewed, ...after]), (one) =>
     lengthOf(arrangedBlocks(one, options, { limit, rooms: NO_DIFFS })),
   );
   let room = limit - lengthOf(build(kept, NO_DIFFS));
   for (;;) {
-    const blocks = build(kept, smallestFirst(kept, room));
+    const blocks = build(kept, smallestFirst({ arranged: kept, groups }, room));
     const excess = lengthOf(blocks) - limit;
     if (excess <= 0 || room <= 0) return blocks;
     room -= excess;

@@ -1,5 +1,9 @@
+import type { ResourceChange } from "../core/model/manifest-diff.js";
+import { shownDiff, type Evaluated, type Unevaluated } from "../core/model/plan.js";
+import { previewedDiff } from "../core/model/preview.js";
 import type { Diffed, DiffRooms } from "./plan-diff.js";
 import type { Arranged, Placed } from "./plan-groups.js";
+import type { PreviewGroup } from "./plan-previews.js";
 
 /** What people write by hand is shorter. */
 const MAX_DEFINITION = 10_000;
@@ -11,9 +15,13 @@ const BESIDE = 30;
 const LEAST = 2000;
 
 /** Which diffs of a plan are shown in so many characters: the smallest first, and of the next one what fits. */
-export function smallestFirst(arranged: readonly Arranged[], room: number): DiffRooms {
+export function smallestFirst(
+  { arranged, groups }: { readonly arranged: readonly Arranged[]; readonly groups: readonly PreviewGroup[] },
+  room: number,
+): DiffRooms {
   const placed = arranged.flatMap((one) => (one.kind === "alone" ? [one] : one.placed));
-  const diffs = placed.flatMap(diffsOf).sort((left, right) => left.size - right.size);
+  const previewed = groups.flatMap(({ first }) => resourceDiffs(previewedDiff(first.content)?.resources ?? []));
+  const diffs = [...placed.flatMap(diffsOf), ...previewed].sort((left, right) => left.size - right.size);
   const rooms = new Map<Diffed, number>();
   const opened = new Set<unknown>();
   let left = room;
@@ -38,15 +46,18 @@ interface Diff {
 }
 
 function diffsOf({ plan, sameAs }: Placed): readonly Diff[] {
-  if (plan.kind !== "evaluated" && plan.kind !== "unevaluated") return [];
-  const { definition } = plan;
-  const own: readonly Diff[] =
-    definition === undefined
-      ? []
-      : [{ of: plan, size: Math.min(definition.length, MAX_DEFINITION), most: MAX_DEFINITION, around: definition }];
-  if (plan.kind === "unevaluated" || sameAs !== undefined) return own;
-  const { resources } = plan.diff;
+  const own = plan.kind === "evaluated" || plan.kind === "unevaluated" ? definitionOf(plan) : [];
+  return [...own, ...resourceDiffs(sameAs === undefined ? (shownDiff(plan)?.resources ?? []) : [])];
+}
+
+function resourceDiffs(resources: readonly ResourceChange[]): readonly Diff[] {
   const most = Number.POSITIVE_INFINITY;
   const size = (diff: string, title: string) => diff.length + title.length + BESIDE;
-  return [...own, ...resources.map((one) => ({ of: one, size: size(one.diff, one.title), most, around: resources }))];
+  return resources.map((one) => ({ of: one, size: size(one.diff, one.title), most, around: resources }));
+}
+
+function definitionOf(plan: Evaluated | Unevaluated): readonly Diff[] {
+  const { definition } = plan;
+  if (definition === undefined) return [];
+  return [{ of: plan, size: Math.min(definition.length, MAX_DEFINITION), most: MAX_DEFINITION, around: definition }];
 }

@@ -70,7 +70,8 @@ const DEFINITION_ALONE = "The application's definition still changes: a sync wri
 const MAX_CAUTIONS = 15;
 const MAX_CAUTION = 400;
 
-function cautionList(cautions: readonly string[]): readonly string[] {
+/** Cautions as a list; the first ones if there are many. */
+export function cautionList(cautions: readonly string[]): readonly string[] {
   if (cautions.length === 0) return [];
   const lines = cautions
     .slice(0, MAX_CAUTIONS)
@@ -86,7 +87,8 @@ function capitalised(text: string): string {
 const MAX_NAMES = 20;
 const MAX_NAME = 150;
 
-function childrenLine(what: string, { created, changed, deleted }: NameChanges): readonly string[] {
+/** The applications or ApplicationSets that manifests create, change and delete. */
+export function childrenLine(what: string, { created, changed, deleted }: NameChanges): readonly string[] {
   const parts = [
     ...(created.length === 0 ? [] : [`create: ${named(created)}`]),
     ...(changed.length === 0 ? [] : [`change: ${named(changed)}`]),

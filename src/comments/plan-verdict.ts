@@ -1,5 +1,6 @@
 import type { Danger } from "../core/model/manifest-diff.js";
 import { isWithheld, type ApplicationPlan, type Plan } from "../core/model/plan.js";
+import { previewedDiff } from "../core/model/preview.js";
 import { applicationLink, headLink, linked, type Links } from "./links.js";
 import { code, sentence, shortened } from "./markdown.js";
 import { counted } from "./phrases.js";
@@ -54,9 +55,12 @@ export function dangersOf(plan: ApplicationPlan): readonly Danger[] {
   switch (plan.kind) {
     case "evaluated":
       return plan.diff.dangers;
-    case "deleted":
-      return [{ what: `deletes the application ${plan.application}`, pruning: false }];
+    case "deleted": {
+      const gone = { what: `deletes the application ${plan.application}`, pruning: false };
+      return [gone, ...(previewedDiff(plan.preview)?.dangers ?? [])];
+    }
     case "new":
+      return previewedDiff(plan.preview)?.dangers ?? [];
     case "unevaluated":
     case "unplanned":
       return [];
@@ -78,10 +82,11 @@ export function dangerText(dangers: readonly Danger[], pruning: boolean): string
 const KEPT = " with --prune";
 
 /** With what the merge deletes: Argo CD acts on it, not a sync. */
-function dangersOfPlan({ applications, applicationSets }: Plan): readonly Danger[] {
+function dangersOfPlan({ applications, applicationSets, previews }: Plan): readonly Danger[] {
   const removed = applicationSets.flatMap((set) => set.removed);
   const removals = removed.map((name) => ({ what: `removes the application ${name}`, pruning: false }));
-  return [...applications.flatMap(dangersOf), ...removals];
+  const previewed = previews.flatMap(({ content }) => previewedDiff(content)?.dangers ?? []);
+  return [...applications.flatMap(dangersOf), ...removals, ...previewed];
 }
 
 /** What the changed ApplicationSets do; empty if there are none. */
@@ -123,8 +128,8 @@ function resourceCounts(all: readonly ApplicationPlan[], pruning: boolean): read
 
 function applicationCounts(all: readonly ApplicationPlan[]): readonly string[] {
   const kinds: readonly (readonly [(one: ApplicationPlan) => boolean, string, string, string])[] = [
-    [({ kind }) => kind === "new", "new", "is new", "are new"],
-    [({ kind }) => kind === "deleted", "deleted", "is deleted", "are deleted"],
+    [({ kind }) => kind === "new", `new${withResources(all)}`, "is new", "are new"],
+    [({ kind }) => kind === "deleted", `deleted${withResources(all)}`, "is deleted", "are deleted"],
     [isWithheld, "not rendered yet", "is not rendered yet", "are not rendered yet"],
     [isUnevaluated, "could not be evaluated", "could not be evaluated", "could not be evaluated"],
     [isUnclear, "no visible changes", "has no visible changes", "have no visible changes"],
@@ -146,6 +151,22 @@ function applicationCounts(all: readonly ApplicationPlan[]): readonly string[] {
     if (count === 0) return [];
     return all.length === 1 ? [alone] : [`${count} ${count === 1 ? one : many}`];
   });
+}
+
+/** How many resources come or go with a single application, as far as that is known. */
+function withResources([plan]: readonly ApplicationPlan[]): string {
+  if (plan?.kind !== "new" && plan?.kind !== "deleted") return "";
+  const { kind, preview } = plan;
+  switch (preview?.kind) {
+    case "compared":
+      return ` with ${counted(kind === "new" ? preview.diff.created : preview.diff.deleted, "resource")}`;
+    case "left-behind":
+      return `, ${counted(preview.objects.length, "resource")} left behind`;
+    case "failed":
+    case "beyond-limit":
+    case undefined:
+      return "";
+  }
 }
 
 function isUnevaluated(plan: ApplicationPlan): boolean {

@@ -14,6 +14,7 @@ import { listOf, unreadText } from "./phrases.js";
 import { arrange, type Arranged } from "./plan-groups.js";
 import { layOut } from "./plan-layout.js";
 import { movesText } from "./plan-moves.js";
+import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
 import { planTable } from "./plan-table.js";
 import { nothingLine, verdictLine } from "./plan-verdict.js";
 import { turnLine } from "./turn.js";
@@ -45,13 +46,14 @@ export const renderPlanTask: Task<{ readonly plan: Plan; readonly options: PlanO
 export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] {
   const limit = options.words.maxComment - OVERHEAD;
   const shown = plan.applications.filter(({ kind }) => kind !== "unplanned");
-  if (shown.length === 0) return renderNothing(plan, options, limit);
+  const groups = groupPreviews(plan.previews);
+  if (shown.length === 0) return renderNothing(plan, groups, options, limit);
   const arranged = arrange(shown);
   const around = {
     before: openingBlocks(plan, arranged, options, limit),
     after: closingBlocks(plan, options, limit),
   };
-  const parts = pack(layOut(arranged, around, { ...options, reader: plan.change }, limit), limit);
+  const parts = pack(layOut({ arranged, groups }, around, { ...options, reader: plan.change }, limit), limit);
   return parts.map((part, index) => {
     const marker = markerLine({ kind: "plan", head: plan.head, part: index + 1 });
     const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
@@ -76,9 +78,15 @@ function openingBlocks(
 }
 
 /** No application is planned. An automatic plan edits this comment instead of repeating it. */
-function renderNothing(plan: Plan, options: PlanOptions, limit: number): readonly string[] {
-  const answer = nothingLine(plan, options);
-  const blocks = [{ text: answer, section: undefined }, ...cutBlocks(endBlocks(plan, options.words), limit)];
+function renderNothing(
+  plan: Plan,
+  groups: readonly PreviewGroup[],
+  options: PlanOptions,
+  limit: number,
+): readonly string[] {
+  const answer = { text: nothingLine(plan, options), section: undefined };
+  const around = { before: [answer], after: cutBlocks(endBlocks(plan, options.words), limit) };
+  const blocks = layOut({ arranged: [], groups }, around, { ...options, reader: plan.change }, limit);
   return pack(blocks, limit).map((part, index) => {
     const marker = markerLine({ kind: "no-applications", head: plan.head, part: index + 1 });
     return `${marker}\n## ${SERVICE} Plan\n${part}`;

@@ -112,6 +112,11 @@ function deployerSection() {
       .prefault("auto")
       .describe("`auto`: temporary Applications only for changed and new definitions; `always`: for every plan"),
     render_concurrency: count(1, 1000).prefault(8).describe("renders at the same time"),
+    preview_limit: count(0, 10_000)
+      .prefault(100)
+      .describe(
+        "how many applications a plan previews at most that it does not deploy (new and deleted ones); the others are named without their objects. `0`: none",
+      ),
     render_timeout: duration("24h").prefault("2m").describe("for one render"),
     sync_timeout: duration("24h")
       .prefault("10m")

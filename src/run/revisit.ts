@@ -1,7 +1,8 @@
 import { endProgress } from "../comments/settled.js";
 import { isUnsettled, settleRecords, type Settled } from "../core/deploy/settle-records.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
-import { isPlanOf, isWithheld, withholds } from "../core/model/plan.js";
+import { isAnnouncedUnseen, isPlanOf, isWithheld, waitsForApproval } from "../core/model/plan.js";
+import { isPreviewWithheld } from "../core/model/preview.js";
 import { deployedOf } from "../core/policy/effect-rules.js";
 import { createLifting } from "../core/policy/lifting.js";
 import { openChange, plansAutomatically } from "./context.js";
@@ -21,14 +22,15 @@ export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> 
 /** Whether an approval of the planned head lifts what the plan withholds, so that it has to be planned again. */
 export async function liftsWithheld(ref: ChangeRequestRef, run: Run): Promise<boolean> {
   const plan = await run.plans.find(ref);
-  if (plan === undefined || !withholds(plan)) return false;
+  if (plan === undefined || !waitsForApproval(plan)) return false;
   const change = await run.host.getChangeRequest(ref);
   if (!plansAutomatically(change, run.config) || !isPlanOf(plan, change)) return false;
   const { settings, problems, snapshot } = await openChange(change, run);
   if (problems.length > 0) return false;
   const why = createLifting({ ...run, change, settings, snapshot });
   const waiting = [
-    ...plan.applications.filter(isWithheld).map(({ application }) => [application]),
+    ...plan.applications.filter((one) => isWithheld(one) || isAnnouncedUnseen(one)).map((one) => [one.application]),
+    ...plan.previews.filter(({ content }) => isPreviewWithheld(content)).map((one) => [one.application]),
     ...plan.applicationSets.filter(({ withheld }) => withheld === true).map(({ owned }) => owned),
   ];
   const reasons = await Promise.all(waiting.map((names) => why(deployedOf(plan, names, change))));

@@ -97,6 +97,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     log,
     temporaryApps: config.deployer.temporaryApps,
     diffMode: config.deployer.diffMode,
+    previewLimit: config.deployer.previewLimit,
     redact: config.redact,
     complaints: new Complaints(),
     isAdministrator: createAdministrators(config, stores.users),

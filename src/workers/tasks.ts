@@ -3,6 +3,7 @@ import { readResourcesTask } from "../core/detect/scan/resources.js";
 import { readDocumentsTask } from "../core/detect/tree/foreign-text.js";
 import { definitionDiffTask } from "../core/diff/definition-diff.js";
 import { diffTask } from "../core/diff/diff-task.js";
+import { removalTask } from "../core/diff/removal.js";
 import { readRepositoryFileTask } from "../core/survey/repository-file.js";
 import { readGeneratedTask } from "../deployer/argocd/application-sets.js";
 import { readLiveTask } from "../deployer/argocd/live-resources.js";
@@ -18,6 +19,7 @@ export const TASKS: Tasks = {
   "read-generated": readGeneratedTask,
   "read-live": readLiveTask,
   diff: diffTask,
+  removal: removalTask,
   "definition-diff": definitionDiffTask,
   "render-plan": renderPlanTask,
 };

@@ -72,6 +72,7 @@ export function samplePlan(applications: readonly ApplicationPlan[], more: Parti
     applications,
     applicationSets: [],
     notDeployed: [],
+    previews: [],
     released: [],
     unread: [],
     notes: [],

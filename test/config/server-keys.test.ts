@@ -54,6 +54,7 @@ const numbers = [
   ["server.metrics_port", 65_535],
   ["kvstore.db", 65_535],
   ["deployer.render_concurrency", 1000],
+  ["deployer.preview_limit", 10_000],
 ] as const;
 const durations = [
   "server.shutdown_grace",

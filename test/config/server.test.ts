@@ -27,6 +27,7 @@ test("every default is filled in", () => {
       diffMode: "branch",
       temporaryApps: "auto",
       renderConcurrency: 8,
+      previewLimit: 100,
       renderTimeout: 120_000,
       syncTimeout: 600_000,
       requestTimeout: 30_000,

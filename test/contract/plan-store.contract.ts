@@ -3,6 +3,7 @@ import { applicationName, repositoryName, revision } from "../../src/core/model/
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import { NO_EFFECT, type Effect, type Member } from "../../src/core/model/effect.js";
 import type { Plan } from "../../src/core/model/plan.js";
+import type { PreviewContent } from "../../src/core/model/preview.js";
 import type { PlanStore } from "../../src/core/ports/stores.js";
 import { sampleSet } from "../comments/samples.js";
 import type { StoresUnderTest } from "./stores-under-test.js";
@@ -47,6 +48,28 @@ const effect: Effect = {
   applies: [{ application: applicationName("shop"), digest: "f".repeat(32) }],
 };
 const base = { sourceFile: undefined, atMerge: undefined, warnings: [], effect: NO_EFFECT };
+
+const NO_NAMES = { created: [], changed: [], deleted: [] };
+const PREVIEWED: PreviewContent = {
+  kind: "compared",
+  diff: {
+    created: 1,
+    updated: 0,
+    deleted: 0,
+    hooksChanged: 0,
+    hiddenSecrets: false,
+    secrets: [],
+    onlyCommit: [],
+    cautions: [],
+    dangers: [],
+    children: NO_NAMES,
+    sets: NO_NAMES,
+    basis: { kind: "branch" },
+    resources: [
+      { action: "create", title: "ConfigMap web/fresh", kind: "ConfigMap", diff: "+ a\n", hook: false, whole: true },
+    ],
+  },
+};
 
 /** A plan in which every kind of every union stands once. */
 const plan: Plan = {
@@ -114,8 +137,21 @@ const plan: Plan = {
       },
       reason: "```\nhelm: template failed\u202e",
     },
-    { ...base, kind: "new", application: applicationName("fresh"), lock: { kind: "ours" } },
-    { ...base, kind: "deleted", application: applicationName("old"), lock: { kind: "ours" } },
+    { ...base, kind: "new", application: applicationName("fresh"), lock: { kind: "ours" }, preview: PREVIEWED },
+    {
+      ...base,
+      kind: "new",
+      application: applicationName("private"),
+      lock: { kind: "ours" },
+      preview: { kind: "failed", reason: "not before an approval", withheld: true },
+    },
+    {
+      ...base,
+      kind: "deleted",
+      application: applicationName("old"),
+      lock: { kind: "ours" },
+      preview: { kind: "left-behind", objects: ["ConfigMap web/old"] },
+    },
     {
       ...base,
       kind: "unplanned",
@@ -134,6 +170,18 @@ const plan: Plan = {
       owned: [applicationName("shop-be")],
     }),
     sampleSet("of-the-platform"),
+  ],
+  previews: [
+    {
+      application: applicationName("shop-ch"),
+      origin: { kind: "generated", of: "shops", change: "added" },
+      content: { kind: "beyond-limit", limit: 1 },
+    },
+    {
+      application: applicationName("shop-be"),
+      origin: { kind: "child", of: "root", change: "changed" },
+      content: PREVIEWED,
+    },
   ],
   notDeployed: [{ application: applicationName("infra"), reason: "owned by an ApplicationSet" }],
   released: [applicationName("gone")],

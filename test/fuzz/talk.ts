@@ -116,6 +116,7 @@ class Talk {
       hostWords: WORDS,
       temporaryApps: "auto",
       diffMode: "branch",
+      previewLimit: 100,
       redact: [],
       complaints: new Complaints(),
       newRunId: () => String((this.#sent += 1)),

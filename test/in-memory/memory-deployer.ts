@@ -63,6 +63,7 @@ export class MemoryDeployer implements Deployer {
       sourceTypes: ["Directory"],
       comparedRevisions: [],
       deleting: false,
+      cascades: false,
       ...more,
     });
   }

@@ -128,6 +128,7 @@ class World {
       hostWords: WORDS,
       temporaryApps: "auto",
       diffMode: "branch",
+      previewLimit: 100,
       redact: [],
       complaints: new Complaints(),
       newRunId: () => String((this.#sent += 1)),

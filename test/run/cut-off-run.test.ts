@@ -44,6 +44,7 @@ class CutWorld extends CommandWorld {
       hostWords: WORDS,
       temporaryApps: "auto",
       diffMode: "branch",
+      previewLimit: 100,
       redact: [],
       complaints: new Complaints(),
       newRunId: (delivery) => `run-${delivery}`,

@@ -36,6 +36,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     hostWords: WORDS,
     temporaryApps: "auto",
     diffMode: "branch",
+    previewLimit: 100,
     redact: [],
     complaints: new Complaints(),
     newRunId: () => "run",

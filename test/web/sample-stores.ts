@@ -59,6 +59,7 @@ export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt:
       sampleSet("of-the-platform", { changed: [applicationName("api")] }),
     ],
     notDeployed: [{ application: applicationName("old"), reason: "no source of it follows main" }],
+    previews: [],
     released: [],
     unread: [],
     notes: ["argocd/broken.yaml could not be read"],

@@ -1,4 +1,7 @@
+import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
+import type { PreviewContent } from "../model/preview.js";
+import type { Previewed } from "../render/preview.js";
 
 /** Characters. */
 const MAX_DIFFS = 16 * 1024 * 1024;
@@ -20,18 +23,28 @@ export function newPlanRoom(): PlanRoom {
 export function within(room: PlanRoom, planned: Evaluated | Unevaluated): Evaluated | Unevaluated {
   const definition = taken(room, planned.definition?.length ?? 0) ? planned.definition : NO_ROOM;
   if (planned.kind === "unevaluated") return { ...planned, definition };
+  return { ...planned, definition, diff: diffWithin(room, planned.diff) };
+}
+
+/** The same for a preview; undefined without one. */
+export function previewWithin(room: PlanRoom, previewed: Previewed | undefined): PreviewContent | undefined {
+  if (previewed?.content.kind !== "compared") return previewed?.content;
+  return { ...previewed.content, diff: diffWithin(room, previewed.content.diff) };
+}
+
+function diffWithin(room: PlanRoom, diff: ManifestDiff): ManifestDiff {
   const fits = taken(
     room,
-    planned.diff.resources.reduce((sum, { diff }) => sum + diff.length, 0),
+    diff.resources.reduce((sum, one) => sum + one.diff.length, 0),
   );
-  const resources = planned.diff.resources.map((resource) => {
+  const resources = diff.resources.map((resource) => {
     const { sides } = resource;
     const size = sides === undefined ? 0 : sides.before.length + sides.after.length;
     const kept = size <= room.sides ? sides : undefined;
     if (kept !== undefined) room.sides -= size;
     return { ...resource, ...(fits ? {} : { diff: NO_ROOM, whole: false }), sides: kept };
   });
-  return { ...planned, definition, diff: { ...planned.diff, resources } };
+  return { ...diff, resources };
 }
 
 function taken(room: PlanRoom, length: number): boolean {

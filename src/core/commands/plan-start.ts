@@ -1,9 +1,11 @@
 import type { ApplicationName } from "../model/brand.js";
 import type { LockAttempt } from "../model/lock.js";
-import type { LiveSubject, Subject } from "../model/subject.js";
+import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";
 import type { WhyWithheld } from "../policy/lifting.js";
 import type { CommandContext } from "../ports/context.js";
+import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides } from "../render/render.js";
+import type { Previews } from "../survey/previews.js";
 import { acquireOne } from "./plan-locks.js";
 import { withholdingOf } from "./withheld.js";
 
@@ -14,6 +16,8 @@ export type Started = RenderedSides | { readonly kind: "withheld"; readonly reas
 export interface PlanStart {
   /** Locks the application, then starts the render of its head, even if another change request holds the lock. */
   start(subject: Subject): void;
+  /** What becomes of the objects of an application that is created or deleted; undefined if nothing does. */
+  previewed(subject: AnnouncedSubject): Promise<Previewed> | undefined;
   /** Both sides of all started applications, once all are locked. @throws the first failure. */
   rendered(): Promise<ReadonlyMap<LiveSubject, Promise<Started>>>;
   /** Ignores later starts; resolves once no lock is being taken any more. */
@@ -24,16 +28,25 @@ export interface PlanStart {
 export function createPlanStart(
   locks: Map<ApplicationName, LockAttempt>,
   why: WhyWithheld,
+  previews: Previews,
   context: CommandContext,
 ): PlanStart {
   const renders = createRenderLine(context);
   const started = new Map<Subject, Promise<void>>();
   const withheld = new Map<LiveSubject, Promise<Started>>();
+  const previewed = new Map<AnnouncedSubject, Promise<Previewed>>();
   let over = false;
 
   async function lockAndRender(subject: Subject): Promise<void> {
     await acquireOne(subject, locks, context);
-    if (subject.kind !== "live") return;
+    if (subject.kind === "unreadable") return;
+    if (subject.kind !== "live") {
+      const shown = previewOf(subject, previews);
+      // As above: the plan may end before it asks for it.
+      shown?.catch(() => undefined);
+      if (shown !== undefined) previewed.set(subject, shown);
+      return;
+    }
     const reason = await withholdingOf(subject, why, context);
     if (reason !== undefined) {
       withheld.set(subject, Promise.resolve({ kind: "withheld", reason }));
@@ -50,6 +63,7 @@ export function createPlanStart(
       starting.catch(() => undefined);
       started.set(subject, starting);
     },
+    previewed: (subject) => previewed.get(subject),
     async rendered() {
       await Promise.all(started.values());
       return new Map<LiveSubject, Promise<Started>>([...renders.finish(), ...withheld]);
@@ -59,4 +73,18 @@ export function createPlanStart(
       await Promise.allSettled(started.values());
     },
   };
+}
+
+function previewOf(subject: AnnouncedSubject, previews: Previews): Promise<Previewed> | undefined {
+  switch (subject.kind) {
+    case "new": {
+      if (subject.definition !== undefined) {
+        return previews.preview({ kind: "rendered", application: subject.definition, replaced: undefined });
+      }
+      const reason = subject.problem ?? "its definition could not be read";
+      return Promise.resolve({ content: { kind: "failed", reason }, facts: undefined });
+    }
+    case "deleted":
+      return subject.live && previews.preview({ kind: "removed", live: subject.live });
+  }
 }

@@ -20,10 +20,11 @@ import type { CommandContext } from "../ports/context.js";
 import { compareRenders } from "../render/live-diff-mode.js";
 import { withApplicationSets } from "../survey/application-sets.js";
 import { deriveEffects } from "../survey/effects.js";
+import { createPreviews } from "../survey/previews.js";
 import { surveyAfresh, type SurveyOptions } from "../survey/survey.js";
 import { leaveQueues, lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
-import { newPlanRoom, within } from "./plan-room.js";
-import { createPlanStart, type Started } from "./plan-start.js";
+import { newPlanRoom, previewWithin, within } from "./plan-room.js";
+import { createPlanStart, type PlanStart, type Started } from "./plan-start.js";
 import { keepEarlier, warningsOf, withRecords } from "./plan-warnings.js";
 import { namesOf } from "./selection.js";
 import { withheldPlan } from "./withheld.js";
@@ -37,7 +38,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
   const everything = command.applications.length === 0;
   const locks = new Map<ApplicationName, LockAttempt>();
   const why = createLifting(context);
-  const start = createPlanStart(locks, why, context);
+  const start = createPlanStart(locks, why, createPreviews(why, context), context);
   try {
     const options: SurveyOptions = {
       withLiveSets: true,
@@ -74,7 +75,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       return Promise.resolve();
     });
     const facts = new Map<ApplicationName, RenderFacts>();
-    const evaluated = await evaluate(selected, { locks, rendered: await start.rendered(), facts, context });
+    const evaluated = await evaluate(selected, { locks, start, rendered: await start.rendered(), facts, context });
     const examined = selected.map((subject) => ({ subject, facts: facts.get(subject.name) }));
     const derived = await deriveEffects(examined, { found, applicationSets }, context);
     const applications = evaluated.map((one) => ({
@@ -98,6 +99,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       plannedAt: context.clock.now().toISOString(),
       applications: await withRecords([...settled, ...kept].sort(byName), found.subjects, context),
       applicationSets: derived.applicationSets,
+      previews: [],
       notDeployed: found.notDeployed,
       released: everything ? await releaseOthers(names, context) : [],
       unread: found.detection.unread,
@@ -120,6 +122,7 @@ function byName(left: ApplicationPlan, right: ApplicationPlan): number {
 }
 
 interface Evaluation {
+  readonly start: PlanStart;
   readonly locks: ReadonlyMap<ApplicationName, LockAttempt>;
   /** Receives what the renders say about other applications. */
   readonly facts: Map<ApplicationName, RenderFacts>;
@@ -129,7 +132,7 @@ interface Evaluation {
 
 async function evaluate(
   subjects: readonly Subject[],
-  { locks, rendered, facts, context }: Evaluation,
+  { locks, start, rendered, facts, context }: Evaluation,
 ): Promise<readonly ApplicationPlan[]> {
   const room = newPlanRoom();
   return allInTurns(subjects, async (subject) => {
@@ -145,7 +148,7 @@ async function evaluate(
     switch (subject.kind) {
       case "new":
       case "deleted":
-        return { ...common, kind: subject.kind };
+        return { ...common, kind: subject.kind, preview: previewWithin(room, await start.previewed(subject)) };
       case "unreadable":
         return { ...common, kind: "unevaluated" as const, reason: subject.problem };
       case "live":

@@ -66,14 +66,15 @@ function dangerous(rank: number, text: string, what: string): Caution {
   return { rank, text, danger: { what, pruning: false } };
 }
 
-function typeOf({ group, kind }: ManifestIdentity): string {
+/** `apps/Deployment`, and `Namespace` without a group. */
+export function typeOf({ group, kind }: ManifestIdentity): string {
   return group === "" ? kind : `${group}/${kind}`;
 }
 
-const CRD = "apiextensions.k8s.io/CustomResourceDefinition";
+export const CRD = "apiextensions.k8s.io/CustomResourceDefinition";
 const CLUSTER_WIDE = new Set([CRD, "Namespace"]);
 
-/** What pruning an object deletes with it. */
+/** What the deletion of an object deletes with it. */
 const TAKEN_ALONG: ReadonlyMap<string, string> = new Map([
   [CRD, "it deletes every object of that kind in the whole cluster"],
   ["Namespace", "it deletes everything in it, also what other applications have there"],
@@ -89,9 +90,7 @@ function deletion(identity: ManifestIdentity, base: JsonObject, options: readonl
     const kept = `keeps ${title} in the cluster even with --prune, because of Prune=false: delete it by hand if it is to go`;
     return [harmless(RANK.kept, kept)];
   }
-  const taken =
-    TAKEN_ALONG.get(typeOf(identity)) ??
-    (cascades(identity, base) ? "it deletes everything that this Application deployed" : undefined);
+  const taken = takenAlong(identity, base);
   const confirmed = hasSyncOption(base, "Prune=confirm", options)
     ? [`; the sync waits until somebody confirms it in Argo CD (Prune=confirm)`]
     : [];
@@ -104,6 +103,13 @@ function deletion(identity: ManifestIdentity, base: JsonObject, options: readonl
     return [{ rank: RANK.delete, text: `pruning ${title}: ${taken}${notes}`, danger }];
   }
   return notes === "" ? [] : [harmless(RANK.kept, `pruning ${title}${notes}`)];
+}
+
+/** What goes with an object that is deleted, as the end of a sentence; undefined if nothing that matters does. */
+export function takenAlong(identity: ManifestIdentity, object: JsonObject): string | undefined {
+  const known = TAKEN_ALONG.get(typeOf(identity));
+  if (known !== undefined) return known;
+  return cascades(identity, object) ? "it deletes everything that this Application deployed" : undefined;
 }
 
 function cascades({ group, kind }: ManifestIdentity, { metadata }: JsonObject): boolean {

@@ -29,6 +29,8 @@ export interface LiveApplication extends Application {
   /** `status.sync.revision(s)`, one per source: what Argo CD compared last. */
   readonly comparedRevisions: readonly string[];
   readonly deleting: boolean;
+  /** Argo CD deletes its objects with it, as its finalizers say. */
+  readonly cascades: boolean;
   /** When its last operation started, as Argo CD writes it (`status.operationState.startedAt`). Identifies the operation. */
   readonly lastOperation?: string | undefined;
 }

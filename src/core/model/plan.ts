@@ -2,8 +2,9 @@ import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
-import type { ManifestDiff } from "./manifest-diff.js";
+import type { ManifestDiff, ResourceChange } from "./manifest-diff.js";
 import type { PlannedSource } from "./planned-source.js";
+import { isPreviewWithheld, previewedDiff, type Preview, type PreviewContent } from "./preview.js";
 
 /** Whether the application is locked by this change request. */
 export type PlanLock =
@@ -70,6 +71,8 @@ export interface Unevaluated {
 /** Created or deleted with its Application resource: locked and shown, never synced. */
 export interface Announced {
   readonly kind: "new" | "deleted";
+  /** What becomes of its objects; undefined if Argo CD does not have the application that is deleted. */
+  readonly preview?: PreviewContent | undefined;
 }
 
 /** Affected, but excluded by `-a`. */
@@ -120,6 +123,8 @@ export interface Plan {
   readonly plannedAt: string;
   readonly applications: readonly ApplicationPlan[];
   readonly applicationSets: readonly ApplicationSetPreview[];
+  /** Applications that ApplicationSets and parents add, change or remove at the merge. */
+  readonly previews: readonly Preview[];
   readonly notDeployed: readonly NotDeployed[];
   /** Applications that the change request no longer affects, whose locks this plan released. */
   readonly released: readonly ApplicationName[];
@@ -142,22 +147,51 @@ export function isPlanOf(plan: Plan | undefined, { headRevision, baseBranch }: P
 
 /** Whether there is nothing to say but that no application is affected. */
 export function affectsNothing(plan: Plan): boolean {
-  const { applications, applicationSets, notDeployed, released, unread, notes } = plan;
-  return [applications, applicationSets, notDeployed, released, unread, notes].every(({ length }) => length === 0);
+  const { applications, applicationSets, previews, notDeployed, released, unread, notes } = plan;
+  const told = [applications, applicationSets, previews, notDeployed, released, unread, notes];
+  return told.every(({ length }) => length === 0);
 }
 
 /** About how many characters a plan has as JSON. */
-export function sizeOfPlan({ applications }: Plan): number {
-  const resources = applications.flatMap((one) => (one.kind === "evaluated" ? one.diff.resources : []));
+export function sizeOfPlan({ applications, previews }: Plan): number {
+  const diffs = [...applications.map(shownDiff), ...previews.map(({ content }) => previewedDiff(content))];
+  const resources = diffs.flatMap((diff) => diff?.resources ?? []);
   const perItem = 200;
   const size = ({ diff, sides }: ResourceChange) =>
     diff.length + (sides === undefined ? 0 : sides.before.length + sides.after.length) + perItem;
-  return resources.reduce((sum, one) => sum + size(one), applications.length * perItem);
+  return resources.reduce((sum, one) => sum + size(one), (applications.length + previews.length) * perItem);
+}
+
+/** What a plan shows of an application's objects; undefined if nothing. */
+export function shownDiff(plan: ApplicationPlan): ManifestDiff | undefined {
+  switch (plan.kind) {
+    case "evaluated":
+      return plan.diff;
+    case "new":
+    case "deleted":
+      return previewedDiff(plan.preview);
+    case "unevaluated":
+    case "unplanned":
+      return undefined;
+  }
 }
 
 /** Whether something of a plan waits for an approval of the head before it is rendered. */
 export function withholds({ applications, applicationSets }: Plan): boolean {
   return applications.some(isWithheld) || applicationSets.some(({ withheld }) => withheld === true);
+}
+
+/** Whether an approval of the head lets another plan show more than this one. */
+export function waitsForApproval(plan: Plan): boolean {
+  const { applications, previews } = plan;
+  return (
+    withholds(plan) || applications.some(isAnnouncedUnseen) || previews.some((one) => isPreviewWithheld(one.content))
+  );
+}
+
+/** A new application whose objects are not shown before an approval; that hinders no merge. */
+export function isAnnouncedUnseen(plan: ApplicationPlan): boolean {
+  return (plan.kind === "new" || plan.kind === "deleted") && isPreviewWithheld(plan.preview);
 }
 
 export function isWithheld(plan: ApplicationPlan): boolean {

@@ -16,8 +16,18 @@ interface Undeployed extends SubjectBase {
 }
 
 /** Created or deleted with its Application resource; never deployed by us. */
-export interface AnnouncedSubject extends Undeployed {
-  readonly kind: "new" | "deleted";
+export type AnnouncedSubject = NewSubject | DeletedSubject;
+
+interface NewSubject extends Undeployed {
+  readonly kind: "new";
+  /** Why its definition cannot be told; undefined if it can. */
+  readonly problem: string | undefined;
+}
+
+interface DeletedSubject extends Undeployed {
+  readonly kind: "deleted";
+  /** Undefined if Argo CD does not have it. */
+  readonly live: LiveApplication | undefined;
 }
 
 /** Argo CD does not know it, or could not be reached. */

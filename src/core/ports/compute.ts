@@ -7,6 +7,7 @@ export type TaskName =
   | "read-generated"
   | "read-live"
   | "diff"
+  | "removal"
   | "definition-diff"
   | "render-plan";
 

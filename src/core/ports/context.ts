@@ -68,6 +68,8 @@ export interface CommandPorts {
   /** How each code host names things, for texts that people read. */
   readonly hostWords: AllHostWords;
   readonly temporaryApps: "auto" | "always";
+  /** How many applications that it does not deploy a plan previews at most. */
+  readonly previewLimit: number;
   /** What a plan compares the head with: the target branch or the live cluster. */
   readonly diffMode: "branch" | "live";
   /** Patterns for what must not be shown; see `redact`. */

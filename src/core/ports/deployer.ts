@@ -26,6 +26,8 @@ export interface RenderRequest {
   readonly helmPositions: readonly number[];
   /** Bypass Argo CD's manifest cache (`noCache`). */
   readonly fresh: boolean;
+  /** It shows what no sync of the plan deploys. Its temporary Application has another name than the plan's own. */
+  readonly preview?: boolean;
 }
 
 /** One sync of one application. */

@@ -180,7 +180,7 @@ function failure({ name }: LiveSubject, where: string, error: unknown, { log, si
 }
 
 /** Argo CD finds such a file by the application's name, so a temporary Application would be rendered without it. */
-function overridesLost(files: readonly string[], { changeRequest }: HostWords): string {
+export function overridesLost(files: readonly string[], { changeRequest }: HostWords): string {
   return (
     `the definition changes, and ${files.join(", ")} overrides parameters by the application's name: ` +
     `a preview under a temporary name would leave these out. Move the parameters into the definition, or change it in a ${changeRequest} of its own.`

@@ -9,7 +9,13 @@ import type { Application, ApplicationSet, LiveApplication } from "../model/appl
 import type { ChangeRequest } from "../model/change-request.js";
 import type { HostWords } from "../model/host-words.js";
 
-export interface DrivingClaim {
+interface NamedClaim {
+  readonly live: Application;
+  readonly change: ChangeRequest;
+  readonly settings: Settings;
+}
+
+export interface DrivingClaim extends NamedClaim {
   readonly live: LiveApplication;
   /** The base branch contains the Application resource, or that of the ApplicationSet that generates it. */
   readonly holdsResource: boolean;
@@ -17,8 +23,6 @@ export interface DrivingClaim {
   readonly owner: ApplicationSet | undefined;
   /** Where to look up the parent. */
   readonly everyApplication: readonly Application[];
-  readonly change: ChangeRequest;
-  readonly settings: Settings;
   readonly words: HostWords;
 }
 
@@ -84,11 +88,24 @@ function isRenderedFrom({ spec }: Application, change: ChangeRequest): boolean {
   return rendering.length > 0 && rendering.every((source) => isOwnSource(source, change));
 }
 
+/** The applications that run whose definitions a change request of this repository may change, decided on what runs. */
+export function definedHere(
+  everyApplication: readonly Application[],
+  change: ChangeRequest,
+  settings: Settings,
+): readonly Application[] {
+  const rendered = new Set(everyApplication.flatMap((one) => (isRenderedFrom(one, change) ? [one.name] : [])));
+  return everyApplication.filter((live) => {
+    if (rendered.has(live.name) || isNamed({ live, change, settings })) return true;
+    return live.parent !== undefined && rendered.has(live.parent);
+  });
+}
+
 function parentOf({ live, everyApplication }: DrivingClaim): Application | undefined {
   return everyApplication.find(({ name }) => name === live.parent);
 }
 
-function isNamed({ live, change, settings }: DrivingClaim): boolean {
+function isNamed({ live, change, settings }: NamedClaim): boolean {
   const annotated = live.annotations[ANNOTATION_REPOSITORY];
   if (annotated !== undefined && namesRepository(annotated, change)) return true;
   return settings.applicationRepositories.some(

@@ -1,7 +1,7 @@
 import { isOwnSource } from "../detect/inputs/moving-sources.js";
 import { redactUserInfo } from "../detect/tree/repository-url.js";
 import { projectOf, readSource, sourcesOf } from "../model/application-spec.js";
-import type { ApplicationSet, ApplicationSpec } from "../model/application.js";
+import type { Application, ApplicationSet, ApplicationSpec } from "../model/application.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { isJsonObject, type Json } from "../model/json.js";
 import { specEqual } from "../model/spec-equality.js";
@@ -17,6 +17,27 @@ export function newReadsOf({ live, head, base, ownRecord, foreignRecords }: Live
   const own = ownRecord === undefined ? [] : [ownRecord];
   const known = [live.spec, ...[...own, ...foreignRecords].map(({ specBefore }) => specBefore)];
   return [...new Set([head.spec, base.spec].flatMap((spec) => beyondAll(spec, known)))];
+}
+
+/**
+ * What a render of a definition that Argo CD does not run would read beyond the applications that it runs and this repository
+ * defines: a project that none of them is in, and addresses and plugins that none in that project has, this repository aside.
+ */
+export function readsBeyondRunning(
+  spec: ApplicationSpec,
+  running: readonly Application[],
+  { repositoryUrls }: Pick<ChangeRequest, "repositoryUrls">,
+): readonly string[] {
+  const known = running.flatMap((one) => (projectOf(one.spec) === projectOf(spec) ? [one.spec] : []));
+  const addresses = new Set([...repositoryUrls, ...known.flatMap(addressesIn)]);
+  const plugins = new Set(known.flatMap(pluginsIn));
+  return [
+    ...(known.length > 0 ? [] : [`the project ${projectOf(spec)}`]),
+    ...addressesIn(spec)
+      .filter((address) => !addresses.has(address))
+      .map(redactUserInfo),
+    ...(pluginsIn(spec).every((plugin) => plugins.has(plugin)) ? [] : ["what a plugin makes of other settings"]),
+  ];
 }
 
 /** Nothing if one of the known definitions reads as much. */

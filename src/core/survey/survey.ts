@@ -164,7 +164,8 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
     return { ...shown, kind: "unreadable", problem: safeMessage(error) };
   }
   if (live === undefined) {
-    if (affected.kind === "new" || affected.kind === "deleted") return { ...shown, kind: affected.kind };
+    if (affected.kind === "new") return { ...shown, kind: "new", problem: affected.problem };
+    if (affected.kind === "deleted") return { ...shown, kind: "deleted", live };
     return { ...shown, kind: "unreadable", problem: affected.problem ?? UNKNOWN_APPLICATION };
   }
   const claim: DrivingClaim = {
@@ -193,7 +194,7 @@ async function lookAt(affected: AffectedApplication, around: Surroundings): Prom
   const follows = movingPositions(live.spec, change).length > 0;
   const foreign = affected.kind === "deleted" || !follows ? definitionObstacle(claim) : undefined;
   if (foreign !== undefined) return { application: name, reason: foreign };
-  return problem === undefined ? { ...shown, kind: "deleted" } : { ...shown, kind: "unreadable", problem };
+  return problem === undefined ? { ...shown, kind: "deleted", live } : { ...shown, kind: "unreadable", problem };
 }
 
 const UNKNOWN_APPLICATION =

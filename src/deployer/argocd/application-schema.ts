@@ -18,6 +18,7 @@ const metadata = z.object({
   labels: texts,
   annotations: texts,
   deletionTimestamp: z.string().nullish(),
+  finalizers: z.array(z.string()).nullish(),
   ownerReferences: z
     .array(z.object({ apiVersion: z.string().nullish(), kind: z.string(), name: z.string() }))
     .nullish(),

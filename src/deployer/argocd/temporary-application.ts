@@ -13,12 +13,13 @@ import {
 import { rawSources } from "./to-application.js";
 
 /**
- * The same name for each run of a change request, application and side, so that a run finds what an interrupted one left
+ * The same name for each run of a change request, application, side and purpose, so that a run finds what an interrupted one left
  * behind. At most 53 characters, Helm's limit for a release name.
  */
 export function temporaryName(request: RenderRequest): string {
   const { change, application, side } = request;
-  const identity = [change.host, change.repository, change.number, application.name, application.project, side];
+  const known = [change.host, change.repository, change.number, application.name, application.project, side];
+  const identity = request.preview === true ? [...known, "preview"] : known;
   const hash = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 16);
   return `${TEMPORARY_NAME_PREFIX}${change.number}-${hash}`;
 }

@@ -7,6 +7,8 @@ import type { ApplicationItem, WholeApplication } from "./application-schema.js"
 import type { ServerSettings } from "./server-settings.js";
 
 export const TRACKING_ANNOTATION = "argocd.argoproj.io/tracking-id";
+/** https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/ */
+const CASCADING = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
 
 export function toApplication(item: ApplicationItem, settings: ServerSettings): Application {
   const { metadata, spec } = item;
@@ -34,6 +36,7 @@ export function toLiveApplication(whole: WholeApplication, settings: ServerSetti
     comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
     lastOperation: whole.status?.operationState?.startedAt ?? undefined,
     deleting: typeof whole.metadata.deletionTimestamp === "string",
+    cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
   };
 }
 

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
 import type { PlannedSource } from "../../core/model/planned-source.js";
+import type { PreviewContent, PreviewOrigin } from "../../core/model/preview.js";
 import type { PlanStore } from "../../core/ports/stores.js";
 import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
@@ -93,6 +94,19 @@ const plannedSource: z.ZodType<PlannedSource> = z.object({
   unseen: z.boolean(),
 });
 
+const preview: z.ZodType<PreviewContent> = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("compared"), diff: manifestDiff }),
+  z.object({ kind: z.literal("left-behind"), objects: z.array(z.string()) }),
+  z.object({ kind: z.literal("failed"), reason: z.string(), withheld: orUndefined(z.boolean()) }),
+  z.object({ kind: z.literal("beyond-limit"), limit: count }),
+]);
+
+const previewOrigin: z.ZodType<PreviewOrigin> = z.object({
+  kind: z.enum(["generated", "child"]),
+  of: z.string(),
+  change: z.enum(["added", "changed", "removed"]),
+});
+
 const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind", [
   z.object({
     ...planned,
@@ -110,7 +124,7 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
     withheld: orUndefined(z.boolean()),
     definition: orUndefined(z.string()),
   }),
-  z.object({ ...planned, kind: z.enum(["new", "deleted"]) }),
+  z.object({ ...planned, kind: z.enum(["new", "deleted"]), preview: orUndefined(preview) }),
   z.object({ ...planned, kind: z.literal("unplanned") }),
 ]);
 
@@ -134,6 +148,7 @@ const plan: z.ZodType<Plan> = z.object({
       owned: z.array(stored.application).default([]),
     }),
   ),
+  previews: z.array(z.object({ application: stored.application, origin: previewOrigin, content: preview })).default([]),
   notDeployed: z.array(z.object({ application: stored.application, reason: z.string() })),
   released: z.array(stored.application),
   unread: z.array(z.object({ file: z.string(), reason: z.string() })).default([]),

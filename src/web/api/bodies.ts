@@ -1,7 +1,9 @@
 import type { Account } from "../../core/model/account.js";
 import { changePagePath, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Lock } from "../../core/model/lock.js";
+import type { ManifestDiff } from "../../core/model/manifest-diff.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock } from "../../core/model/plan.js";
+import type { PreviewContent } from "../../core/model/preview.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
 import type { HostPageOf } from "../change-address.js";
 
@@ -60,6 +62,11 @@ export function planBody(plan: Plan, hostPageOf: HostPageOf) {
     planned_at: plan.plannedAt,
     applications: plan.applications.map((one) => applicationBody(one, hostPageOf)),
     application_sets: plan.applicationSets.map(setBody),
+    previews: plan.previews.map(({ application, origin, content }) => ({
+      application,
+      origin: { kind: origin.kind, of: origin.of, change: origin.change },
+      preview: previewBody(content),
+    })),
     not_deployed: plan.notDeployed,
     released: plan.released,
     notes: plan.notes,
@@ -82,30 +89,50 @@ function evaluationBody(plan: ApplicationPlan) {
   switch (plan.kind) {
     case "new":
     case "deleted":
+      return { preview: plan.preview && previewBody(plan.preview) };
     case "unplanned":
       return {};
     case "unevaluated":
       return { reason: plan.reason, definition: plan.definition };
     case "evaluated": {
-      const { created, updated, deleted, hooksChanged, resources, cautions, hiddenSecrets, basis } = plan.diff;
+      const { hiddenSecrets, basis } = plan.diff;
       return {
         verdict: plan.verdict,
         writes_definition: plan.writesDefinition,
         definition: plan.definition,
-        changes: { create: created, update: updated, delete: deleted, hooks: hooksChanged },
-        cautions,
         hidden_secrets: hiddenSecrets,
         compared_with: basis.kind === "live" ? ("live" as const) : ("branch" as const),
-        resources: resources.map(({ action, title, kind, diff, hook, sides }) => ({
-          action,
-          title,
-          kind,
-          diff,
-          hook,
-          sides,
-        })),
+        ...diffBody(plan.diff),
       };
     }
+  }
+}
+
+function diffBody({ created, updated, deleted, hooksChanged, cautions, resources }: ManifestDiff) {
+  return {
+    changes: { create: created, update: updated, delete: deleted, hooks: hooksChanged },
+    cautions,
+    resources: resources.map(({ action, title, kind, diff, hook, sides }) => ({
+      action,
+      title,
+      kind,
+      diff,
+      hook,
+      sides,
+    })),
+  };
+}
+
+function previewBody(content: PreviewContent) {
+  switch (content.kind) {
+    case "compared":
+      return { kind: content.kind, ...diffBody(content.diff) };
+    case "left-behind":
+      return { kind: content.kind, objects: content.objects };
+    case "failed":
+      return { kind: content.kind, reason: content.reason, withheld: content.withheld === true };
+    case "beyond-limit":
+      return { kind: content.kind, limit: content.limit };
   }
 }
 

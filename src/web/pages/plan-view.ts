@@ -1,9 +1,10 @@
 import { commitSentence, secretSentences } from "../../core/diff/hidden-change.js";
 import type { HostWords } from "../../core/model/host-words.js";
-import type { BothSides, DiffBasis, NameChanges, ResourceChange } from "../../core/model/manifest-diff.js";
-import { isWithheld, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
+import type { DiffBasis, NameChanges, ResourceChange } from "../../core/model/manifest-diff.js";
+import { isWithheld, shownDiff, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
+import { previewedDiff, type Preview, type PreviewContent } from "../../core/model/preview.js";
 import type { HostPageOf } from "../change-address.js";
-import { colourDiff, colourYaml, type DiffLine } from "./colour-diff.js";
+import { newRoom, resourceView, type ResourceView, type Room } from "./resource-view.js";
 import { shownChange, type ShownChange } from "./shown.js";
 
 /** What the page shows of one application of a plan. */
@@ -25,25 +26,6 @@ export interface ApplicationView {
   readonly hidden: number;
 }
 
-export interface ResourceView {
-  readonly action: ResourceChange["action"];
-  readonly title: string;
-  readonly hook: boolean;
-  readonly lines: readonly DiffLine[];
-  /** Expanded when the page opens. */
-  readonly open: boolean;
-  /** The object whole, where the diff leaves something out. */
-  readonly sides: readonly SideView[];
-}
-
-export interface SideView {
-  readonly name: "before" | "after";
-  readonly lines: readonly DiffLine[];
-}
-
-/** Resources are expanded until this many lines are visible on the page. */
-const MOST_OPEN_LINES = 400;
-
 export interface PlanViewOptions {
   /** If false, shows neither diffs nor texts that quote manifests. */
   readonly withDiff: boolean;
@@ -51,26 +33,51 @@ export interface PlanViewOptions {
   readonly hostPageOf: HostPageOf;
 }
 
-/** Every application of a plan, with its whole diff. */
+/** Every application of a plan, and those that the merge changes besides, with their whole diffs. */
 export function planView(plan: Plan, options: PlanViewOptions): readonly ApplicationView[] {
-  const room = { left: MOST_OPEN_LINES };
-  return plan.applications.map((one) => applicationView(one, options, room));
+  const room = newRoom();
+  return [
+    ...plan.applications.map((one) => applicationView(one, options, room)),
+    ...plan.previews.map((one) => previewView(one, options, room)),
+  ];
+}
+
+/** An application that an ApplicationSet or a parent adds, changes or removes. */
+function previewView(
+  { application, origin, content }: Preview,
+  { withDiff }: PlanViewOptions,
+  room: Room,
+): ApplicationView {
+  const diff = previewedDiff(content);
+  const resources = diff?.resources ?? [];
+  return {
+    application,
+    mark: `${origin.change} by ${origin.of} at the merge`,
+    counts: diff === undefined ? [] : countsOf(diff),
+    cautions: withDiff ? (diff?.cautions ?? []) : [],
+    sentences: previewSentences(content, withDiff),
+    reason: withDiff && content.kind === "failed" ? content.reason : undefined,
+    sourceFile: undefined,
+    heldBy: undefined,
+    resources: withDiff ? resources.map((resource) => resourceView(resource, room)) : [],
+    hidden: withDiff ? 0 : resources.length,
+  };
 }
 
 function applicationView(
   plan: ApplicationPlan,
   { withDiff, words, hostPageOf }: PlanViewOptions,
-  room: { left: number },
+  room: Room,
 ): ApplicationView {
-  const evaluated = plan.kind === "evaluated" ? plan : undefined;
-  const resources = [...definitionOf(plan), ...(evaluated?.diff.resources ?? [])];
+  const diff = shownDiff(plan);
+  const resources = [...definitionOf(plan), ...(diff?.resources ?? [])];
   return {
     application: plan.application,
     mark: MARKS[plan.kind],
-    counts: evaluated === undefined ? [] : countsOf(evaluated.diff),
-    cautions: withDiff ? (evaluated?.diff.cautions ?? []) : [],
+    counts: diff === undefined ? [] : countsOf(diff),
+    cautions: withDiff ? (diff?.cautions ?? []) : [],
     sentences: [...sentencesOf(plan, withDiff, words), ...plan.warnings, ...atMerge(plan)],
-    reason: withDiff && plan.kind === "unevaluated" ? plan.reason : undefined,
+    reason: withDiff ? reasonOf(plan) : undefined,
     sourceFile: plan.sourceFile,
     heldBy: heldBy(plan.lock, hostPageOf),
     resources: withDiff ? resources.map((resource) => resourceView(resource, room)) : [],
@@ -85,6 +92,41 @@ const MARKS: Readonly<Record<ApplicationPlan["kind"], string | undefined>> = {
   deleted: "deleted",
   unplanned: "left out by -a",
 };
+
+/** What the diff does not show of the objects that come or go with an application. */
+function previewSentences(content: PreviewContent | undefined, withDiff: boolean): readonly string[] {
+  switch (content?.kind) {
+    case undefined:
+    case "compared":
+      return [];
+    case "left-behind": {
+      const count = content.objects.length;
+      const what = `${count} of its resources ${count === 1 ? "stays" : "stay"} in the cluster, where nothing manages them then`;
+      return [withDiff && count > 0 ? `${what}: ${content.objects.join(", ")}` : what];
+    }
+    case "failed":
+      return [
+        "Its resources could not be previewed.",
+        ...(content.withheld === true ? ["An approval of this commit plans it again."] : []),
+      ];
+    case "beyond-limit":
+      return [`Its resources are not previewed: a plan previews at most ${content.limit} applications.`];
+  }
+}
+
+/** Why nothing of its resources can be shown. */
+function reasonOf(plan: ApplicationPlan): string | undefined {
+  switch (plan.kind) {
+    case "unevaluated":
+      return plan.reason;
+    case "new":
+    case "deleted":
+      return plan.preview?.kind === "failed" ? plan.preview.reason : undefined;
+    case "evaluated":
+    case "unplanned":
+      return undefined;
+  }
+}
 
 type Evaluated = Extract<ApplicationPlan, { readonly kind: "evaluated" }>;
 
@@ -104,9 +146,15 @@ function sentencesOf(
 ): readonly string[] {
   switch (plan.kind) {
     case "new":
-      return ["It will be created when its Application resource is applied; svc does not create it."];
+      return [
+        "It will be created when its Application resource is applied; svc does not create it.",
+        ...previewSentences(plan.preview, withDiff),
+      ];
     case "deleted":
-      return ["It will be deleted when its Application resource is removed; svc does not delete it."];
+      return [
+        "It will be deleted when its Application resource is removed; svc does not delete it.",
+        ...previewSentences(plan.preview, withDiff),
+      ];
     case "unplanned":
       return [`This ${changeRequest} affects it, but the last plan left it out.`];
     case "unevaluated":
@@ -181,21 +229,6 @@ function atMerge({ atMerge: sentence }: ApplicationPlan): readonly string[] {
 function heldBy(lock: PlanLock, hostPageOf: HostPageOf): ApplicationView["heldBy"] {
   if (lock.kind !== "held") return undefined;
   return { change: shownChange(lock.by.holder, hostPageOf), user: lock.by.user };
-}
-
-function resourceView({ action, title, hook, diff, sides }: ResourceChange, room: { left: number }): ResourceView {
-  const lines = colourDiff(diff);
-  const open = lines.length <= room.left;
-  if (open) room.left -= lines.length;
-  return { action, title, hook, lines, open, sides: sides === undefined ? [] : sidesOf(sides) };
-}
-
-function sidesOf({ before, after }: BothSides): readonly SideView[] {
-  const views = [
-    { name: "before" as const, text: before },
-    { name: "after" as const, text: after },
-  ];
-  return views.filter(({ text }) => text !== "").map(({ name, text }) => ({ name, lines: colourYaml(text) }));
 }
 
 /** The definition is shown as the first of the application's objects. */

@@ -93,6 +93,7 @@ export class CommandWorld {
       hostWords: WORDS,
       temporaryApps: "auto",
       diffMode: "branch",
+      previewLimit: 100,
       redact: [],
       ...more,
     };

@@ -21,7 +21,7 @@ function application(name: typeof NAME, spec: object) {
 }
 
 function subject(live: object, head: object = HEAD_SPEC): LiveSubject {
-  const status = { owningSet: undefined, sourceTypes: [], comparedRevisions: [], deleting: false };
+  const status = { owningSet: undefined, sourceTypes: [], comparedRevisions: [], deleting: false, cascades: false };
   return {
     kind: "live",
     name: NAME,

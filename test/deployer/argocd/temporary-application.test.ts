@@ -5,13 +5,14 @@ import { application, CHANGE, MULTI_SPEC, renderRequest, SHA } from "./under-tes
 
 const NAME = temporaryName(renderRequest({ mode: "temporary" }));
 
-test("the name is the same at each run, differs by side and fits Helm's limit", () => {
+test("the name is the same at each run, differs by side and purpose and fits Helm's limit", () => {
   const again = temporaryName(renderRequest({ mode: "temporary", pins: [], fresh: true }));
   const base = temporaryName(renderRequest({ side: "base" }));
   const other = temporaryName(renderRequest({ application: application({ name: applicationName("team-a/plain") }) }));
+  const preview = temporaryName(renderRequest({ preview: true }));
   const huge = temporaryName(renderRequest({ change: { ...CHANGE, number: 2_147_483_647 } }));
   expect(again).toBe(NAME);
-  expect(new Set([NAME, base, other, huge]).size).toBe(4);
+  expect(new Set([NAME, base, other, preview, huge]).size).toBe(5);
   expect(huge).toMatch(/^svc-tmp-2147483647-[0-9a-f]{16}$/);
   expect(huge.length).toBeLessThanOrEqual(53);
 });

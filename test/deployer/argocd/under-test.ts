@@ -98,7 +98,14 @@ export function application(changes: Partial<Application> = {}): Application {
 }
 
 export function live(changes: Partial<LiveApplication> = {}): LiveApplication {
-  const none = { owningSet: undefined, parent: undefined, sourceTypes: [""], comparedRevisions: [], deleting: false };
+  const none = {
+    owningSet: undefined,
+    parent: undefined,
+    sourceTypes: [""],
+    comparedRevisions: [],
+    deleting: false,
+    cascades: false,
+  };
   return { ...application(), ...none, ...changes };
 }
 

@@ -30,6 +30,7 @@ test("a plan lives for 30 days", async () => {
     applications: [],
     applicationSets: [],
     notDeployed: [],
+    previews: [],
     released: [],
     unread: [],
     notes: [],

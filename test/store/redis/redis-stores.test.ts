@@ -90,6 +90,7 @@ describe("what stands in Redis", () => {
       applications: [],
       applicationSets: [],
       notDeployed: [],
+      previews: [],
       released: [],
       unread: [],
       notes: [],

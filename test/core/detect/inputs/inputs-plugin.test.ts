@@ -17,6 +17,7 @@ describe("a plugin may read the whole repository", () => {
       parent: undefined,
       comparedRevisions: [],
       deleting: false,
+      cascades: false,
     });
     expect(await wholeReason({}, rendered("Plugin"))).toContain("plugin");
     expect(await wholeReason({}, rendered("Helm"))).toBeUndefined();

@@ -1,0 +1,105 @@
+import { previewedDiff, type Preview, type PreviewContent, type PreviewOrigin } from "../core/model/preview.js";
+import { code, codes, details, shortened } from "./markdown.js";
+import { pack, type Block } from "./parts.js";
+import { counted } from "./phrases.js";
+import type { DiffRoom } from "./plan-diff.js";
+import { diffKey } from "./plan-groups.js";
+import { previewBlocks } from "./plan-preview.js";
+
+/** An application that the merge adds, changes or removes, and those for which exactly the same is to be said. */
+export interface PreviewGroup {
+  readonly first: Preview;
+  readonly same: readonly Preview[];
+}
+
+/** By what makes them, in the order given; in each the dangerous ones first, and each thing said once. */
+export function groupPreviews(previews: readonly Preview[]): readonly PreviewGroup[] {
+  const origins = [...new Set(previews.map(originKey))];
+  return origins.flatMap((origin) => {
+    const own = previews.filter((one) => originKey(one) === origin);
+    const groups = new Map<string, Preview[]>();
+    for (const [index, one] of own.entries()) {
+      const key = JSON.stringify([one.origin.change, contentKey(one.content) ?? index]);
+      groups.set(key, [...(groups.get(key) ?? []), one]);
+    }
+    const all = [...groups.values()].flatMap(([first, ...same]) => (first === undefined ? [] : [{ first, same }]));
+    return [...all.filter(isDangerousGroup), ...all.filter((one) => !isDangerousGroup(one))];
+  });
+}
+
+export function isDangerousGroup({ first }: PreviewGroup): boolean {
+  return (previewedDiff(first.content)?.dangers.length ?? 0) > 0;
+}
+
+function originKey({ origin: { kind, of } }: Preview): string {
+  return JSON.stringify([kind, of]);
+}
+
+/** Equal where the same is to be said; undefined where nobody can tell. */
+function contentKey(content: PreviewContent): string | undefined {
+  switch (content.kind) {
+    case "compared": {
+      const { resources, cautions, children, sets, hiddenSecrets } = content.diff;
+      const key = resources.length === 0 ? "" : diffKey(resources);
+      return key === undefined ? undefined : JSON.stringify([key, cautions, children, sets, hiddenSecrets]);
+    }
+    case "left-behind":
+      return JSON.stringify(content.objects);
+    case "failed":
+      return JSON.stringify([content.reason, content.withheld]);
+    case "beyond-limit":
+      return content.kind;
+  }
+}
+
+/** Groups of one origin that stand open; the others share a collapsible. */
+const MOST_OPEN = 5;
+const MAX_NAMES = 20;
+const MAX_NAME = 150;
+
+/** What a plan says of applications that ApplicationSets and parents add, change or remove at the merge. */
+export function previewsBlocks(
+  groups: readonly PreviewGroup[],
+  room: Omit<DiffRoom, "section" | "open">,
+  limit: number,
+): readonly Block[] {
+  const origins = [...new Set(groups.map(({ first }) => originKey(first)))];
+  return origins.flatMap((origin) => {
+    const own = groups.filter(({ first }) => originKey(first) === origin);
+    const [any] = own;
+    if (any === undefined) return [];
+    const section = `### ${headingOf(any.first.origin)}`;
+    const blocks = (group: PreviewGroup) => groupBlocks(group, { ...room, section, open: isDangerousGroup(group) });
+    const open = own.filter((one, index) => isDangerousGroup(one) || index < MOST_OPEN);
+    const folded = own.filter((one) => !open.includes(one));
+    const parts = pack(folded.flatMap(blocks), limit);
+    const count = folded.reduce((sum, { same }) => sum + 1 + same.length, 0);
+    return [
+      { text: section, section },
+      ...open.flatMap(blocks),
+      ...parts.map((part) => ({ text: details(`${counted(count, "more application")}`, part), section })),
+    ];
+  });
+}
+
+function headingOf({ kind, of }: PreviewOrigin): string {
+  const name = code(shortened(of, MAX_NAME));
+  switch (kind) {
+    case "generated":
+      return `Applications of the ApplicationSet ${name}, at the merge`;
+    case "child":
+      return `Applications below ${name}`;
+  }
+}
+
+function groupBlocks({ first, same }: PreviewGroup, room: DiffRoom): readonly Block[] {
+  const also = same.map(({ application }) => shortened(application, MAX_NAME));
+  const more = also.length > MAX_NAMES ? ` and ${also.length - MAX_NAMES} more` : "";
+  const title = `**${code(shortened(first.application, MAX_NAME))}** (${first.origin.change})`;
+  const others =
+    also.length === 0 ? "" : `, and the same in ${also.length} more: ${codes(also.slice(0, MAX_NAMES))}${more}`;
+  return [
+    { text: `${title}${others}`, section: room.section },
+    ...previewBlocks(first.content, first.origin.change, room),
+  ];
+}

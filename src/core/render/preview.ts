@@ -1,0 +1,122 @@
+import { helmPositions, overrideFiles } from "../detect/scan/application-files.js";
+import { type DiffInput, diffTask, sizeOf } from "../diff/diff-task.js";
+import { removalTask } from "../diff/removal.js";
+import type { RenderFacts } from "../diff/render-facts.js";
+import { applicationSyncOptions } from "../diff/sync-options.js";
+import { isHydrated } from "../model/application-spec.js";
+import type { Application, LiveApplication, Manifest } from "../model/application.js";
+import { changeRequestKey } from "../model/change-request.js";
+import { destinationOf } from "../model/destination.js";
+import { DeployerFailure, safeMessage } from "../model/errors.js";
+import { jsonText, type JsonText } from "../model/json.js";
+import type { PreviewContent } from "../model/preview.js";
+import { pinsOf, type Side } from "../model/subject.js";
+import { computeIfLarge, tooMuch, type Computed } from "../ports/compute.js";
+import type { CommandContext } from "../ports/context.js";
+import { overridesLost } from "./render.js";
+
+/** A definition, with the commits of its sources in this repository. */
+export interface PreviewSide {
+  readonly application: Application;
+  readonly side: Side;
+}
+
+/** What a preview shows, and what its renders say about other applications. */
+export interface Previewed {
+  readonly content: PreviewContent;
+  readonly facts: RenderFacts | undefined;
+}
+
+const NOTHING = jsonText<readonly Manifest[]>([]);
+
+/**
+ * Renders a definition, and the one that it replaces if there is one, through temporary Applications. Their renders have
+ * other names than those of a plan, so that neither disturbs the other's.
+ * @throws only the signal's reason.
+ */
+export async function renderPreview(
+  head: PreviewSide,
+  base: PreviewSide | undefined,
+  context: CommandContext,
+): Promise<Previewed> {
+  const { name } = head.application;
+  // Both are waited for, so that no temporary Application is left when the plan ends.
+  const [after, before] = await Promise.allSettled([
+    rendered("head", head, context),
+    base === undefined ? NOTHING : rendered("base", base, context),
+  ]);
+  if (after.status === "rejected") return failed(name, after.reason, context);
+  if (before.status === "rejected") return failed(name, before.reason, context);
+  const [from, to] = [destinationOf((base ?? head).application.spec), destinationOf(head.application.spec)];
+  const { change, compute, redact } = context;
+  const input: DiffInput = {
+    // In another cluster everything is created.
+    base: from.cluster === to.cluster ? before.value : NOTHING,
+    head: after.value,
+    destinationNamespace: to.namespace,
+    baseNamespace: from.namespace,
+    syncOptions: applicationSyncOptions(head.application.spec),
+    placeholders: { base: change.baseRevision, head: change.headRevision },
+    redact,
+    live: undefined,
+    secretsInGit: { kind: "untold", files: [] },
+  };
+  const computed = await computeIfLarge(compute, diffTask, input, sizeOf(input), limitsOf(context));
+  if (computed.kind === "exceeded") return tooLarge(computed);
+  return { content: { kind: "compared", diff: computed.output.diff }, facts: computed.output.facts };
+}
+
+/**
+ * What goes with an application that is deleted, or stays behind without an owner, as Argo CD has it now.
+ * @throws only the signal's reason.
+ */
+export async function previewRemoval(live: LiveApplication, context: CommandContext): Promise<Previewed> {
+  const { deployer, compute, redact, signal } = context;
+  try {
+    const input = { state: await deployer.liveResources(live, signal), cascades: live.cascades, redact };
+    const computed = await computeIfLarge(compute, removalTask, input, input.state.length, limitsOf(context));
+    return computed.kind === "exceeded" ? tooLarge(computed) : { content: computed.output, facts: undefined };
+  } catch (error) {
+    return failed(live.name, error, context);
+  }
+}
+
+async function rendered(
+  side: "head" | "base",
+  { application, side: { spec, positions, fixed } }: PreviewSide,
+  context: CommandContext,
+): Promise<JsonText<readonly Manifest[]>> {
+  const { change, deployer, hostWords, signal } = context;
+  if (isHydrated(spec)) throw new NotPreviewed("it uses Argo CD's source hydrator, which is not previewed");
+  const pins = pinsOf({ spec, positions, fixed }, side === "head" ? change.headRevision : change.baseRevision);
+  const overrides = await overrideFiles(application, pins, context);
+  if (overrides.length > 0) throw new NotPreviewed(overridesLost(overrides, hostWords[change.host]));
+  const helm = await helmPositions(application, pins, context);
+  const request = { application, mode: "temporary", pins, side, change, helmPositions: helm, fresh: false } as const;
+  return deployer.renderManifests({ ...request, preview: true }, signal);
+}
+
+/** A definition that cannot be rendered under another name. */
+class NotPreviewed extends Error {}
+
+function failed(application: string, error: unknown, { log, signal }: CommandContext): Previewed {
+  signal.throwIfAborted();
+  log.warn({ application, err: error }, "could not preview an application");
+  const message = error instanceof NotPreviewed ? error.message : safeMessage(error);
+  const denied = error instanceof DeployerFailure && error.reason === "forbidden";
+  return { content: { kind: "failed", reason: denied ? `${message}. ${PERMISSIONS}` : message }, facts: undefined };
+}
+
+const PERMISSIONS =
+  "Previews need `applications, get`, `create` and `delete` in the application's project: give them to svc's token";
+
+/** Milliseconds for one application. */
+const DEADLINE_MS = 60_000;
+
+function limitsOf({ change, signal }: CommandContext) {
+  return { owner: changeRequestKey(change), deadlineMs: DEADLINE_MS, signal };
+}
+
+function tooLarge({ limit }: Extract<Computed<never>, { kind: "exceeded" }>): Previewed {
+  return { content: { kind: "failed", reason: `comparing its objects ${tooMuch(limit)}` }, facts: undefined };
+}

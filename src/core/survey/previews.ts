@@ -1,0 +1,117 @@
+import type { Application, LiveApplication } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
+import type { Member } from "../model/effect.js";
+import { safeMessage } from "../model/errors.js";
+import type { CommandContext } from "../ports/context.js";
+import { previewRemoval, renderPreview, type Previewed } from "../render/preview.js";
+import { definedHere } from "./driving-right.js";
+import { memberOf } from "./members.js";
+import { readsBeyondRunning } from "./new-reads.js";
+import { sideOf } from "./sides.js";
+
+/** An application to preview. */
+export type PreviewOrder =
+  | {
+      readonly kind: "rendered";
+      /** With the definition that takes effect at the merge. */
+      readonly application: Application;
+      /** With the definition that it replaces; undefined for a new application. */
+      readonly replaced: Application | undefined;
+    }
+  | { readonly kind: "removed"; readonly live: LiveApplication };
+
+/** The previews of one plan. */
+export interface Previews {
+  /**
+   * Shows what becomes of the objects of an application that the plan does not deploy. Rejects only if the plan is stopped.
+   */
+  preview(order: PreviewOrder): Promise<Previewed>;
+}
+
+/** Why the approval of the head does not lift what is withheld of an application; undefined if it does. */
+type Why = (
+  deployed: readonly { readonly application: ApplicationName; readonly members: readonly Member[] }[],
+) => Promise<string | undefined>;
+
+/**
+ * The previews of one plan, at most `previewLimit`. A definition that reads more than the applications that this repository
+ * defines, and Argo CD runs, is not rendered as long as `why` gives a reason against it: its author would read that in the
+ * plan. Several previews of one name wait for each other, since they have the same temporary Application.
+ */
+export function createPreviews(why: Why, context: CommandContext): Previews {
+  const last = new Map<ApplicationName, Promise<unknown>>();
+  let running: Promise<readonly Application[]> | undefined;
+  let left = context.previewLimit;
+
+  async function show(order: PreviewOrder): Promise<Previewed> {
+    try {
+      running ??= runningHere(context);
+      const reason = await withheld(order, await running, why, context);
+      if (reason !== undefined) return failed(reason, true);
+      if (order.kind === "removed") return await previewRemoval(order.live, context);
+      const head = await sideOf(order.application.spec, context);
+      const base = order.replaced && (await sideOf(order.replaced.spec, context));
+      const unclear = head.unclear ?? base?.unclear;
+      if (unclear !== undefined) return failed(unclear);
+      const replaced = order.replaced && base && { application: order.replaced, side: base.side };
+      return await renderPreview({ application: order.application, side: head.side }, replaced, context);
+    } catch (error) {
+      context.signal.throwIfAborted();
+      context.log.warn({ application: nameOf(order), err: error }, "could not preview an application");
+      return failed(safeMessage(error));
+    }
+  }
+
+  return {
+    preview(order) {
+      if (left === 0) {
+        const content = { kind: "beyond-limit", limit: context.previewLimit } as const;
+        return Promise.resolve({ content, facts: undefined });
+      }
+      left -= 1;
+      const name = nameOf(order);
+      const shown = (last.get(name) ?? Promise.resolve()).then(() => show(order));
+      // Whoever asked for it handles its rejection; until then it must not end the process as an unhandled one.
+      const settled = shown.catch(() => undefined);
+      last.set(name, settled);
+      return shown;
+    },
+  };
+}
+
+function nameOf(order: PreviewOrder): ApplicationName {
+  return order.kind === "removed" ? order.live.name : order.application.name;
+}
+
+function failed(reason: string, withheld?: boolean): Previewed {
+  return { content: { kind: "failed", reason, ...(withheld === true ? { withheld } : {}) }, facts: undefined };
+}
+
+/** The applications that Argo CD runs and this repository defines. */
+async function runningHere({ deployer, change, settings, signal }: CommandContext): Promise<readonly Application[]> {
+  return definedHere(await deployer.listApplications(signal), change, settings);
+}
+
+/** Why an application is not previewed yet; undefined if it may be. */
+async function withheld(
+  order: PreviewOrder,
+  running: readonly Application[],
+  why: Why,
+  { change }: Pick<CommandContext, "change">,
+): Promise<string | undefined> {
+  const head = order.kind === "removed" ? undefined : order.application.spec;
+  const before =
+    order.kind === "removed" ? [order.live.spec] : order.replaced === undefined ? [] : [order.replaced.spec];
+  const specs = head === undefined ? before : [head, ...before];
+  const reads = [...new Set(specs.flatMap((spec) => readsBeyondRunning(spec, running, change)))];
+  if (reads.length === 0) return undefined;
+  const application = nameOf(order);
+  const missing = await why([
+    { application, members: [memberOf({ application, head, before, reachedBy: { kind: "direct" } })] },
+  ]);
+  if (missing === undefined) return undefined;
+  return (
+    "it is not rendered before somebody who may deploy it has approved this commit: it reads what no application does " +
+    `that ${change.repository} defines and Argo CD runs in its project, which is ${reads.join(", ")}. ${missing}`
+  );
+}
