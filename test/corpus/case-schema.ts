@@ -60,12 +60,27 @@ const plannedApplication = z.strictObject({
 
 const plannedSet = z.strictObject({ added: texts, removed: texts, changed: texts, says: texts });
 
+/** An application that an ApplicationSet or a parent adds, changes or removes at the merge. */
+const previewed = z.strictObject({
+  change: z.enum(["added", "changed", "removed"]),
+  /** The ApplicationSet or the parent. */
+  of: z.string(),
+  create: texts,
+  update: texts,
+  delete: texts,
+  hooks: texts,
+  lines: texts,
+  says: texts,
+  never: texts,
+});
+
 /** `expected/plan.yaml`. What is not listed must not be in the plan. */
 export const planFile = z.strictObject({
   applications: z.record(z.string(), plannedApplication).default({}),
   /** A text of the reason by application. */
   not_deployed: z.record(z.string(), z.string()).default({}),
   sets: z.record(z.string(), plannedSet).default({}),
+  previews: z.record(z.string(), previewed).default({}),
   /** Texts of notes; other notes may stand beside them. */
   notes: texts,
   /** Every render that Argo CD is asked for, as `argocd-calls.ts` writes it; the order is free. */

@@ -42,6 +42,14 @@ function planOf({ plan, locked }: Outcome) {
       missing: [] as readonly string[],
       forbidden: [] as readonly string[],
     })),
+    previews: mapped(plan.previews, (one) => ({
+      change: one.change,
+      of: one.of,
+      counts: one.counts,
+      ...ordered(one),
+      missing: [] as readonly string[],
+      forbidden: [] as readonly string[],
+    })),
     sets: mapped(plan.sets, ({ added, removed, changed }) => ({
       added,
       removed,
@@ -64,6 +72,14 @@ function expectedPlan(expected: ExpectedPlan, seen: PlanFacts): ReturnType<typeo
       counts: [one.create.length, one.update.length, one.delete.length, one.hooks.length] as const,
       missing: missingTexts(seen.applications[name]?.text ?? "", says),
       forbidden: never.filter((text) => seen.applications[name]?.text.includes(text)),
+    })),
+    previews: mapped(expected.previews, ({ says, never, change, of, ...one }, name) => ({
+      change,
+      of,
+      ...ordered(one),
+      counts: [one.create.length, one.update.length, one.delete.length, one.hooks.length] as const,
+      missing: missingTexts(seen.previews[name]?.text ?? "", says),
+      forbidden: never.filter((text) => seen.previews[name]?.text.includes(text)),
     })),
     sets: mapped(expected.sets, ({ says, ...one }, name) => ({
       ...one,

@@ -26,8 +26,15 @@ export interface SetFacts {
   readonly text: string;
 }
 
+/** What a reader learns of an application that is only previewed. */
+export interface PreviewFacts extends Omit<ApplicationFacts, "verdict"> {
+  readonly change: string;
+  readonly of: string;
+}
+
 export interface PlanFacts {
   readonly applications: Readonly<Record<string, ApplicationFacts>>;
+  readonly previews: Readonly<Record<string, PreviewFacts>>;
   /** Reason by application. */
   readonly notDeployed: Readonly<Record<string, string>>;
   readonly sets: Readonly<Record<string, SetFacts>>;
@@ -50,6 +57,7 @@ export function planFacts(comment: string): PlanFacts {
     applications: Object.fromEntries(
       texts.map(([name, text]) => [name, applicationFacts(text, resourcesOf(text, new Map(texts)))]),
     ),
+    previews: Object.fromEntries(parts.flatMap(previewsIn)),
     sets: Object.fromEntries(sections("ApplicationSet").map(([name, text]) => [name, setFacts(text)])),
     notDeployed: Object.fromEntries(
       list(/^Not deployed by this (?:PR|MR):/).flatMap((line) => {
@@ -72,13 +80,26 @@ function applicationFacts(text: string, resources: readonly ResourceFacts[]): Ap
     hooks: resources.filter(({ hook }) => hook).map(({ action, title }) => `${action} ${title}`),
     lines: resources.filter(({ action }) => action === "update").flatMap(({ lines }) => lines),
     counts: [
-      numberIn(text, /^\*\*Changes:\*\* (\d+) to create/m),
+      numberIn(text, /^\*\*(?:Changes|Creates):\*\* (\d+) (?:to create|resource)/m),
       numberIn(text, /^\*\*Changes:\*\* \d+ to create, (\d+) to update/m),
-      numberIn(text, /^\*\*Deletes:\*\* (\d+) to delete/m),
+      numberIn(text, /^\*\*Deletes:\*\* (\d+) (?:to delete|resource)/m),
       numberIn(text, /^\*\*Hooks:\*\* (\d+) changed/m),
     ],
     text,
   };
+}
+
+/** The previews of one origin, each below a line such as "**`shop-it`** (added), and the same in 2 more: `a`, `b`". */
+function previewsIn(part: string): readonly (readonly [string, PreviewFacts])[] {
+  const of = /^### Applications (?:of the ApplicationSet|below) `([^`]+)`/.exec(part)?.[1];
+  if (of === undefined) return [];
+  return part.split(/^(?=\*\*`)/m).flatMap((text) => {
+    const [, first, change = "", more = ""] = /^\*\*`([^`]+)`\*\* \((\w+)\)(.*)$/m.exec(text) ?? [];
+    if (first === undefined) return [];
+    const names = [first, ...[...more.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? "")];
+    const { verdict: _, ...facts } = applicationFacts(text, resourcesIn(text));
+    return names.map((name) => [name, { ...facts, change, of }] as const);
+  });
 }
 
 function verdictOf(text: string): Verdict {

@@ -96,7 +96,7 @@ class CaseRun {
     this.#calls = new ArgoCdCalls(argocd, (temporary, real) => served.alsoAs(temporary, real));
     if (other !== undefined) await forge.createRepository(OTHER, this.#tree(other));
     this.#know("base", await forge.pushToBranch(REPOSITORY, base, {}));
-    for (const branch of branches) await forge.pushToBranch(REPOSITORY, branch, {});
+    for (const branch of branches) this.#revisions.set(branch, await forge.pushToBranch(REPOSITORY, branch, {}));
     if (tracking !== undefined) argocd.setTracking(tracking);
     putObjects(argocd, replaceWords(cluster.objects, this.#words));
     putApplications(argocd, replaceWords(cluster.applications, this.#words));
