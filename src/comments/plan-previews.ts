@@ -77,7 +77,7 @@ export function previewsBlocks(
     return [
       { text: section, section },
       ...open.flatMap(blocks),
-      ...parts.map((part) => ({ text: details(`${counted(count, "more application")}`, part), section })),
+      ...parts.map((part) => ({ text: details(counted(count, "more application"), part), section })),
     ];
   });
 }
@@ -96,10 +96,16 @@ function groupBlocks({ first, same }: PreviewGroup, room: DiffRoom): readonly Bl
   const also = same.map(({ application }) => shortened(application, MAX_NAME));
   const more = also.length > MAX_NAMES ? ` and ${also.length - MAX_NAMES} more` : "";
   const title = `**${code(shortened(first.application, MAX_NAME))}** (${first.origin.change})`;
+  const titles = new Set([first, ...same].map(titlesOf));
+  const what = titles.size > 1 ? "the same with other names or namespaces" : "the same";
   const others =
-    also.length === 0 ? "" : `, and the same in ${also.length} more: ${codes(also.slice(0, MAX_NAMES))}${more}`;
+    also.length === 0 ? "" : `, and ${what} in ${also.length} more: ${codes(also.slice(0, MAX_NAMES))}${more}`;
   return [
     { text: `${title}${others}`, section: room.section },
     ...previewBlocks(first.content, first.origin.change, room),
   ];
+}
+
+function titlesOf({ content }: Preview): string {
+  return JSON.stringify(previewedDiff(content)?.resources.map(({ title }) => title));
 }

@@ -96,7 +96,7 @@ describe.each(HOSTS)("applications that an ApplicationSet changes on %s", (host)
     [
       "deletes",
       undefined,
-      "removed applications are deleted with everything that they have deployed",
+      "removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer",
       "no longer generates it, and Argo CD deletes it at the merge",
     ],
     [

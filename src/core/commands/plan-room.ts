@@ -28,8 +28,11 @@ export function within(room: PlanRoom, planned: Evaluated | Unevaluated): Evalua
 
 /** The same for a preview; undefined without one. */
 export function previewWithin(room: PlanRoom, previewed: Previewed | undefined): PreviewContent | undefined {
-  if (previewed?.content.kind !== "compared") return previewed?.content;
-  return { ...previewed.content, diff: diffWithin(room, previewed.content.diff) };
+  return previewed && contentWithin(room, previewed.content);
+}
+
+export function contentWithin(room: PlanRoom, content: PreviewContent): PreviewContent {
+  return content.kind === "compared" ? { ...content, diff: diffWithin(room, content.diff) } : content;
 }
 
 function diffWithin(room: PlanRoom, diff: ManifestDiff): ManifestDiff {

@@ -20,10 +20,11 @@ import type { CommandContext } from "../ports/context.js";
 import { compareRenders } from "../render/live-diff-mode.js";
 import { withApplicationSets } from "../survey/application-sets.js";
 import { deriveEffects } from "../survey/effects.js";
+import { previewGenerated } from "../survey/generated-previews.js";
 import { createPreviews } from "../survey/previews.js";
 import { surveyAfresh, type SurveyOptions } from "../survey/survey.js";
 import { leaveQueues, lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
-import { newPlanRoom, previewWithin, within } from "./plan-room.js";
+import { contentWithin, newPlanRoom, previewWithin, within, type PlanRoom } from "./plan-room.js";
 import { createPlanStart, type PlanStart, type Started } from "./plan-start.js";
 import { keepEarlier, warningsOf, withRecords } from "./plan-warnings.js";
 import { namesOf } from "./selection.js";
@@ -38,7 +39,8 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
   const everything = command.applications.length === 0;
   const locks = new Map<ApplicationName, LockAttempt>();
   const why = createLifting(context);
-  const start = createPlanStart(locks, why, createPreviews(why, context), context);
+  const previews = createPreviews(why, context);
+  const start = createPlanStart(locks, why, previews, context);
   try {
     const options: SurveyOptions = {
       withLiveSets: true,
@@ -56,7 +58,8 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
         wanted.items.every((name) => known.some((one) => one === name))
       );
     });
-    const { found, applicationSets } = await withApplicationSets(surveyed, (names) => why(byNameAlone(names)), context);
+    const withSets = await withApplicationSets(surveyed, (names) => why(byNameAlone(names)), previews, context);
+    const { found } = withSets;
     const names = new Set<string>(found.subjects.map(({ name }) => name));
     const named = namesOf(command, [...names]);
     if (named.kind === "refused") return named;
@@ -74,10 +77,22 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       start.start(subject);
       return Promise.resolve();
     });
+    const generated = everything ? previewGenerated(withSets, previews, context) : Promise.resolve([]);
+    // Awaited below; until then it must not end the process as an unhandled rejection.
+    generated.catch(() => undefined);
     const facts = new Map<ApplicationName, RenderFacts>();
-    const evaluated = await evaluate(selected, { locks, start, rendered: await start.rendered(), facts, context });
+    const room = newPlanRoom();
+    const evaluated = await evaluate(selected, {
+      locks,
+      start,
+      rendered: await start.rendered(),
+      room,
+      facts,
+      context,
+    });
     const examined = selected.map((subject) => ({ subject, facts: facts.get(subject.name) }));
-    const derived = await deriveEffects(examined, { found, applicationSets }, context);
+    const derived = await deriveEffects(examined, withSets, context);
+    const previewed = (await generated).map((one) => ({ ...one, content: contentWithin(room, one.content) }));
     const applications = evaluated.map((one) => ({
       ...one,
       effect: derived.effects.get(one.application) ?? NO_EFFECT,
@@ -99,7 +114,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       plannedAt: context.clock.now().toISOString(),
       applications: await withRecords([...settled, ...kept].sort(byName), found.subjects, context),
       applicationSets: derived.applicationSets,
-      previews: [],
+      previews: previewed,
       notDeployed: found.notDeployed,
       released: everything ? await releaseOthers(names, context) : [],
       unread: found.detection.unread,
@@ -124,6 +139,7 @@ function byName(left: ApplicationPlan, right: ApplicationPlan): number {
 interface Evaluation {
   readonly start: PlanStart;
   readonly locks: ReadonlyMap<ApplicationName, LockAttempt>;
+  readonly room: PlanRoom;
   /** Receives what the renders say about other applications. */
   readonly facts: Map<ApplicationName, RenderFacts>;
   readonly rendered: ReadonlyMap<LiveSubject, Promise<Started>>;
@@ -132,9 +148,8 @@ interface Evaluation {
 
 async function evaluate(
   subjects: readonly Subject[],
-  { locks, start, rendered, facts, context }: Evaluation,
+  { locks, start, rendered, room, facts, context }: Evaluation,
 ): Promise<readonly ApplicationPlan[]> {
-  const room = newPlanRoom();
   return allInTurns(subjects, async (subject) => {
     const lock = lockOf(locks.get(subject.name));
     const common = {

@@ -79,7 +79,7 @@ function removalNotes(set: ChangedApplicationSet, removed: readonly ApplicationN
   const policy = policyOf(set.base ?? set.head ?? { name: set.name, namespace: undefined, resource: {} });
   const resources = policy.keepsResources
     ? "what removed applications have deployed stays in the cluster"
-    : "removed applications are deleted with everything that they have deployed";
+    : "removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer";
   if (set.head === undefined) return [`when the ApplicationSet is deleted, ${resources}`];
   const { name, deletes } = policyOf(set.head);
   return [deletes ? resources : `its policy ${name} keeps removed applications: they run on and are no longer updated`];

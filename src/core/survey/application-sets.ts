@@ -10,13 +10,14 @@ import type { ApplicationSetPreview } from "../model/plan.js";
 import type { CommandContext } from "../ports/context.js";
 import { notesOf, type Expansion, type NoteSurroundings } from "./application-set-notes.js";
 import { applyExpansions, warnOfUnpreviewed } from "./generated-applications.js";
+import { changesToPreview, type WithGenerated } from "./generated-previews.js";
 import { memberOf, unknownMember } from "./members.js";
 import { readsOnlyKnown } from "./new-reads.js";
+import type { Previews } from "./previews.js";
 import type { Survey } from "./survey.js";
 
-export interface SurveyWithSets {
-  /** Includes what the sets do to the applications that they own. */
-  readonly found: Survey;
+/** The survey includes what the sets do to the applications that they own. */
+export interface SurveyWithSets extends WithGenerated {
   readonly applicationSets: readonly ApplicationSetPreview[];
 }
 
@@ -31,6 +32,8 @@ interface Unpreviewed {
 
 interface Surroundings extends NoteSurroundings {
   readonly live: ReadonlyMap<ApplicationName, Application>;
+  /** They change, and what that does is not looked at. */
+  readonly unseen: ReadonlySet<ApplicationName>;
 }
 
 /**
@@ -40,27 +43,34 @@ interface Surroundings extends NoteSurroundings {
 export async function withApplicationSets(
   found: Survey,
   why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
+  previews: Pick<Previews, "take">,
   context: CommandContext,
 ): Promise<SurveyWithSets> {
   const { change, snapshot } = context;
   const { applicationSets } = found.detection;
-  if (applicationSets.length === 0) return { found, applicationSets: [] };
+  if (applicationSets.length === 0) return { found, applicationSets: [], toPreview: [], beyond: [] };
   const live = await liveSets(applicationSets, context);
   const attempts = await Promise.all(
     applicationSets.map(async (set) => (await withheld(set, live, why, context)) ?? expand(set, context)),
   );
   const unpreviewed = attempts.flatMap((one) => ("problem" in one ? [one.set] : []));
   const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
+  const applied = await applyExpansions(found, expansions, previews, context);
   const around: Surroundings = {
     live: byName(found.everyApplication),
+    unseen: new Set(applied.beyond.map(({ application }) => application)),
     change,
     baseChanges: await snapshot.changedPaths(change.mergeBase, change.baseRevision),
   };
   return {
-    found: warnOfUnpreviewed(await applyExpansions(found, expansions, context), unpreviewed),
+    found: warnOfUnpreviewed(applied.found, unpreviewed),
     applicationSets: await Promise.all(attempts.map((one) => previewOf(one, around))),
+    toPreview: changesToPreview(expansions, around.live),
+    beyond: applied.beyond,
   };
 }
+
+const UNSEEN = "the plan changes more applications than it previews, and what this one would deploy was not rendered";
 
 async function previewOf(attempt: Attempt, around: Surroundings): Promise<ApplicationSetPreview> {
   const { name, sourceFile } = attempt.set;
@@ -87,7 +97,7 @@ async function previewOf(attempt: Attempt, around: Surroundings): Promise<Applic
 /** What the controller makes of the generated applications, given what runs. */
 function generatedMembers(
   { set, base, head, comparison }: Expansion,
-  { live }: Surroundings,
+  { live, unseen }: Surroundings,
 ): Promise<readonly Member[]> {
   const [before, after] = [byName(base), byName(head)];
   const reachedBy = { kind: "generated", by: set.name } as const;
@@ -96,7 +106,8 @@ function generatedMembers(
     const replaced = [before.get(application), live.get(application)].flatMap((one) =>
       one === undefined ? [] : [one.spec],
     );
-    return Promise.resolve(memberOf({ application, head: after.get(application)?.spec, before: replaced, reachedBy }));
+    const member = memberOf({ application, head: after.get(application)?.spec, before: replaced, reachedBy });
+    return Promise.resolve(unseen.has(application) ? { ...member, problem: UNSEEN } : member);
   });
 }
 

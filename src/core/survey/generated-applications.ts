@@ -7,25 +7,36 @@ import { sameChangeRequest } from "../model/change-request.js";
 import { safeMessage } from "../model/errors.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { NotDeployed } from "../model/plan.js";
+import type { Preview } from "../model/preview.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Expansion } from "./application-set-notes.js";
 import { policyOf } from "./application-set-policy.js";
 import { drivingObstacle } from "./driving-right.js";
+import type { Previews } from "./previews.js";
 import { sideOf } from "./sides.js";
 import type { Survey } from "./survey.js";
+
+/** A survey with what ApplicationSets do to the applications that they own. */
+export interface Applied {
+  readonly found: Survey;
+  /** Changed applications for which the plan has no room. */
+  readonly beyond: readonly Preview[];
+}
 
 /**
  * Applies what ApplicationSets do to the applications that they own. One whose generated definition changes is shown and
  * not deployed, since the set would revert a sync; one that is no longer generated is left out. What a set generates
- * unchanged stays as it was found, and so does everything if it is ambiguous which set Argo CD runs.
+ * unchanged stays as it was found, and so does everything if it is ambiguous which set Argo CD runs. Applications that
+ * nothing else affects count as previews.
  */
 export async function applyExpansions(
   found: Survey,
   expansions: readonly Expansion[],
+  previews: Pick<Previews, "take">,
   context: CommandContext,
-): Promise<Survey> {
+): Promise<Applied> {
   const generated = new Set(expansions.flatMap(({ head }) => head.map(({ name }) => name)));
   const certain = expansions.filter(({ set }) => set.alsoIn.length === 0);
   const known: Known = {
@@ -36,25 +47,36 @@ export async function applyExpansions(
   const removed = certain.flatMap(({ set, comparison }) =>
     comparison.removed.filter((name) => !generated.has(name)).map((name) => removedFrom(set, name, known)),
   );
-  const changed = await allInTurns(
-    certain.flatMap((one) => changedBy(one).map((application) => ({ application, set: one.set }))),
-    ({ application, set }) => changedSubject(application, set, known, context),
+  const running = certain.flatMap((one) => changedBy(one, known.live));
+  const looked = new Set(running.filter(({ application: { name } }) => known.subjects.has(name) || previews.take()));
+  const changed = await allInTurns([...looked], ({ application, set }) =>
+    changedSubject(application, set, known, context),
   );
-  const looked = [...removed, ...changed];
   const verdicts = new Map(
-    looked.flatMap((one) => (one === undefined ? [] : [["reason" in one ? one.application : one.name, one] as const])),
+    [...removed, ...changed].flatMap((one) =>
+      one === undefined ? [] : [["reason" in one ? one.application : one.name, one] as const],
+    ),
   );
   const decided = [...verdicts.values()];
   return {
-    ...found,
-    subjects: [
-      ...found.subjects.filter(({ name }) => !verdicts.has(name)),
-      ...decided.flatMap((one) => ("reason" in one ? [] : [one])),
-    ],
-    notDeployed: [
-      ...found.notDeployed.filter(({ application }) => !verdicts.has(application)),
-      ...decided.flatMap((one) => ("reason" in one ? [one] : [])),
-    ],
+    found: {
+      ...found,
+      subjects: [
+        ...found.subjects.filter(({ name }) => !verdicts.has(name)),
+        ...decided.flatMap((one) => ("reason" in one ? [] : [one])),
+      ],
+      notDeployed: [
+        ...found.notDeployed.filter(({ application }) => !verdicts.has(application)),
+        ...decided.flatMap((one) => ("reason" in one ? [one] : [])),
+      ],
+    },
+    beyond: running
+      .filter((one) => !looked.has(one))
+      .map(({ application: { name }, set }) => ({
+        application: name,
+        origin: { kind: "generated", of: set.name, change: "changed" },
+        content: { kind: "beyond-limit", limit: context.previewLimit },
+      })),
   };
 }
 
@@ -77,28 +99,36 @@ export function warnOfUnpreviewed(found: Survey, sets: readonly ChangedApplicati
   return { ...found, subjects };
 }
 
-function changedBy({ set, head, comparison }: Expansion): readonly Application[] {
+/** An application with the definition that its set gives it. */
+interface Regenerated {
+  readonly application: Application;
+  readonly set: ChangedApplicationSet;
+}
+
+function changedBy({ set, head, comparison }: Expansion, live: Known["live"]): readonly Regenerated[] {
   if (set.head === undefined || !policyOf(set.head).updates) return [];
   const byName = new Map(head.map((one) => [one.name, one]));
-  return comparison.changed.flatMap((name) => byName.get(name) ?? []);
+  return comparison.changed.flatMap((name) => {
+    const application = live.has(name) ? byName.get(name) : undefined;
+    return application === undefined ? [] : [{ application, set }];
+  });
 }
 
 async function changedSubject(
   application: Application,
   set: ChangedApplicationSet,
-  { found, subjects, live: listed }: Known,
+  { found, subjects }: Known,
   context: CommandContext,
 ): Promise<LiveSubject | NotDeployed | undefined> {
   const { change } = context;
   const { name, spec } = application;
   const known = subjects.get(name);
   if (known !== undefined && known.kind !== "live") return undefined;
-  if (!listed.has(name)) return undefined;
   const live = known?.live ?? (await readLive(name, context));
   if (live !== undefined && "reason" in live) return live;
   if (live === undefined || !isOwnedBy(live, set) || specEqual(spec, live.spec)) return undefined;
   const obstacle =
-    (await obstacleOf(live, set, found, context)) ?? [spec, live.spec].filter(isHydrated).map(reasonOf)[0];
+    (await generatedObstacle(live, set, found, context)) ?? [spec, live.spec].filter(isHydrated).map(reasonOf)[0];
   if (obstacle !== undefined) return { application: name, reason: obstacle };
   const records = found.records.filter((record) => record.application === name);
   return {
@@ -137,7 +167,7 @@ async function readLive(
 }
 
 /** Generated applications are shown only if this repository may drive them, because every set can render foreign sources. */
-async function obstacleOf(
+export async function generatedObstacle(
   live: LiveApplication,
   set: ChangedApplicationSet,
   { everyApplication }: Survey,
@@ -181,6 +211,6 @@ function labelOf({ name, sourceFile }: ChangedApplicationSet): string {
 }
 
 /** An ApplicationSet owns only applications in its own namespace. */
-function isOwnedBy({ namespace, owningSet }: LiveApplication, set: ChangedApplicationSet): boolean {
+export function isOwnedBy({ namespace, owningSet }: LiveApplication, set: ChangedApplicationSet): boolean {
   return owningSet !== undefined && set.name === (namespace === undefined ? owningSet : `${namespace}/${owningSet}`);
 }

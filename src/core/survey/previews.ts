@@ -11,6 +11,15 @@ import { sideOf } from "./sides.js";
 
 /** An application to preview. */
 export type PreviewOrder =
+  | Known
+  /** One that is removed, and is read only if there is room for it; the text is why it is not shown. */
+  | {
+      readonly kind: "unread";
+      readonly name: ApplicationName;
+      readonly read: () => Promise<LiveApplication | string>;
+    };
+
+type Known =
   | {
       readonly kind: "rendered";
       /** With the definition that takes effect at the merge. */
@@ -26,6 +35,8 @@ export interface Previews {
    * Shows what becomes of the objects of an application that the plan does not deploy. Rejects only if the plan is stopped.
    */
   preview(order: PreviewOrder): Promise<Previewed>;
+  /** Takes the place of one preview for something else that is rendered; false if there is none left. */
+  take(): boolean;
 }
 
 /** Why the approval of the head does not lift what is withheld of an application; undefined if it does. */
@@ -43,8 +54,10 @@ export function createPreviews(why: Why, context: CommandContext): Previews {
   let running: Promise<readonly Application[]> | undefined;
   let left = context.previewLimit;
 
-  async function show(order: PreviewOrder): Promise<Previewed> {
+  async function show(asked: PreviewOrder): Promise<Previewed> {
     try {
+      const order = await known(asked);
+      if (typeof order === "string") return failed(order);
       running ??= runningHere(context);
       const reason = await withheld(order, await running, why, context);
       if (reason !== undefined) return failed(reason, true);
@@ -57,18 +70,24 @@ export function createPreviews(why: Why, context: CommandContext): Previews {
       return await renderPreview({ application: order.application, side: head.side }, replaced, context);
     } catch (error) {
       context.signal.throwIfAborted();
-      context.log.warn({ application: nameOf(order), err: error }, "could not preview an application");
+      context.log.warn({ application: nameOf(asked), err: error }, "could not preview an application");
       return failed(safeMessage(error));
     }
   }
 
+  function take(): boolean {
+    if (left === 0) return false;
+    left -= 1;
+    return true;
+  }
+
   return {
+    take,
     preview(order) {
-      if (left === 0) {
+      if (!take()) {
         const content = { kind: "beyond-limit", limit: context.previewLimit } as const;
         return Promise.resolve({ content, facts: undefined });
       }
-      left -= 1;
       const name = nameOf(order);
       const shown = (last.get(name) ?? Promise.resolve()).then(() => show(order));
       // Whoever asked for it handles its rejection; until then it must not end the process as an unhandled one.
@@ -80,7 +99,20 @@ export function createPreviews(why: Why, context: CommandContext): Previews {
 }
 
 function nameOf(order: PreviewOrder): ApplicationName {
-  return order.kind === "removed" ? order.live.name : order.application.name;
+  switch (order.kind) {
+    case "rendered":
+      return order.application.name;
+    case "removed":
+      return order.live.name;
+    case "unread":
+      return order.name;
+  }
+}
+
+async function known(order: PreviewOrder): Promise<Known | string> {
+  if (order.kind !== "unread") return order;
+  const live = await order.read();
+  return typeof live === "string" ? live : { kind: "removed", live };
 }
 
 function failed(reason: string, withheld?: boolean): Previewed {
@@ -94,7 +126,7 @@ async function runningHere({ deployer, change, settings, signal }: CommandContex
 
 /** Why an application is not previewed yet; undefined if it may be. */
 async function withheld(
-  order: PreviewOrder,
+  order: Known,
   running: readonly Application[],
   why: Why,
   { change }: Pick<CommandContext, "change">,

@@ -103,12 +103,14 @@ describe("notesOf", () => {
     [
       "a set that is removed",
       { base: all("a"), live: ["a"], after: undefined },
-      ["when the ApplicationSet is deleted, removed applications are deleted with everything that they have deployed"],
+      [
+        "when the ApplicationSet is deleted, removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer",
+      ],
     ],
     [
       "the policy that holds after the merge decides over removals",
       { base: all("a"), live: ["a"], before: policy("create-update"), after: policy("sync") },
-      ["removed applications are deleted with everything that they have deployed"],
+      ["removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer"],
     ],
     [
       "many names",

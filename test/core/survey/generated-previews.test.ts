@@ -1,0 +1,99 @@
+import { describe, expect, test } from "@jest/globals";
+import { compareGenerated } from "../../../src/core/detect/scan/application-sets.js";
+import type { Application, ApplicationSet } from "../../../src/core/model/application.js";
+import { applicationName } from "../../../src/core/model/brand.js";
+import { changesToPreview } from "../../../src/core/survey/generated-previews.js";
+
+/** `name` or `name=path`. */
+function application(text: string): Application {
+  const [name = "", path = name] = text.split("=");
+  return {
+    name: applicationName(name),
+    resourceName: name,
+    namespace: undefined,
+    project: "default",
+    labels: {},
+    annotations: {},
+    spec: { source: { path } },
+  };
+}
+
+interface Case {
+  readonly name?: string;
+  readonly base?: readonly string[];
+  readonly head?: readonly string[];
+  readonly policy?: string;
+  readonly deleted?: boolean;
+  readonly alsoIn?: readonly string[];
+}
+
+function expansion({ name = "s", base = [], head = [], policy = "sync", deleted, alsoIn = [] }: Case) {
+  const set: ApplicationSet = {
+    name,
+    namespace: undefined,
+    resource: { spec: { syncPolicy: { applicationsSync: policy } } },
+  };
+  const sides = { base: base.map(application), head: head.map(application) };
+  return {
+    ...sides,
+    set: {
+      name,
+      sourceFile: `${name}.yaml`,
+      base: set,
+      ...(deleted === true ? {} : { head: set }),
+      alsoIn,
+      problem: undefined,
+    },
+    comparison: compareGenerated(sides.base, sides.head),
+  };
+}
+
+describe("changesToPreview", () => {
+  const all: Case = { base: ["kept", "gone", "other=1"], head: ["kept", "new", "other=2"] };
+
+  test.each<[string, readonly Case[], readonly string[], readonly string[]]>([
+    ["nothing", [{ base: ["a"], head: ["a"] }], ["a"], []],
+    [
+      "all that differs, of which what runs and changes is planned",
+      [all],
+      ["kept", "gone", "other"],
+      ["removed gone", "added new"],
+    ],
+    [
+      "a change of what Argo CD does not list, with both sides",
+      [all],
+      ["kept"],
+      ["changed other from 1 to 2", "added new"],
+    ],
+    ["create-only", [{ ...all, policy: "create-only" }], ["gone"], ["added new"]],
+    ["create-update", [{ ...all, policy: "create-update" }], ["gone"], ["changed other from 1 to 2", "added new"]],
+    ["create-delete", [{ ...all, policy: "create-delete" }], ["gone"], ["removed gone", "added new"]],
+    [
+      "a set that goes takes its applications along, whatever its policy was",
+      [{ base: ["a", "b"], policy: "create-only", deleted: true }],
+      ["a", "b"],
+      ["removed a", "removed b"],
+    ],
+    ["what is added and runs already", [{ head: ["a", "b"] }], ["a"], ["added b"]],
+    ["what is removed and does not run", [{ base: ["a", "b"] }], ["a"], ["removed a"]],
+    ["what is generated twice", [{ head: ["a", "b", "a"] }], [], ["added b"]],
+    [
+      "what moves to another set",
+      [
+        { name: "s", base: ["a", "b"] },
+        { name: "t", head: ["a"] },
+      ],
+      ["a", "b"],
+      ["removed b"],
+    ],
+    ["a set of which nobody knows which one runs", [{ ...all, alsoIn: ["copy.yaml"] }], ["gone"], []],
+  ])("%s", (_, sets, live, expected) => {
+    const found = changesToPreview(sets.map(expansion), new Set(live.map(applicationName)));
+    const path = (one: Application | undefined) => (one?.spec.source as { path: string } | undefined)?.path;
+    const text = found.map(({ application: name, origin, base, head }) => {
+      const sides = origin.change === "changed" ? ` from ${path(base) ?? ""} to ${path(head) ?? ""}` : "";
+      return `${origin.change} ${name}${sides}`;
+    });
+    expect(text).toEqual(expected);
+  });
+});

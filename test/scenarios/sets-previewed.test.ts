@@ -1,0 +1,157 @@
+import { describe, expect, test } from "@jest/globals";
+import { HOSTS, SHORT, startBot, type Bot, type BotOptions } from "./bot.js";
+import { planned, section } from "./plan-comment.js";
+import { configMap } from "./resources.js";
+import {
+  cloneUrlOf,
+  generatedApplication,
+  git,
+  names,
+  runsShops,
+  shops,
+  shopsResource,
+  type SetOptions,
+} from "./sets.js";
+
+const FILES = { files: [{ path: "envs/*.json" }] };
+const ENVS: SetOptions = { path: "{{ .folder }}" };
+const OTHER = "acme/private";
+
+const env = (name: string, folder = `shops/${name}`) => ({
+  [`envs/${name}.json`]: JSON.stringify({ name, folder }),
+});
+const folder = (name: string, value = "1") => ({
+  [`shops/${name}/configmap.yaml`]: configMap(`shop-${name}`, { value }),
+});
+
+/** Argo CD runs `shop-de` and `shop-fr`, each of a file of its own. */
+function startShops(options: BotOptions): Promise<Bot> {
+  return startBot({
+    applications: ["web"],
+    files: (url) => ({
+      "sets/shops.yaml": shops(url, git(url, FILES), ENVS),
+      ...env("de"),
+      ...env("fr"),
+      ...folder("de"),
+      ...folder("fr"),
+    }),
+    prepare: (world, forge) => {
+      const repoURL = cloneUrlOf(forge);
+      const applications = ["de", "fr"].map((name) => generatedApplication(name, { repoURL }));
+      runsShops(world, shopsResource(repoURL, git(repoURL, FILES), ENVS), applications);
+    },
+    ...options,
+  });
+}
+
+/** What the comment says of the applications of the set that no sync of the plan deploys. */
+function atMerge(comment: string): string {
+  const parts = comment.split(/\n(?=### |---\n|Not deployed by this (?:PR|MR):|No longer affected|Notes:)/);
+  return parts.find((part) => part.startsWith("### Applications of the ApplicationSet `shops`")) ?? "";
+}
+
+const created = ({ argocd }: Bot) =>
+  argocd.requests.filter(({ method, path }) => method === "POST" && path.endsWith("/applications"));
+
+describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host) => {
+  test("files of a generator that come, change and go show what each adds, changes and leaves behind", async () => {
+    const bot = await startShops({ host });
+    const one = await bot.open({
+      ...env("it"),
+      ...folder("it", "new"),
+      ...env("at", "shops/nowhere"),
+      ...env("de", "shops/moved"),
+      ...folder("moved"),
+      "envs/fr.json": null,
+    });
+    const comment = bot.lastComment(one);
+    expect(comment).toContain("- adds `shop-at`, `shop-it`\n- removes `shop-fr`\n- changes `shop-de`\n");
+    const text = atMerge(comment);
+    expect(text).toContain("**`shop-it`** (added)\n\n**Creates:** 1 resource\n");
+    expect(text).toContain("# create: ConfigMap guestbook/shop-it");
+    expect(text).toContain("+  value: new");
+    expect(text).toContain("**`shop-at`** (added)\n\n**Resources:** could not be previewed");
+    expect(text).toContain("shops/nowhere");
+    expect(text).toContain("**`shop-fr`** (removed)\n\n");
+    expect(text).not.toContain("`shop-de`");
+    expect(section(comment, "shop-de")).toContain("# create: ConfigMap guestbook/shop-moved");
+    expect(planned(comment)).toEqual(["shop-de"]);
+    expect(await bot.locked(one)).toEqual([]);
+    expect(created(bot)).toHaveLength(3);
+    expect(bot.argocd.temporaryApplications()).toEqual([]);
+  });
+
+  test("what is beyond the limit is named and not rendered, and the merge of a changed definition then needs an approval", async () => {
+    const bot = await startShops({
+      host,
+      config: { deployer: { preview_limit: 1 }, defaults: { auto_merge: true } },
+    });
+    const one = await bot.open({
+      ...env("de", "shops/moved"),
+      ...env("fr", "shops/moved"),
+      ...env("it"),
+      ...folder("moved"),
+      "apps/web/configmap.yaml": configMap("web", { value: "2" }),
+    });
+    const text = atMerge(bot.lastComment(one));
+    expect(planned(bot.lastComment(one))).toEqual(["shop-de", "web"]);
+    expect(text).toContain("**`shop-fr`** (changed)\n\n**Resources:** not previewed");
+    expect(text).toContain("**`shop-it`** (added)\n\n**Resources:** not previewed");
+    expect(created(bot)).toHaveLength(1);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain(`${SHORT[host]} must be approved before it is merged`);
+    expect(bot.seen(one).state).toBe("open");
+  });
+
+  test("an element of another repository is rendered after an approval of the commit, and not before", async () => {
+    const url = (bot: Bot) => cloneUrlOf(bot.forge);
+    const elements = (...urls: readonly string[]) => ({
+      list: { elements: urls.map((repoURL, index) => ({ name: `n${index}`, repoURL })) },
+    });
+    const set: SetOptions = {
+      spec: { source: { repoURL: "{{ .repoURL }}", path: "shops/de", targetRevision: "main" } },
+    };
+    const bot = await startBot({
+      host,
+      applications: ["web"],
+      files: (here) => ({ "sets/shops.yaml": shops(here, elements(here), set), ...folder("de") }),
+      prepare: async (world, forge) => {
+        await forge.createRepository(OTHER, folder("de", "confidential"));
+        runsShops(world, shopsResource(cloneUrlOf(forge), elements(cloneUrlOf(forge)), set), []);
+      },
+    });
+    const foreign = url(bot).replace("acme/deploy", OTHER);
+    const one = await bot.open({ "sets/shops.yaml": shops(url(bot), elements(url(bot), foreign), set) });
+    expect(atMerge(bot.lastComment(one))).toContain("**`shop-n1`** (added)\n\n**Resources:** could not be previewed");
+    expect(bot.lastComment(one)).not.toContain("confidential");
+    expect(created(bot)).toEqual([]);
+    await bot.approve(one, "bo");
+    await bot.idle();
+    expect(atMerge(bot.lastComment(one))).toContain("+  value: confidential");
+  });
+
+  test("a generator that yields ten thousand applications is a sentence, and everything else is planned", async () => {
+    const bot = await startBot({ host, applications: ["web"] });
+    const repoURL = cloneUrlOf(bot.forge);
+    const hundred = (key: string) => ({
+      list: { elements: Array.from({ length: 100 }, (_, index) => ({ [key]: `${key}${index}` })) },
+    });
+    const pairs = { matrix: { generators: [hundred("a"), hundred("b")] } };
+    const one = await bot.open({
+      "sets/shops.yaml": shops(repoURL, pairs, { name: "{{ .a }}-{{ .b }}", path: "apps/web" }),
+      "sets/small.yaml": shops(repoURL, names("it"), { path: "apps/web" }).replace(
+        '"name": "shops"',
+        '"name": "small"',
+      ),
+      "apps/web/configmap.yaml": configMap("web", { value: "2" }),
+    });
+    const comment = bot.lastComment(one);
+    expect(comment).toContain(
+      "it would add 10000 applications, remove 0 and change 0, and svc previews at most 5000 of one ApplicationSet",
+    );
+    expect(comment).toContain("### ApplicationSet: `small`\n\n- adds `shop-it`\n");
+    expect(await bot.locked(one)).toEqual(["web"]);
+    expect(created(bot)).toHaveLength(1);
+  });
+});
