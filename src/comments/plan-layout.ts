@@ -11,6 +11,8 @@ import { isDangerous } from "./plan-verdict.js";
 /** What stands before and after the applications. */
 interface Around {
   readonly before: readonly Block[];
+  /** Before what the merge changes besides. */
+  readonly between: readonly Block[];
   readonly after: readonly Block[];
 }
 
@@ -25,7 +27,7 @@ interface Laid {
 /** The applications of a plan with the diffs that there is room for: in one comment, or in as many as a plan may have. */
 export function layOut(
   { arranged, groups }: Laid,
-  { before, after }: Around,
+  { before, between, after }: Around,
   options: ShownOptions,
   limit: number,
 ): readonly Block[] {
@@ -36,12 +38,13 @@ export function layOut(
       arranged.filter((one) => !some.includes(one)),
       options,
     ),
+    ...between,
     ...previewsBlocks(groups, diffRoom(options, { limit, rooms }), limit - ROOM_FOR_FOLD),
     ...after,
   ];
   if (options.comments === "all") return build(arranged, smallestFirst({ arranged, groups }, limit * (MAX_PARTS - 1)));
   const previewed = previewsBlocks(groups, diffRoom(options, { limit, rooms: NO_DIFFS }), limit - ROOM_FOR_FOLD);
-  const kept = fitting(arranged, limit - lengthOf([...before, ...previewed, ...after]), (one) =>
+  const kept = fitting(arranged, limit - lengthOf([...before, ...between, ...previewed, ...after]), (one) =>
     lengthOf(arrangedBlocks(one, options, { limit, rooms: NO_DIFFS })),
   );
   let room = limit - lengthOf(build(kept, NO_DIFFS));

@@ -51,6 +51,7 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
   const arranged = arrange(shown);
   const around = {
     before: openingBlocks(plan, arranged, options, limit),
+    between: cutBlocks(setBlocks(plan, options.words), limit),
     after: closingBlocks(plan, options, limit),
   };
   const parts = pack(layOut({ arranged, groups }, around, { ...options, reader: plan.change }, limit), limit);
@@ -85,7 +86,11 @@ function renderNothing(
   limit: number,
 ): readonly string[] {
   const answer = { text: nothingLine(plan, options), section: undefined };
-  const around = { before: [answer], after: cutBlocks(endBlocks(plan, options.words), limit) };
+  const around = {
+    before: [answer],
+    between: cutBlocks(setBlocks(plan, options.words), limit),
+    after: cutBlocks(endBlocks(plan, options.words), limit),
+  };
   const blocks = layOut({ arranged: [], groups }, around, { ...options, reader: plan.change }, limit);
   return pack(blocks, limit).map((part, index) => {
     const marker = markerLine({ kind: "no-applications", head: plan.head, part: index + 1 });
@@ -117,13 +122,15 @@ function footerText(plan: Plan, { words, links, next }: PlanOptions): string {
   return `${nothing}${nextStepSentence(next, plan.change, words, links)}${release}`;
 }
 
+function setBlocks(plan: Plan, words: HostWords): readonly Block[] {
+  const unread = plan.unread.length === 0 ? [] : [`⚠️ ${unreadText(plan.unread, words)}`];
+  return [...unread, ...plan.applicationSets.map(applicationSetText)].map((text) => ({ text, section: undefined }));
+}
+
 function endBlocks(plan: Plan, words: HostWords): readonly Block[] {
   const block = (text: string): readonly Block[] => [{ text, section: undefined }];
-  const unread = plan.unread.length === 0 ? [] : block(`⚠️ ${unreadText(plan.unread, words)}`);
   const unplanned = plan.applications.filter(({ kind }) => kind === "unplanned").map(({ application }) => application);
   return [
-    ...unread,
-    ...plan.applicationSets.flatMap((set) => block(applicationSetText(set))),
     ...(unplanned.length === 0 ? [] : block(`Affected, but left out of this plan by -a: ${codes(unplanned)}.`)),
     ...(plan.notDeployed.length === 0 ? [] : block(listOf(`Not deployed by this ${words.short}:`, plan.notDeployed))),
     ...(plan.released.length === 0 ? [] : block(`No longer affected, lock released: ${codes(plan.released)}.`)),

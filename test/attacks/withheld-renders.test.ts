@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import { HOSTS, REPOSITORY, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
-import { asYaml, configMap } from "../scenarios/resources.js";
+import { applicationResource, asYaml, configMap } from "../scenarios/resources.js";
 import { cloneUrlOf, git, runsShops, shops, shopsResource } from "../scenarios/sets.js";
 
 const PRIVATE = "acme/private";
@@ -166,6 +166,61 @@ describe.each(HOSTS)("a definition that reads what its live application does not
     expectNothingRead(bot, one);
     await bot.approve(one, "cleo");
     expect(bot.lastComment(one)).toContain(`+  value: ${SECRET}`);
+  });
+});
+
+describe.each(HOSTS)("a new application that reads what no application of this repository does, on %s", (host) => {
+  /** One new application per way to read more, each with its name. */
+  function readers(bot: Bot): FileChanges {
+    const own = cloneUrlOf(bot.forge);
+    const ways: Readonly<Record<string, Parameters<Bot["resourceOf"]>[1]>> = {
+      "other-project": { project: "open" },
+      "other-repository": { repoURL: privateUrl(bot), path: "apps/web" },
+      "own-credentials": { repoURL: own.replace("://", "://ana:pass-of-ana@") },
+      "own-spelling": { repoURL: own.toUpperCase() },
+      "by-address": {
+        spec: {
+          source: {
+            repoURL: own,
+            path: "apps/web",
+            helm: { valueFiles: ["https://internal.example.com/values.yaml"] },
+          },
+        },
+      },
+      "by-plugin": {
+        spec: { source: { repoURL: own, path: "apps/web", plugin: { env: [{ name: "A", value: "b" }] } } },
+      },
+      "by-ref": {
+        spec: {
+          source: undefined,
+          sources: [
+            { repoURL: own, path: "apps/web", targetRevision: "main" },
+            { repoURL: privateUrl(bot), targetRevision: "main", ref: "values" },
+          ],
+        },
+      },
+    };
+    return Object.fromEntries(
+      Object.entries(ways).map(([name, more]) => [`argocd/${name}.yaml`, asYaml(bot.resourceOf(name, more))]),
+    );
+  }
+
+  test("is announced and not rendered before an approval, whatever else runs in its project", async () => {
+    const bot = await startPrivate(host, {
+      prepare: ({ argocd }, forge) => {
+        // Of another team, in the project that the applications of this repository are in as well.
+        const repoURL = forge.cloneUrl(PRIVATE);
+        argocd.addApplication(applicationResource("theirs", { repoURL, path: "apps/web" }));
+      },
+    });
+    const changes = readers(bot);
+    const one = await bot.open(changes);
+    const plan = bot.lastComment(one);
+    expect(plan.split(NOT_RENDERED)).toHaveLength(Object.keys(changes).length + 1);
+    expect(plan).not.toContain("pass-of-ana");
+    for (const command of ["plan", "sync", "sync --dry-run"]) await bot.comment(one, `svc ${command}`);
+    await bot.approve(one, "ana").catch(() => undefined);
+    expectNothingRead(bot, one);
   });
 });
 

@@ -8,9 +8,11 @@ import type { Plan } from "../../src/core/model/plan.js";
 import { nextStep } from "../../src/core/policy/next-step.js";
 import { expectGolden } from "./golden.js";
 import {
+  compared,
   evaluated,
   HEAD,
   LINKS,
+  preview,
   resource,
   sampleApplication,
   sampleLock,
@@ -142,9 +144,93 @@ describe("the shapes of a plan comment", () => {
     [
       "new-and-deleted",
       samplePlan([
-        sampleApplication("fresh", { kind: "new", sourceFile: "apps/fresh.yaml" }),
-        sampleApplication("gone", { kind: "deleted", sourceFile: "apps/gone.yaml" }),
+        sampleApplication("fresh", {
+          kind: "new",
+          sourceFile: "apps/fresh.yaml",
+          preview: compared(
+            [
+              resource("Namespace fresh", "create", "@@ -0,0 +1,2 @@\n+apiVersion: v1\n+kind: Namespace\n"),
+              resource("ConfigMap fresh/settings", "create", "@@ -0,0 +1,2 @@\n+data:\n+  size: small\n"),
+            ],
+            { cautions: ["creates Namespace fresh"] },
+          ),
+        }),
+        sampleApplication("gone", {
+          kind: "deleted",
+          sourceFile: "apps/gone.yaml",
+          preview: compared(
+            [
+              resource("PersistentVolumeClaim gone/data", "delete", "@@ -1,2 +0,0 @@\n-spec:\n-  size: 1Gi\n"),
+              resource("ConfigMap gone/settings", "delete", "@@ -1,2 +0,0 @@\n-data:\n-  size: small\n"),
+            ],
+            {
+              cautions: [
+                "deletes PersistentVolumeClaim gone/data: its data is lost unless the volume's reclaim policy is Retain",
+                "keeps ConfigMap gone/kept in the cluster, because of Delete=false: delete it by hand if it is to go",
+              ],
+              dangers: [{ what: "deletes PersistentVolumeClaim gone/data", pruning: false }],
+            },
+          ),
+        }),
+        sampleApplication("left", {
+          kind: "deleted",
+          sourceFile: "apps/left.yaml",
+          preview: { kind: "left-behind", objects: ["ConfigMap left/settings", "apps/Deployment left/web"] },
+        }),
+        sampleApplication("private", {
+          kind: "new",
+          sourceFile: "apps/private.yaml",
+          preview: { kind: "failed", reason: "it is not rendered before\n@team has approved", withheld: true },
+        }),
+        sampleApplication("unlucky", {
+          kind: "new",
+          sourceFile: "apps/unlucky.yaml",
+          preview: { kind: "beyond-limit", limit: 100 },
+        }),
       ]),
+    ],
+    [
+      "previews",
+      samplePlan([sampleApplication("root", evaluated([resource("ConfigMap guestbook/web", "update", HUNK)]))], {
+        applicationSets: [
+          sampleSet("shops", {
+            sourceFile: "sets/shops.yaml",
+            added: [applicationName("shop-it")],
+            removed: [applicationName("shop-us")],
+            changed: ["shop-at", "shop-be", "shop-ch"].map(applicationName),
+          }),
+        ],
+        previews: [
+          preview(
+            "shop-it",
+            "added",
+            compared([resource("ConfigMap it/web", "create", "@@ -0,0 +1 @@\n+kind: ConfigMap\n")]),
+          ),
+          ...["shop-at", "shop-be", "shop-ch"].map((name) =>
+            preview(name, "changed", compared([resource(`ConfigMap ${name}/web`, "update", HUNK)])),
+          ),
+          preview("shop-de", "changed", compared([], { hiddenSecrets: true })),
+          preview("shop-fr", "changed", { kind: "failed", reason: "`helm template` failed: /merge" }),
+          preview("shop-gb", "added", { kind: "beyond-limit", limit: 100 }),
+          preview("shop-hu", "added", { kind: "beyond-limit", limit: 100 }),
+          preview(
+            "shop-us",
+            "removed",
+            compared(
+              [resource("PersistentVolumeClaim us/data", "delete", "@@ -1 +0,0 @@\n-kind: PersistentVolumeClaim\n")],
+              {
+                cautions: ["deletes PersistentVolumeClaim us/data: its data is lost"],
+                dangers: [{ what: "deletes PersistentVolumeClaim us/data", pruning: false }],
+              },
+            ),
+          ),
+          {
+            application: applicationName("leaf"),
+            origin: { kind: "child", of: "root", change: "changed" },
+            content: compared([]),
+          },
+        ],
+      }),
     ],
     [
       "could-not-be-evaluated",

@@ -6,6 +6,7 @@ import type { Member } from "../../src/core/model/effect.js";
 import type { Lock } from "../../src/core/model/lock.js";
 import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
 import type { ApplicationPlan, ApplicationSetPreview, Evaluated, Plan } from "../../src/core/model/plan.js";
+import type { Preview, PreviewContent, PreviewOrigin } from "../../src/core/model/preview.js";
 import type { Standing } from "../../src/core/policy/standing.js";
 import { hostWords } from "../../src/hosts/registry.js";
 import { SERVICE, type HostId } from "../../src/names.js";
@@ -138,6 +139,19 @@ export function evaluated(resources: readonly ResourceChange[], more: Partial<Ev
       ...more,
     },
   };
+}
+
+/** A preview of these resources. */
+export function compared(
+  resources: readonly ResourceChange[],
+  more: Partial<Evaluated["diff"]> = {},
+): Extract<PreviewContent, { readonly kind: "compared" }> {
+  return { kind: "compared", diff: evaluated(resources, more).diff };
+}
+
+/** An application that the ApplicationSet `shops` adds, changes or removes. */
+export function preview(name: string, change: PreviewOrigin["change"], content: PreviewContent): Preview {
+  return { application: applicationName(name), origin: { kind: "generated", of: "shops", change }, content };
 }
 
 export function resource(title: string, action: ResourceChange["action"], diff: string, hook = false): ResourceChange {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { DiffBasis, NameChanges } from "../../src/core/model/manifest-diff.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan } from "../../src/core/model/plan.js";
+import type { Preview, PreviewContent } from "../../src/core/model/preview.js";
 import { evaluated, resource, sampleApplication, sampleLock, samplePlan } from "../comments/samples.js";
 import { hostileName, hostileText } from "./hostile-text.js";
 
@@ -38,7 +39,7 @@ const changed = fc
   .tuple(hostileName(), fc.constantFrom("create", "update", "delete"), hunks, fc.boolean())
   .map(([name, action, diff, hook]) => resource(`ConfigMap ns/${name}`, action, diff, hook));
 
-const evaluatedPlan = fc
+const diffRecord = fc
   .record({
     resources: fc.array(changed, { maxLength: 4 }),
     cautions: fc.array(
@@ -61,17 +62,40 @@ const evaluatedPlan = fc
     children: nameChanges,
     sets: nameChanges,
     basis,
+  })
+  .map(({ resources, ...diff }) => evaluated(resources, diff));
+const evaluatedPlan = fc
+  .record({
+    planned: diffRecord,
     verdict: fc.constantFrom("changed", "unchanged", "unknown"),
     writesDefinition: fc.boolean(),
   })
-  .map(({ resources, verdict, writesDefinition, ...diff }) => ({
-    ...evaluated(resources, diff),
-    verdict,
-    writesDefinition,
+  .map(({ planned, ...more }) => ({ ...planned, ...more }));
+const content: fc.Arbitrary<PreviewContent> = fc.oneof(
+  diffRecord.map(({ diff }) => ({ kind: "compared" as const, diff })),
+  fc.record({ kind: fc.constant("left-behind" as const), objects: names }),
+  fc.record({ kind: fc.constant("failed" as const), reason: hostileText(), withheld: fc.boolean() }),
+  fc.constant({ kind: "beyond-limit" as const, limit: 100 }),
+);
+const preview: fc.Arbitrary<Preview> = fc
+  .record({
+    name: hostileName(),
+    of: hostileName(),
+    kind: fc.constantFrom("generated" as const, "child" as const),
+    change: fc.constantFrom("added" as const, "changed" as const, "removed" as const),
+    content,
+  })
+  .map(({ name, of, kind, change, content: shown }) => ({
+    application: applicationName(name),
+    origin: { kind, of, change },
+    content: shown,
   }));
 const otherPlan = fc.oneof(
   fc.record({ kind: fc.constant("unevaluated" as const), reason: hostileText() }),
-  fc.record({ kind: fc.constantFrom("new" as const, "deleted" as const) }),
+  fc.record({
+    kind: fc.constantFrom("new" as const, "deleted" as const),
+    preview: fc.option(content, { nil: undefined }),
+  }),
   fc.constant({ kind: "unplanned" as const }),
 );
 const lock: fc.Arbitrary<ApplicationPlan["lock"]> = fc.oneof(
@@ -116,6 +140,7 @@ export const hostilePlan: fc.Arbitrary<Plan> = fc
   .record({
     applications: fc.array(application, { maxLength: 3 }),
     applicationSets: fc.array(applicationSet, { maxLength: 1 }),
+    previews: fc.array(preview, { maxLength: 3 }),
     notDeployed: hostileReasons,
     released: applications,
     notes: fc.array(hostileText(), { maxLength: 3 }),

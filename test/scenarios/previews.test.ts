@@ -108,6 +108,24 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
     expect(await bot.locked(one)).toContain("c-third");
   });
 
+  test("a push in the middle of a preview leaves nothing behind, and only the newest commit is told", async () => {
+    const bot = await startBot({ host });
+    const preview = { method: "GET", path: /\/applications\/svc-tmp-[^/]+\/manifests$/ };
+    let during = 0;
+    bot.meanwhile("argocd", preview, async () => {
+      during = bot.argocd.temporaryApplications().length;
+      await bot.forge.push(REPOSITORY, 1, { "apps/shop/configmap.yaml": configMap("shop", { value: "2" }) });
+    });
+    const one = await bot.open({
+      "apps/shop/configmap.yaml": configMap("shop", { value: "1" }),
+      ...newApplication(bot, "shop"),
+    });
+    expect(during).toBe(1);
+    expect(bot.answers(one)).toHaveLength(1);
+    expect(section(bot.lastComment(one), "shop")).toContain('+  value: "2"');
+    expect(bot.argocd.temporaryApplications()).toEqual([]);
+  });
+
   test("a token that may not create temporary Applications is told the permission", async () => {
     const bot = await startBot({
       host,

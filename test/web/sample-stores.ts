@@ -2,7 +2,15 @@ import { applicationName, repositoryName, revision } from "../../src/core/model/
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { Plan } from "../../src/core/model/plan.js";
 import type { Stores } from "../../src/store/stores.js";
-import { evaluated, resource, sampleApplication, sampleLock, sampleSet } from "../comments/samples.js";
+import {
+  compared,
+  evaluated,
+  preview,
+  resource,
+  sampleApplication,
+  sampleLock,
+  sampleSet,
+} from "../comments/samples.js";
 import type { JumpClock } from "../jump-clock.js";
 
 export const HEAD = revision("c0ffee00".repeat(5));
@@ -36,7 +44,11 @@ export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt:
     plannedAt,
     applications: [
       sampleApplication("api", { kind: "unevaluated", reason: "helm: <values> not found\n  at line 3" }),
-      sampleApplication("blog", { kind: "new", sourceFile: "argocd/blog.yaml" }),
+      sampleApplication("blog", {
+        kind: "new",
+        sourceFile: "argocd/blog.yaml",
+        preview: compared([resource("ConfigMap blog/settings", "create", "@@ -0,0 +1 @@\n+kind: ConfigMap\n")]),
+      }),
       sampleApplication("shop", { ...evaluated([]), lock: { kind: "held", by: sampleLock("shop", 9, "bo") } }),
       sampleApplication("web", {
         ...evaluated(
@@ -59,7 +71,10 @@ export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt:
       sampleSet("of-the-platform", { changed: [applicationName("api")] }),
     ],
     notDeployed: [{ application: applicationName("old"), reason: "no source of it follows main" }],
-    previews: [],
+    previews: [
+      preview("tenant-b", "added", { kind: "failed", reason: "helm: <values> not found", withheld: true }),
+      preview("tenant-a", "removed", { kind: "left-behind", objects: ["ConfigMap tenants/a"] }),
+    ],
     released: [],
     unread: [],
     notes: ["argocd/broken.yaml could not be read"],

@@ -31,11 +31,10 @@ export function readsBeyondRunning(
   const known = running.flatMap((one) => (projectOf(one.spec) === projectOf(spec) ? [one.spec] : []));
   const addresses = new Set([...repositoryUrls, ...known.flatMap(addressesIn)]);
   const plugins = new Set(known.flatMap(pluginsIn));
+  const more = addressesIn(spec).filter((address) => !addresses.has(address));
   return [
     ...(known.length > 0 ? [] : [`the project ${projectOf(spec)}`]),
-    ...addressesIn(spec)
-      .filter((address) => !addresses.has(address))
-      .map(redactUserInfo),
+    ...new Set(more.map(redactUserInfo)),
     ...(pluginsIn(spec).every((plugin) => plugins.has(plugin)) ? [] : ["what a plugin makes of other settings"]),
   ];
 }

@@ -1,0 +1,98 @@
+import { describe, expect, test } from "@jest/globals";
+import { removalTask } from "../../../src/core/diff/removal.js";
+import type { Manifest } from "../../../src/core/model/application.js";
+import { isJsonObject, jsonText } from "../../../src/core/model/json.js";
+import type { PreviewContent } from "../../../src/core/model/preview.js";
+import type { LiveResource, LiveState } from "../../../src/core/ports/deployer.js";
+import { object, withOption } from "./resource.js";
+
+function managed(live: Manifest, more: Partial<LiveResource> = {}): LiveResource {
+  const version = String(live.apiVersion);
+  const group = version.includes("/") ? version.slice(0, version.indexOf("/")) : "";
+  const name = isJsonObject(live.metadata) ? String(live.metadata.name) : "";
+  const of = { group, kind: String(live.kind), namespace: "shop", name };
+  return { ...of, live, lastApplied: undefined, hook: false, ...more };
+}
+
+async function removed(resources: readonly LiveResource[], cascades = true): Promise<PreviewContent> {
+  const state = jsonText<LiveState>({ resources, stale: undefined });
+  return removalTask.run({ state, cascades, redact: [] });
+}
+
+async function diffOf(...objects: readonly Manifest[]) {
+  const content = await removed(objects.map((one) => managed(one)));
+  if (content.kind !== "compared") throw new Error(content.kind);
+  return content.diff;
+}
+
+const CLAIM = object("v1/PersistentVolumeClaim", "data");
+
+describe("what the deletion of an application does to its objects", () => {
+  test.each<[string, Manifest, string]>([
+    ["a volume claim", CLAIM, "deletes PersistentVolumeClaim shop/data: its data is lost unless"],
+    ["a namespace", object("v1/Namespace", "x"), "deletes Namespace shop/x: it deletes everything in it"],
+    [
+      "a child with the finalizer",
+      object("argoproj.io/v1alpha1/Application", "c", {}, { finalizers: ["resources-finalizer.argocd.argoproj.io"] }),
+      "deletes argoproj.io/Application shop/c: it deletes everything that this Application deployed",
+    ],
+  ])("%s is a danger of every deletion, with or without prune", async (_, one, text) => {
+    const { deleted, cautions, dangers } = await diffOf(object("v1/ConfigMap", "a"), one);
+    expect(deleted).toBe(2);
+    expect(cautions).toEqual([expect.stringContaining(text)]);
+    expect(dangers).toEqual([{ what: text.slice(0, text.indexOf(":")), pruning: false }]);
+  });
+
+  test.each<[string, Manifest, string]>([
+    ["Delete=false", withOption(CLAIM, "Delete=false"), "because of Delete=false"],
+    ["one of several options", withOption(CLAIM, "Prune=false, Delete=false"), "because of Delete=false"],
+    [
+      "Helm's policy",
+      { ...CLAIM, metadata: { name: "data", annotations: { "helm.sh/resource-policy": "keep" } } },
+      "because of helm.sh/resource-policy: keep",
+    ],
+    [
+      "a definition of custom resources",
+      object("apiextensions.k8s.io/v1/CustomResourceDefinition", "carts"),
+      "Argo CD deletes no definition of custom resources",
+    ],
+  ])("%s keeps an object, which is named and not counted", async (_, one, text) => {
+    const { deleted, resources, cautions, dangers } = await diffOf(one);
+    expect([deleted, resources.length]).toEqual([0, 0]);
+    expect(cautions).toEqual([expect.stringContaining(text)]);
+    expect(dangers).toEqual([]);
+  });
+
+  test.each([
+    ["Prune=false", 1, 1],
+    ["Delete=confirm", 1, 2],
+  ])("%s does not keep a claim: %i is deleted, with %i remarks", async (option, deleted, remarks) => {
+    const found = await diffOf(withOption(CLAIM, option));
+    expect([found.deleted, found.cautions.length]).toEqual([deleted, remarks]);
+  });
+
+  test("hooks, and what is not in the cluster, are not deleted", async () => {
+    const content = await removed([
+      managed(object("batch/v1/Job", "a"), { hook: true }),
+      managed(object("batch/v1/Job", "b", {}, { annotations: { "argocd.argoproj.io/hook": "PostSync" } })),
+      managed(object("v1/ConfigMap", "c"), { live: undefined }),
+    ]);
+    expect(content).toMatchObject({ kind: "compared", diff: { deleted: 0, resources: [] } });
+  });
+
+  test("values of Secrets are not shown, and neither is what Kubernetes keeps in an object", async () => {
+    const secret = object("v1/Secret", "s", { data: { token: "aHVudGVy" } }, { uid: "12345" });
+    const { resources } = await diffOf(secret);
+    expect(resources.map(({ title }) => title)).toEqual(["Secret shop/s"]);
+    expect(JSON.stringify(resources)).not.toMatch(/aHVudGVy|12345/);
+    expect(JSON.stringify(resources)).toContain("token");
+  });
+
+  test("without the finalizer everything stays, sorted by name", async () => {
+    const objects = [managed(object("v1/Secret", "s")), managed(CLAIM), managed(object("v1/ConfigMap", "c"))];
+    expect(await removed(objects, false)).toEqual({
+      kind: "left-behind",
+      objects: ["ConfigMap shop/c", "PersistentVolumeClaim shop/data", "Secret shop/s"],
+    });
+  });
+});
