@@ -136,10 +136,20 @@ async function withOverrides(checkout: Checkout, source: Source, instance: strin
     const text = await checkout.text(resolvePath(checkout.path, name));
     if (text === undefined) continue;
     const patch: unknown = parse(text);
-    if (isObject(patch)) merged = mergePatch(merged, patch);
-    else if (patch !== null) throw unknown(`error unmarshaling JSON: ${name}`);
+    if (isObject(patch)) merged = decodedInto(merged, mergePatch(merged, patch));
+    else throw unknown(`error while parsing source parameters: ${name}: Invalid JSON Patch`);
   }
   const { chart, path, repoURL, targetRevision } = source;
   const parsed = repaired(sourceSchema, merged, "ApplicationSource", () => undefined) as Source;
   return { ...parsed, chart, path, repoURL, targetRevision };
+}
+
+/** What Go decodes into a value that is there keeps what the text leaves out; items of lists are decoded by their place. */
+function decodedInto(known: Json | undefined, text: Json): Json {
+  if (Array.isArray(known) && Array.isArray(text)) return text.map((item, at) => decodedInto(known[at], item));
+  if (!isObject(known) || !isObject(text)) return text;
+  const members = Object.entries(text).flatMap(([key, member]) =>
+    member === undefined ? [] : [[key, key === "valuesObject" ? member : decodedInto(known[key], member)] as const],
+  );
+  return { ...known, ...Object.fromEntries(members) };
 }

@@ -1,4 +1,5 @@
-import { helmPositions, overrideFiles } from "../detect/scan/application-files.js";
+import { helmPositions } from "../detect/scan/application-files.js";
+import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { type DiffInput, diffTask, sizeOf } from "../diff/diff-task.js";
 import { removalTask } from "../diff/removal.js";
 import type { RenderFacts } from "../diff/render-facts.js";
@@ -13,7 +14,6 @@ import type { PreviewContent } from "../model/preview.js";
 import { pinsOf, type Side } from "../model/subject.js";
 import { computeIfLarge, tooMuch, type Computed } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
-import { overridesLost } from "./render.js";
 
 /** A definition, with the commits of its sources in this repository. */
 export interface PreviewSide {
@@ -83,14 +83,15 @@ export async function previewRemoval(live: LiveApplication, context: CommandCont
 
 async function rendered(
   side: "head" | "base",
-  { application, side: { spec, positions, fixed } }: PreviewSide,
+  { application: written, side: { spec, positions, fixed } }: PreviewSide,
   context: CommandContext,
 ): Promise<JsonText<readonly Manifest[]>> {
-  const { change, deployer, hostWords, signal } = context;
+  const { change, deployer, snapshot, signal } = context;
   if (isHydrated(spec)) throw new NotPreviewed("it uses Argo CD's source hydrator, which is not previewed");
   const pins = pinsOf({ spec, positions, fixed }, side === "head" ? change.headRevision : change.baseRevision);
-  const overrides = await overrideFiles(application, pins, context);
-  if (overrides.length > 0) throw new NotPreviewed(overridesLost(overrides, hostWords[change.host]));
+  const found = await withParameterOverrides(written, pins, { snapshot, reviewed: change.baseRevision });
+  if ("problem" in found) throw new NotPreviewed(found.problem);
+  const application = { ...written, spec: found.spec };
   const helm = await helmPositions(application, pins, context);
   const request = { application, mode: "temporary", pins, side, change, helmPositions: helm, fresh: false } as const;
   return deployer.renderManifests({ ...request, preview: true }, signal);

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
-import { helmPositions, overrideFiles } from "../detect/scan/application-files.js";
+import { helmPositions } from "../detect/scan/application-files.js";
+import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { projectOf } from "../model/application-spec.js";
 import { shortRevision } from "../model/brand.js";
 import { safeMessage } from "../model/errors.js";
-import type { HostWords } from "../model/host-words.js";
 import { specEqual, specText } from "../model/spec-equality.js";
 import { pinsOf, type LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
@@ -117,10 +117,12 @@ async function taskOf(
   const { spec } = subject[side];
   const at = side === "head" ? change.headRevision : change.baseRevision;
   const mode = context.temporaryApps === "always" || !specEqual(spec, subject.live.spec) ? "temporary" : "in-place";
-  const application = { ...subject.live, spec, project: projectOf(spec) };
+  const written = { ...subject.live, spec, project: projectOf(spec) };
   const pins = pinsOf(subject[side], at);
-  const overrides = mode === "temporary" ? await overrideFiles(application, pins, context) : [];
-  if (overrides.length > 0) return overridesLost(overrides, context.hostWords[change.host]);
+  const around = { snapshot: context.snapshot, reviewed: change.baseRevision };
+  const found = mode === "temporary" ? await withParameterOverrides(written, pins, around) : written;
+  if ("problem" in found) return found.problem;
+  const application = { ...written, spec: found.spec };
   const request: RenderRequest = {
     application,
     mode,
@@ -177,14 +179,6 @@ async function isUndeployed({ name }: LiveSubject, { deployments }: CommandConte
 function failure({ name }: LiveSubject, where: string, error: unknown, { log, signal }: CommandContext) {
   if (!signal.aborted) log.warn({ application: name, where, err: error }, "rendering failed");
   return { kind: "failed", reason: `${where}: ${safeMessage(error)}` } as const;
-}
-
-/** Argo CD finds such a file by the application's name, so a temporary Application would be rendered without it. */
-export function overridesLost(files: readonly string[], { changeRequest }: HostWords): string {
-  return (
-    `the definition changes, and ${files.join(", ")} overrides parameters by the application's name: ` +
-    `a preview under a temporary name would leave these out. Move the parameters into the definition, or change it in a ${changeRequest} of its own.`
-  );
 }
 
 function sideName(side: "head" | "base", { change }: CommandContext): string {

@@ -1,6 +1,7 @@
 import { isOwnSource } from "../detect/inputs/moving-sources.js";
+import { addressesIn, pluginsIn } from "../detect/inputs/outside-reads.js";
 import { redactUserInfo } from "../detect/tree/repository-url.js";
-import { projectOf, readSource, sourcesOf } from "../model/application-spec.js";
+import { projectOf, readSource } from "../model/application-spec.js";
 import type { Application, ApplicationSet, ApplicationSpec } from "../model/application.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { isJsonObject, type Json } from "../model/json.js";
@@ -55,23 +56,6 @@ function beyond(spec: ApplicationSpec, known: ApplicationSpec): readonly string[
     ...more.map(redactUserInfo),
     ...(pluginsIn(spec).every((plugin) => plugins.has(plugin)) ? [] : ["what a plugin makes of other settings"]),
   ];
-}
-
-/** Repositories, and files that are fetched from elsewhere. Of several kinds of sources, all count. */
-function addressesIn(spec: ApplicationSpec): readonly string[] {
-  const single = isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
-  return [...sourcesOf(spec), ...single].flatMap(({ repoURL, helm, kustomize }) => {
-    const files = [...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
-    const named = [...files, ...(kustomize?.components ?? []), ...(kustomize?.patchPaths ?? [])];
-    return [repoURL, ...named.filter((file) => /:|\$\{?ARGOCD_APP_SOURCE_REPO_URL/.test(file))];
-  });
-}
-
-/** The `plugin` blocks as text. A plugin is a program: nobody but its author knows what its settings make it read. */
-function pluginsIn({ source, sources }: ApplicationSpec): readonly string[] {
-  return [source, ...(Array.isArray(sources) ? (sources as readonly Json[]) : [])].flatMap((one) =>
-    isJsonObject(one) && one.plugin !== undefined ? [JSON.stringify(one.plugin)] : [],
-  );
 }
 
 /**

@@ -2,7 +2,6 @@ import { sourcesOf, type Source } from "../../model/application-spec.js";
 import type { Application, Pin } from "../../model/application.js";
 import type { Snapshot } from "../../ports/snapshot.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
-import { overrideFilesOf } from "../inputs/inputs.js";
 import { cleanPath } from "../tree/repository-path.js";
 
 /** Where to look up files. */
@@ -38,24 +37,4 @@ export async function helmPositions(
 function sourceTypeOf(application: Application, position: number): unknown {
   if (!("sourceTypes" in application) || !Array.isArray(application.sourceTypes)) return undefined;
   return application.sourceTypes[position - 1];
-}
-
-/**
- * Files `.argocd-source-<application>.yaml` in the application's own sources. Argo CD applies them by the application's
- * name, so a temporary Application is rendered without them.
- * @param pins the commits of the sources that are in the change request's repository.
- */
-export async function overrideFiles(
-  application: Application,
-  pins: readonly Pin[],
-  { snapshot }: Trees,
-): Promise<readonly string[]> {
-  const sources = sourcesOf(application.spec);
-  const found = await Promise.all(
-    pins.map(async ({ position, revision }) => {
-      const [, file] = overrideFilesOf(application, sources[position - 1]?.path ?? "");
-      return (await snapshot.tree(revision)).hasFile(file) ? [file] : [];
-    }),
-  );
-  return [...new Set(found.flat())];
 }

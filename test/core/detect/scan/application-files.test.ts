@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { helmPositions, overrideFiles } from "../../../../src/core/detect/scan/application-files.js";
+import { helmPositions } from "../../../../src/core/detect/scan/application-files.js";
 import { sourcesOf } from "../../../../src/core/model/application-spec.js";
 import type { Application, Pin } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
@@ -8,17 +8,14 @@ import { HEAD, memorySnapshot, OWN_URL } from "../memory-snapshot.js";
 
 const FILES = {
   "charts/web/Chart.yaml": "name: web",
-  "charts/web/.argocd-source-web.yaml": "{}",
-  "charts/web/.argocd-source-team-a_web.yaml": "{}",
-  "charts/web/.argocd-source.yaml": "{}",
   "plain/cm.yaml": "a: 1",
   "Chart.yaml": "name: root",
 };
 const OTHER = "https://git.example.com/acme/other";
 
-function application(sources: readonly JsonObject[], name = "web", more: JsonObject = {}): Application {
+function application(sources: readonly JsonObject[], more: JsonObject = {}): Application {
   return {
-    name: applicationName(name),
+    name: applicationName("web"),
     resourceName: "web",
     namespace: undefined,
     project: "default",
@@ -63,23 +60,6 @@ test("of other repositories the live object tells", async () => {
 
 test("of a source hydrator the dry source is rendered", async () => {
   const sourceHydrator = { drySource: { repoURL: OWN_URL, path: "charts/web" }, syncSource: { path: "charts/web" } };
-  const of = application([], "web", { sourceHydrator });
+  const of = application([], { sourceHydrator });
   expect(await helmPositions(of, pinned(of), { snapshot: memorySnapshot(FILES) })).toEqual([1]);
-});
-
-test.each([
-  ["web", "charts/web", ["charts/web/.argocd-source-web.yaml"]],
-  ["team-a/web", "./charts/web/", ["charts/web/.argocd-source-team-a_web.yaml"]],
-  ["shop", "charts/web", []],
-  ["web", "plain", []],
-])("override files of %s in %s", async (name, path, files) => {
-  const of = application(
-    [
-      { repoURL: OWN_URL, path },
-      { repoURL: OWN_URL, path },
-      { repoURL: OTHER, path: "charts/web" },
-    ],
-    name,
-  );
-  expect(await overrideFiles(of, pinned(of), { snapshot: memorySnapshot(FILES) })).toEqual(files);
 });

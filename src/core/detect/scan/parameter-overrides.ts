@@ -1,0 +1,143 @@
+import { isMultiSource, readSource, sourcesOf, type Source } from "../../model/application-spec.js";
+import type { Application, ApplicationSpec, Pin } from "../../model/application.js";
+import type { Revision } from "../../model/brand.js";
+import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
+import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
+import { overrideFilesOf } from "../inputs/inputs.js";
+import { addressesIn, pluginsIn, referencesIn } from "../inputs/outside-reads.js";
+import { redactUserInfo } from "../tree/repository-url.js";
+import { layOver, misspelled, TOOLS } from "./lay-over.js";
+import { ambiguity } from "./spelling.js";
+
+/** A definition as Argo CD renders it, or why that cannot be known; the problem has untrusted words. */
+export type Overridden = { readonly spec: ApplicationSpec } | { readonly problem: string };
+
+interface Surroundings {
+  readonly snapshot: Pick<Snapshot, "tree">;
+  /** The tip of the target branch: what an override reads there was merged by somebody. */
+  readonly reviewed: Revision;
+}
+
+/**
+ * Lays the files `.argocd-source-<application>.yaml` of the application's own sources over its definition. Argo CD finds
+ * them by the application's name, so a temporary Application is rendered without them.
+ * https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/#store-overrides-in-git
+ * @param pins the commits of the sources that are in the change request's repository.
+ */
+export async function withParameterOverrides(
+  application: Application,
+  pins: readonly Pin[],
+  around: Surroundings,
+): Promise<Overridden> {
+  let { spec } = application;
+  for (const { position, revision } of pins) {
+    const source = sourcesOf(spec)[position - 1];
+    if (source?.role !== "plain" || (source.ref !== undefined && source.path === "")) continue;
+    const laid = await overridden(application, { spec, source, tree: await around.snapshot.tree(revision) }, around);
+    if ("problem" in laid) return { problem: `parameters are overridden by the application's name: ${laid.problem}` };
+    spec = laid.spec;
+  }
+  return { spec };
+}
+
+interface At {
+  readonly spec: ApplicationSpec;
+  readonly source: Source;
+  readonly tree: RepositoryTree;
+}
+
+async function overridden(application: Application, at: At, around: Surroundings): Promise<Overridden> {
+  const { spec, source, tree } = at;
+  const [forAll, own] = overrideFilesOf(application, source.path);
+  const patch = await patchIn(own, tree);
+  if (patch === undefined) return { spec };
+  const shared = await patchIn(forAll, tree);
+  if (typeof patch === "string") return { problem: patch };
+  if (typeof shared === "string") return { problem: shared };
+  const written = writtenSource(spec, source.position);
+  const laid = layOver(shared === undefined ? written : layOver(written, shared), patch);
+  // Argo CD applies the file for all applications to the temporary one once more.
+  if (shared !== undefined && !jsonEqual(layOver(laid, shared), laid)) return { problem: sameParameters(forAll, own) };
+  const result = withSource(spec, source.position, laid);
+  const more = await readsMore(at, result, own, around);
+  return more === undefined ? { spec: result } : { problem: more };
+}
+
+/** The content of a file; undefined without one, a sentence if it cannot be used. */
+async function patchIn(file: string, tree: RepositoryTree): Promise<JsonObject | string | undefined> {
+  if (!tree.hasFile(file)) {
+    const dangling = tree.follow(file).path === undefined || tree.entryAt(file)?.kind === "symlink";
+    return dangling ? `${file} is a link that cannot be followed` : undefined;
+  }
+  const documents = await tree.readYaml(file);
+  if (documents === undefined) return `${file} cannot be read`;
+  const [patch, ...others] = documents;
+  if (others.length > 0) return `${file} has several YAML documents, of which Argo CD reads one`;
+  if (!isJsonObject(patch)) return `${file} is no map of parameters, and Argo CD cannot render with it`;
+  const strange = misspelled(patch);
+  if (strange !== undefined) return `${file} has the key ${strange}, which Argo CD may read as another one`;
+  const text = (await tree.readTexts([file])).get(file) ?? "";
+  const word = ambiguity(text) === undefined ? OTHER_IN_YAML_1_1.exec(text)?.groups?.word : "some lines";
+  return word === undefined ? patch : `parsers of YAML disagree about ${word} in ${file}: write it in quotes`;
+}
+
+/** Booleans and numbers to Argo CD's parser, and texts or other numbers to one of YAML 1.2; in comments only at their end. */
+const OTHER_IN_YAML_1_1 =
+  /^(?![ \t]*#).*?(?:^|[\s,:[{])(?<word>[yn]|yes|no|on|off|[-+]?0[0-7_]+|[-+]?0b[01_]+|[-+]?\d+_[\d_.]*)(?=[ \t]*(?:[,:\]}]|#|$))/im;
+
+/** The author of the file must not be shown what the definition would be withheld for. */
+async function readsMore(
+  { spec, source }: At,
+  laid: ApplicationSpec,
+  own: string,
+  { snapshot, reviewed }: Surroundings,
+): Promise<string | undefined> {
+  const { position } = source;
+  const added = beyond(laid, spec, position);
+  if (added.length === 0) return undefined;
+  const merged = await patchIn(own, await snapshot.tree(reviewed));
+  const known = isJsonObject(merged) ? layOver(writtenSource(spec, position), merged) : {};
+  const left = new Set(
+    beyond(laid, withSource(spec, position, known), position).filter((read) => added.includes(read)),
+  );
+  if (left.size === 0) return undefined;
+  return (
+    `${own} makes it read what its definition does not: ${[...left].join(", ")}. ` +
+    `Move that into the definition, which is rendered once this commit is approved`
+  );
+}
+
+function beyond(laid: ApplicationSpec, known: ApplicationSpec, position: number): readonly string[] {
+  const addresses = new Set(addressesIn(known));
+  const plugins = new Set(pluginsIn(known));
+  const references = new Set(referencesIn(readSource(writtenSource(known, position), position, "plain")));
+  return [
+    ...addressesIn(laid)
+      .filter((address) => !addresses.has(address))
+      .map(redactUserInfo),
+    ...referencesIn(readSource(writtenSource(laid, position), position, "plain")).filter((one) => !references.has(one)),
+    ...(pluginsIn(laid).every((plugin) => plugins.has(plugin)) ? [] : ["what a plugin makes of other settings"]),
+  ];
+}
+
+function writtenSource(spec: ApplicationSpec, position: number): JsonObject {
+  const { source, sources } = spec;
+  const written = isMultiSource(spec) && Array.isArray(sources) ? (sources as readonly Json[])[position - 1] : source;
+  return isJsonObject(written) ? written : {};
+}
+
+/** Only its tools are taken over: the files cannot move a source. */
+function withSource(spec: ApplicationSpec, position: number, laid: JsonObject): ApplicationSpec {
+  const tools = Object.fromEntries(TOOLS.flatMap((tool) => (laid[tool] === undefined ? [] : [[tool, laid[tool]]])));
+  const source = { ...writtenSource(spec, position), ...tools };
+  if (!isMultiSource(spec) || !Array.isArray(spec.sources)) return { ...spec, source };
+  const sources = (spec.sources as readonly Json[]).map((one, index) => (index + 1 === position ? source : one));
+  return { ...spec, sources };
+}
+
+function sameParameters(forAll: string, own: string): string {
+  return (
+    `${forAll} and ${own} set the same parameters: a preview under a temporary name would take the first one's. ` +
+    `Keep each parameter in one of them, or move it into the definition`
+  );
+}
