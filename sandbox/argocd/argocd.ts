@@ -1,3 +1,4 @@
+import type { AdmissionRule } from "../cluster/admission.js";
 import type { LiveObject } from "../cluster/cluster.js";
 import { FaultSwitch } from "../faults.js";
 import { listenOnLoopback, type LoopbackServer } from "../loopback.js";
@@ -25,6 +26,8 @@ export interface ArgoCdOptions {
   readonly applicationNamespaces?: readonly string[];
   /** Default: two polls. */
   readonly operationTime?: OperationTime;
+  /** The version that it reports, and whose calls it knows. Default: the one that the exchanges were recorded with. */
+  readonly version?: string;
 }
 
 /** Starts a miniature Argo CD, with a cluster in memory, on a free port of 127.0.0.1. */
@@ -49,6 +52,7 @@ export class ArgoCd {
       repositories: options.repositories,
       applicationNamespaces: options.applicationNamespaces,
       operationTime: options.operationTime ?? { polls: 2 },
+      version: options.version ?? "v3.5.1",
     });
     this.#controller = new Controller(this.#world);
     this.#operations = new Operations(this.#world, this.#controller);
@@ -186,6 +190,11 @@ export class ArgoCd {
   /** Applying an object to this namespace fails from now on. */
   removeNamespace(name: string): void {
     this.#world.cluster.removeNamespace(name);
+  }
+
+  /** Every object that is applied from now on, or tried, must also keep to this rule. */
+  addAdmissionRule(rule: AdmissionRule): void {
+    this.#world.cluster.rules.push(rule);
   }
 
   /** Calls `onChange` after each change of the cluster's objects. */

@@ -3,6 +3,7 @@ import express, { type Express, type Request, type Response } from "express";
 import type { FaultSwitch } from "../faults.js";
 import { ApiError, codes } from "./api-error.js";
 import type { Exchange, Watch } from "./exchanges.js";
+import { answerGrpc, isGrpcWeb } from "./grpc/grpc-web.js";
 import { readBody, readQuery } from "./read-request.js";
 import { accountRoutes } from "./routes/account-routes.js";
 import { applicationSetRoutes } from "./routes/application-set-routes.js";
@@ -44,13 +45,17 @@ export function application(backend: Backend, faults: FaultSwitch, watch: Watch)
       urlOf(request).pathname,
       urlOf(request).searchParams,
       rawBody(request),
-      backend.world.accounts.find(request.get("authorization"))?.name,
+      backend.world.accounts.find(request.get("authorization") ?? `Bearer ${request.get("token") ?? ""}`)?.name,
     );
     next();
   });
   app.use(faults.middleware());
   app.use(async (request, response) => {
     const path = urlOf(request).pathname;
+    if (isGrpcWeb(request)) {
+      await answerGrpc(backend, request, response, path);
+      return;
+    }
     const [status, answer, endpoint] = await answerTo(backend, request, path, watch);
     if (status === 0) return;
     const exchange: Exchange = {

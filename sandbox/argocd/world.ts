@@ -35,6 +35,7 @@ export interface WorldOptions {
   /** Namespaces whose Applications are managed. Default: all. */
   readonly applicationNamespaces?: readonly string[];
   readonly operationTime: OperationTime;
+  readonly version: string;
 }
 
 /** The state of Argo CD and its cluster. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { isObject, objectAt, same, sortedText, stringAt, type JsonObject } from "../argocd/json.js";
 import { textOfKey, withAnnotation, withNamespace, type Manifest, type ObjectKey } from "../argocd/manifest.js";
 import { lastAppliedAnnotation, withEncodedData } from "../argocd/masking.js";
+import { refusalOf, type AdmissionRule } from "./admission.js";
 
 export interface LiveObject extends ObjectKey {
   readonly object: Manifest;
@@ -13,6 +14,8 @@ export type Applied = "created" | "configured" | "unchanged";
 export class Cluster {
   readonly #objects = new Map<string, LiveObject>();
   readonly #missingNamespaces = new Set<string>();
+  /** Beside those of Kubernetes itself. */
+  readonly rules: AdmissionRule[] = [];
   readonly #listeners = new Set<() => void>();
   #version = 0;
 
@@ -33,13 +36,15 @@ export class Cluster {
 
   /** @throws {Error} with Kubernetes' words if the namespace does not exist. */
   apply(manifest: Manifest, key: ObjectKey, options: { readonly dryRun?: boolean } = {}): Applied {
-    if (this.#missingNamespaces.has(key.namespace)) throw new Error(`namespaces "${key.namespace}" not found`);
+    if (this.lacks(key.namespace)) throw new Error(`namespaces "${key.namespace}" not found`);
     const live = this.get(key);
     const predicted = this.predict(manifest, key);
     const outcome = live === undefined ? "created" : same(live, predicted) ? "unchanged" : "configured";
     // A live object never has `stringData`, so applying it always looks like a change.
     const told = outcome === "unchanged" && manifest.stringData !== undefined ? "configured" : outcome;
     if (options.dryRun === true || outcome === "unchanged") return told;
+    const refusal = refusalOf(live, predicted, key, this.rules);
+    if (refusal !== undefined) throw new Error(refusal);
     const target = withNamespace(withEncodedData(manifest), key.namespace);
     this.put(key, withAnnotation(predicted, lastAppliedAnnotation, `${sortedText(target)}\n`));
     return outcome;
@@ -68,6 +73,10 @@ export class Cluster {
   /** Applying an object to the namespace fails until the namespace is created. */
   removeNamespace(name: string): void {
     this.#missingNamespaces.add(name);
+  }
+
+  lacks(namespace: string): boolean {
+    return this.#missingNamespaces.has(namespace);
   }
 
   createNamespace(name: string): void {

@@ -100,7 +100,7 @@ function kubectlMessage({ group, kind, name }: ObjectKey, outcome: Applied, dryR
 
 function runApply(world: World, key: ObjectKey, manifest: Manifest, dryRun: boolean): ResourceResult {
   try {
-    const message = kubectlMessage(key, applyObject(world, manifest, key, dryRun), dryRun);
+    const message = kubectlMessage(key, applied(world, key, manifest, dryRun), dryRun);
     return result(key, manifest, {
       status: "Synced",
       message,
@@ -110,6 +110,18 @@ function runApply(world: World, key: ObjectKey, manifest: Manifest, dryRun: bool
   } catch (error) {
     const message = error instanceof Error ? error.message : "";
     return result(key, manifest, { status: "SyncFailed", message, hookPhase: "Failed", syncPhase: "Sync" });
+  }
+}
+
+/** With `Force=true`, what Kubernetes refuses is deleted and created anew. */
+function applied(world: World, key: ObjectKey, manifest: Manifest, dryRun: boolean): Applied {
+  try {
+    return applyObject(world, manifest, key, dryRun);
+  } catch (error) {
+    const options = annotation(manifest, "argocd.argoproj.io/sync-options") ?? "";
+    if (!options.includes("Force=true") || liveObject(world, key) === undefined) throw error;
+    removeObject(world, key);
+    return applyObject(world, manifest, key, dryRun);
   }
 }
 

@@ -2,9 +2,6 @@ import type { EndpointId } from "../schemas/endpoints.js";
 import { controlNamespace } from "../world.js";
 import type { Handler } from "./call.js";
 
-/** The version that the sandbox reports. */
-export const serverVersion = "v3.5.1";
-
 /** Argo CD 3's default settings for comparisons. */
 const defaultOverrides = {
   "*/*": {
@@ -15,11 +12,11 @@ const defaultOverrides = {
 
 export const accountRoutes = {
   health: () => "ok",
-  version: ({ account }) =>
+  version: ({ account, world }) =>
     account === undefined
-      ? { Version: serverVersion }
+      ? { Version: world.options.version }
       : {
-          Version: serverVersion,
+          Version: world.options.version,
           BuildDate: "2026-08-01T00:00:00Z",
           Compiler: "gc",
           GoVersion: "go1.25.0",

@@ -110,7 +110,7 @@ function selectorFor(selector: string): (labels: Readonly<Record<string, string>
   return (labels) => wanted.every(([key, value]) => labels[key] === value);
 }
 
-function presentManaged({ key, target, live, predicted, modified }: Managed): JsonObject {
+export function presentManaged({ key, target, live, predicted, modified }: Managed): JsonObject {
   const normalized = live === undefined ? undefined : normalizedLive(live);
   const [shownTarget, shownLive] = masked([target, live]);
   const [, , shownNormalized, shownPredicted] = masked([target, live, normalized, predicted]);
