@@ -1,7 +1,9 @@
 import { commitSentence, secretSentences } from "../core/diff/hidden-change.js";
+import type { ClusterCheck } from "../core/model/cluster-check.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { DiffBasis, NameChanges } from "../core/model/manifest-diff.js";
 import type { ApplicationPlan } from "../core/model/plan.js";
+import { clusterSentence } from "./cluster-sentence.js";
 import { code, codes, plainName, sentence, shortened, warning } from "./markdown.js";
 
 /** An application whose two sides were rendered. */
@@ -13,12 +15,13 @@ export interface SummaryOptions {
 }
 
 /** Above the diff of an application: counts, cautions, and what was compared. */
-export function summaryLines({ diff }: EvaluatedPlan, { pruning, words }: SummaryOptions): readonly string[] {
+export function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words }: SummaryOptions): readonly string[] {
   const kept = pruning ? "" : " (kept in the cluster without --prune)";
   return [
     `**Changes:** ${diff.created} to create, ${diff.updated} to update`,
     ...(diff.deleted === 0 ? [] : [`**Deletes:** ${diff.deleted} to delete${kept}`]),
     ...(diff.hooksChanged === 0 ? [] : [`**Hooks:** ${diff.hooksChanged} changed`]),
+    ...clusterLine(cluster),
     ...cautionList(diff.cautions),
     ...childrenLine("Applications", diff.children),
     ...childrenLine("ApplicationSets", diff.sets),
@@ -82,6 +85,10 @@ export function cautionList(cautions: readonly string[]): readonly string[] {
 
 function capitalised(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+function clusterLine(cluster: ClusterCheck | undefined): readonly string[] {
+  return cluster === undefined ? [] : [`**Kubernetes:** ${sentence(clusterSentence(cluster))}`];
 }
 
 const MAX_NAMES = 20;

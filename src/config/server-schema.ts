@@ -108,6 +108,11 @@ function deployerSection() {
       .describe(
         "`branch`: diff against the target branch; `live`: against the cluster, with two more calls per application, the first of which makes Argo CD refresh it. Of `ignoreDifferences` only `jsonPointers` are honoured; the plan reports what else makes it approximate",
       ),
+    server_dry_run: oneOf(["auto", "off"])
+      .prefault("auto")
+      .describe(
+        "`auto`: with Argo CD 3.2 or newer, plans tell what Kubernetes will refuse of the changed objects: Argo CD tries them in the cluster, and nothing is stored; two more calls per changed application, more where something is refused. `off`: Kubernetes is not asked",
+      ),
     temporary_apps: oneOf(["auto", "always"])
       .prefault("auto")
       .describe("`auto`: temporary Applications only for changed and new definitions; `always`: for every plan"),

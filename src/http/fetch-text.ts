@@ -17,10 +17,13 @@ export interface AnswerLimits {
 }
 
 /** A complete answer. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
+export interface Answer extends Pick<Response, "status" | "headers"> {
   readonly text: string;
+}
+
+/** A complete answer that is not text. */
+export interface BinaryAnswer extends Pick<Response, "status" | "headers"> {
+  readonly bytes: Uint8Array;
 }
 
 /**
@@ -28,6 +31,29 @@ export interface Answer {
  * @throws {AnswerTimedOut | AnswerTooLarge}, the caller's abort reason, or what `fetch` throws.
  */
 export async function fetchText(url: string | URL, init: RequestInit, limits: AnswerLimits): Promise<Answer> {
+  const decoder = new TextDecoder();
+  const parts: string[] = [];
+  const add = (chunk: Uint8Array) => parts.push(decoder.decode(chunk, { stream: true }));
+  const { status, headers } = await fetchChunks(url, init, limits, add);
+  parts.push(decoder.decode());
+  return { status, headers, text: parts.join("") };
+}
+
+/** Like `fetchText`. */
+export async function fetchBytes(url: string | URL, init: RequestInit, limits: AnswerLimits): Promise<BinaryAnswer> {
+  const chunks: Uint8Array[] = [];
+  const { status, headers } = await fetchChunks(url, init, limits, (chunk) => chunks.push(chunk));
+  return { status, headers, bytes: Buffer.concat(chunks) };
+}
+
+type OnChunk = (chunk: Uint8Array) => void;
+
+async function fetchChunks(
+  url: string | URL,
+  init: RequestInit,
+  limits: AnswerLimits,
+  onChunk: OnChunk,
+): Promise<Response> {
   const { signal, timeoutMs } = limits;
   signal?.throwIfAborted();
   // Not AbortSignal.any over AbortSignal.timeout: on Node.js 20 the pair can be collected before it fires (nodejs/node#54614).
@@ -41,7 +67,7 @@ export async function fetchText(url: string | URL, init: RequestInit, limits: An
     stop.signal.addEventListener("abort", () => reject(stop.signal.reason as Error), { once: true });
   });
   try {
-    return await Promise.race([stopped, exchange(url, { ...init, signal: stop.signal }, limits.maxBytes)]);
+    return await Promise.race([stopped, exchange(url, { ...init, signal: stop.signal }, limits.maxBytes, onChunk)]);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener("abort", onAbort);
@@ -54,17 +80,13 @@ export function responseOf({ status, headers, text }: Answer): Response {
   return new Response(hasNoBody ? null : text, { status, headers });
 }
 
-async function exchange(url: string | URL, init: RequestInit, maxBytes: number): Promise<Answer> {
+async function exchange(url: string | URL, init: RequestInit, maxBytes: number, onChunk: OnChunk): Promise<Response> {
   const response = await fetch(url, init);
-  const { status, headers } = response;
-  const decoder = new TextDecoder();
-  const parts: string[] = [];
   let size = 0;
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.byteLength;
     if (size > maxBytes) throw new AnswerTooLarge(`more than ${maxBytes} bytes`);
-    parts.push(decoder.decode(chunk, { stream: true }));
+    onChunk(chunk);
   }
-  parts.push(decoder.decode());
-  return { status, headers, text: parts.join("") };
+  return response;
 }

@@ -98,6 +98,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     temporaryApps: config.deployer.temporaryApps,
     diffMode: config.deployer.diffMode,
     previewLimit: config.deployer.previewLimit,
+    serverDryRun: config.deployer.serverDryRun,
     redact: config.redact,
     complaints: new Complaints(),
     isAdministrator: createAdministrators(config, stores.users),

@@ -7,6 +7,7 @@ import { removalTask } from "../core/diff/removal.js";
 import { readRepositoryFileTask } from "../core/survey/repository-file.js";
 import { readGeneratedTask } from "../deployer/argocd/application-sets.js";
 import { readLiveTask } from "../deployer/argocd/live-resources.js";
+import { readLiveTextsTask } from "../deployer/argocd/live-texts.js";
 import { readManifestsTask } from "../deployer/argocd/normalise-manifests.js";
 import type { Tasks } from "./serve-tasks.js";
 
@@ -18,6 +19,7 @@ export const TASKS: Tasks = {
   "read-manifests": readManifestsTask,
   "read-generated": readGeneratedTask,
   "read-live": readLiveTask,
+  "read-live-texts": readLiveTextsTask,
   diff: diffTask,
   removal: removalTask,
   "definition-diff": definitionDiffTask,

@@ -25,6 +25,7 @@ test("every default is filled in", () => {
       token: "t",
       insecure: false,
       diffMode: "branch",
+      serverDryRun: "auto",
       temporaryApps: "auto",
       renderConcurrency: 8,
       previewLimit: 100,

@@ -117,6 +117,7 @@ class Talk {
       temporaryApps: "auto",
       diffMode: "branch",
       previewLimit: 100,
+      serverDryRun: "off",
       redact: [],
       complaints: new Complaints(),
       newRunId: () => String((this.#sent += 1)),

@@ -20,6 +20,8 @@ import type {
   RenderRequest,
   SyncLookup,
   SyncRequest,
+  Trial,
+  TrialRequest,
 } from "../../src/core/ports/deployer.js";
 import type { Delay } from "./delay.js";
 import type { MemoryRepositories } from "./memory-repositories.js";
@@ -122,6 +124,11 @@ export class MemoryDeployer implements Deployer {
   /** Nothing runs in its cluster. */
   async liveResources(): Promise<JsonText<LiveState>> {
     return jsonText<LiveState>({ resources: [], stale: undefined });
+  }
+
+  /** Its cluster accepts everything. */
+  async tryObjects({ objects }: TrialRequest): Promise<readonly Trial[]> {
+    return objects.map(() => ({ kind: "accepted" }));
   }
 
   /** Its sets generate nothing. */

@@ -63,6 +63,7 @@ export class Recorder {
       renderingSettings: () => deployer.renderingSettings(),
       liveResources: (application, signal) => deployer.liveResources(application, signal),
       expandApplicationSet: (set, change, signal) => deployer.expandApplicationSet(set, change, signal),
+      tryObjects: (request, signal) => deployer.tryObjects(request, signal),
       listApplicationSets: (signal, since) => deployer.listApplicationSets(signal, since),
       findApplicationSet: (set, signal) => deployer.findApplicationSet(set, signal),
       applicationsOfSet: (set, signal) => deployer.applicationsOfSet(set, signal),

@@ -129,6 +129,7 @@ class World {
       temporaryApps: "auto",
       diffMode: "branch",
       previewLimit: 100,
+      serverDryRun: "off",
       redact: [],
       complaints: new Complaints(),
       newRunId: () => String((this.#sent += 1)),

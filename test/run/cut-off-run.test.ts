@@ -45,6 +45,7 @@ class CutWorld extends CommandWorld {
       temporaryApps: "auto",
       diffMode: "branch",
       previewLimit: 100,
+      serverDryRun: "off",
       redact: [],
       complaints: new Complaints(),
       newRunId: (delivery) => `run-${delivery}`,

@@ -37,6 +37,7 @@ function dependenciesOf(world: CommandWorld): Dependencies {
     temporaryApps: "auto",
     diffMode: "branch",
     previewLimit: 100,
+    serverDryRun: "off",
     redact: [],
     complaints: new Complaints(),
     newRunId: () => "run",

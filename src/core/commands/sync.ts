@@ -2,6 +2,7 @@ import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
 import type { Detection } from "../detect/scan/affected.js";
 import type { ApplicationName } from "../model/brand.js";
 import { type Approval, type ChangeRequest, changeRequestKey, type ChangeRequestRef } from "../model/change-request.js";
+import { expectedRefusals } from "../model/cluster-check.js";
 import type { Command } from "../model/command.js";
 import type { Lock } from "../model/lock.js";
 import { isPlanOf, type ApplicationPlan, type Plan, type UnreadFile } from "../model/plan.js";
@@ -60,7 +61,7 @@ export async function sync(
   const targets = confirmed.subjects.map((subject): HeadTarget => {
     const planned = plan?.applications.find(({ application }) => application === subject.name);
     return {
-      subject,
+      subject: planned === undefined ? subject : withRefusals(subject, planned),
       after: parentsAmong(confirmed.subjects, subject, plan),
       earlier: parentsOf(subject.name),
       behind: behind.get(subject.name),
@@ -83,6 +84,12 @@ export async function sync(
     replaced: command.dryRun ? [] : replacedBy(deployed, confirmed.subjects),
     ...(await decideMerge({ dryRun: command.dryRun, involved: names, deployed, plan }, context)),
   };
+}
+
+/** A sync that is known to fail is allowed, and its answer says so. */
+function withRefusals(subject: LiveSubject, planned: ApplicationPlan): LiveSubject {
+  const expected = planned.kind === "evaluated" ? expectedRefusals(planned.cluster) : [];
+  return expected.length === 0 ? subject : { ...subject, warnings: [...subject.warnings, ...expected] };
 }
 
 /** Those of the subjects that track it, or whose head applies a new definition of it. One that applies its own does not wait. */

@@ -47,6 +47,49 @@ export function isDangerous(change: TwoSides, options: readonly string[]): boole
   return cautionsOfOne(change, options).some(({ rank }) => rank < RANK.hook);
 }
 
+/** An object that Kubernetes refused when it was tried. */
+export interface FoundRefusal {
+  readonly title: string;
+  /** A sync meets the same refusal. */
+  readonly sure: boolean;
+  /** A sentence without a full stop at its end. */
+  readonly text: string;
+}
+
+/**
+ * Adds what Kubernetes itself refuses, behind the deletions. Its words replace those of our own rules about the same object;
+ * where it is not sure, they are told last, and not at all beside our own.
+ */
+export function withRefusals({ cautions, dangers }: Cautions, found: readonly FoundRefusal[]): Cautions {
+  const isOf = (danger: Danger, { title }: FoundRefusal) => danger.what === refuses(title);
+  const sure = found.filter((one) => one.sure);
+  const unsure = found.filter((one) => !one.sure && !dangers.some((danger) => isOf(danger, one)));
+  const deletions = dangers.filter(({ pruning }) => pruning).length;
+  const isReplaced = (text: string) => sure.some(({ title }) => text.endsWith(ruleEnd(title)));
+  return {
+    cautions: [
+      ...cautions.slice(0, deletions),
+      ...sure.map(({ text }) => text),
+      ...cautions.slice(deletions).filter((text) => !isReplaced(text)),
+      ...unsure.map(({ text }) => text),
+    ],
+    dangers: [
+      ...dangers.slice(0, deletions),
+      ...sure.map(({ title }) => ({ what: refuses(title), pruning: false })),
+      ...dangers.slice(deletions).filter((danger) => !sure.some((one) => isOf(danger, one))),
+    ],
+  };
+}
+
+function refuses(title: string): string {
+  return `Kubernetes refuses to change ${title}`;
+}
+
+/** The end of what our own rules say of a refusal. */
+function ruleEnd(title: string): string {
+  return ` of ${title}: the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)`;
+}
+
 const RANK = { delete: 0, refused: 1, versions: 2, replaced: 3, kept: 4, updated: 5, created: 6, hook: 7 } as const;
 
 function cautionsOfOne({ identity, base, head }: TwoSides, options: readonly string[]): readonly Caution[] {
@@ -164,9 +207,7 @@ function replacement(
     return [dangerous(RANK.replaced, text, `deletes and recreates ${title}`)];
   }
   if (refused.length > 0) {
-    const cure = "the sync will fail unless it is replaced (argocd.argoproj.io/sync-options: Replace=true,Force=true)";
-    const text = `Kubernetes refuses to change ${fields} of ${title}: ${cure}`;
-    return [dangerous(RANK.refused, text, `Kubernetes refuses to change ${title}`)];
+    return [dangerous(RANK.refused, `Kubernetes refuses to change ${fields}${ruleEnd(title)}`, refuses(title))];
   }
   if (replace !== true) return [];
   const text = `overwrites ${title} whole (Replace=true): what others wrote into it is lost`;

@@ -7,12 +7,15 @@ import { diffLive } from "./live-diff.js";
 import { differingByCommit, differingPairs, diffManifests, pairManifests, type DiffRequest } from "./manifest-diff.js";
 import { renderFacts, type RenderFacts } from "./render-facts.js";
 import { type SecretsInGit, tellSecrets } from "./secret-claims.js";
+import { trialOrder, type TrialOrder } from "./trial-order.js";
 
 /** A comparison whose large parts are texts. */
 export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
   readonly base: JsonText<readonly Manifest[]>;
   readonly head: JsonText<readonly Manifest[]>;
   readonly secretsInGit: SecretsInGit;
+  /** Whether Kubernetes is asked about the head. */
+  readonly trials?: boolean | undefined;
   /** The cluster, if the head is compared with it. */
   readonly live: { readonly state: JsonText<LiveState>; readonly spec: ApplicationSpec } | undefined;
 }
@@ -22,12 +25,14 @@ export interface DiffOutput {
   /** Contains no value of a Secret. */
   readonly diff: ManifestDiff;
   readonly facts: RenderFacts;
+  /** What Kubernetes can be asked; undefined if it is not asked. */
+  readonly trials: TrialOrder | undefined;
 }
 
 /** Compares two renders, or the head with the cluster. */
 export const diffTask: Task<DiffInput, DiffOutput> = {
   name: "diff",
-  run({ live, ...input }) {
+  run({ live, trials, ...input }) {
     const request = { ...input, base: readJsonText(input.base), head: readJsonText(input.head) };
     const pairs = pairManifests(request);
     const told = tellSecrets(pairs, request, input.secretsInGit);
@@ -40,7 +45,9 @@ export const diffTask: Task<DiffInput, DiffOutput> = {
     // Hardly any render has a commit in it, and the texts are searched quickly.
     const maybe = input.head.includes(request.placeholders.head.slice(0, 7));
     const { secrets } = told;
-    return { diff: { ...diff, secrets, onlyCommit: maybe ? differingByCommit(request, pairs, differing) : [] }, facts };
+    const onlyCommit = maybe ? differingByCommit(request, pairs, differing) : [];
+    const order = trials === true ? trialOrder(request, differing) : undefined;
+    return { diff: { ...diff, secrets, onlyCommit }, facts, trials: order };
   },
 };
 

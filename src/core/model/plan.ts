@@ -1,5 +1,6 @@
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
+import type { ClusterCheck } from "./cluster-check.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
 import type { ManifestDiff, ResourceChange } from "./manifest-diff.js";
@@ -56,6 +57,8 @@ export interface Evaluated {
   /** What the head was read from. */
   readonly sources: readonly PlannedSource[];
   readonly diff: ManifestDiff;
+  /** Undefined if Kubernetes was not asked. */
+  readonly cluster?: ClusterCheck | undefined;
 }
 
 /** The reason is untrusted and belongs in a fence. */

@@ -6,6 +6,7 @@ export type TaskName =
   | "read-manifests"
   | "read-generated"
   | "read-live"
+  | "read-live-texts"
   | "diff"
   | "removal"
   | "definition-diff"

@@ -72,6 +72,8 @@ export interface CommandPorts {
   readonly previewLimit: number;
   /** What a plan compares the head with: the target branch or the live cluster. */
   readonly diffMode: "branch" | "live";
+  /** Whether a plan asks Kubernetes about what changes, where Argo CD can. */
+  readonly serverDryRun: "auto" | "off";
   /** Patterns for what must not be shown; see `redact`. */
   readonly redact: readonly string[];
 }

@@ -74,6 +74,11 @@ export interface Deployer {
   renderingSettings(): Promise<string>;
   /** The application's objects in the cluster, after a refresh by Argo CD. Values of Secrets are masked. */
   liveResources(application: LiveApplication, signal: AbortSignal): Promise<JsonText<LiveState>>;
+  /**
+   * What Kubernetes would say to new versions of objects of a running application: an answer each, in their order. Nothing
+   * is written. Whatever prevents the question is an answer too.
+   */
+  tryObjects(request: TrialRequest, signal: AbortSignal): Promise<readonly Trial[]>;
   /** The Applications that a set would generate now. The caller pins its git generators of this repository. */
   expandApplicationSet(
     set: ApplicationSet,
@@ -118,3 +123,42 @@ export interface LiveResource {
   readonly lastApplied: Manifest | undefined;
   readonly hook: boolean;
 }
+
+/** Objects to try. They go to the cluster that the application runs in now. */
+export interface TrialRequest {
+  readonly application: LiveApplication;
+  readonly objects: readonly TrialObject[];
+  readonly change: ChangeRequestRef;
+}
+
+/** One object as the head renders it. */
+export interface TrialObject extends Pick<LiveResource, "group" | "kind" | "namespace" | "name"> {
+  /** It has its namespace unless its kind has none, or is not one of Kubernetes' own and the render left it out. */
+  readonly manifest: Manifest;
+}
+
+/** What Kubernetes would say to one object. */
+export type Trial =
+  | { readonly kind: "accepted" }
+  | {
+      readonly kind: "refused";
+      readonly cause: RefusalCause;
+      /** In Kubernetes' words without the values that it quotes: `spec.selector: field is immutable`. Untrusted. */
+      readonly message: string;
+      /** It is not in the cluster yet. */
+      readonly created: boolean;
+      /** Its last-applied annotation. */
+      readonly lastApplied: Manifest | undefined;
+    }
+  /** It is not known; the sentence has no full stop and is untrusted. */
+  | { readonly kind: "untried"; readonly reason: string };
+
+/** Why Kubernetes refuses an object. */
+export type RefusalCause =
+  | "immutable"
+  | "invalid" // the object itself is wrong
+  | "conflict" // members that exclude each other, as when old and new ones are merged
+  | "unknown-field"
+  | "denied" // by a policy, a quota or another admission check
+  | "no-namespace"
+  | "no-kind"; // its custom resource definition is missing

@@ -71,6 +71,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     renderManifests: "read",
     renderingSettings: "read",
     liveResources: "read",
+    tryObjects: "read",
     expandApplicationSet: "read",
     listApplicationSets: "read",
     findApplicationSet: "read",

@@ -1,19 +1,22 @@
 import { type DiffInput, diffTask, sizeOf } from "../diff/diff-task.js";
 import type { RenderFacts } from "../diff/render-facts.js";
 import { applicationSyncOptions } from "../diff/sync-options.js";
+import type { TrialOrder } from "../diff/trial-order.js";
+import { withTrials } from "../diff/tried.js";
 import type { Manifest } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { destinationOf } from "../model/destination.js";
 import { safeMessage } from "../model/errors.js";
 import type { HostWords } from "../model/host-words.js";
 import { type JsonText, jsonText } from "../model/json.js";
+import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
 import { plannedSources } from "../model/planned-source.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject } from "../model/subject.js";
 import { computeIfLarge, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
-import type { LiveState } from "../ports/deployer.js";
+import type { LiveState, Trial } from "../ports/deployer.js";
 import type { RenderedSides } from "./render.js";
 import { secretsInGit } from "./secrets-in-git.js";
 
@@ -34,8 +37,13 @@ export async function compareRenders(
   sides: BothSides,
   context: CommandContext,
 ): Promise<Compared> {
-  const { deployer, diffMode, redact, change, compute, hostWords, signal, log } = context;
-  const branch = { ...inputOf(subject, sides, redact), secretsInGit: await secretsInGit(subject, sides, context) };
+  const { deployer, diffMode, serverDryRun, redact, change, compute, hostWords, signal, log } = context;
+  const branch = {
+    ...inputOf(subject, sides, redact),
+    secretsInGit: await secretsInGit(subject, sides, context),
+    // Argo CD asks the cluster that the application runs in.
+    trials: serverDryRun === "auto" && !movesCluster(subject),
+  };
   const planned = {
     writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
     sources: plannedSources(subject, change.headRevision),
@@ -51,10 +59,11 @@ export async function compareRenders(
       return { planned: stopped(computed.limit, hostWords[change.host]), facts: undefined };
     }
     const { output } = computed;
-    const { facts } = output;
+    const { facts, trials } = output;
     const basis = failed === undefined ? output.diff.basis : ({ kind: "live-failed", reason: failed } as const);
     const diff = { ...output.diff, basis };
-    return { planned: { ...planned, kind: "evaluated", verdict: verdictOf(diff), diff }, facts };
+    const evaluated = { ...planned, kind: "evaluated", verdict: verdictOf(diff), diff } as const;
+    return { planned: { ...evaluated, ...(await triedInCluster(diff, trials, subject, context)) }, facts };
   };
   // Argo CD shows live objects of the current cluster only, not of the one that the application moves to.
   switch (movesCluster(subject) ? "branch" : diffMode) {
@@ -72,6 +81,26 @@ export async function compareRenders(
       return compared({ ...branch, live: { state, spec: subject.head.spec } });
     }
   }
+}
+
+/** Argo CD does not answer questions about the objects of such an application. */
+const SKIP_RECONCILE = "argocd.argoproj.io/skip-reconcile";
+
+/** The diff with what Kubernetes refuses; nothing if it is not asked, or if there is nothing to ask. */
+async function triedInCluster(
+  diff: ManifestDiff,
+  order: TrialOrder | undefined,
+  subject: LiveSubject,
+  context: CommandContext,
+): Promise<Pick<Evaluated, "cluster"> & { readonly diff?: ManifestDiff }> {
+  if (order === undefined || order.objects.length === 0) return {};
+  const { live: application } = subject;
+  const left = application.annotations[SKIP_RECONCILE] === "true";
+  const objects = order.objects.map(({ object }) => object);
+  const trials: readonly Trial[] = left
+    ? objects.map(() => ({ kind: "untried", reason: "Argo CD leaves the application alone (skip-reconcile)" }))
+    : await context.deployer.tryObjects({ application, objects, change: context.change }, context.signal);
+  return withTrials(diff, { order, trials, spec: subject.head.spec, redact: context.redact });
 }
 
 /** Milliseconds for one application. What the diff shows is limited, so that usual machines need some seconds at most. */

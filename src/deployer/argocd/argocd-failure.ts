@@ -8,6 +8,7 @@ export const GRPC = {
   notFound: 5,
   alreadyExists: 6,
   permissionDenied: 7,
+  resourceExhausted: 8,
   failedPrecondition: 9,
   aborted: 10,
   unimplemented: 12,

@@ -2,10 +2,12 @@ import { Agent } from "undici";
 import type { Json } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
-import { AnswerTimedOut, AnswerTooLarge, fetchText, type Answer } from "../../http/fetch-text.js";
+import { AnswerTimedOut, AnswerTooLarge, fetchBytes, fetchText, type AnswerLimits } from "../../http/fetch-text.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 import { connectionProblem, redirectProblem } from "./connection-problem.js";
+import { framed, GRPC_WEB, readGrpcAnswer } from "./grpc-web.js";
 import { interpretError, isHtml } from "./interpret-error.js";
+import { withoutValues } from "./quoted-values.js";
 
 /** How to reach Argo CD. Times are in milliseconds. */
 export interface ArgoCdConfig {
@@ -23,8 +25,13 @@ export interface ArgoCdConfig {
   readonly pollIntervalMs: number;
 }
 
+const MEBIBYTE = 1024 * 1024;
 /** Larger answers are refused: 3,000 whole applications are 22 MB. */
-const MAXIMUM_BODY = 64 * 1024 * 1024;
+const MAXIMUM_BODY = 64 * MEBIBYTE;
+/** One over gRPC-Web answers a question of some hundred KiB. */
+const MAXIMUM_GRPC_BODY = 16 * MEBIBYTE;
+/** An error over gRPC-Web is a header, and Kubernetes quotes whole templates of Pods. */
+const MAXIMUM_HEADERS = MEBIBYTE;
 /** Waits before the first and the second retry of a read. */
 const RETRY_WAITS_MS = [250, 1000] as const;
 
@@ -61,12 +68,22 @@ export interface Call {
   readonly repeatable?: boolean;
 }
 
-/** Argo CD's REST API. Calls throw an `ArgoCdFailure`. */
+/** A call without an effect over gRPC-Web, for what Argo CD does not offer over REST. It is not retried. */
+export interface GrpcCall extends Pick<Call, "permission" | "signal"> {
+  /** `/<service>/<method>`. */
+  readonly path: string;
+  readonly message: Uint8Array;
+  readonly timeoutMs: number;
+}
+
+/** Argo CD's API. Calls throw an `ArgoCdFailure`. */
 export interface Client {
   /** Resolves with the JSON of the answer. */
   call(call: Call): Promise<unknown>;
   /** Resolves with the answer unread, for those that may be too large to be read here; see `readAnswer`. */
   text(call: Call): Promise<string>;
+  /** Resolves with the message of the answer. */
+  grpc(call: GrpcCall): Promise<Uint8Array>;
   close(): Promise<void>;
 }
 
@@ -77,6 +94,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
   const agent = new Agent({
     headersTimeout: 0,
     bodyTimeout: 0,
+    maxHeaderSize: MAXIMUM_HEADERS,
     connect: { rejectUnauthorized: !config.insecure, timeout: config.requestTimeoutMs },
   });
 
@@ -101,7 +119,9 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     const path = `${prefix}/${asked.path.map(encodeSegment).join("/")}`;
     const url = new URL(path + queryText(asked.query ?? {}), base.origin);
     const started = performance.now();
-    const { status, headers, text } = await exchange(asked, url, Math.max(1, timeoutMs));
+    const limits = { timeoutMs: Math.max(1, timeoutMs), maxBytes: MAXIMUM_BODY, signal: asked.signal };
+    const whole = asked.timeoutMs ?? config.requestTimeoutMs;
+    const { status, headers, text } = await explained(fetchText(url, init(asked), limits), limits, whole);
     const durationMs = Math.round(performance.now() - started);
     parts.log.debug({ method: asked.method, path, status, durationMs }, "called Argo CD");
     if (status >= 300 && status < 400) throw redirectProblem(url, headers.get("location"), path.slice(prefix.length));
@@ -126,17 +146,51 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     return text;
   }
 
+  async function grpc({ path, message, permission, timeoutMs, signal }: GrpcCall): Promise<Uint8Array> {
+    const url = new URL(prefix + path, base.origin);
+    const headers = { "content-type": GRPC_WEB, token: config.token };
+    const plain: RequestInit = { method: "POST", headers, body: framed(message), redirect: "manual" };
+    const limits = { timeoutMs: Math.max(1, timeoutMs), maxBytes: MAXIMUM_GRPC_BODY, signal };
+    const started = performance.now();
+    const fetched = fetchBytes(url, Object.assign(plain, { dispatcher: agent }), limits);
+    const { status, headers: given, bytes } = await explained(fetched, limits, timeoutMs);
+    const durationMs = Math.round(performance.now() - started);
+    parts.log.debug({ method: "POST", path: url.pathname, status, durationMs }, "called Argo CD");
+    if (status >= 300 && status < 400) throw redirectProblem(url, given.get("location"), path);
+    const request = { method: "POST", path: url.pathname, permission, now: parts.clock.now() };
+    const retryAfter = given.get("retry-after");
+    if (status !== 200) {
+      const body = withoutToken(Buffer.from(bytes).toString());
+      throw interpretError({ ...request, status, body, retryAfter });
+    }
+    const answer = readGrpcAnswer(given, bytes);
+    switch (answer.kind) {
+      case "message":
+        return answer.message;
+      case "error": {
+        const body = JSON.stringify({ code: answer.code, message: withoutValues(withoutToken(answer.text)) });
+        throw interpretError({ ...request, status, body, retryAfter });
+      }
+      case "unreadable":
+        throw new ArgoCdFailure(
+          "failed",
+          `Argo CD at ${base.origin} answered a call over gRPC-Web with something else`,
+        );
+    }
+  }
+
   /** @throws the signal's reason if the caller aborted. */
-  async function exchange(asked: Call, url: URL, timeoutMs: number): Promise<Answer> {
+  async function explained<T>(fetched: Promise<T>, limits: AnswerLimits, wholeMs: number): Promise<T> {
     try {
-      return await fetchText(url, init(asked), { timeoutMs, maxBytes: MAXIMUM_BODY, signal: asked.signal });
+      return await fetched;
     } catch (error) {
-      asked.signal?.throwIfAborted();
+      limits.signal?.throwIfAborted();
       if (error instanceof AnswerTooLarge) {
-        throw new ArgoCdFailure("failed", "Argo CD's answer is larger than 64 MiB and was not read", { cause: error });
+        const size = `${limits.maxBytes / MEBIBYTE} MiB`;
+        throw new ArgoCdFailure("failed", `Argo CD's answer is larger than ${size} and was not read`, { cause: error });
       }
       if (!(error instanceof AnswerTimedOut)) throw connectionProblem(error);
-      const seconds = Math.max(1, Math.round((asked.timeoutMs ?? config.requestTimeoutMs) / 1000));
+      const seconds = Math.max(1, Math.round(wholeMs / 1000));
       const message = `failed to connect to Argo CD: no answer within ${seconds} s`;
       throw new ArgoCdFailure("unreachable", message, { maybeDone: true, cause: error });
     }
@@ -160,7 +214,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     return Object.assign(plain, { dispatcher: agent });
   }
 
-  return { text, call: async (asked) => readAnswer(await text(asked)), close: () => agent.close() };
+  return { text, call: async (asked) => readAnswer(await text(asked)), grpc, close: () => agent.close() };
 }
 
 function queryText(query: Query): string {

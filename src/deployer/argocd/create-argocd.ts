@@ -24,9 +24,13 @@ import { createRender } from "./render.js";
 import { createServerSettings } from "./server-settings.js";
 import { sweep } from "./sweep.js";
 import { createSync } from "./sync.js";
+import { createTrials } from "./trials.js";
 
 const versionAnswer = z.object({ Version: z.string().nullish() });
 const userAnswer = z.object({ loggedIn: z.boolean().nullish(), username: z.string().nullish() });
+
+/** Argo CD is not upgraded every minute. */
+const VERSION_KEPT_MS = 5 * 60_000;
 
 /** How often, and how many milliseconds apart, a lost answer to a changed definition is looked up. */
 const UPDATE_LOOKS = 3;
@@ -47,6 +51,8 @@ export function createArgoCd(
   const sets = keep(async () => listApplicationSets(client, await serverSettings(), log), clock);
   const render = createRender(config, { client, clock, log, compute, serverSettings });
   const liveResources = createLiveResources(config, { client, compute, log });
+  const version = keep(() => askVersion(client), clock, VERSION_KEPT_MS);
+  const tryObjects = createTrials(config, { client, compute, clock, log, version: (signal) => version.get(signal) });
   const sync = createSync(config, { client, clock, log });
 
   return {
@@ -67,6 +73,7 @@ export function createArgoCd(
     },
 
     liveResources: (application, signal) => liveResources(application, signal),
+    tryObjects: (request, signal) => tryObjects(request, signal),
 
     async expandApplicationSet(set, change, signal) {
       // Git generators make Argo CD fetch the repository, as a render does.
@@ -100,8 +107,7 @@ export function createArgoCd(
 
 /** Returns Argo CD's version and the token's account. Both calls succeed without a valid token; `loggedIn` tells. */
 async function check(client: Client): Promise<{ readonly version: string; readonly account: string }> {
-  const version = await client.call({ method: "GET", path: ["api", "version"], permission: "version, get" });
-  const { Version } = parseAnswer(versionAnswer, version, "its version");
+  const version = await askVersion(client);
   const path = ["api", "v1", "session", "userinfo"];
   const user = await client.call({ method: "GET", path, permission: "session, get" });
   const { loggedIn, username } = parseAnswer(userAnswer, user, "the account of the token");
@@ -109,7 +115,12 @@ async function check(client: Client): Promise<{ readonly version: string; readon
     const message = "Argo CD does not accept deployer.token: it is wrong, expired or revoked";
     throw new ArgoCdFailure("unauthenticated", message);
   }
-  return { version: Version ?? "unknown", account: username ?? "unknown" };
+  return { version, account: username ?? "unknown" };
+}
+
+async function askVersion(client: Client): Promise<string> {
+  const answer = await client.call({ method: "GET", path: ["api", "version"], permission: "version, get" });
+  return parseAnswer(versionAnswer, answer, "its version").Version ?? "unknown";
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Clock } from "../../core/ports/clock.js";
 
 const KEPT_MS = 10_000;
 
-/** A cached answer, requested at most every ten seconds, or as often as callers want a newer one. */
+/** A cached answer, requested again after ten seconds or another time, and whenever a caller wants a newer one. */
 export interface Kept<T> {
   /** @param since An answer that was requested before is too old. */
   readonly get: (signal?: AbortSignal, since?: Date) => Promise<T>;
@@ -11,12 +11,12 @@ export interface Kept<T> {
 }
 
 /** Concurrent callers share one `read`, so the signal of one caller does not abort it. Failures are not cached. */
-export function keep<T>(read: () => Promise<T>, clock: Clock): Kept<T> {
+export function keep<T>(read: () => Promise<T>, clock: Clock, keptMs = KEPT_MS): Kept<T> {
   let cached: { readonly at: number; readonly answer: Promise<T> } | undefined;
 
   function get(signal?: AbortSignal, since?: Date): Promise<T> {
     const now = clock.now().getTime();
-    const tooOld = cached === undefined || now - cached.at >= KEPT_MS || (since && cached.at < since.getTime());
+    const tooOld = cached === undefined || now - cached.at >= keptMs || (since && cached.at < since.getTime());
     if (cached === undefined || tooOld) {
       const entry = { at: now, answer: read() };
       cached = entry;

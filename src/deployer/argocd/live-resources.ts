@@ -99,7 +99,7 @@ function toResource(item: Item): LiveResource {
  * Returns undefined for an absent object (`null`).
  * @throws {ArgoCdFailure} for anything else that is not an object: skipping it would hide a change.
  */
-function readState(state: string): Manifest | undefined {
+export function readState(state: string): Manifest | undefined {
   if (state === "") return undefined;
   const value = parseJson(state);
   if (value === null) return undefined;
@@ -119,7 +119,7 @@ function parseJson(state: string): unknown {
 }
 
 /** Anyone can write the annotation, so an unreadable one counts as absent. */
-function lastAppliedOf(live: Manifest | undefined): Manifest | undefined {
+export function lastAppliedOf(live: Manifest | undefined): Manifest | undefined {
   const metadata = live?.metadata;
   const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
   const note = isJsonObject(annotations) ? annotations[LAST_APPLIED] : undefined;

@@ -76,6 +76,12 @@ const manifestDiff = z.object({
   basis: basis.default({ kind: "branch" }),
 });
 
+const clusterCheck = z.object({
+  accepted: count,
+  refused: z.array(z.object({ title: z.string(), message: z.string(), sure: z.boolean() })),
+  untried: z.array(z.object({ titles: z.array(z.string()), reason: z.string() })),
+});
+
 const planned = {
   application: stored.application,
   lock: planLock,
@@ -116,6 +122,7 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
     definition: orUndefined(z.string()),
     sources: z.array(plannedSource),
     diff: manifestDiff,
+    cluster: orUndefined(clusterCheck),
   }),
   z.object({
     ...planned,

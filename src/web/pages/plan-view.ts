@@ -1,3 +1,4 @@
+import { clusterSentences } from "../../comments/cluster-sentence.js";
 import { commitSentence, secretSentences } from "../../core/diff/hidden-change.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import type { DiffBasis, NameChanges, ResourceChange } from "../../core/model/manifest-diff.js";
@@ -168,7 +169,7 @@ function sentencesOf(
         ...(withDiff
           ? [...children("Applications", plan.diff.children), ...children("ApplicationSets", plan.diff.sets)]
           : []),
-        ...(withDiff ? basisSentences(plan.diff.basis) : []),
+        ...(withDiff ? [...clusterSentences(plan.cluster), ...basisSentences(plan.diff.basis)] : []),
       ];
   }
 }

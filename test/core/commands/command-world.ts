@@ -94,6 +94,7 @@ export class CommandWorld {
       temporaryApps: "auto",
       diffMode: "branch",
       previewLimit: 100,
+      serverDryRun: "off",
       redact: [],
       ...more,
     };

@@ -1,0 +1,45 @@
+const QUOTING = /((?:Invalid|Unsupported|Duplicate) value: )/;
+
+/**
+ * An error of Kubernetes without the values that it quotes: they may be as long as the template of a Pod, and nobody's
+ * business. `spec.selector: Invalid value: {…}: field is immutable` becomes `spec.selector: field is immutable`.
+ */
+export function withoutValues(text: string): string {
+  const [first = "", ...rest] = text.split(QUOTING);
+  const kept = rest.map((part, index) => (index % 2 === 0 ? nameOf(part) : behindValue(part)));
+  return [first, ...kept].join("").trim();
+}
+
+/** `field is immutable` says all; a duplicate or unsupported value would be a riddle without the word. */
+function nameOf(quoting: string): string {
+  return quoting.startsWith("Invalid") ? "" : quoting.replace(/ value: $/, " value");
+}
+
+/** What follows a value as Go prints it: a string, a number, JSON, or a struct. */
+function behindValue(text: string): string {
+  const end = endOfValue(text);
+  const rest = text.slice(end);
+  return rest.startsWith(": ") ? rest.slice(2) : rest;
+}
+
+function endOfValue(text: string): number {
+  const string = /^"(?:[^"\\]|\\[^])*"/.exec(text);
+  if (string !== null) return string[0].length;
+  const opening = /^[&*\w.[\]]{0,200}[{[]/.exec(text);
+  if (opening === null) return /^[^:,\]\n]*/.exec(text)?.[0].length ?? 0;
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[^])*"|[[{]|[\]}]/g)) {
+    if (token === "{" || token === "[") depth += 1;
+    if (token === "}" || token === "]") depth -= 1;
+    if (depth === 0 && !token.startsWith('"')) {
+      return index + 1 === text.length ? text.length : afterClosing(text, index);
+    }
+  }
+  return text.length;
+}
+
+/** A type such as `[]string{…}` closes a bracket before its braces open. */
+function afterClosing(text: string, index: number): number {
+  const more = /^[\w.*]{0,100}\{/.exec(text.slice(index + 1));
+  return more === null ? index + 1 : index + 1 + endOfValue(text.slice(index + 1));
+}

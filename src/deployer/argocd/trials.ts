@@ -1,0 +1,197 @@
+import { setImmediate } from "node:timers/promises";
+import type { LiveApplication } from "../../core/model/application.js";
+import { changeRequestKey } from "../../core/model/change-request.js";
+import { destinationOf } from "../../core/model/destination.js";
+import { readJsonText } from "../../core/model/json.js";
+import type { Clock } from "../../core/ports/clock.js";
+import type { Compute } from "../../core/ports/compute.js";
+import type { Trial, TrialRequest } from "../../core/ports/deployer.js";
+import type { Log } from "../../core/ports/log.js";
+import { getManagedResources } from "./application-calls.js";
+import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
+import type { ArgoCdConfig, Client } from "./client.js";
+import { liveKey, readLiveTextsTask, type LiveTexts } from "./live-texts.js";
+import { readLarge } from "./read-large.js";
+import { readRefusal } from "./refusal.js";
+import { createSemaphore } from "./semaphore.js";
+import { readObjects, SERVER_SIDE_DIFF, writeQuery, type AskedObject } from "./server-side-diff.js";
+import { questionOf, type Question } from "./trial-question.js";
+
+/** Argo CD's own client sends as much at once. */
+const BATCH_CHARACTERS = 250 * 1024;
+const BATCH_OBJECTS = 100;
+/** For one application; a refused object costs about ten of them. */
+const MOST_CALLS = 60;
+/** A cluster that did not answer is not asked again for so many milliseconds. */
+const PAUSE_MS = 60_000;
+
+interface Parts {
+  readonly client: Client;
+  readonly compute: Compute;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Argo CD's version as it writes it: `v3.5.1+abc`. */
+  readonly version: (signal: AbortSignal) => Promise<string>;
+}
+
+export type TryObjects = (request: TrialRequest, signal: AbortSignal) => Promise<readonly Trial[]>;
+
+/**
+ * Asks Kubernetes through Argo CD's server-side diff, which applies objects server-side without storing them. Only refusals
+ * are read from it: for what was applied client-side, its answer misses removed members, so that it never proves "no change".
+ */
+export function createTrials(config: ArgoCdConfig, { client, compute, clock, log, version }: Parts): TryObjects {
+  const semaphore = createSemaphore(config.renderConcurrency);
+  /** Why a cluster is not asked, and until when. */
+  const pauses = new Map<string, { readonly until: number; readonly reason: string }>();
+
+  async function ask({ application, objects, change }: TrialRequest, signal: AbortSignal): Promise<readonly Trial[]> {
+    const deadline = performance.now() + config.requestTimeoutMs;
+    const left = () => deadline - performance.now();
+    const answer = await getManagedResources(client, application, { timeoutMs: config.requestTimeoutMs, signal });
+    const wanted = objects.flatMap((one) => [liveKey(one), liveKey({ ...one, namespace: "" })]);
+    const limits = { owner: changeRequestKey(change), signal, what: "the live resources" };
+    const live = readJsonText<LiveTexts>(await readLarge(compute, readLiveTextsTask, { answer, wanted }, limits));
+    const questions = objects.map((one) => questionOf(one, live, destinationOf(application.spec).namespace));
+    const trials = new Map<Question, Trial>();
+    const waiting = batches(questions.filter(({ reason }) => reason === undefined));
+    const stopped = await askInTurn(waiting, trials, { application, left, signal });
+    return questions.map((one) => trials.get(one) ?? { kind: "untried", reason: one.reason ?? stopped ?? TOO_MANY });
+  }
+
+  /** Asks about a whole batch, and about its halves where one is refused. Returns why it stopped early. */
+  async function askInTurn(
+    batches: Question[][],
+    trials: Map<Question, Trial>,
+    { application, left, signal }: { application: LiveApplication; left: () => number; signal: AbortSignal },
+  ): Promise<string | undefined> {
+    for (let calls = 0; calls < MOST_CALLS; calls += 1) {
+      const batch = batches.shift();
+      if (batch === undefined) return undefined;
+      if (left() <= 0) return `Kubernetes did not answer within ${Math.round(config.requestTimeoutMs / 1000)} s`;
+      try {
+        const known = await answered(application, batch, left(), signal);
+        for (const one of batch) trials.set(one, known(one) ? { kind: "accepted" } : UNTOLD);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof ArgoCdFailure)) throw error;
+        const reason = stopReason(error);
+        if (reason !== undefined) {
+          log.warn({ application: application.name, err: error }, "could not try objects in the cluster");
+          if (error.reason !== "forbidden") pause(application, reason);
+          return reason;
+        }
+        const [only] = batch;
+        const half = Math.ceil(batch.length / 2);
+        if (batch.length === 1 && only !== undefined) trials.set(only, trialOf(only, error));
+        else batches.unshift(batch.slice(0, half), batch.slice(half));
+      }
+      // Others get a turn between two large answers.
+      await setImmediate();
+    }
+    return undefined;
+  }
+
+  async function answered(
+    { resourceName, namespace, project }: LiveApplication,
+    batch: readonly Question[],
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<(one: Question) => boolean> {
+    const query = { appName: resourceName, appNamespace: namespace, project };
+    const message = writeQuery(
+      query,
+      batch.map(({ asked }) => asked),
+    );
+    const call = { path: SERVER_SIDE_DIFF, message, permission: "applications, get", timeoutMs, signal };
+    const keys = new Set(readObjects(await client.grpc(call)).map(liveKey));
+    return ({ asked }) => keys.has(liveKey(asked));
+  }
+
+  function pause({ spec }: LiveApplication, reason: string): void {
+    pauses.set(destinationOf(spec).cluster, { until: clock.now().getTime() + PAUSE_MS, reason });
+  }
+
+  function pausedFor({ spec }: LiveApplication): string | undefined {
+    const found = pauses.get(destinationOf(spec).cluster);
+    return found !== undefined && clock.now().getTime() < found.until ? found.reason : undefined;
+  }
+
+  return async (request, signal) => {
+    const untried = (reason: string) => request.objects.map((): Trial => ({ kind: "untried", reason }));
+    try {
+      const old = tooOld(await version(signal));
+      if (old !== undefined) return untried(old);
+      return await semaphore.run(async () => {
+        const paused = pausedFor(request.application);
+        return paused === undefined ? ask(request, signal) : untried(paused);
+      }, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!(error instanceof ArgoCdFailure)) throw error;
+      log.warn({ application: request.application.name, err: error }, "could not try objects in the cluster");
+      return untried(error.message);
+    }
+  };
+}
+
+const TOO_MANY = "too many changed objects, or too many that Kubernetes refuses";
+const UNTOLD: Trial = { kind: "untried", reason: "Argo CD's answer leaves them out" };
+
+function batches(questions: readonly Question[]): Question[][] {
+  const found: Question[][] = [];
+  let room = 0;
+  for (const one of questions) {
+    const size = sizeOf(one.asked);
+    const last = found.at(-1);
+    if (last === undefined || size > room || last.length >= BATCH_OBJECTS) {
+      found.push([one]);
+      room = BATCH_CHARACTERS - size;
+    } else {
+      last.push(one);
+      room -= size;
+    }
+  }
+  return found;
+}
+
+function sizeOf({ live, target }: AskedObject): number {
+  return live.length + target.length;
+}
+
+/** Argo CD 3.2 and newer can do it. */
+function tooOld(version: string): string | undefined {
+  const [, major, minor] = /^v?(\d{1,4})\.(\d{1,4})/.exec(version) ?? [];
+  if (major === undefined || minor === undefined) return "the version of Argo CD is not known";
+  const supported = Number(major) > 3 || (Number(major) === 3 && Number(minor) >= 2);
+  return supported ? undefined : `Argo CD ${major}.${minor} cannot try objects in the cluster; 3.2 or newer can`;
+}
+
+/** Why no other object needs to be tried either; undefined if the error may be about one of the objects. */
+function stopReason(error: ArgoCdFailure): string | undefined {
+  const { code, message } = error;
+  if (code === undefined) {
+    return error.reason === "unsupported"
+      ? "gRPC-Web does not get through to Argo CD: let the proxy in front of it pass it"
+      : message;
+  }
+  if (code === GRPC.unimplemented) return "this Argo CD cannot try objects in the cluster";
+  if (code === GRPC.deadlineExceeded || code === GRPC.unavailable || code === GRPC.resourceExhausted) return message;
+  if (UNREACHABLE.test(message)) return `Argo CD cannot reach the cluster: ${shownPart(message)}`;
+  return error.reason === "forbidden" || code === GRPC.unauthenticated ? message : undefined;
+}
+
+/** How Go words a connection that fails, and Kubernetes credentials that have expired. */
+const UNREACHABLE =
+  /\bdial tcp\b|connection refused|no such host|i\/o timeout|TLS handshake|x509: |context deadline exceeded|Client\.Timeout|provide credentials|: Unauthorized$/;
+
+function trialOf({ asked, lastApplied }: Question, error: ArgoCdFailure): Trial {
+  const refusal = readRefusal(error.message, asked);
+  if (refusal === undefined) return { kind: "untried", reason: shownPart(error.message) };
+  return { kind: "refused", ...refusal, created: asked.live === "", lastApplied };
+}
+
+/** Without what Argo CD writes in front of the cluster's own words. */
+function shownPart(message: string): string {
+  return message.replace(/^[^]{0,1000}in dryrun mode for resource [^\s:]{1,500}: /, "");
+}
