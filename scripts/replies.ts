@@ -25,6 +25,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "plan-could-not-be-evaluated": "Argo CD cannot render a side",
   "plan-live": "A plan with deployer.diff_mode: live",
   "plan-live-failed": "The same, and the live cluster cannot be read",
+  "plan-both": "A plan with deployer.diff_mode: both",
   "plan-with-page": "svc's pages show the plan as well",
   "plan-base-moved": "The target branch moves and changes what a planned application reads",
   "plan-outdated": "A newer plan replaces it",

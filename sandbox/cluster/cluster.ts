@@ -45,8 +45,8 @@ export class Cluster {
     if (options.dryRun === true || outcome === "unchanged") return told;
     const refusal = refusalOf(live, predicted, key, this.rules);
     if (refusal !== undefined) throw new Error(refusal);
-    const target = withNamespace(withEncodedData(manifest), key.namespace);
-    this.put(key, withAnnotation(predicted, lastAppliedAnnotation, `${sortedText(target)}\n`));
+    const note = `${sortedText(withNamespace(manifest, key.namespace))}\n`;
+    this.put(key, withAnnotation(predicted, lastAppliedAnnotation, note));
     return outcome;
   }
 

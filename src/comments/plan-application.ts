@@ -1,5 +1,6 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
+import { driftOf } from "../core/model/manifest-diff.js";
 import { isWithheld, type ApplicationPlan } from "../core/model/plan.js";
 import type { Links } from "./links.js";
 import { code, details, fence, sentence, shortened, warning } from "./markdown.js";
@@ -71,8 +72,17 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
       const { resources } = diff;
       const summary = [heading, ...summaryLines(plan, options), ...warnings];
       const changes =
-        sameAs === undefined ? diffBlocks(resources, room) : [text([sameDiffBlock(sameAs, resources, room.open)])];
-      return [text(summary), ...definitionBlocks(plan, room), ...changes, text([...verdictLines(plan), status])];
+        sameAs === undefined
+          ? diffBlocks(resources, room, "change")
+          : [text([sameDiffBlock(sameAs, resources, room.open)])];
+      const drift = diffBlocks(driftOf(diff), room, "drift");
+      return [
+        text(summary),
+        ...definitionBlocks(plan, room),
+        ...changes,
+        ...drift,
+        text([...verdictLines(plan), status]),
+      ];
     }
   }
 }

@@ -22,8 +22,11 @@ export interface DiffRoom {
 export type Diffed = ResourceChange | Evaluated | Unevaluated;
 export type DiffRooms = ReadonlyMap<Diffed, number>;
 
+/** The change against the target branch, or what the cluster differs by already. */
+export type DiffOf = "change" | "drift";
+
 /** The diffs of resources in a collapsible, and the names of those for which there is no room. */
-export function diffBlocks(resources: readonly ResourceChange[], room: DiffRoom): readonly Block[] {
+export function diffBlocks(resources: readonly ResourceChange[], room: DiffRoom, of: DiffOf): readonly Block[] {
   const { rooms, names, page, open, section } = room;
   const texts: Fenced[] = [];
   const left: string[] = [];
@@ -32,12 +35,12 @@ export function diffBlocks(resources: readonly ResourceChange[], room: DiffRoom)
     if (given === undefined) left.push(resource.title);
     else texts.push(fenced(resourceText(resource, given)));
   }
-  const shown = texts.length === 0 ? [] : [blockOf({ summary: titleOf(resources.length), texts, open, section })];
+  const shown = texts.length === 0 ? [] : [blockOf({ summary: titleOf(resources.length, of), texts, open, section })];
   if (left.length === 0) return shown;
   const where = page === undefined ? "" : `; log in to read [their diff](<${page}>)`;
   const verb = left.length === 1 ? "is" : "are";
   const listed = fence(shortened(left.join("\n"), names));
-  const text = `${left.length} more changed ${left.length === 1 ? "resource" : "resources"} ${verb} too long to show here${where}:\n\n${listed}`;
+  const text = `${left.length} more ${of === "drift" ? "drifted" : "changed"} ${left.length === 1 ? "resource" : "resources"} ${verb} too long to show here${where}:\n\n${listed}`;
   return [...shown, { text, section }];
 }
 
@@ -118,8 +121,9 @@ function cutLines({ text, longer }: Fenced, room: number): readonly [Fenced, Fen
   ];
 }
 
-function titleOf(count: number): string {
-  return `Diff (${counted(count, "resource")} changed)`;
+function titleOf(count: number, of: DiffOf): string {
+  const resources = counted(count, "resource");
+  return of === "drift" ? `Drift (${resources} already different in the cluster)` : `Diff (${resources} changed)`;
 }
 
 const MAX_TITLES = 2000;
@@ -133,7 +137,7 @@ export function sameDiffBlock(
   const titles = resources.map(({ title }) => title).join("\n");
   const known = diff.resources.map(({ title }) => title).join("\n");
   const here = titles === known ? "." : `, here in:\n\n${fence(shortened(titles, MAX_TITLES))}`;
-  return details(titleOf(resources.length), `Same as ${code(application)}${here}`, { open });
+  return details(titleOf(resources.length, "change"), `Same as ${code(application)}${here}`, { open });
 }
 
 /** The diff of one resource with its title, cut at a line to what fits into `room`. */

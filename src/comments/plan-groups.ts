@@ -1,5 +1,5 @@
 import type { ApplicationName } from "../core/model/brand.js";
-import type { ResourceChange } from "../core/model/manifest-diff.js";
+import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
 import type { ApplicationPlan } from "../core/model/plan.js";
 import type { EvaluatedPlan } from "./plan-summary.js";
 import { isDangerous } from "./plan-verdict.js";
@@ -59,7 +59,8 @@ function isQuiet(plan: ApplicationPlan): boolean {
 /** There is something to read besides the diff. */
 function tellsMore(plan: ApplicationPlan): boolean {
   if (plan.warnings.length > 0) return true;
-  return plan.kind === "evaluated" && (plan.definition !== undefined || plan.diff.secrets.length > 0);
+  if (plan.kind !== "evaluated") return false;
+  return plan.definition !== undefined || plan.diff.secrets.length > 0 || driftOf(plan.diff).length > 0;
 }
 
 function keyOf(plan: ApplicationPlan): string | undefined {

@@ -25,7 +25,7 @@ export function previewBlocks(
         ...childrenLine("Applications", diff.children),
         ...childrenLine("ApplicationSets", diff.sets),
       ];
-      return [text(lines), ...diffBlocks(diff.resources, room)];
+      return [text(lines), ...diffBlocks(diff.resources, room, "change")];
     }
     case "left-behind": {
       const { length } = content.objects;

@@ -1,5 +1,5 @@
-import type { ResourceChange } from "../core/model/manifest-diff.js";
-import { shownDiff, type Evaluated, type Unevaluated } from "../core/model/plan.js";
+import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
+import { shownDiff, type ApplicationPlan, type Evaluated, type Unevaluated } from "../core/model/plan.js";
 import { previewedDiff } from "../core/model/preview.js";
 import type { Diffed, DiffRooms } from "./plan-diff.js";
 import type { Arranged, Placed } from "./plan-groups.js";
@@ -21,7 +21,11 @@ export function smallestFirst(
 ): DiffRooms {
   const placed = arranged.flatMap((one) => (one.kind === "alone" ? [one] : one.placed));
   const previewed = groups.flatMap(({ first }) => resourceDiffs(previewedDiff(first.content)?.resources ?? []));
-  const diffs = [...placed.flatMap(diffsOf), ...previewed].sort((left, right) => left.size - right.size);
+  // Drift comes last: the change request is not about it.
+  const diffs = [
+    ...[...placed.flatMap(diffsOf), ...previewed].sort(bySize),
+    ...placed.flatMap(({ plan }) => resourceDiffs(driftOfPlan(plan))).sort(bySize),
+  ];
   const rooms = new Map<Diffed, number>();
   const opened = new Set<unknown>();
   let left = room;
@@ -48,6 +52,15 @@ interface Diff {
 function diffsOf({ plan, sameAs }: Placed): readonly Diff[] {
   const own = plan.kind === "evaluated" || plan.kind === "unevaluated" ? definitionOf(plan) : [];
   return [...own, ...resourceDiffs(sameAs === undefined ? (shownDiff(plan)?.resources ?? []) : [])];
+}
+
+function driftOfPlan(plan: ApplicationPlan): readonly ResourceChange[] {
+  const diff = shownDiff(plan);
+  return diff === undefined ? [] : driftOf(diff);
+}
+
+function bySize(left: Diff, right: Diff): number {
+  return left.size - right.size;
 }
 
 function resourceDiffs(resources: readonly ResourceChange[]): readonly Diff[] {

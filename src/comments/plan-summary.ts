@@ -1,7 +1,7 @@
-import { commitSentence, secretSentences } from "../core/diff/hidden-change.js";
+import { besidesSentence, commitSentence, secretSentences } from "../core/diff/hidden-change.js";
 import type { ClusterCheck } from "../core/model/cluster-check.js";
 import type { HostWords } from "../core/model/host-words.js";
-import type { DiffBasis, NameChanges } from "../core/model/manifest-diff.js";
+import type { AgainstCluster, DiffBasis, NameChanges, ObjectNote } from "../core/model/manifest-diff.js";
 import type { ApplicationPlan } from "../core/model/plan.js";
 import { clusterSentence } from "./cluster-sentence.js";
 import { code, codes, plainName, sentence, shortened, warning } from "./markdown.js";
@@ -31,20 +31,24 @@ export function summaryLines({ diff, cluster }: EvaluatedPlan, { pruning, words 
 
 /** Below the diff: how certain the verdict is. */
 export function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan): readonly string[] {
-  const live = diff.basis.kind === "live";
+  const cluster = againstCluster(diff);
+  const besides = besidesSentence(diff, title);
+  const commit = besides === undefined ? [] : [besides];
   switch (verdict) {
     case "changed":
-      return secretLines(diff);
+      return [...(diff.resources.length === 0 ? [DRIFT_ALONE] : []), ...secretLines(diff), ...commit];
     case "unchanged":
       return [
         commitSentence(diff, title) ??
-          `No changes: both sides render the same${live ? ", and the cluster has it" : ""}.`,
+          `No changes: both sides render the same${cluster === undefined ? "" : ", and the cluster has it"}.`,
         ...(writesDefinition ? [DEFINITION_ALONE] : []),
       ];
     case "unknown":
       return [
-        ...(live && diff.basis.alreadyThere.length > 0 ? [ALREADY_THERE] : []),
+        ...(cluster === undefined || cluster.alreadyThere.length === 0 ? [] : [ALREADY_THERE]),
+        ...(cluster === undefined || cluster.kept.length === 0 ? [] : [KEPT]),
         ...(diff.hiddenSecrets ? ["No visible changes.", ...secretLines(diff)] : []),
+        ...commit,
       ];
   }
 }
@@ -52,7 +56,7 @@ export function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan)
 function secretLines(diff: EvaluatedPlan["diff"]): readonly string[] {
   const sentences = secretSentences(diff, quiet);
   const lines = sentences.length < 2 ? sentences : [sentences.map((one) => `- ${one}`).join("\n")];
-  return diff.hiddenSecrets && diff.basis.kind === "live" ? [...lines, HIDDEN_IN_CLUSTER] : lines;
+  return diff.hiddenSecrets && againstCluster(diff) !== undefined ? [...lines, HIDDEN_IN_CLUSTER] : lines;
 }
 
 /** `ConfigMap web-cfg`. */
@@ -66,6 +70,8 @@ function quiet(name: string): string {
 }
 
 const HIDDEN_IN_CLUSTER = "Argo CD hides the values of Secrets, so those of the cluster are not compared.";
+const DRIFT_ALONE = "Both sides render the same: a sync changes only what drifted.";
+const KEPT = "The two sides do not render the same, but a sync leaves this as it is in the cluster.";
 const ALREADY_THERE = "The two sides do not render the same, but the cluster already has this.";
 
 const DEFINITION_ALONE = "The application's definition still changes: a sync writes it.";
@@ -116,19 +122,48 @@ function basisLines(basis: DiffBasis, { short }: HostWords): readonly string[] {
     case "live-failed":
       return [warning(`the live cluster could not be read, so the diff is against the target branch: ${basis.reason}`)];
     case "live": {
-      const { approximate, drifted, alreadyThere } = basis;
-      const doubts = approximate.length === 0 ? "" : ` (approximate: ${sentence(approximate.join("; "))})`;
+      const { drifted } = basis;
       return [
-        `Diff against the live cluster${doubts}.`,
-        ...(drifted.length === 0
-          ? []
-          : [
-              `The cluster already differs from the target branch, so a sync changes more than this ${short} does: ${named(drifted)}`,
-            ]),
-        ...(alreadyThere.length === 0
-          ? []
-          : [`Changed by this ${short}, but already in the cluster: ${named(alreadyThere)}`]),
+        "Diff against the live cluster.",
+        ...(drifted.length === 0 ? [] : [`${MORE_THAN_THIS} this ${short} does: ${named(drifted)}`]),
+        ...clusterLines(basis, short),
+      ];
+    }
+    case "both": {
+      const titles = basis.drift.map(({ title: one }) => one);
+      return [
+        "Diff against the target branch, and what the live cluster already differs by.",
+        ...(titles.length === 0 ? [] : [`${MORE_THAN_THIS} this ${short} does: ${named(titles)}`]),
+        ...clusterLines(basis, short),
       ];
     }
   }
+}
+
+const MORE_THAN_THIS = "The cluster already differs from the target branch, so a sync changes more than";
+
+function clusterLines({ approximate, alreadyThere, kept }: AgainstCluster, short: string): readonly string[] {
+  return [
+    ...(alreadyThere.length === 0
+      ? []
+      : [`Changed by this ${short}, but already in the cluster: ${named(alreadyThere)}`]),
+    ...noteList(`Changed by this ${short}, but not by a sync:`, kept),
+    ...noteList("Approximate:", approximate),
+  ];
+}
+
+const MAX_NOTES = 10;
+
+/** A line for each note, with the objects that it is about. */
+function noteList(heading: string, notes: readonly ObjectNote[]): readonly string[] {
+  if (notes.length === 0) return [];
+  const lines = notes
+    .slice(0, MAX_NOTES)
+    .map(({ what, objects }) => `- ${objects.length === 0 ? "all resources" : named(objects)}: ${sentence(what)}`);
+  const more = notes.length - lines.length;
+  return [[heading, ...lines, ...(more > 0 ? [`- and ${more} more like these`] : [])].join("\n")];
+}
+
+function againstCluster({ basis }: EvaluatedPlan["diff"]): AgainstCluster | undefined {
+  return basis.kind === "live" || basis.kind === "both" ? basis : undefined;
 }

@@ -1,4 +1,4 @@
-import type { Danger } from "../core/model/manifest-diff.js";
+import { driftOf, type Danger } from "../core/model/manifest-diff.js";
 import { isWithheld, type ApplicationPlan, type Plan } from "../core/model/plan.js";
 import { previewedDiff } from "../core/model/preview.js";
 import { applicationLink, headLink, linked, type Links } from "./links.js";
@@ -116,12 +116,14 @@ function resourceCounts(all: readonly ApplicationPlan[], pruning: boolean): read
   const sum = (member: "created" | "updated" | "deleted" | "hooksChanged") =>
     diffs.reduce((total, diff) => total + diff[member], 0);
   const secrets = diffs.reduce((total, diff) => total + diff.secrets.length, 0);
+  const drifted = diffs.reduce((total, diff) => total + driftOf(diff).length, 0);
   const [created, updated, deleted, hooks] = [sum("created"), sum("updated"), sum("deleted"), sum("hooksChanged")];
   return [
     ...(created === 0 ? [] : [`${created} created`]),
     ...(updated === 0 ? [] : [`${updated} updated`]),
     ...(deleted === 0 ? [] : [`${deleted} deleted${pruning ? "" : KEPT}`]),
     ...(hooks === 0 ? [] : [`${counted(hooks, "hook")} changed`]),
+    ...(drifted === 0 ? [] : [`${drifted} drifted`]),
     ...(secrets === 0 ? [] : [`${counted(secrets, "Secret")} may change`]),
   ];
 }

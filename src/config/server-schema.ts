@@ -103,10 +103,10 @@ function deployerSection() {
     ui_url: url().optional().describe("address of Argo CD for people, for links in comments; if omitted: `server_url`"),
     token: secret().describe("bearer token of svc's account"),
     insecure: flag().prefault(false).describe("accept a self-signed certificate, for this connection alone"),
-    diff_mode: oneOf(["branch", "live"])
+    diff_mode: oneOf(["branch", "live", "both"])
       .prefault("branch")
       .describe(
-        "`branch`: diff against the target branch; `live`: against the cluster, with two more calls per application, the first of which makes Argo CD refresh it. Of `ignoreDifferences` only `jsonPointers` are honoured; the plan reports what else makes it approximate",
+        "`branch`: diff against the target branch; `live`: against the cluster, with two more calls per application, the first of which makes Argo CD refresh it; `both`: against the target branch, and beside it what the cluster already differs by. The plan names the objects for which a comparison with the cluster is approximate",
       ),
     server_dry_run: oneOf(["auto", "off"])
       .prefault("auto")

@@ -25,7 +25,8 @@ import {
 const HUNK = "@@ -4,3 +4,3 @@\n   name: web\n-  replicas: 2\n+  replicas: 3\n";
 const SECRET_HUNK =
   "@@ -2,3 +2,3 @@\n data:\n-  password: (hidden, before the change)\n-  user: (hidden)\n+  password: (hidden, after the change)\n+  token: (hidden)\n";
-const LIVE = { kind: "live", approximate: [], drifted: [], alreadyThere: [] } as const;
+const AGAINST = { approximate: [], alreadyThere: [], kept: [] } as const;
+const LIVE = { kind: "live", ...AGAINST, drifted: [] } as const;
 const github = { words: WORDS.hosta, pruning: false, links: LINKS, comments: "all" } as const;
 
 describe("the shapes of a plan comment", () => {
@@ -79,12 +80,33 @@ describe("the shapes of a plan comment", () => {
           evaluated([resource("apps/Deployment guestbook/web", "update", HUNK)], {
             basis: {
               kind: "live",
-              approximate: ["Argo CD did not compare it", "jqPathExpressions of ignoreDifferences not evaluated"],
+              approximate: [
+                { what: "Argo CD did not refresh the application, so the live state may be out of date", objects: [] },
+                {
+                  what: "server-side apply removes a field only if nobody else owns it",
+                  objects: ["apps/Deployment guestbook/web", "ConfigMap guestbook/@team"],
+                },
+              ],
               drifted: ["ConfigMap guestbook/web"],
               alreadyThere: ["Service guestbook/web"],
+              kept: [{ what: "keys that were written as stringData stay: old", objects: ["Secret guestbook/login"] }],
             },
           }),
         ),
+        sampleApplication("kept", {
+          ...evaluated([], {
+            basis: {
+              ...LIVE,
+              kept: [
+                {
+                  what: "RespectIgnoreDifferences leaves /spec/replicas as it is",
+                  objects: ["apps/Deployment guestbook/web"],
+                },
+              ],
+            },
+          }),
+          verdict: "unknown",
+        }),
         sampleApplication("same", evaluated([], { basis: LIVE })),
         sampleApplication("there", {
           ...evaluated([], { basis: { ...LIVE, alreadyThere: ["ConfigMap guestbook/there"] } }),
@@ -94,6 +116,31 @@ describe("the shapes of a plan comment", () => {
           ...evaluated([], { hiddenSecrets: true, basis: { ...LIVE, alreadyThere: ["ConfigMap guestbook/both"] } }),
           verdict: "unknown",
         }),
+      ]),
+    ],
+    [
+      "both",
+      samplePlan([
+        sampleApplication(
+          "web",
+          evaluated([resource("apps/Deployment guestbook/web", "update", HUNK)], {
+            basis: {
+              kind: "both",
+              ...AGAINST,
+              drift: [
+                resource("ConfigMap guestbook/web", "update", "@@ -4,3 +4,3 @@\n data:\n-  a: by hand\n+  a: in git\n"),
+                resource("Service guestbook/lost", "create", "@@ -0,0 +1 @@\n+kind: Service\n"),
+              ],
+            },
+          }),
+        ),
+        sampleApplication("drift-alone", {
+          ...evaluated([], {
+            basis: { kind: "both", ...AGAINST, drift: [resource("ConfigMap guestbook/web", "update", HUNK)] },
+          }),
+          verdict: "changed",
+        }),
+        sampleApplication("same", evaluated([], { basis: { kind: "both", ...AGAINST, drift: [] } })),
       ]),
     ],
     [
@@ -139,6 +186,10 @@ describe("the shapes of a plan comment", () => {
       "only-commit",
       samplePlan([
         sampleApplication("web", evaluated([], { onlyCommit: ["ConfigMap web-cfg", "apps/Deployment other/web"] })),
+        sampleApplication(
+          "api",
+          evaluated([resource("Service guestbook/api", "update", HUNK)], { onlyCommit: ["ConfigMap api-cfg"] }),
+        ),
       ]),
     ],
     [
@@ -392,7 +443,13 @@ test("no text from outside breaks out of a comment, and no part is too long", ()
                 deleted: [reason],
               },
               sets: { created: [name], changed: [], deleted: [] },
-              basis: { kind: "live", approximate: [reason], drifted: [name], alreadyThere: [reason] },
+              basis: {
+                kind: "live",
+                approximate: [{ what: reason, objects: [name] }],
+                drifted: [name],
+                alreadyThere: [reason],
+                kept: [{ what: reason, objects: [name] }],
+              },
             }),
             warnings: [reason],
           }),

@@ -74,7 +74,7 @@ const urls = [
 ];
 const choices = [
   ["server.log_level", "debug, info, warn, error"],
-  ["deployer.diff_mode", "branch, live"],
+  ["deployer.diff_mode", "branch, live, both"],
   ["deployer.temporary_apps", "auto, always"],
   ["defaults.merge_method", "squash, merge, rebase"],
   ["defaults.command_access", "write, anyone"],

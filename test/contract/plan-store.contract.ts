@@ -107,7 +107,13 @@ const plan: Plan = {
         dangers: [{ what: "deletes PersistentVolume a", pruning: true }],
         children: { created: ["shop"], changed: [], deleted: ["old"] },
         sets: { created: [], changed: ["shops"], deleted: [] },
-        basis: { kind: "live", approximate: ["stale"], drifted: ["ConfigMap web/a"], alreadyThere: [] },
+        basis: {
+          kind: "live",
+          approximate: [{ what: "stale", objects: [] }],
+          drifted: ["ConfigMap web/a"],
+          alreadyThere: [],
+          kept: [{ what: "keys stay", objects: ["Secret web/a"] }],
+        },
         resources: [
           {
             action: "create",

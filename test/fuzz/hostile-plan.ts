@@ -13,16 +13,8 @@ const names = fc.oneof(
 const applications = names.map((list) => list.map((name) => applicationName(name)));
 const nameChanges: fc.Arbitrary<NameChanges> = fc.record({ created: names, changed: names, deleted: names });
 
-const basis: fc.Arbitrary<DiffBasis> = fc.oneof(
-  fc.constant<DiffBasis>({ kind: "branch" }),
-  fc.record({ kind: fc.constant("live-failed" as const), reason: hostileText() }),
-  fc.record({
-    kind: fc.constant("live" as const),
-    approximate: fc.array(hostileText(), { maxLength: 4 }),
-    drifted: names,
-    alreadyThere: names,
-  }),
-);
+const objectNotes = fc.array(fc.record({ what: hostileText(), objects: names }), { maxLength: 4 });
+const againstCluster = { approximate: objectNotes, alreadyThere: names, kept: objectNotes };
 
 /** Unified hunks whose lines hold anything: each line of hostile text begins as a line of a diff does. */
 const hunks = fc
@@ -38,6 +30,13 @@ const hunks = fc
 const changed = fc
   .tuple(hostileName(), fc.constantFrom("create", "update", "delete"), hunks, fc.boolean())
   .map(([name, action, diff, hook]) => resource(`ConfigMap ns/${name}`, action, diff, hook));
+
+const basis: fc.Arbitrary<DiffBasis> = fc.oneof(
+  fc.constant<DiffBasis>({ kind: "branch" }),
+  fc.record({ kind: fc.constant("live-failed" as const), reason: hostileText() }),
+  fc.record({ kind: fc.constant("live" as const), ...againstCluster, drifted: names }),
+  fc.record({ kind: fc.constant("both" as const), ...againstCluster, drift: fc.array(changed, { maxLength: 2 }) }),
+);
 
 const diffRecord = fc
   .record({

@@ -63,10 +63,10 @@ describe.each(HOSTS)("diff_mode: live on %s", (host) => {
     expect(await bot.locked(one)).toEqual(["web"]);
   });
 
-  test("JSON pointers of ignoreDifferences are honoured, jq expressions are said not to be", async () => {
+  test("what ignoreDifferences names is ignored, by JSON pointers and by jq expressions", async () => {
     const rules = [
       { group: "apps", kind: "Deployment", jsonPointers: ["/spec/replicas"] },
-      { kind: "Service", jqPathExpressions: [".spec.clusterIP"] },
+      { kind: "ConfigMap", jqPathExpressions: [".data.value"] },
     ];
     const bot = await startBot({
       host,
@@ -76,14 +76,55 @@ describe.each(HOSTS)("diff_mode: live on %s", (host) => {
     });
     await bot.argocd.deploy("web");
     changeLive(bot, "Deployment", ({ spec }) => ({ spec: { ...(spec as object), replicas: 7 } }));
+    changeLive(bot, "ConfigMap", () => ({ data: { value: "by hand" } }));
     const one = await bot.open({ "apps/web/deployment.yaml": deployment(2, "web:2") });
     const web = section(bot.lastComment(one), "web");
-    expect(web).toContain(
-      "Diff against the live cluster (approximate: jqPathExpressions of ignoreDifferences not evaluated).",
-    );
+    expect(web).toContain("**Changes:** 0 to create, 1 to update");
+    expect(web).not.toContain("Approximate");
     expect(web).toContain("image: web:2");
     expect(web).not.toMatch(/^[-+].*replicas/m);
     expect(web).not.toContain("Differs from the target branch");
+  });
+
+  test("what a sync does not apply is told apart, and the sync does not apply it", async () => {
+    const secret = (keys: object) =>
+      stringify({ apiVersion: "v1", kind: "Secret", metadata: { name: "web" }, stringData: keys });
+    const bot = await startBot({
+      host,
+      ...LIVE,
+      resources: () => ({
+        web: {
+          spec: {
+            ignoreDifferences: [{ group: "apps", kind: "Deployment", jsonPointers: ["/spec/replicas"] }],
+            syncPolicy: { syncOptions: ["RespectIgnoreDifferences=true"] },
+          },
+        },
+      }),
+      files: () => ({
+        "apps/web/deployment.yaml": deployment(2),
+        "apps/web/secret.yaml": secret({ user: "u", old: "o" }),
+      }),
+    });
+    await bot.argocd.deploy("web");
+    changeLive(bot, "Deployment", ({ spec }) => ({ spec: { ...(spec as object), replicas: 7 } }));
+    const one = await bot.open({
+      "apps/web/deployment.yaml": deployment(5),
+      "apps/web/secret.yaml": secret({ user: "u" }),
+    });
+    const web = section(bot.lastComment(one), "web");
+    expect(web).toContain("**Changes:** 0 to create, 0 to update");
+    expect(web).toContain(
+      `Changed by this ${SHORT[host]}, but not by a sync:\n` +
+        "- `apps/Deployment guestbook/web`: RespectIgnoreDifferences leaves /spec/replicas as it is\n" +
+        "- `Secret guestbook/web`: keys that were written as stringData stay: old\n",
+    );
+    expect(web).not.toContain("No changes:");
+    bot.expectChanges("sync web");
+    await bot.approve(one, "bo");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("succeeded");
+    expect(bot.argocd.liveObject("Deployment", "guestbook", "web")).toMatchObject({ spec: { replicas: 7 } });
+    expect(bot.argocd.liveObject("Secret", "guestbook", "web")).toMatchObject({ data: { old: btoa("o") } });
   });
 
   test("a deletion counts what the cluster has, and a Secret shows no value of it", async () => {
@@ -108,6 +149,29 @@ describe.each(HOSTS)("diff_mode: live on %s", (host) => {
       expect(seen).not.toContain(value);
       expect(seen).not.toContain(Buffer.from(value).toString("base64"));
     }
+  });
+
+  test("diff_mode: both shows drift beside the change, and a sync does both", async () => {
+    const bot = await startBot({ host, config: { deployer: { diff_mode: "both" } }, applications: ["web", "api"] });
+    await bot.argocd.deploy("web");
+    await bot.argocd.deploy("api");
+    changeLive(bot, "ConfigMap", () => ({ data: { value: "by hand" } }));
+    const one = await bot.open({
+      "apps/web/other.yaml": configMap("other", { a: "1" }),
+      "apps/api/README.md": "nothing that is rendered",
+    });
+    const comment = bot.lastComment(one);
+    const web = section(comment, "web");
+    expect(comment).toContain("1 created, 1 drifted");
+    expect(web).toContain("**Changes:** 1 to create, 0 to update");
+    expect(web).toMatch(/Diff \(1 resource changed\).*# create: ConfigMap guestbook\/other/s);
+    expect(web).toMatch(/Drift \(1 resource already different in the cluster\).*-  value: by hand\n\+  value: "1"/s);
+    expect(section(comment, "api")).toContain("No changes: both sides render the same, and the cluster has it.");
+    bot.expectChanges("sync web");
+    await bot.approve(one, "bo");
+    await bot.comment(one, "svc sync -a web");
+    expect(bot.argocd.liveObject("ConfigMap", "guestbook", "web")).toMatchObject({ data: { value: "1" } });
+    expect(bot.argocd.liveObject("ConfigMap", "guestbook", "other")).toMatchObject({ data: { a: "1" } });
   });
 
   test("when the cluster cannot be read, the renders are compared and the plan says why", async () => {

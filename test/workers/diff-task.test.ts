@@ -9,10 +9,10 @@ import { sharedPool } from "./shared-pool.js";
 
 const limits = { owner: "tests", deadlineMs: 60_000, signal: new AbortController().signal };
 
-function inputOf(base: readonly Manifest[], head: readonly Manifest[], mode: "branch" | "live"): DiffInput {
+function inputOf(base: readonly Manifest[], head: readonly Manifest[], mode: "branch" | "live" | "both"): DiffInput {
   const resources = base.map((live, index) => {
     const identity = { group: "", kind: "ConfigMap", namespace: "shop", name: `c${index}` };
-    return { ...identity, live, lastApplied: live, hook: false };
+    return { ...identity, live, whole: live, lastApplied: live, hook: false };
   });
   const state = jsonText<LiveState>({ resources, stale: undefined });
   return {
@@ -24,7 +24,7 @@ function inputOf(base: readonly Manifest[], head: readonly Manifest[], mode: "br
     placeholders: { base: revision("a".repeat(40)), head: revision("b".repeat(40)) },
     redact: [],
     secretsInGit: { kind: "told", claims: [], files: [] },
-    live: mode === "live" ? { state, spec: {} } : undefined,
+    live: mode === "branch" ? undefined : { mode, state, spec: {}, sameRules: true },
   };
 }
 
@@ -39,7 +39,7 @@ const manifests = fc.array(
 
 test("a worker finds the same differences as the main thread", async () => {
   await fc.assert(
-    fc.asyncProperty(manifests, manifests, fc.constantFrom("branch", "live"), async (base, head, mode) => {
+    fc.asyncProperty(manifests, manifests, fc.constantFrom("branch", "live", "both"), async (base, head, mode) => {
       const input = inputOf(base.map(configMap), head.map(configMap), mode);
       const inWorker = await sharedPool().run(diffTask, input, limits);
       expect(inWorker).toEqual({ kind: "done", output: await diffTask.run(input) });

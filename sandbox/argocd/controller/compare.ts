@@ -1,4 +1,4 @@
-import { isObject, objectAt, omit, same, type Json, type JsonObject } from "../json.js";
+import { objectAt, omit, same, type JsonObject } from "../json.js";
 import {
   hookPhases,
   imagesOf,
@@ -12,6 +12,7 @@ import {
 import type { Application } from "../resource.js";
 import { tracked } from "../tracking.js";
 import type { World } from "../world.js";
+import { ignoredFields, withoutFields } from "./ignore-differences.js";
 import { liveObject, objectsTrackedBy, predictObject } from "./live-objects.js";
 
 /** One object of an application, as wanted and as it is. */
@@ -19,6 +20,8 @@ export interface Managed {
   readonly key: ObjectKey;
   readonly target: Manifest | undefined;
   readonly live: Manifest | undefined;
+  /** The live object as it is compared. */
+  readonly normalized: Manifest | undefined;
   /** The live object after applying the target. */
   readonly predicted: Manifest | undefined;
   /** Whether applying the target would change the live object. */
@@ -57,12 +60,14 @@ export function compare(world: World, application: Application, manifests: reado
   const managed = objects.map(({ key, manifest }): Managed => {
     const live = liveObject(world, key);
     const predicted = predictObject(world, manifest, key);
+    const ignored = ignoredFields(application, key);
     return {
       key,
       target: manifest,
       live,
+      normalized: live && normalizedLive(live, ignored),
       predicted,
-      modified: live === undefined || !equalAsTarget(application, key, live, predicted),
+      modified: live === undefined || !same(withoutFields(live, ignored), withoutFields(predicted, ignored)),
     };
   });
   const extra = objectsTrackedBy(world, world.instanceOf(application))
@@ -71,28 +76,11 @@ export function compare(world: World, application: Application, manifests: reado
       key,
       target: undefined,
       live: object,
+      normalized: normalizedLive(object, ignoredFields(application, key)),
       predicted: undefined,
       modified: false,
     }));
   return [...managed, ...extra].sort((a, b) => (textOfKey(a.key) < textOfKey(b.key) ? -1 : 1));
-}
-
-/** Ignores the differences that `ignoreDifferences` names by JSON pointer. */
-function equalAsTarget(application: Application, key: ObjectKey, live: Manifest, predicted: Manifest): boolean {
-  const pointers = (application.spec.ignoreDifferences ?? [])
-    .filter((rule) => rule.kind === key.kind && (rule.group ?? "") === key.group)
-    .filter((rule) => (rule.name ?? key.name) === key.name && (rule.namespace ?? key.namespace) === key.namespace)
-    .flatMap((rule) => rule.jsonPointers ?? []);
-  const strip = (manifest: Manifest): Json =>
-    pointers.reduce<Json>((at, pointer) => withoutPointer(at, pointer.split("/").slice(1)), manifest);
-  return same(strip(live), strip(predicted));
-}
-
-function withoutPointer(value: Json, [key, ...rest]: string[]): Json {
-  if (key === undefined) return value;
-  if (Array.isArray(value)) return value.map((item, at) => (String(at) === key ? withoutPointer(item, rest) : item));
-  if (!isObject(value) || value[key] === undefined) return value;
-  return { ...value, [key]: rest.length === 0 ? undefined : withoutPointer(value[key], rest) };
 }
 
 const withHealth = new Set([
@@ -137,7 +125,8 @@ export function summarise(managed: readonly Managed[]): {
   };
 }
 
-/** Live state without what Kubernetes adds. */
-export function normalizedLive(live: Manifest): Manifest {
-  return { ...omit(live, "status"), metadata: omit(objectAt(live, "metadata"), "creationTimestamp") };
+/** Live state without what Kubernetes adds and what is ignored. */
+function normalizedLive(live: Manifest, ignored: ReturnType<typeof ignoredFields>): Manifest {
+  const kept = { ...omit(live, "status"), metadata: omit(objectAt(live, "metadata"), "creationTimestamp") };
+  return withoutFields(kept, ignored);
 }

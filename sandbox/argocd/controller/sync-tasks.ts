@@ -4,6 +4,7 @@ import { annotation, hookPhases, imagesOf, versionOf, type Manifest, type Object
 import type { Application, Operation, ResourceResult } from "../resource.js";
 import type { World } from "../world.js";
 import { compare, targetObjects } from "./compare.js";
+import { ignoredFields, withLiveFields } from "./ignore-differences.js";
 import { applyObject, liveObject, removeObject } from "./live-objects.js";
 
 /** One step of a sync. Running it writes to the cluster and returns its entry in `syncResult.resources`. */
@@ -72,10 +73,17 @@ export function syncTasks(
       phase: "Sync",
       run: () => runPrune(world, key, live ?? {}, sync.prune === true, dryRun),
     }));
-  const applies = objects
-    .sort(byOrder)
-    .map(({ key, manifest }): SyncTask => ({ phase: "Sync", run: () => runApply(world, key, manifest, dryRun) }));
+  const applies = objects.sort(byOrder).map(({ key, manifest }): SyncTask => ({
+    phase: "Sync",
+    run: () => runApply(world, key, respecting(world, application, key, manifest), dryRun),
+  }));
   return [...hookTasks("PreSync"), ...prunes, ...applies, ...hookTasks("PostSync"), ...hookTasks("SyncFail")];
+}
+
+function respecting(world: World, application: Application, key: ObjectKey, manifest: Manifest): Manifest {
+  const live = liveObject(world, key);
+  const respected = application.spec.syncPolicy?.syncOptions?.includes("RespectIgnoreDifferences=true") === true;
+  return live === undefined || !respected ? manifest : withLiveFields(manifest, live, ignoredFields(application, key));
 }
 
 function result(key: ObjectKey, manifest: Manifest, rest: Partial<ResourceResult>): ResourceResult {

@@ -1,6 +1,6 @@
 import { mayDo } from "../accounts.js";
 import { invalid, unknown } from "../api-error.js";
-import { normalizedLive, type Managed } from "../controller/compare.js";
+import type { Managed } from "../controller/compare.js";
 import { findApplication, projectFor } from "../find-application.js";
 import type { JsonObject } from "../json.js";
 import { sortedText, stringAt } from "../json.js";
@@ -110,8 +110,7 @@ function selectorFor(selector: string): (labels: Readonly<Record<string, string>
   return (labels) => wanted.every(([key, value]) => labels[key] === value);
 }
 
-export function presentManaged({ key, target, live, predicted, modified }: Managed): JsonObject {
-  const normalized = live === undefined ? undefined : normalizedLive(live);
+export function presentManaged({ key, target, live, normalized, predicted, modified }: Managed): JsonObject {
   const [shownTarget, shownLive] = masked([target, live]);
   const [, , shownNormalized, shownPredicted] = masked([target, live, normalized, predicted]);
   const written = (manifest: Manifest | undefined): string => (manifest === undefined ? "null" : sortedText(manifest));

@@ -1,4 +1,4 @@
-import type { ManifestDiff } from "../model/manifest-diff.js";
+import type { ManifestDiff, ResourceChange } from "../model/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
 import type { PreviewContent } from "../model/preview.js";
 import type { Previewed } from "../render/preview.js";
@@ -36,18 +36,24 @@ export function contentWithin(room: PlanRoom, content: PreviewContent): PreviewC
 }
 
 function diffWithin(room: PlanRoom, diff: ManifestDiff): ManifestDiff {
+  const { basis } = diff;
+  const resources = resourcesWithin(room, diff.resources);
+  if (basis.kind !== "both") return { ...diff, resources };
+  return { ...diff, resources, basis: { ...basis, drift: resourcesWithin(room, basis.drift) } };
+}
+
+function resourcesWithin(room: PlanRoom, resources: readonly ResourceChange[]): readonly ResourceChange[] {
   const fits = taken(
     room,
-    diff.resources.reduce((sum, one) => sum + one.diff.length, 0),
+    resources.reduce((sum, { diff }) => sum + diff.length, 0),
   );
-  const resources = diff.resources.map((resource) => {
+  return resources.map((resource) => {
     const { sides } = resource;
     const size = sides === undefined ? 0 : sides.before.length + sides.after.length;
     const kept = size <= room.sides ? sides : undefined;
     if (kept !== undefined) room.sides -= size;
     return { ...resource, ...(fits ? {} : { diff: NO_ROOM, whole: false }), sides: kept };
   });
-  return { ...diff, resources };
 }
 
 function taken(room: PlanRoom, length: number): boolean {

@@ -3,10 +3,11 @@ import { type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Task } from "../ports/compute.js";
 import type { LiveState } from "../ports/deployer.js";
-import { diffLive } from "./live-diff.js";
+import { diffBoth, diffLive } from "./live-diff.js";
 import { differingByCommit, differingPairs, diffManifests, pairManifests, type DiffRequest } from "./manifest-diff.js";
 import { renderFacts, type RenderFacts } from "./render-facts.js";
-import { type SecretsInGit, tellSecrets } from "./secret-claims.js";
+import { type SecretsInGit, tellSecrets, type ToldSecrets } from "./secret-claims.js";
+import type { Sides } from "./summarise.js";
 import { trialOrder, type TrialOrder } from "./trial-order.js";
 
 /** A comparison whose large parts are texts. */
@@ -17,7 +18,14 @@ export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {
   /** Whether Kubernetes is asked about the head. */
   readonly trials?: boolean | undefined;
   /** The cluster, if the head is compared with it. */
-  readonly live: { readonly state: JsonText<LiveState>; readonly spec: ApplicationSpec } | undefined;
+  readonly live:
+    | {
+        readonly mode: "live" | "both";
+        readonly state: JsonText<LiveState>;
+        readonly spec: ApplicationSpec;
+        readonly sameRules: boolean;
+      }
+    | undefined;
 }
 
 /** A comparison, and what the two renders say about other applications. */
@@ -29,7 +37,7 @@ export interface DiffOutput {
   readonly trials: TrialOrder | undefined;
 }
 
-/** Compares two renders, or the head with the cluster. */
+/** Compares two renders, the head with the cluster, or both. */
 export const diffTask: Task<DiffInput, DiffOutput> = {
   name: "diff",
   run({ live, trials, ...input }) {
@@ -38,10 +46,7 @@ export const diffTask: Task<DiffInput, DiffOutput> = {
     const told = tellSecrets(pairs, request, input.secretsInGit);
     const differing = differingPairs(told.pairs);
     const facts = renderFacts(request, pairs, differing);
-    const diff =
-      live === undefined
-        ? diffManifests(request, differing)
-        : diffLive({ ...request, live: readJsonText(live.state), spec: live.spec }, pairs);
+    const diff = compared(live, { request, pairs, told, differing });
     // Hardly any render has a commit in it, and the texts are searched quickly.
     const maybe = input.head.includes(request.placeholders.head.slice(0, 7));
     const { secrets } = told;
@@ -50,6 +55,25 @@ export const diffTask: Task<DiffInput, DiffOutput> = {
     return { diff: { ...diff, secrets, onlyCommit }, facts, trials: order };
   },
 };
+
+interface Renders {
+  readonly request: DiffRequest;
+  readonly pairs: ReadonlyMap<string, Sides>;
+  readonly told: ToldSecrets;
+  readonly differing: ReadonlyMap<string, Sides>;
+}
+
+function compared(live: DiffInput["live"], { request, pairs, told, differing }: Renders): ManifestDiff {
+  if (live === undefined) return diffManifests(request, differing);
+  const { mode, state, spec, sameRules } = live;
+  const withCluster = { ...request, live: readJsonText(state), spec, sameRules, keptKeys: told.keptKeys };
+  switch (mode) {
+    case "live":
+      return diffLive(withCluster, pairs);
+    case "both":
+      return diffBoth(withCluster, pairs, differing);
+  }
+}
 
 /** Characters of foreign content in a comparison. */
 export function sizeOf({ base, head, live }: DiffInput): number {

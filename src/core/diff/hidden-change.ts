@@ -35,6 +35,11 @@ export function commitSentence({ onlyCommit }: Pick<ManifestDiff, "onlyCommit">,
   return `No changes but the commit id${shown === undefined ? "" : `, in ${listed(onlyCommit, shown)}`}.`;
 }
 
+/** Where the commit's id is all that differs, beside other changes; undefined if that is nowhere. */
+export function besidesSentence({ onlyCommit }: Pick<ManifestDiff, "onlyCommit">, shown: Shown): string | undefined {
+  return onlyCommit.length === 0 ? undefined : `The commit id only: ${listed(onlyCommit, shown)}.`;
+}
+
 function listed(names: readonly string[], shown: Shown): string {
   const more = names.length - MAX_NAMES;
   const first = names.slice(0, MAX_NAMES).map(shown).join(", ");

@@ -1,4 +1,5 @@
 import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
+import { defaultOf } from "./kubernetes-defaults.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { compareQuantities } from "./quantity.js";
 
@@ -19,23 +20,12 @@ const IMMUTABLE: Readonly<Record<string, readonly string[]>> = {
   "node.k8s.io/RuntimeClass": ["handler"],
 };
 
-/** Defaults of missing members: writing them out is no change. */
-const DEFAULTS: Readonly<Record<string, Json>> = {
-  "apps/StatefulSet spec.podManagementPolicy": "OrderedReady",
-  "batch/Job spec.completions": 1,
-  "batch/Job spec.completionMode": "NonIndexed",
-  "/Secret type": "Opaque",
-  "storage.k8s.io/StorageClass reclaimPolicy": "Delete",
-  "storage.k8s.io/StorageClass volumeBindingMode": "Immediate",
-  "/PersistentVolumeClaim spec.volumeMode": "Filesystem",
-  "scheduling.k8s.io/PriorityClass preemptionPolicy": "PreemptLowerPriority",
-};
-
 /** The changed members that Kubernetes refuses to change. Empty if it accepts the update. */
 export function refusedChanges(identity: ManifestIdentity, base: JsonObject, head: JsonObject): readonly string[] {
   const type = `${identity.group}/${identity.kind}`;
   const differs = (path: string) => {
-    const missing = DEFAULTS[`${type} ${path}`];
+    // Writing a default out is no change.
+    const missing = defaultOf(identity, path.split("."), {});
     return !jsonEqual(valueAt(base, path) ?? missing, valueAt(head, path) ?? missing);
   };
   const fixed = (IMMUTABLE[type] ?? []).filter(differs);

@@ -66,13 +66,17 @@ const OTHER_LISTS: ReadonlyMap<string, ListRule> = new Map([
  * containers run in it, `env` refers backwards, and any difference gives the template another hash, which rolls the Pods.
  */
 export function listRule(identity: ManifestIdentity, path: ValuePath): ListRule | undefined {
-  const type = `${identity.group}/${identity.kind}`;
-  const text = path.join(".");
-  const podAt = POD_AT.get(type);
-  if (podAt === undefined || !text.startsWith(podAt)) return OTHER_LISTS.get(`${type} ${text}`);
-  const inPod = text.slice(podAt.length);
+  const inPod = podPath(identity, path);
+  if (inPod === undefined) return OTHER_LISTS.get(`${identity.group}/${identity.kind} ${path.join(".")}`);
   const keys = POD_LISTS.get(inPod) ?? CONTAINER_LISTS.get(IN_CONTAINER.exec(inPod)?.[1] ?? "");
   return keys && { keys, ordered: true };
+}
+
+/** The path inside a Pod or its template (`spec.containers.[].image`); undefined outside of one. */
+export function podPath({ group, kind }: ManifestIdentity, path: ValuePath): string | undefined {
+  const podAt = POD_AT.get(`${group}/${kind}`);
+  const text = path.join(".");
+  return podAt !== undefined && text.startsWith(podAt) ? text.slice(podAt.length) : undefined;
 }
 
 const KINDS_WITH_RULES = new Set([...POD_AT.keys(), ...[...OTHER_LISTS.keys()].map((key) => key.split(" ")[0])]);

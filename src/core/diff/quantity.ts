@@ -20,11 +20,11 @@ const SUFFIXES: ReadonlyMap<string, bigint> = new Map([
   ["Ei", 10n ** 9n * 2n ** 60n],
 ]);
 
-const FORM = /^([+-]?)(\d{1,30})(?:\.(\d{0,30}))?([numkMGTPE]|[KMGTPE]i)?$/;
+const FORM = /^([+-]?)(\d{0,30})(?:\.(\d{0,30}))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,2}))?$/;
 
 /**
  * Compares two Kubernetes quantities (`1` and `1000m`, `1Gi` and `1024Mi`): negative, zero or positive. Undefined if one is
- * not a quantity or has an exponent. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+ * not a quantity. https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
  */
 export function compareQuantities(left: Json | undefined, right: Json | undefined): number | undefined {
   const [one, other] = [read(left), read(right)];
@@ -35,9 +35,10 @@ export function compareQuantities(left: Json | undefined, right: Json | undefine
 
 function read(value: Json | undefined): { readonly value: bigint; readonly divisor: bigint } | undefined {
   const found = typeof value === "string" || typeof value === "number" ? FORM.exec(String(value)) : null;
-  const [, sign, whole = "", part = "", suffix = ""] = found ?? [];
+  const [, sign, whole = "", part = "", suffix = "", exponent = "0"] = found ?? [];
   const factor = SUFFIXES.get(suffix);
-  if (found === null || factor === undefined) return undefined;
-  const digits = BigInt(whole + part) * factor;
-  return { value: sign === "-" ? -digits : digits, divisor: 10n ** BigInt(part.length) };
+  if (found === null || factor === undefined || whole + part === "") return undefined;
+  const power = Number(exponent);
+  const digits = BigInt(whole + part) * factor * 10n ** BigInt(Math.max(power, 0));
+  return { value: sign === "-" ? -digits : digits, divisor: 10n ** BigInt(part.length + Math.max(-power, 0)) };
 }

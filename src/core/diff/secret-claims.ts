@@ -4,7 +4,7 @@ import { mapMembers } from "../model/members.js";
 import { isMasked } from "../secrets/hide-values.js";
 import { isDataKey, isSecret } from "../secrets/secret-object.js";
 import type { DiffRequest } from "./manifest-diff.js";
-import { byIdentity, type ManifestIdentity } from "./manifest-key.js";
+import { byIdentity, keyOf, type ManifestIdentity } from "./manifest-key.js";
 import type { Sides } from "./summarise.js";
 
 /** What git tells about the values of Secrets that Argo CD hides. */
@@ -25,29 +25,36 @@ export interface SecretClaim {
   readonly head: readonly string[] | undefined;
   /** The keys of both sides whose values differ. */
   readonly changed: readonly string[];
+  /** Keys of the base, written as `stringData`, that the head does not have: the cluster keeps them. */
+  readonly kept: readonly string[];
   readonly files: readonly string[];
 }
 
 /** A rendered Secret by the key of its pair. */
 type Rendered = readonly [string, Sides];
 
+export interface ToldSecrets {
+  /** The renders, with marks instead of masks in the Secrets whose changes git tells. */
+  readonly pairs: ReadonlyMap<string, Sides>;
+  /** The Secrets whose values change or may. */
+  readonly secrets: readonly SecretChange[];
+  /** The keys of a Secret that the cluster keeps although the head no longer has them; undefined if git does not tell. */
+  readonly keptKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
+}
+
 /**
- * The pairs, with marks instead of masks in the Secrets whose changes git tells, and the Secrets whose values change or may.
- * Git is believed only where it agrees with what Argo CD rendered: each Secret once, with the same keys.
+ * What is known about the Secrets of two renders. Git is believed only where it agrees with what Argo CD rendered: each
+ * Secret once, with the same keys.
  */
-export function tellSecrets(
-  pairs: ReadonlyMap<string, Sides>,
-  request: DiffRequest,
-  git: SecretsInGit,
-): { readonly pairs: ReadonlyMap<string, Sides>; readonly secrets: readonly SecretChange[] } {
+export function tellSecrets(pairs: ReadonlyMap<string, Sides>, request: DiffRequest, git: SecretsInGit): ToldSecrets {
   const secrets = [...pairs].filter(([, { identity }]) => isSecret(identity));
-  if (secrets.length === 0) return { pairs, secrets: [] };
+  if (secrets.length === 0) return { pairs, secrets: [], keptKeys: () => undefined };
   const masked = secrets.filter(
     ([, { base, head }]) => base !== undefined && head !== undefined && isHidden(base, head),
   );
   const unsure = (some: readonly Rendered[]) =>
     some.map(([, { identity }]) => ({ name: nameOf(identity), keys: undefined, files: git.files }));
-  if (git.kind === "untold") return { pairs, secrets: unsure(masked) };
+  if (git.kind === "untold") return { pairs, secrets: unsure(masked), keptKeys: () => undefined };
   const twice = new Set([
     ...renderedTwice(request.base, request.baseNamespace),
     ...renderedTwice(request.head, request.destinationNamespace),
@@ -72,7 +79,11 @@ export function tellSecrets(
   const changes = certain
     ? fitting.filter(({ keys }) => !keys.some((key) => openKeys.has(key))).flatMap(({ claim }) => changeOf(claim))
     : [];
-  return { pairs: new Map([...pairs, ...marked]), secrets: [...changes, ...unsure(open)] };
+  const keptKeys = (identity: ManifestIdentity) => {
+    const key = keyOf(identity);
+    return certain && !openKeys.has(key) ? (told.get(key)?.kept ?? []) : undefined;
+  };
+  return { pairs: new Map([...pairs, ...marked]), secrets: [...changes, ...unsure(open)], keptKeys };
 }
 
 /** The key of the pair that has the side of a claim, none if there is to be none; undefined if that is not what is rendered. */

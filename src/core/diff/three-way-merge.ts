@@ -1,14 +1,15 @@
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
 import { isList, ownMember } from "../model/members.js";
-import { keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js";
+import { defaultOf, isUnstored } from "./kubernetes-defaults.js";
+import { keyed, listRule, podPath, type ListRule, type ValuePath } from "./list-rules.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { hasCommit, matchesCommit } from "./normalise.js";
 import { compareQuantities } from "./quantity.js";
 
 /**
  * What a live object becomes when the head is applied as by `kubectl apply`: members of the head are set, members that were
- * applied before (`previous`) and that the head lacks are removed, and everything else stays: defaults, and what other
- * controllers wrote. Lists with a merge key are merged by element. Any other list gets the head's elements, each with the
+ * applied before (`previous`) and that the head lacks get their default or are removed, and everything else stays: defaults,
+ * and what other controllers wrote. Lists with a merge key are merged by element. Any other list gets the head's elements, each with the
  * defaults of its live counterpart.
  * https://kubernetes.io/docs/tasks/manage-kubernetes-objects/declarative-config/#merge-patch-calculation
  */
@@ -35,21 +36,42 @@ function inside({ identity, path }: Place, step: string): Place {
 function mergeObjects(place: Place, previous: readonly Maybe[], head: JsonObject, live: JsonObject): JsonObject {
   const before = previous.filter(isJsonObject);
   const members = [...new Set([...Object.keys(live), ...Object.keys(head)])];
-  return Object.fromEntries(
+  const merged: JsonObject = Object.fromEntries(
     members.flatMap((key) => {
+      const at = inside(place, key);
       const values = before.map((side) => ownMember(side, key));
-      const value = mergeMember(inside(place, key), values, ownMember(head, key), ownMember(live, key));
+      const [wanted, present] = [ownMember(head, key), ownMember(live, key)];
+      const value = mergeMember(at, values, wanted, present) ?? replaced(at, values, { wanted, present, head });
       return value === undefined ? [] : [[key, value] as const];
     }),
   );
+  if (!isExclusive(place) || jsonEqual(merged, live)) return merged;
+  return Object.fromEntries(Object.entries(merged).filter(([key]) => ownMember(head, key) !== undefined));
+}
+
+/** The default in the place of a member that the head no longer has. */
+function replaced(
+  { identity, path }: Place,
+  previous: readonly Maybe[],
+  { wanted, present, head }: { readonly wanted: Maybe; readonly present: Maybe; readonly head: JsonObject },
+): Maybe {
+  if (wanted !== undefined || present === undefined || previous.every((value) => value === undefined)) return undefined;
+  const value = defaultOf(identity, path, head);
+  return value !== undefined && meansTheSame(identity, path, value, present) ? present : value;
+}
+
+/** A change of these maps takes away what the head does not have (`patchStrategy: retainKeys`). */
+function isExclusive({ identity, path }: Place): boolean {
+  if (identity.group === "apps" && identity.kind === "Deployment" && path.join(".") === "spec.strategy") return true;
+  return podPath(identity, path) === "spec.volumes.[]";
 }
 
 function mergeMember(place: Place, previous: readonly Maybe[], head: Maybe, live: Maybe): Maybe {
   if (head === undefined) return previous.some((value) => value !== undefined) ? undefined : live;
   if (live !== undefined) return mergeValue(place, previous, head, live);
-  // Kubernetes does not store zero values. One that is new in the head is shown anyway.
+  // Kubernetes does not store zero values; where nobody knows that of a new one, it is shown.
   const known = isZero(head) && previous.some((value) => jsonEqual(value, head));
-  return known ? undefined : head;
+  return known || isUnstored(place.identity, place.path, head) ? undefined : head;
 }
 
 function mergeValue(place: Place, previous: readonly Maybe[], head: Json, live: Json): Json {
@@ -144,8 +166,27 @@ function isZero(value: Json): boolean {
   return value === false || value === 0 || value === "" || value === null;
 }
 
-const AMOUNTS = /(?:^|\.)(?:resources\.(?:limits|requests)\.[^.]+|emptyDir\.sizeLimit)$/;
+/** Paths of quantities, where `*` is any name: that of a resource may have dots in it. */
+const AMOUNTS: readonly (readonly string[])[] = [
+  ["resources", "limits", "*"],
+  ["resources", "requests", "*"],
+  ["emptyDir", "sizeLimit"],
+  ["resourceFieldRef", "divisor"],
+];
 const KINDS_OF_AMOUNTS = new Set(["", "apps", "batch"]);
+const AMOUNTS_OF_KINDS: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
+  ["/ResourceQuota", [["spec", "hard", "*"]]],
+  ["/PersistentVolume", [["spec", "capacity", "*"]]],
+  ["/LimitRange", [["spec", "limits", "[]", "*", "*"]]],
+  [
+    "autoscaling/HorizontalPodAutoscaler",
+    [
+      ["target", "value"],
+      ["target", "averageValue"],
+    ],
+  ],
+  ["node.k8s.io/RuntimeClass", [["overhead", "podFixed", "*"]]],
+]);
 
 /**
  * Whether a rendered value and a live one are the same to Kubernetes: equal, equal as quantities where its own kinds have
@@ -160,8 +201,9 @@ function meansTheSame(identity: ManifestIdentity, path: ValuePath, rendered: Jso
 }
 
 function isAmount({ group, kind }: ManifestIdentity, path: ValuePath): boolean {
-  const text = path.join(".");
-  if (group === "" && kind === "ResourceQuota") return /^spec\.hard\.[^.]/.test(text);
-  if (group === "" && kind === "PersistentVolume") return /^spec\.capacity\.[^.]/.test(text);
-  return KINDS_OF_AMOUNTS.has(group) && AMOUNTS.test(text);
+  const own = AMOUNTS_OF_KINDS.get(`${group}/${kind}`) ?? (KINDS_OF_AMOUNTS.has(group) ? AMOUNTS : []);
+  return own.some((steps) => {
+    const end = path.slice(-steps.length);
+    return end.length === steps.length && steps.every((step, at) => step === "*" || step === end[at]);
+  });
 }

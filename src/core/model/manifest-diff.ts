@@ -72,14 +72,39 @@ export type DiffBasis =
   /** The render of the target branch. */
   | { readonly kind: "branch" }
   /** The live cluster; the lists name objects as `ResourceChange.title` does. */
-  | {
+  | ({
       readonly kind: "live";
-      /** Sentences for people on why details of the comparison may be wrong. */
-      readonly approximate: readonly string[];
       /** What differs from the target branch in the cluster, regardless of this change request. */
       readonly drifted: readonly string[];
-      /** What the change request changes and the cluster already has; it is in no hunk. */
-      readonly alreadyThere: readonly string[];
-    }
+    } & AgainstCluster)
+  /** The render of the target branch, and beside it the cluster. */
+  | ({
+      readonly kind: "both";
+      /** What a sync changes besides, because the cluster already differs from the target branch. It is not counted. */
+      readonly drift: readonly ResourceChange[];
+    } & AgainstCluster)
   /** The cluster could not be read, so this is against the target branch. The reason is untrusted. */
   | { readonly kind: "live-failed"; readonly reason: string };
+
+/** How a comparison with the cluster has to be read. */
+export interface AgainstCluster {
+  /** Why details of it may be wrong. */
+  readonly approximate: readonly ObjectNote[];
+  /** What the change request changes and the cluster already has. */
+  readonly alreadyThere: readonly string[];
+  /** What the change request changes and a sync leaves as it is in the cluster. */
+  readonly kept: readonly ObjectNote[];
+}
+
+/** What holds for some objects of an application. */
+export interface ObjectNote {
+  /** In words for people, without a full stop. */
+  readonly what: string;
+  /** As `ResourceChange.title` names them; empty for all of the application. Untrusted. */
+  readonly objects: readonly string[];
+}
+
+/** What the cluster already differs by from the target branch, where a plan shows it beside the change. */
+export function driftOf({ basis }: Pick<ManifestDiff, "basis">): readonly ResourceChange[] {
+  return basis.kind === "both" ? basis.drift : [];
+}

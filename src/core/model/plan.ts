@@ -3,7 +3,7 @@ import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
 import type { ClusterCheck } from "./cluster-check.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
-import type { ManifestDiff, ResourceChange } from "./manifest-diff.js";
+import { driftOf, type ManifestDiff, type ResourceChange } from "./manifest-diff.js";
 import type { PlannedSource } from "./planned-source.js";
 import { isPreviewWithheld, previewedDiff, type Preview, type PreviewContent } from "./preview.js";
 
@@ -158,7 +158,7 @@ export function affectsNothing(plan: Plan): boolean {
 /** About how many characters a plan has as JSON. */
 export function sizeOfPlan({ applications, previews }: Plan): number {
   const diffs = [...applications.map(shownDiff), ...previews.map(({ content }) => previewedDiff(content))];
-  const resources = diffs.flatMap((diff) => diff?.resources ?? []);
+  const resources = diffs.flatMap((diff) => (diff === undefined ? [] : [...diff.resources, ...driftOf(diff)]));
   const perItem = 200;
   const size = ({ diff, sides }: ResourceChange) =>
     diff.length + (sides === undefined ? 0 : sides.before.length + sides.after.length) + perItem;

@@ -70,8 +70,8 @@ export interface CommandPorts {
   readonly temporaryApps: "auto" | "always";
   /** How many applications that it does not deploy a plan previews at most. */
   readonly previewLimit: number;
-  /** What a plan compares the head with: the target branch or the live cluster. */
-  readonly diffMode: "branch" | "live";
+  /** What a plan compares the head with: the target branch, the live cluster, or each of them. */
+  readonly diffMode: "branch" | "live" | "both";
   /** Whether a plan asks Kubernetes about what changes, where Argo CD can. */
   readonly serverDryRun: "auto" | "off";
   /** Patterns for what must not be shown; see `redact`. */

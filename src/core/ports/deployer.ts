@@ -119,6 +119,8 @@ export interface LiveResource {
   readonly name: string;
   /** As Argo CD compares it, without ignored fields. Undefined if it is not in the cluster. */
   readonly live: Manifest | undefined;
+  /** With the ignored fields. */
+  readonly whole: Manifest | undefined;
   /** Its last-applied annotation; undefined without one, as after a server-side apply. */
   readonly lastApplied: Manifest | undefined;
   readonly hook: boolean;

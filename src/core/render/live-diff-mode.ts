@@ -8,7 +8,7 @@ import { changeRequestKey } from "../model/change-request.js";
 import { destinationOf } from "../model/destination.js";
 import { safeMessage } from "../model/errors.js";
 import type { HostWords } from "../model/host-words.js";
-import { type JsonText, jsonText } from "../model/json.js";
+import { jsonEqual, type JsonText, jsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
 import { plannedSources } from "../model/planned-source.js";
@@ -66,10 +66,12 @@ export async function compareRenders(
     return { planned: { ...evaluated, ...(await triedInCluster(diff, trials, subject, context)) }, facts };
   };
   // Argo CD shows live objects of the current cluster only, not of the one that the application moves to.
-  switch (movesCluster(subject) ? "branch" : diffMode) {
+  const mode = movesCluster(subject) ? "branch" : diffMode;
+  switch (mode) {
     case "branch":
       return compared(branch);
-    case "live": {
+    case "live":
+    case "both": {
       let state: JsonText<LiveState>;
       try {
         state = await deployer.liveResources(subject.live, signal);
@@ -78,7 +80,9 @@ export async function compareRenders(
         log.warn({ application: subject.name, err: error }, "could not read the live cluster");
         return compared(branch, safeMessage(error));
       }
-      return compared({ ...branch, live: { state, spec: subject.head.spec } });
+      const { spec } = subject.head;
+      const sameRules = jsonEqual(spec.ignoreDifferences, subject.live.spec.ignoreDifferences);
+      return compared({ ...branch, live: { mode, state, spec, sameRules } });
     }
   }
 }
@@ -134,7 +138,17 @@ export function movesCluster({ head, base }: LiveSubject): boolean {
 
 /** "Unchanged" needs proof, since an unchanged application is neither locked nor synced. */
 function verdictOf(diff: Evaluated["diff"]): Evaluated["verdict"] {
-  const unsure = diff.hiddenSecrets || (diff.basis.kind === "live" && diff.basis.alreadyThere.length > 0);
-  if (diff.resources.length > 0) return "changed";
-  return unsure ? "unknown" : "unchanged";
+  const { basis, resources, hiddenSecrets } = diff;
+  switch (basis.kind) {
+    case "branch":
+    case "live-failed":
+      return resources.length > 0 ? "changed" : hiddenSecrets ? "unknown" : "unchanged";
+    case "live":
+    case "both": {
+      // A sync undoes drift as well.
+      if (resources.length > 0 || (basis.kind === "both" && basis.drift.length > 0)) return "changed";
+      const untold = hiddenSecrets || basis.alreadyThere.length > 0 || basis.kept.length > 0;
+      return untold ? "unknown" : "unchanged";
+    }
+  }
 }

@@ -184,6 +184,7 @@ function claimOf(
       const other = head?.values.get(name);
       return other === undefined || other === value ? [] : [name];
     }),
+    kept: head === undefined ? [] : (base?.plain ?? []).filter((name) => !head.values.has(name)),
     files: [...(base?.files ?? []), ...(head?.files ?? [])],
   };
 }

@@ -92,7 +92,16 @@ function toResource(item: Item): LiveResource {
   const [raw, normalized] = [readState(item.liveState), readState(item.normalizedLiveState)];
   // An answer without the normalised state must not be read as "not in the cluster".
   const live = normalized ?? raw;
-  return { group, kind, namespace, name, live, lastApplied: lastAppliedOf(raw), hook: item.hook === true };
+  return {
+    group,
+    kind,
+    namespace,
+    name,
+    live,
+    whole: raw ?? live,
+    lastApplied: lastAppliedOf(raw),
+    hook: item.hook === true,
+  };
 }
 
 /**

@@ -36,14 +36,25 @@ const nameChanges = z.object({
 });
 const names = nameChanges.default({ created: [], changed: [], deleted: [] });
 
+const resources = z.array(
+  z.object({
+    action: z.enum(["create", "update", "delete"]),
+    title: z.string(),
+    kind: z.string(),
+    diff: z.string(),
+    hook: z.boolean(),
+    whole: z.boolean().default(false),
+    sides: orUndefined(z.object({ before: z.string(), after: z.string() })),
+  }),
+);
+
+const objectNotes = z.array(z.object({ what: z.string(), objects: z.array(z.string()) }));
+const againstCluster = { approximate: objectNotes, alreadyThere: z.array(z.string()), kept: objectNotes };
+
 const basis = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("branch") }),
-  z.object({
-    kind: z.literal("live"),
-    approximate: z.array(z.string()),
-    drifted: z.array(z.string()),
-    alreadyThere: z.array(z.string()),
-  }),
+  z.object({ kind: z.literal("live"), ...againstCluster, drifted: z.array(z.string()) }),
+  z.object({ kind: z.literal("both"), ...againstCluster, drift: resources }),
   z.object({ kind: z.literal("live-failed"), reason: z.string() }),
 ]);
 
@@ -53,17 +64,7 @@ const manifestDiff = z.object({
   updated: count,
   deleted: count,
   hooksChanged: count,
-  resources: z.array(
-    z.object({
-      action: z.enum(["create", "update", "delete"]),
-      title: z.string(),
-      kind: z.string(),
-      diff: z.string(),
-      hook: z.boolean(),
-      whole: z.boolean().default(false),
-      sides: orUndefined(z.object({ before: z.string(), after: z.string() })),
-    }),
-  ),
+  resources,
   hiddenSecrets: z.boolean(),
   secrets: z
     .array(z.object({ name: z.string(), keys: orUndefined(nameChanges), files: z.array(z.string()) }))

@@ -1,7 +1,7 @@
 import type { Account } from "../../core/model/account.js";
 import { changePagePath, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Lock } from "../../core/model/lock.js";
-import type { ManifestDiff } from "../../core/model/manifest-diff.js";
+import type { ManifestDiff, ResourceChange } from "../../core/model/manifest-diff.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock } from "../../core/model/plan.js";
 import type { PreviewContent } from "../../core/model/preview.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
@@ -101,8 +101,9 @@ function evaluationBody(plan: ApplicationPlan) {
         writes_definition: plan.writesDefinition,
         definition: plan.definition,
         hidden_secrets: hiddenSecrets,
-        compared_with: basis.kind === "live" ? ("live" as const) : ("branch" as const),
+        compared_with: basis.kind === "live-failed" ? ("branch" as const) : basis.kind,
         ...diffBody(plan.diff),
+        ...(basis.kind === "both" ? { drift: basis.drift.map(resourceBody) } : {}),
       };
     }
   }
@@ -112,15 +113,12 @@ function diffBody({ created, updated, deleted, hooksChanged, cautions, resources
   return {
     changes: { create: created, update: updated, delete: deleted, hooks: hooksChanged },
     cautions,
-    resources: resources.map(({ action, title, kind, diff, hook, sides }) => ({
-      action,
-      title,
-      kind,
-      diff,
-      hook,
-      sides,
-    })),
+    resources: resources.map(resourceBody),
   };
+}
+
+function resourceBody({ action, title, kind, diff, hook, sides }: ResourceChange) {
+  return { action, title, kind, diff, hook, sides };
 }
 
 function previewBody(content: PreviewContent) {

@@ -1,12 +1,12 @@
 import { clusterSentences } from "../../comments/cluster-sentence.js";
-import { commitSentence, secretSentences } from "../../core/diff/hidden-change.js";
 import type { HostWords } from "../../core/model/host-words.js";
-import type { DiffBasis, NameChanges, ResourceChange } from "../../core/model/manifest-diff.js";
+import { driftOf, type NameChanges, type ResourceChange } from "../../core/model/manifest-diff.js";
 import { isWithheld, shownDiff, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
 import { previewedDiff, type Preview, type PreviewContent } from "../../core/model/preview.js";
 import type { HostPageOf } from "../change-address.js";
 import { newRoom, resourceView, type ResourceView, type Room } from "./resource-view.js";
 import { shownChange, type ShownChange } from "./shown.js";
+import { basisSentences, verdictSentences } from "./verdict-sentences.js";
 
 /** What the page shows of one application of a plan. */
 export interface ApplicationView {
@@ -71,7 +71,8 @@ function applicationView(
   room: Room,
 ): ApplicationView {
   const diff = shownDiff(plan);
-  const resources = [...definitionOf(plan), ...(diff?.resources ?? [])];
+  const changed = [...definitionOf(plan), ...(diff?.resources ?? [])];
+  const drifted = diff === undefined ? [] : driftOf(diff);
   return {
     application: plan.application,
     mark: MARKS[plan.kind],
@@ -81,8 +82,13 @@ function applicationView(
     reason: withDiff ? reasonOf(plan) : undefined,
     sourceFile: plan.sourceFile,
     heldBy: heldBy(plan.lock, hostPageOf),
-    resources: withDiff ? resources.map((resource) => resourceView(resource, room)) : [],
-    hidden: withDiff ? 0 : resources.length,
+    resources: withDiff
+      ? [
+          ...changed.map((resource) => resourceView(resource, room)),
+          ...drifted.map((resource) => ({ ...resourceView(resource, room), drift: true })),
+        ]
+      : [],
+    hidden: withDiff ? 0 : changed.length + drifted.length,
   };
 }
 
@@ -174,27 +180,6 @@ function sentencesOf(
   }
 }
 
-function verdictSentences({ verdict, diff, writesDefinition }: Evaluated, withDiff: boolean): readonly string[] {
-  const live = diff.hiddenSecrets && diff.basis.kind === "live";
-  const secrets = [
-    ...(withDiff ? secretSentences(diff, (name) => name) : []),
-    ...(live ? ["Argo CD hides the values of Secrets, so those of the cluster are not compared."] : []),
-  ];
-  switch (verdict) {
-    case "changed":
-      return secrets;
-    case "unchanged":
-      return [
-        commitSentence(diff, withDiff ? (name) => name : undefined) ?? "No changes: both sides render the same.",
-        ...(writesDefinition ? ["The definition of the application still changes; a sync writes it."] : []),
-      ];
-    case "unknown":
-      return diff.hiddenSecrets
-        ? ["No visible changes.", ...secrets]
-        : ["The two sides render differently, but the cluster is already in this state."];
-  }
-}
-
 function children(what: string, { created, changed, deleted }: NameChanges): readonly string[] {
   const parts = [
     ...(created.length === 0 ? [] : [`create ${created.join(", ")}`]),
@@ -202,25 +187,6 @@ function children(what: string, { created, changed, deleted }: NameChanges): rea
     ...(deleted.length === 0 ? [] : [`delete ${deleted.join(", ")}`]),
   ];
   return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
-}
-
-function basisSentences(basis: DiffBasis): readonly string[] {
-  switch (basis.kind) {
-    case "branch":
-      return [];
-    case "live-failed":
-      return [`The live cluster could not be read, so this is the diff against the target branch: ${basis.reason}`];
-    case "live":
-      return [
-        `Diff against the live cluster${basis.approximate.length === 0 ? "" : ` (approximate: ${basis.approximate.join("; ")})`}.`,
-        ...(basis.drifted.length === 0
-          ? []
-          : [`Already differs from the target branch in the cluster: ${basis.drifted.join(", ")}`]),
-        ...(basis.alreadyThere.length === 0
-          ? []
-          : [`Already in this state in the cluster: ${basis.alreadyThere.join(", ")}`]),
-      ];
-  }
 }
 
 function atMerge({ atMerge: sentence }: ApplicationPlan): readonly string[] {

@@ -6,6 +6,8 @@ export interface ResourceView {
   readonly action: ResourceChange["action"];
   readonly title: string;
   readonly hook: boolean;
+  /** The cluster already differs by this from the target branch. */
+  readonly drift: boolean;
   readonly lines: readonly DiffLine[];
   /** Expanded when the page opens. */
   readonly open: boolean;
@@ -35,7 +37,7 @@ export function resourceView({ action, title, hook, diff, sides }: ResourceChang
   const lines = colourDiff(diff);
   const open = lines.length <= room.left;
   if (open) room.left -= lines.length;
-  return { action, title, hook, lines, open, sides: sides === undefined ? [] : sidesOf(sides) };
+  return { action, title, hook, drift: false, lines, open, sides: sides === undefined ? [] : sidesOf(sides) };
 }
 
 function sidesOf({ before, after }: BothSides): readonly SideView[] {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { diffLive } from "../../../src/core/diff/live-diff.js";
+import { diffBoth, diffLive } from "../../../src/core/diff/live-diff.js";
 import { identify } from "../../../src/core/diff/manifest-key.js";
 import type { ApplicationSpec, Manifest } from "../../../src/core/model/application.js";
 import { isJsonObject, type Json } from "../../../src/core/model/json.js";
@@ -13,7 +13,7 @@ function liveOf(manifest: Manifest, more: Partial<LiveResource> = {}): LiveResou
   const { group, kind, namespace, name } = identify(manifest, "guestbook");
   const added = { namespace, uid: "1f0e", resourceVersion: "7", creationTimestamp: "2026-03-02T09:20:00Z" };
   const live = { ...manifest, metadata: { ...added, ...metadata }, status: { observed: 1 } };
-  return { group, kind, namespace, name, live, lastApplied: undefined, hook: false, ...more };
+  return { group, kind, namespace, name, live, whole: live, lastApplied: undefined, hook: false, ...more };
 }
 
 interface Case {
@@ -22,20 +22,29 @@ interface Case {
   readonly live: readonly LiveResource[];
   readonly spec?: ApplicationSpec;
   readonly stale?: string;
+  readonly syncOptions?: readonly string[];
+  readonly sameRules?: boolean;
+  readonly keptKeys?: readonly string[];
 }
 
-function liveDiff({ base, head, live, spec = {}, stale }: Case) {
-  return diffLive({
+function requestOf({ base, head, live, spec = {}, stale, syncOptions = [], sameRules = true, keptKeys }: Case) {
+  return {
     base,
     head,
     destinationNamespace: "guestbook",
     baseNamespace: "guestbook",
-    syncOptions: [],
+    syncOptions,
     placeholders: { base: BASE, head: HEAD },
     redact: [],
     live: { resources: live, stale },
     spec,
-  });
+    sameRules,
+    keptKeys: () => keptKeys,
+  };
+}
+
+function liveDiff(one: Case) {
+  return diffLive(requestOf(one));
 }
 
 const basisOf = (found: ReturnType<typeof liveDiff>) => {
@@ -104,7 +113,7 @@ describe("what is no change of the cluster", () => {
   ])("%s", (_, rendered, live) => {
     const found = liveDiff({ base: [rendered], head: [rendered], live: [liveOf(live)] });
     expect(found.resources).toEqual([]);
-    expect(found.basis).toEqual({ kind: "live", approximate: [], drifted: [], alreadyThere: [] });
+    expect(found.basis).toEqual({ kind: "live", approximate: [], drifted: [], alreadyThere: [], kept: [] });
   });
 
   test("a list of the head, although the base's has an element like it elsewhere", () => {
@@ -276,6 +285,33 @@ describe("Secrets", () => {
     expect(changedLines(found)).toEqual(["- a: (hidden)", "+ b: (hidden)", "+ type: Opaque"]);
     expect(JSON.stringify(found)).not.toContain("S3CR3T");
   });
+
+  const losing = { base: [secret({ a: "x", old: "x" })], head: [secret({ a: "x" })] };
+
+  test("a key that goes stays in the cluster if git has it as stringData", () => {
+    const live = [liveOf(secret({ a: "x", old: "x" }), { lastApplied: secret({ a: "x", old: "x" }) })];
+    const found = liveDiff({ ...losing, live, keptKeys: ["old"] });
+    expect(found.resources).toEqual([]);
+    expect(basisOf(found)).toMatchObject({
+      kept: [{ what: "keys that were written as stringData stay: old", objects: ["Secret guestbook/db"] }],
+      alreadyThere: [],
+      approximate: [],
+    });
+  });
+
+  test("where git does not tell, it goes, and that is said to be uncertain", () => {
+    const found = liveDiff({ ...losing, live: [liveOf(secret({ a: "x", old: "x" }))] });
+    expect(changedLines(found)).toEqual(["- old: (hidden)"]);
+    expect(basisOf(found).approximate).toEqual([
+      { what: "a key stays if it was written as stringData", objects: ["Secret guestbook/db"] },
+    ]);
+  });
+
+  test("a key that git has as data goes", () => {
+    const found = liveDiff({ ...losing, live: [liveOf(secret({ a: "x", old: "x" }))], keptKeys: [] });
+    expect(changedLines(found)).toEqual(["- old: (hidden)"]);
+    expect(basisOf(found)).toMatchObject({ approximate: [], kept: [] });
+  });
 });
 
 describe("ignoreDifferences", () => {
@@ -331,19 +367,186 @@ describe("ignoreDifferences", () => {
     expect(changedLines(found)).toEqual(["- replicas: 7", "+ replicas: 5"]);
   });
 
-  test.each<[Manifest, string]>([
-    [{ kind: "Pod", jqPathExpressions: [".spec"] }, "jqPathExpressions of ignoreDifferences not evaluated"],
-    [{ kind: "Pod", managedFieldsManagers: ["hpa"] }, "managedFieldsManagers of ignoreDifferences not evaluated"],
-    [{ kind: "[PQ]od", jsonPointers: ["/a"] }, "some rules of ignoreDifferences not evaluated"],
-    [{ kind: 7 }, "some rules of ignoreDifferences not evaluated"],
-  ])("%j is said not to be honoured", (rule, text) => {
-    expect(basisOf(liveDiff({ base: [], head: [], live: [], spec: ignoring(rule) })).approximate).toEqual([text]);
+  test.each<[Manifest]>([[{ kind: "[PQ]od", jsonPointers: ["/a"] }], [{ kind: 7 }]])(
+    "nobody knows what %j is about",
+    (rule) => {
+      const found = liveDiff({ base: [], head: [], live: [], spec: ignoring(rule) });
+      expect(basisOf(found).approximate).toEqual([
+        { what: "some rules of ignoreDifferences could not be read", objects: [] },
+      ]);
+    },
+  );
+
+  describe("rules that only Argo CD evaluates", () => {
+    const spec = ignoring({ group: "apps", kind: "Deployment", jqPathExpressions: [".spec.replicas"] });
+    const scaledByOthers = () => liveOf(deployment({}), { whole: scaled(7) });
+
+    test("what Argo CD took out of the live object is ignored", () => {
+      const found = liveDiff({ base: [scaled(2)], head: [scaled(2)], live: [scaledByOthers()], spec });
+      expect(found.resources).toEqual([]);
+      expect(basisOf(found)).toMatchObject({ approximate: [], drifted: [] });
+    });
+
+    test("what the change request changes of it is compared with what the cluster really has", () => {
+      const found = liveDiff({ base: [scaled(2)], head: [scaled(5)], live: [scaledByOthers()], spec });
+      expect(changedLines(found)).toEqual(["- replicas: 7", "+ replicas: 5"]);
+      expect(basisOf(found).approximate).toEqual([
+        {
+          what: "jqPathExpressions of ignoreDifferences honoured only for fields that the cluster has",
+          objects: ["apps/Deployment guestbook/web"],
+        },
+      ]);
+    });
+
+    test("an element of a list with keys is ignored wherever it stands", () => {
+      const pods = (...names: readonly string[]) =>
+        object("apps/v1/Deployment", "web", {
+          spec: { template: { spec: { containers: names.map((name) => ({ name, image: "a:1" })) } } },
+        });
+      const proxied = liveOf(pods("web"), { whole: pods("proxy", "web") });
+      const found = liveDiff({ base: [pods("web", "proxy")], head: [pods("web", "proxy")], live: [proxied], spec });
+      expect(found.resources).toEqual([]);
+    });
+
+    test("rules that the definition changes were not evaluated", () => {
+      const live = [scaledByOthers()];
+      const found = liveDiff({ base: [scaled(2)], head: [scaled(2)], live, spec, sameRules: false });
+      expect(changedLines(found)).toEqual(["+ replicas: 2"]);
+      expect(basisOf(found).approximate).toEqual([
+        {
+          what: "jqPathExpressions of ignoreDifferences not evaluated, since the definition changes them",
+          objects: ["apps/Deployment guestbook/web"],
+        },
+      ]);
+    });
   });
 
-  test("old state and server-side apply are said, too", () => {
+  describe("RespectIgnoreDifferences", () => {
+    const syncOptions = ["RespectIgnoreDifferences=true"];
+    const kept = (path: string) => [
+      { what: `RespectIgnoreDifferences leaves ${path} as it is`, objects: ["apps/Deployment guestbook/web"] },
+    ];
+
+    test("a sync leaves the field alone, also if the change request changes it", () => {
+      const live = [liveOf(scaled(7))];
+      const found = liveDiff({ base: [scaled(2)], head: [scaled(5)], live, spec: ignoring(REPLICAS), syncOptions });
+      expect(found.resources).toEqual([]);
+      expect(basisOf(found)).toMatchObject({ kept: kept("/spec/replicas"), alreadyThere: [], drifted: [] });
+    });
+
+    test("an object that is not in the cluster is created as it is rendered", () => {
+      const found = liveDiff({ base: [], head: [scaled(5)], live: [], spec: ignoring(REPLICAS), syncOptions });
+      expect(actions(found)).toEqual(["create apps/Deployment guestbook/web"]);
+      expect(basisOf(found).kept).toEqual([]);
+    });
+
+    test("of a container it is the one of that name, and the rest of the container changes", () => {
+      const pods = (...list: readonly Manifest[]) =>
+        object("apps/v1/Deployment", "web", { spec: { template: { spec: { containers: list } } } });
+      const pointer = "/spec/template/spec/containers/0/resources/limits/cpu";
+      const cpu = (name: string, image: string, limit: string) => ({
+        name,
+        image,
+        resources: { limits: { cpu: limit } },
+      });
+      const found = liveDiff({
+        base: [pods(cpu("web", "a:1", "1"))],
+        head: [pods(cpu("first", "b:1", "3"), cpu("web", "a:2", "2"))],
+        live: [liveOf(pods(cpu("web", "a:1", "4")))],
+        spec: ignoring({ ...REPLICAS, jsonPointers: [pointer] }),
+        syncOptions,
+      });
+      expect(changedLines(found)).not.toContain('+ cpu: "2"');
+      expect(changedLines(found)).toContain("+ - image: a:2");
+      expect(basisOf(found).kept).toEqual(kept(pointer));
+    });
+
+    test("a list without keys is left alone whole, as Argo CD's patch has it", () => {
+      const thing = (list: readonly Json[]) => object("example.com/v1/Thing", "a", { spec: { list } });
+      const found = liveDiff({
+        base: [thing([{ a: 1, b: 1 }])],
+        head: [thing([{ a: 1, b: 2 }])],
+        live: [liveOf(thing([{ a: 9, b: 1 }]))],
+        spec: ignoring({ group: "example.com", kind: "Thing", jsonPointers: ["/spec/list/0/a"] }),
+        syncOptions,
+      });
+      expect(found.resources).toEqual([]);
+      expect(basisOf(found).kept).toEqual([
+        { what: "RespectIgnoreDifferences leaves /spec/list as it is", objects: ["example.com/Thing guestbook/a"] },
+      ]);
+    });
+  });
+});
+
+describe("what a comparison cannot know is said of the objects that it is about", () => {
+  test("an old state of everything", () => {
     expect(basisOf(liveDiff({ base: [], head: [], live: [], stale: "the state is old" })).approximate).toEqual([
-      "the state is old",
+      { what: "the state is old", objects: [] },
     ]);
+  });
+
+  test.each([
+    ["ServerSideApply=true", "server-side apply removes a field only if nobody else owns it"],
+    ["Replace=true", "Replace=true also removes what others wrote into it"],
+  ])("%s, by object", (option, what) => {
+    const own = { annotations: { "argocd.argoproj.io/sync-options": option } };
+    const named = (name: string, value: string, metadata: Manifest = {}) =>
+      object("v1/ConfigMap", name, { data: { a: value } }, metadata);
+    const found = liveDiff({
+      base: [named("one", "1", own), named("other", "1")],
+      head: [named("one", "2", own), named("other", "2")],
+      live: [liveOf(named("one", "1", own)), liveOf(named("other", "1"))],
+    });
+    expect(basisOf(found).approximate).toEqual([{ what, objects: ["ConfigMap guestbook/one"] }]);
+  });
+});
+
+describe("both views", () => {
+  const both = (one: Case) => {
+    const found = diffBoth(requestOf(one));
+    if (found.basis.kind !== "both") throw new Error("not both");
+    return { found, drift: found.basis.drift, basis: found.basis };
+  };
+  const driftLines = (drift: readonly { readonly diff: string }[]) =>
+    drift.flatMap((one) => one.diff.split("\n").filter((line) => /^[-+]/.test(line)));
+
+  test("the change is against the target branch, and drift stands beside it", () => {
+    const { found, drift } = both({
+      base: [configMap({ a: "1", b: "1" })],
+      head: [configMap({ a: "2", b: "1" })],
+      live: [liveOf(configMap({ a: "1", b: "by hand" }))],
+    });
+    expect(changedLines(found)).toEqual(['- a: "1"', '+ a: "2"']);
+    expect(driftLines(drift)).toEqual(["-  b: by hand", '+  b: "1"']);
+    expect(found).toMatchObject({ created: 0, updated: 1, deleted: 0 });
+  });
+
+  test("what is missing, what is left over, and what the head deletes anyway", () => {
+    const named = (name: string, a = "1") => object("v1/ConfigMap", name, { data: { a } });
+    const { found, drift, basis } = both({
+      base: [named("lost"), named("deleted"), named("gone")],
+      head: [named("lost"), named("there"), named("new")],
+      live: [liveOf(named("deleted", "by hand")), liveOf(named("left-over")), liveOf(named("there", "by hand"))],
+    });
+    expect(actions(found)).toEqual([
+      "create ConfigMap guestbook/new",
+      "create ConfigMap guestbook/there",
+      "delete ConfigMap guestbook/deleted",
+      "delete ConfigMap guestbook/gone",
+    ]);
+    expect(drift.map(({ action, title }) => `${action} ${title}`).sort()).toEqual([
+      "create ConfigMap guestbook/lost",
+      "delete ConfigMap guestbook/left-over",
+      "update ConfigMap guestbook/there",
+    ]);
+    expect(basis.alreadyThere).toEqual(["ConfigMap guestbook/gone"]);
+  });
+
+  test("what a sync loses through drift alone is called out", () => {
+    const claim = object("v1/PersistentVolumeClaim", "data");
+    const { found } = both({ base: [], head: [], live: [liveOf(claim)] });
+    expect(found.resources).toEqual([]);
+    expect(found.dangers).toEqual([expect.objectContaining({ what: "deletes PersistentVolumeClaim guestbook/data" })]);
   });
 });
 
@@ -403,6 +606,21 @@ describe("for any objects", () => {
         const found = liveDiff({ base, head, live: inCluster(running) });
         const told = new Set([...found.resources.map(({ title }) => title), ...basisOf(found).alreadyThere]);
         for (const { title } of diff(base, head).resources) expect(told).toContain(title);
+      }),
+    );
+  });
+
+  test("the change and the drift are together what a sync does", () => {
+    fc.assert(
+      fc.property(manifests, manifests, manifests, (base, head, running) => {
+        const request = requestOf({ base, head, live: inCluster(running) });
+        const found = diffBoth(request);
+        const drift = found.basis.kind === "both" ? found.basis.drift : [];
+        const synced = diffLive(request).resources.map(({ title }) => title);
+        const told = [...found.resources, ...drift].map(({ title }) => title);
+        for (const title of synced) expect(told).toContain(title);
+        for (const { title } of drift) expect(synced).toContain(title);
+        expect(found.resources).toEqual(diff(base, head).resources);
       }),
     );
   });

@@ -11,7 +11,7 @@ function managed(live: Manifest, more: Partial<LiveResource> = {}): LiveResource
   const group = version.includes("/") ? version.slice(0, version.indexOf("/")) : "";
   const name = isJsonObject(live.metadata) ? String(live.metadata.name) : "";
   const of = { group, kind: String(live.kind), namespace: "shop", name };
-  return { ...of, live, lastApplied: undefined, hook: false, ...more };
+  return { ...of, live, whole: live, lastApplied: undefined, hook: false, ...more };
 }
 
 async function removed(resources: readonly LiveResource[], cascades = true): Promise<PreviewContent> {

@@ -24,6 +24,7 @@ function claim(more: Partial<SecretClaim> = {}): SecretClaim {
     base: keys,
     head: keys,
     changed: ["password"],
+    kept: [],
     files,
     ...more,
   };

@@ -35,6 +35,99 @@ describe("members", () => {
   });
 });
 
+describe("what Kubernetes puts in the place of what the head no longer has", () => {
+  const pod = (container: JsonObject, more: JsonObject = {}) => ({
+    spec: { template: { spec: { containers: [{ name: "a", image: "a:1", ...container }], ...more } } },
+  });
+  test.each<[string, { group: string; kind: string }, JsonObject, JsonObject, JsonObject]>([
+    ["the default of a number", DEPLOYMENT, { spec: { replicas: 3 } }, { spec: {} }, { spec: { replicas: 1 } }],
+    [
+      "the default of a map",
+      DEPLOYMENT,
+      { spec: { strategy: { type: "Recreate" } } },
+      { spec: {} },
+      { spec: { strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: "25%", maxUnavailable: "25%" } } } },
+    ],
+    [
+      "what the image says",
+      DEPLOYMENT,
+      pod({ imagePullPolicy: "Never" }),
+      pod({ image: "a" }),
+      pod({ image: "a", imagePullPolicy: "Always" }),
+    ],
+    [
+      "what the port says",
+      SERVICE,
+      { spec: { ports: [{ port: 80, targetPort: 8080 }] } },
+      { spec: { ports: [{ port: 80 }] } },
+      { spec: { ports: [{ port: 80, targetPort: 80 }] } },
+    ],
+    [
+      "a probe's",
+      DEPLOYMENT,
+      pod({ readinessProbe: { timeoutSeconds: 5 } }),
+      pod({ readinessProbe: {} }),
+      pod({ readinessProbe: { timeoutSeconds: 1 } }),
+    ],
+    ["nothing, of a kind that is not Kubernetes' own", THING, { spec: { replicas: 3 } }, { spec: {} }, { spec: {} }],
+  ])("%s", (_, type, running, head, merged) => {
+    expect(threeWayMerge({ ...THING, ...type }, [running], head, running)).toEqual(merged);
+  });
+
+  test("a default that is already there stays", () => {
+    const live = pod({ imagePullPolicy: "IfNotPresent", resources: {} }, { dnsPolicy: "ClusterFirst" });
+    const base = pod({ imagePullPolicy: "IfNotPresent" }, { dnsPolicy: "ClusterFirst" });
+    expect(threeWayMerge(DEPLOYMENT, [base], pod({}), live)).toEqual(live);
+  });
+
+  test("nothing of what is empty and never stored, and pointers to it are stored", () => {
+    const head = pod(
+      { env: [], readinessProbe: { initialDelaySeconds: 0 }, tty: false, securityContext: { runAsNonRoot: false } },
+      { hostNetwork: false },
+    );
+    const live = pod({ readinessProbe: {}, securityContext: {} });
+    expect(threeWayMerge(DEPLOYMENT, [pod({})], head, live)).toEqual(
+      pod({ readinessProbe: {}, securityContext: { runAsNonRoot: false } }),
+    );
+  });
+
+  test("another strategy, or another source of a volume, takes away what the old one had", () => {
+    const live = {
+      spec: {
+        strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1 } },
+        template: { spec: { volumes: [{ name: "v", emptyDir: {} }] } },
+      },
+    };
+    const head = {
+      spec: {
+        strategy: { type: "Recreate" },
+        template: { spec: { volumes: [{ name: "v", configMap: { name: "c" } }] } },
+      },
+    };
+    expect(threeWayMerge(DEPLOYMENT, [{}], head, live)).toEqual(head);
+  });
+});
+
+describe("other spellings of a quantity", () => {
+  const HPA = { ...THING, group: "autoscaling", kind: "HorizontalPodAutoscaler" };
+  const metric = (averageValue: Json) => ({ spec: { metrics: [{ pods: { target: { averageValue } } }] } });
+  const limits = (value: Json) => ({
+    spec: { template: { spec: { resources: { limits: { "example.com/gpu": value } } } } },
+  });
+  test.each<[string, { group: string; kind: string }, JsonObject, JsonObject]>([
+    ["of a metric", HPA, metric("1.5"), metric("1500m")],
+    ["of a resource with dots in its name", DEPLOYMENT, limits("1e0"), limits("1")],
+    [
+      "of a limit range",
+      { group: "", kind: "LimitRange" },
+      { spec: { limits: [{ max: { memory: "1Gi" } }] } },
+      { spec: { limits: [{ max: { memory: "1024Mi" } }] } },
+    ],
+  ])("%s", (_, type, head, live) => {
+    expect(threeWayMerge({ ...THING, ...type }, [], head, live)).toEqual(live);
+  });
+});
+
 describe("lists by position", () => {
   test.each<[string, readonly Json[], readonly Json[], readonly Json[], readonly Json[]]>([
     ["the elements are the head's", [1, 2], [2, 3], [1, 2], [2, 3]],

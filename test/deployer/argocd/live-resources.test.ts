@@ -80,10 +80,20 @@ test("what is not in the cluster has no live object, and without the normalised 
       namespace: "a",
       name: "old",
       live: { kind: "ConfigMap" },
+      whole: { kind: "ConfigMap" },
       lastApplied: undefined,
       hook: false,
     },
-    { group: "", kind: "Job", namespace: "", name: "hook", live: { kind: "Job" }, lastApplied: undefined, hook: true },
+    {
+      group: "",
+      kind: "Job",
+      namespace: "",
+      name: "hook",
+      live: { kind: "Job" },
+      whole: { kind: "ConfigMap" },
+      lastApplied: undefined,
+      hook: true,
+    },
   ]);
 });
 

@@ -14,6 +14,8 @@ export interface WrittenSecret {
   /** Kustomize appends a hash of the content to the name. */
   readonly hashed: boolean;
   readonly values: ReadonlyMap<string, string>;
+  /** The keys that are written as `stringData` alone. */
+  readonly plain: readonly string[];
   readonly files: readonly string[];
 }
 
@@ -87,7 +89,9 @@ function secretOf({ metadata, data, stringData }: JsonObject, naming: Naming, pa
     }
   }
   const hashed = isJsonObject(annotations) && annotations["kustomize.config.k8s.io/needs-hash"] === "true";
-  return named(metadata.name, namespace, { naming, hashed, values, files: [path] });
+  const encoded = isJsonObject(data) ? Object.keys(data) : [];
+  const written = isJsonObject(stringData) ? Object.keys(stringData).filter((key) => !encoded.includes(key)) : [];
+  return named(metadata.name, namespace, { naming, hashed, values, plain: written, files: [path] });
 }
 
 function plain(value: string): string {
@@ -101,7 +105,7 @@ function base64(value: string): string {
 function named(
   name: string,
   namespace: string,
-  { naming, ...rest }: Pick<WrittenSecret, "hashed" | "values" | "files"> & { readonly naming: Naming },
+  { naming, ...rest }: Pick<WrittenSecret, "hashed" | "values" | "plain" | "files"> & { readonly naming: Naming },
 ): WrittenSecret {
   return { ...rest, name: `${naming.prefix}${name}${naming.suffix}`, namespace: naming.namespace ?? namespace };
 }
@@ -128,7 +132,9 @@ function ofGenerator(
       }
     }
   }
-  return [named(name, namespace, { naming, hashed, values, files: [path, ...files.map((file) => file.path)] })];
+  return [
+    named(name, namespace, { naming, hashed, values, plain: [], files: [path, ...files.map((file) => file.path)] }),
+  ];
 }
 
 function envFilesOf({ entry, directory }: SecretGenerator): readonly string[] {
