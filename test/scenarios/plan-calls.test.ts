@@ -68,6 +68,16 @@ describe.each(HOSTS)("what a plan asks of Argo CD on %s", (host) => {
     },
   );
 
+  test("a new application costs one render, and a deleted one a refresh and a look at its objects", async () => {
+    const bot = await startBot({ host });
+    const calls = await callsOf(bot, () => bot.open({ ...bot.moved("shop"), "argocd/api.yaml": null }));
+    expect(calls.renders).toEqual(["temporary"]);
+    expect(calls.writes.toSorted()).toEqual(["DELETE", "POST"]);
+    // Each application, the temporary one before its delete, and the deleted one once more to refresh it.
+    expect(calls.gets).toBe(4);
+    expect(bot.argocd.requests.filter(({ path }) => path.endsWith("/managed-resources"))).toHaveLength(1);
+  });
+
   test("the next push renders the heads only, and shows the same base", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["api", "web"]));

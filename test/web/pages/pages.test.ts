@@ -185,9 +185,22 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
         "ApplicationSet of-the-platform",
         "<p>Source file: not in this repository; the ApplicationSet reads files of this repository</p>",
         "argocd/broken.yaml could not be read",
+        "ConfigMap blog/settings",
+        "added by shops at the merge",
+        "An approval of this commit plans it again.",
+        "stays in the cluster, where nothing manages them then: ConfigMap tenants/a",
       ]) {
         expect(text).toContain(shown);
       }
+      expect(text.match(/helm: &lt;values&gt; not found/g)).toHaveLength(2);
+    });
+
+    test("shows nothing of what is rendered to those who may not see diffs, not even of previews", async () => {
+      const [visitor] = await filled({ auth: false });
+      const { text } = await visitor.ask(CHANGE);
+      expect(text).toContain("added by shops at the merge");
+      expect(text).toContain("1 changed resource is not shown, because authentication is off");
+      expect(text).not.toMatch(/blog\/settings|tenants\/a|&lt;values&gt;/);
     });
 
     test("unfolds short diffs and leaves long ones folded", async () => {
@@ -200,10 +213,11 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       ]);
       expect(folded).toEqual([
         [undefined, " open"],
+        [undefined, " open"],
         [" long", undefined],
         [undefined, " open"],
       ]);
-      expect(text.match(/class="line added"/g)).toHaveLength(2001);
+      expect(text.match(/class="line added"/g)).toHaveLength(2002);
     });
 
     test("cannot inject anything into the page", async () => {
