@@ -46,6 +46,7 @@ export function previewBlocks(
 }
 
 const RESOURCES = "**Resources:**";
+const UNCHANGED = "No changes: both definitions render the same.";
 const HIDDEN = "No visible changes. Argo CD hides the values of its Secrets, which may change.";
 const AFTER_APPROVAL = "An approval of this commit plans it again.";
 
@@ -56,8 +57,7 @@ function countLines(diff: ManifestDiff, change: PreviewOrigin["change"]): readon
     case "added":
       return [`**Creates:** ${counted(created, "resource")}`, ...hooks];
     case "changed":
-      if (diff.resources.length === 0)
-        return [diff.hiddenSecrets ? HIDDEN : "No changes: both definitions render the same."];
+      if (diff.resources.length === 0) return [diff.hiddenSecrets ? HIDDEN : UNCHANGED];
       return [
         `**Changes:** ${created} to create, ${updated} to update`,
         ...(deleted === 0 ? [] : [`**Deletes:** ${deleted} to delete, if it prunes`]),

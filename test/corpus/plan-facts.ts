@@ -70,10 +70,13 @@ export function planFacts(comment: string): PlanFacts {
 }
 
 function applicationFacts(text: string, resources: readonly ResourceFacts[]): ApplicationFacts {
+  return { verdict: verdictOf(text), ...changeFacts(text, resources) };
+}
+
+function changeFacts(text: string, resources: readonly ResourceFacts[]): Omit<ApplicationFacts, "verdict"> {
   const titles = (action: string) =>
     resources.filter((one) => !one.hook && one.action === action).map(({ title }) => title);
   return {
-    verdict: verdictOf(text),
     create: titles("create"),
     update: titles("update"),
     delete: titles("delete"),
@@ -97,8 +100,7 @@ function previewsIn(part: string): readonly (readonly [string, PreviewFacts])[] 
     const [, first, change = "", more = ""] = /^\*\*`([^`]+)`\*\* \((\w+)\)(.*)$/m.exec(text) ?? [];
     if (first === undefined) return [];
     const names = [first, ...[...more.matchAll(/`([^`]+)`/g)].map(([, name]) => name ?? "")];
-    const { verdict: _, ...facts } = applicationFacts(text, resourcesIn(text));
-    return names.map((name) => [name, { ...facts, change, of }] as const);
+    return names.map((name) => [name, { ...changeFacts(text, resourcesIn(text)), change, of }] as const);
   });
 }
 

@@ -1,17 +1,14 @@
 import { describe, expect, test } from "@jest/globals";
+import { identify } from "../../../src/core/diff/manifest-key.js";
 import { removalTask } from "../../../src/core/diff/removal.js";
 import type { Manifest } from "../../../src/core/model/application.js";
-import { isJsonObject, jsonText } from "../../../src/core/model/json.js";
+import { jsonText } from "../../../src/core/model/json.js";
 import type { PreviewContent } from "../../../src/core/model/preview.js";
 import type { LiveResource, LiveState } from "../../../src/core/ports/deployer.js";
 import { object, withOption } from "./resource.js";
 
 function managed(live: Manifest, more: Partial<LiveResource> = {}): LiveResource {
-  const version = String(live.apiVersion);
-  const group = version.includes("/") ? version.slice(0, version.indexOf("/")) : "";
-  const name = isJsonObject(live.metadata) ? String(live.metadata.name) : "";
-  const of = { group, kind: String(live.kind), namespace: "shop", name };
-  return { ...of, live, whole: live, lastApplied: undefined, hook: false, ...more };
+  return { ...identify(live, "shop"), live, whole: live, lastApplied: undefined, hook: false, ...more };
 }
 
 async function removed(resources: readonly LiveResource[], cascades = true): Promise<PreviewContent> {
@@ -30,7 +27,7 @@ const CLAIM = object("v1/PersistentVolumeClaim", "data");
 describe("what the deletion of an application does to its objects", () => {
   test.each<[string, Manifest, string]>([
     ["a volume claim", CLAIM, "deletes PersistentVolumeClaim shop/data: its data is lost unless"],
-    ["a namespace", object("v1/Namespace", "x"), "deletes Namespace shop/x: it deletes everything in it"],
+    ["a namespace", object("v1/Namespace", "x"), "deletes Namespace x: it deletes everything in it"],
     [
       "a child with the finalizer",
       object("argoproj.io/v1alpha1/Application", "c", {}, { finalizers: ["resources-finalizer.argocd.argoproj.io"] }),
