@@ -4,7 +4,7 @@ import { code, details, fence, shortened } from "./markdown.js";
 import type { Block } from "./parts.js";
 import { counted } from "./phrases.js";
 import { diffBlocks, type DiffRoom } from "./plan-diff.js";
-import { cautionList, childrenLine } from "./plan-summary.js";
+import { cautionList, childrenLine, secretLines } from "./plan-summary.js";
 
 const MAX_REASON = 4000;
 const MAX_TITLES = 2000;
@@ -25,7 +25,12 @@ export function previewBlocks(
         ...childrenLine("Applications", diff.children),
         ...childrenLine("ApplicationSets", diff.sets),
       ];
-      return [text(lines), ...diffBlocks(diff.resources, room, "change")];
+      const secrets = change === "changed" ? secretLines(diff) : [];
+      return [
+        text(lines),
+        ...diffBlocks(diff.resources, room, "change"),
+        ...(secrets.length === 0 ? [] : [text(secrets)]),
+      ];
     }
     case "left-behind": {
       const { length } = content.objects;
@@ -47,7 +52,7 @@ export function previewBlocks(
 
 const RESOURCES = "**Resources:**";
 const UNCHANGED = "No changes: both definitions render the same.";
-const HIDDEN = "No visible changes. Argo CD hides the values of its Secrets, which may change.";
+const HIDDEN = "No visible changes.";
 const AFTER_APPROVAL = "An approval of this commit plans it again.";
 
 function countLines(diff: ManifestDiff, change: PreviewOrigin["change"]): readonly string[] {

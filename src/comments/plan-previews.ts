@@ -39,9 +39,9 @@ function originKey({ origin: { kind, of } }: Preview): string {
 function contentKey(content: PreviewContent): string | undefined {
   switch (content.kind) {
     case "compared": {
-      const { resources, cautions, children, sets, hiddenSecrets } = content.diff;
+      const { resources, cautions, children, sets, hiddenSecrets, secrets } = content.diff;
       const key = resources.length === 0 ? "" : diffKey(resources);
-      return key === undefined ? undefined : JSON.stringify([key, cautions, children, sets, hiddenSecrets]);
+      return key === undefined ? undefined : JSON.stringify([key, cautions, children, sets, hiddenSecrets, secrets]);
     }
     case "left-behind":
       return JSON.stringify(content.objects);

@@ -53,7 +53,8 @@ export function verdictLines({ verdict, diff, writesDefinition }: EvaluatedPlan)
   }
 }
 
-function secretLines(diff: EvaluatedPlan["diff"]): readonly string[] {
+/** The Secrets whose values change or may. */
+export function secretLines(diff: EvaluatedPlan["diff"]): readonly string[] {
   const sentences = secretSentences(diff, quiet);
   const lines = sentences.length < 2 ? sentences : [sentences.map((one) => `- ${one}`).join("\n")];
   return diff.hiddenSecrets && againstCluster(diff) !== undefined ? [...lines, HIDDEN_IN_CLUSTER] : lines;

@@ -260,7 +260,11 @@ describe("the shapes of a plan comment", () => {
           ...["shop-at", "shop-be", "shop-ch"].map((name) =>
             preview(name, "changed", compared([resource(`ConfigMap ${name}/web`, "update", HUNK)])),
           ),
-          preview("shop-de", "changed", compared([], { hiddenSecrets: true })),
+          preview(
+            "shop-de",
+            "changed",
+            compared([], { hiddenSecrets: true, secrets: [{ name: "de/login", keys: undefined, files: [] }] }),
+          ),
           preview("shop-fr", "changed", { kind: "failed", reason: "`helm template` failed: /merge" }),
           preview("shop-gb", "added", { kind: "beyond-limit", limit: 100 }),
           preview("shop-hu", "added", { kind: "beyond-limit", limit: 100 }),

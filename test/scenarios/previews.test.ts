@@ -3,6 +3,7 @@ import { stringify } from "yaml";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { section } from "./plan-comment.js";
 import { applicationResource, asYaml, configMap, type ApplicationOptions } from "./resources.js";
+import { names, shops } from "./sets.js";
 
 const PRIVATE = "acme/private";
 const CASCADING = "resources-finalizer.argocd.argoproj.io";
@@ -124,6 +125,22 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
     expect(bot.answers(one)).toHaveLength(1);
     expect(section(bot.lastComment(one), "shop")).toContain('+  value: "2"');
     expect(bot.argocd.temporaryApplications()).toEqual([]);
+  });
+
+  test("a plan with -a keeps what the plan of the same commit has told of the others", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open({
+      "sets/shops.yaml": shops(bot.forge.cloneUrl(REPOSITORY), names("it")),
+      "shops/it/configmap.yaml": configMap("it", { value: "1" }),
+      "apps/web/configmap.yaml": configMap("web", { value: "2" }),
+      "argocd/api.yaml": null,
+    });
+    const whole = await bot.stores.plans.find(bot.ref(one));
+    expect(whole?.previews).toMatchObject([{ application: "shop-it", content: { kind: "compared" } }]);
+    await bot.comment(one, "svc plan -a web");
+    const narrow = await bot.stores.plans.find(bot.ref(one));
+    expect(narrow?.previews).toEqual(whole?.previews);
+    expect(narrow?.applications[0]).toEqual(whole?.applications[0]);
   });
 
   test("a token that may not create temporary Applications is told the permission", async () => {

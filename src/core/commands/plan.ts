@@ -7,7 +7,7 @@ import type { Command } from "../model/command.js";
 import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
-import type { ApplicationPlan, Evaluated, Plan, Unevaluated } from "../model/plan.js";
+import { isPlanOf, type ApplicationPlan, type Evaluated, type Plan, type Unevaluated } from "../model/plan.js";
 import { plannedSources } from "../model/planned-source.js";
 import type { CommandResult } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
@@ -114,7 +114,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       plannedAt: context.clock.now().toISOString(),
       applications: await withRecords([...settled, ...kept].sort(byName), found.subjects, context),
       applicationSets: derived.applicationSets,
-      previews: previewed,
+      previews: everything || !isPlanOf(earlier, change) ? previewed : earlier.previews,
       notDeployed: found.notDeployed,
       released: everything ? await releaseOthers(names, context) : [],
       unread: found.detection.unread,

@@ -24,13 +24,15 @@ export interface RemovalInput {
 export const removalTask: Task<RemovalInput, PreviewContent> = {
   name: "removal",
   run({ state, cascades, redact }) {
-    const objects = liveObjects(readJsonText(state));
+    const live = readJsonText(state);
+    const objects = liveObjects(live);
     const titles = objects.map(({ identity }) => titleOf(identity)).sort();
     if (!cascades) return { kind: "left-behind", objects: titles };
     const judged = objects.map((one) => ({ ...one, kept: whyKept(one) }));
     const gone = judged.filter(({ kept }) => kept === undefined);
     const diff = summarise(gone, { syncOptions: [], redact, basis: { kind: "branch" } });
-    const found = [...gone.flatMap(danger), ...gone.flatMap(confirmed), ...judged.flatMap(keeping)];
+    const stale = live.stale === undefined ? [] : [{ text: live.stale, danger: undefined }];
+    const found = [...gone.flatMap(danger), ...gone.flatMap(confirmed), ...judged.flatMap(keeping), ...stale];
     return {
       kind: "compared",
       diff: {

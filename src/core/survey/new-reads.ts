@@ -20,23 +20,42 @@ export function newReadsOf({ live, head, base, ownRecord, foreignRecords }: Live
   return [...new Set([head.spec, base.spec].flatMap((spec) => beyondAll(spec, known)))];
 }
 
+/** What the applications read that Argo CD runs and this repository defines, by project; undefined if none is in it. */
+export type RunningReads = (project: string) => Reads | undefined;
+
+interface Reads {
+  readonly addresses: ReadonlySet<string>;
+  readonly plugins: ReadonlySet<string>;
+}
+
+/** Reads the definitions of a project when it is first asked for. */
+export function runningReads(running: readonly Application[]): RunningReads {
+  const known = new Map<string, Reads | undefined>();
+  return (project) => {
+    if (known.has(project)) return known.get(project);
+    const specs = running.flatMap(({ spec }) => (projectOf(spec) === project ? [spec] : []));
+    const reads = { addresses: new Set(specs.flatMap(addressesIn)), plugins: new Set(specs.flatMap(pluginsIn)) };
+    known.set(project, specs.length === 0 ? undefined : reads);
+    return known.get(project);
+  };
+}
+
 /**
  * What a render of a definition that Argo CD does not run would read beyond the applications that it runs and this repository
  * defines: a project that none of them is in, and addresses and plugins that none in that project has, this repository aside.
  */
 export function readsBeyondRunning(
   spec: ApplicationSpec,
-  running: readonly Application[],
+  running: RunningReads,
   { repositoryUrls }: Pick<ChangeRequest, "repositoryUrls">,
 ): readonly string[] {
-  const known = running.flatMap((one) => (projectOf(one.spec) === projectOf(spec) ? [one.spec] : []));
-  const addresses = new Set([...repositoryUrls, ...known.flatMap(addressesIn)]);
-  const plugins = new Set(known.flatMap(pluginsIn));
-  const more = addressesIn(spec).filter((address) => !addresses.has(address));
+  const known = running(projectOf(spec));
+  const more = addressesIn(spec).filter((one) => !repositoryUrls.includes(one) && known?.addresses.has(one) !== true);
+  const plugins = pluginsIn(spec).filter((one) => known?.plugins.has(one) !== true);
   return [
-    ...(known.length > 0 ? [] : [`the project ${projectOf(spec)}`]),
+    ...(known === undefined ? [`the project ${projectOf(spec)}`] : []),
     ...new Set(more.map(redactUserInfo)),
-    ...(pluginsIn(spec).every((plugin) => plugins.has(plugin)) ? [] : ["what a plugin makes of other settings"]),
+    ...(plugins.length === 0 ? [] : ["what a plugin makes of other settings"]),
   ];
 }
 

@@ -6,7 +6,7 @@ import type { CommandContext } from "../ports/context.js";
 import { previewRemoval, renderPreview, type Previewed } from "../render/preview.js";
 import { definedHere } from "./driving-right.js";
 import { memberOf } from "./members.js";
-import { readsBeyondRunning } from "./new-reads.js";
+import { readsBeyondRunning, runningReads, type RunningReads } from "./new-reads.js";
 import { sideOf } from "./sides.js";
 
 /** An application to preview. */
@@ -51,7 +51,7 @@ type Why = (
  */
 export function createPreviews(why: Why, context: CommandContext): Previews {
   const last = new Map<ApplicationName, Promise<unknown>>();
-  let running: Promise<readonly Application[]> | undefined;
+  let running: Promise<RunningReads> | undefined;
   let left = context.previewLimit;
 
   async function show(asked: PreviewOrder): Promise<Previewed> {
@@ -119,15 +119,15 @@ function failed(reason: string, withheld?: boolean): Previewed {
   return { content: { kind: "failed", reason, ...(withheld === true ? { withheld } : {}) }, facts: undefined };
 }
 
-/** The applications that Argo CD runs and this repository defines. */
-async function runningHere({ deployer, change, settings, signal }: CommandContext): Promise<readonly Application[]> {
-  return definedHere(await deployer.listApplications(signal), change, settings);
+/** What the applications read that Argo CD runs and this repository defines. */
+async function runningHere({ deployer, change, settings, signal }: CommandContext): Promise<RunningReads> {
+  return runningReads(definedHere(await deployer.listApplications(signal), change, settings));
 }
 
 /** Why an application is not previewed yet; undefined if it may be. */
 async function withheld(
   order: Known,
-  running: readonly Application[],
+  running: RunningReads,
   why: Why,
   { change }: Pick<CommandContext, "change">,
 ): Promise<string | undefined> {

@@ -85,6 +85,12 @@ describe("what the deletion of an application does to its objects", () => {
     expect(JSON.stringify(resources)).toContain("token");
   });
 
+  test("says so where Argo CD did not compare the application anew", async () => {
+    const state = jsonText<LiveState>({ resources: [managed(CLAIM)], stale: "it is old" });
+    const content = await removalTask.run({ state, cascades: true, redact: [] });
+    expect(content).toMatchObject({ diff: { cautions: [expect.stringContaining("deletes"), "it is old"] } });
+  });
+
   test("without the finalizer everything stays, sorted by name", async () => {
     const objects = [managed(object("v1/Secret", "s")), managed(CLAIM), managed(object("v1/ConfigMap", "c"))];
     expect(await removed(objects, false)).toEqual({

@@ -3,7 +3,7 @@ import type { Application, ApplicationSpec } from "../../../src/core/model/appli
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { JsonObject } from "../../../src/core/model/json.js";
 import { definedHere } from "../../../src/core/survey/driving-right.js";
-import { readsBeyondRunning } from "../../../src/core/survey/new-reads.js";
+import { readsBeyondRunning, runningReads } from "../../../src/core/survey/new-reads.js";
 import { CHANGE } from "../detect/memory-snapshot.js";
 import { sampleSettings } from "../sample-settings.js";
 
@@ -53,12 +53,12 @@ describe("what a definition reads that nothing defined here reads", () => {
       ["oci://x.test"],
     ],
   ])("%s", (_, one, expected) => {
-    expect(readsBeyondRunning(one, RUNNING, CHANGE)).toEqual(expected);
+    expect(readsBeyondRunning(one, runningReads(RUNNING), CHANGE)).toEqual(expected);
   });
 
   test("the same plugin with the same settings is known", () => {
     const plugin = spec({ plugin: { name: "vault" } });
-    expect(readsBeyondRunning(plugin, [application("vault", plugin)], CHANGE)).toEqual([]);
+    expect(readsBeyondRunning(plugin, runningReads([application("vault", plugin)]), CHANGE)).toEqual([]);
   });
 });
 
