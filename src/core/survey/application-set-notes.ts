@@ -5,6 +5,7 @@ import type { Application } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { policyOf } from "./application-set-policy.js";
+import { ignoredFieldsNotes } from "./ignored-fields.js";
 
 /** What Argo CD generates from a set on both sides. */
 export interface Expansion {
@@ -42,6 +43,7 @@ export function notesOf(
           `its policy ${policyOf(set.head).name} leaves existing applications as they are: a changed definition does not reach them`,
         ]
       : []),
+    ...ignoredFieldsNotes(set.base, set.head, changed.length > 0),
     ...about(
       added.filter((name) => live.has(name)),
       "runs in Argo CD already: the ApplicationSet takes it over or fails on it",

@@ -1,7 +1,7 @@
 import { notMovingReason } from "../detect/inputs/moving-sources.js";
 import type { ChangedApplicationSet } from "../detect/scan/application-sets.js";
 import { isAutoSynced, isHydrated } from "../model/application-spec.js";
-import type { Application, LiveApplication } from "../model/application.js";
+import type { Application, ApplicationSet, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
 import { safeMessage } from "../model/errors.js";
@@ -14,6 +14,7 @@ import type { CommandContext } from "../ports/context.js";
 import type { Expansion } from "./application-set-notes.js";
 import { policyOf } from "./application-set-policy.js";
 import { drivingObstacle } from "./driving-right.js";
+import { regenerated } from "./ignored-fields.js";
 import type { Previews } from "./previews.js";
 import { sideOf } from "./sides.js";
 import type { Survey } from "./survey.js";
@@ -49,9 +50,7 @@ export async function applyExpansions(
   );
   const running = certain.flatMap((one) => changedBy(one, known.live));
   const looked = new Set(running.filter(({ application: { name } }) => known.subjects.has(name) || previews.take()));
-  const changed = await allInTurns([...looked], ({ application, set }) =>
-    changedSubject(application, set, known, context),
-  );
+  const changed = await allInTurns([...looked], (one) => changedSubject(one, known, context));
   const verdicts = new Map(
     [...removed, ...changed].flatMap((one) =>
       one === undefined ? [] : [["reason" in one ? one.application : one.name, one] as const],
@@ -103,30 +102,33 @@ export function warnOfUnpreviewed(found: Survey, sets: readonly ChangedApplicati
 interface Regenerated {
   readonly application: Application;
   readonly set: ChangedApplicationSet;
+  readonly head: ApplicationSet;
 }
 
-function changedBy({ set, head, comparison }: Expansion, live: Known["live"]): readonly Regenerated[] {
-  if (set.head === undefined || !policyOf(set.head).updates) return [];
-  const byName = new Map(head.map((one) => [one.name, one]));
+function changedBy({ set, comparison, ...sides }: Expansion, live: Known["live"]): readonly Regenerated[] {
+  const { head } = set;
+  if (head === undefined || !policyOf(head).updates) return [];
+  const byName = new Map(sides.head.map((one) => [one.name, one]));
   return comparison.changed.flatMap((name) => {
     const application = live.has(name) ? byName.get(name) : undefined;
-    return application === undefined ? [] : [{ application, set }];
+    return application === undefined ? [] : [{ application, set, head }];
   });
 }
 
 async function changedSubject(
-  application: Application,
-  set: ChangedApplicationSet,
+  { application, set, head }: Regenerated,
   { found, subjects }: Known,
   context: CommandContext,
 ): Promise<LiveSubject | NotDeployed | undefined> {
   const { change } = context;
-  const { name, spec } = application;
+  const { name } = application;
   const known = subjects.get(name);
   if (known !== undefined && known.kind !== "live") return undefined;
   const live = known?.live ?? (await readLive(name, context));
   if (live !== undefined && "reason" in live) return live;
-  if (live === undefined || !isOwnedBy(live, set) || specEqual(spec, live.spec)) return undefined;
+  if (live === undefined || !isOwnedBy(live, set)) return undefined;
+  const spec = regenerated(application, live.spec, head);
+  if (specEqual(spec, live.spec)) return undefined;
   const obstacle =
     (await generatedObstacle(live, set, found, context)) ?? [spec, live.spec].filter(isHydrated).map(reasonOf)[0];
   if (obstacle !== undefined) return { application: name, reason: obstacle };

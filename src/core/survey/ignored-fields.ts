@@ -1,0 +1,112 @@
+import type { Application, ApplicationSet, ApplicationSpec } from "../model/application.js";
+import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
+import { ownMember } from "../model/members.js";
+
+type Path = readonly string[];
+
+/** Fields of running applications that a set does not touch (`spec.ignoreApplicationDifferences`). */
+interface IgnoredFields {
+  /** Of one application, or of all. */
+  readonly name: string | undefined;
+  /** Paths into the definition. */
+  readonly paths: readonly Path[];
+  /** jq expressions, which are not evaluated: what they ignore is taken as changed. */
+  readonly jq: boolean;
+}
+
+function ignoredFields({ resource: { spec } }: ApplicationSet): readonly IgnoredFields[] {
+  const rules = isJsonObject(spec) ? spec.ignoreApplicationDifferences : undefined;
+  if (!Array.isArray(rules)) return [];
+  return (rules as readonly Json[]).filter(isJsonObject).map(({ name, jsonPointers, jqPathExpressions }) => ({
+    name: typeof name === "string" && name !== "" ? name : undefined,
+    paths: Array.isArray(jsonPointers) ? jsonPointers.flatMap(belowSpec) : [],
+    jq: Array.isArray(jqPathExpressions) && jqPathExpressions.length > 0,
+  }));
+}
+
+/** The steps of a JSON pointer (RFC 6901). One to anything else ignores nothing of it, and neither does a malformed one. */
+function belowSpec(pointer: Json): readonly Path[] {
+  if (typeof pointer !== "string") return [];
+  const [root, member, ...steps] = pointer.split("/");
+  if (root !== "" || member !== "spec") return [];
+  return [steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))];
+}
+
+/**
+ * The definition that a running application gets from its set: the controller compares both without the ignored fields, and
+ * writes what differs then (v3.5 `applicationset/utils/createOrUpdate.go`). Lists are replaced as a whole.
+ */
+export function regenerated(
+  { resourceName, spec }: Application,
+  live: ApplicationSpec,
+  set: ApplicationSet,
+): ApplicationSpec {
+  const paths = ignoredFields(set)
+    .filter(({ name }) => name === undefined || name === resourceName)
+    .flatMap((one) => one.paths);
+  if (paths.length === 0) return spec;
+  const compared = (one: ApplicationSpec): JsonObject => {
+    const left = paths.reduce<Json | undefined>((rest, path) => rest && without(rest, path), one);
+    return isJsonObject(left) ? left : {};
+  };
+  return rewritten(live, compared(live), compared(spec));
+}
+
+/** Unlike in a diff, a block that loses its last member stays: the controller's patch then leaves what is live in it. */
+function without(value: Json, [step, ...rest]: Path): Json | undefined {
+  if (step === undefined) return undefined;
+  if (Array.isArray(value)) {
+    return (value as readonly Json[]).flatMap((item, at) =>
+      String(at) === step ? (without(item, rest) ?? []) : [item],
+    );
+  }
+  if (!isJsonObject(value)) return value;
+  const known = ownMember(value, step);
+  return known === undefined ? value : { ...value, [step]: without(known, rest) };
+}
+
+/** What is live, with what differs between the two others. */
+function rewritten(live: JsonObject, from: JsonObject, to: JsonObject): JsonObject {
+  const keys = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+  const changed = keys.flatMap((key): readonly (readonly [string, Json | undefined])[] => {
+    const [before, after] = [ownMember(from, key), ownMember(to, key)];
+    if (jsonEqual(before, after)) return [];
+    const known = ownMember(live, key);
+    if (!isJsonObject(before) || !isJsonObject(after)) return [[key, after]];
+    return [[key, rewritten(isJsonObject(known) ? known : {}, before, after)]];
+  });
+  const members = Object.entries({ ...live, ...Object.fromEntries(changed) });
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
+}
+
+/**
+ * Sentences for people on what the head's set leaves as it is.
+ * @param changes it changes the definitions of applications.
+ */
+export function ignoredFieldsNotes(
+  base: ApplicationSet | undefined,
+  head: ApplicationSet | undefined,
+  changes: boolean,
+): readonly string[] {
+  if (head === undefined) return [];
+  const rules = ignoredFields(head);
+  const before = base === undefined ? rules : ignoredFields(base);
+  const [jq, fields] = [rules.some((one) => one.jq), rules.some((one) => one.paths.length > 0)];
+  return [
+    ...(JSON.stringify(before) === JSON.stringify(rules)
+      ? []
+      : [
+          "its ignoreApplicationDifferences change, which is not previewed: fields that somebody set in running applications may be overwritten",
+        ]),
+    ...(changes && fields
+      ? [
+          "it leaves fields of running applications as they are (ignoreApplicationDifferences): a change of those has no effect",
+        ]
+      : []),
+    ...(changes && jq
+      ? [
+          "svc does not evaluate the jq expressions of its ignoreApplicationDifferences: what they ignore is shown as changed",
+        ]
+      : []),
+  ];
+}

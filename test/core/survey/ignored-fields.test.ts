@@ -1,0 +1,115 @@
+import { expect, test } from "@jest/globals";
+import type { ApplicationSpec } from "../../../src/core/model/application.js";
+import { applicationName } from "../../../src/core/model/brand.js";
+import type { Json } from "../../../src/core/model/json.js";
+import { ignoredFieldsNotes, regenerated } from "../../../src/core/survey/ignored-fields.js";
+
+const set = (ignoreApplicationDifferences?: Json) => ({
+  name: "shops",
+  namespace: undefined,
+  resource: { spec: { ignoreApplicationDifferences } },
+});
+
+const application = (spec: ApplicationSpec) => ({
+  name: applicationName("team/web"),
+  resourceName: "web",
+  namespace: "team",
+  project: "default",
+  labels: {},
+  annotations: {},
+  spec,
+});
+
+const REVISION = { jsonPointers: ["/spec/source/targetRevision"] };
+const LIVE = { project: "a", source: { path: "old", targetRevision: "v1", helm: { values: "live" } } };
+const GENERATED = { project: "a", source: { path: "new", targetRevision: "main" } };
+
+test.each<[string, Json | undefined, ApplicationSpec, ApplicationSpec, ApplicationSpec]>([
+  ["nothing is ignored", undefined, GENERATED, LIVE, GENERATED],
+  ["no list", "x", GENERATED, LIVE, GENERATED],
+  ["a rule for another application", [{ ...REVISION, name: "api" }], GENERATED, LIVE, GENERATED],
+  ["jq expressions alone", [{ jqPathExpressions: [".spec.source.targetRevision"] }], GENERATED, LIVE, GENERATED],
+  [
+    "a field is kept, and everything else is written",
+    [REVISION],
+    GENERATED,
+    LIVE,
+    { project: "a", source: { path: "new", targetRevision: "v1" } },
+  ],
+  [
+    "a rule for the application by its resource's name",
+    [{ ...REVISION, name: "web" }],
+    { source: { targetRevision: "main" } },
+    { source: { targetRevision: "v1" } },
+    { source: { targetRevision: "v1" } },
+  ],
+  [
+    "a field that only the live application has",
+    [{ jsonPointers: ["/spec/syncPolicy"] }],
+    { project: "b" },
+    { project: "a", syncPolicy: { automated: {} } },
+    { project: "b", syncPolicy: { automated: {} } },
+  ],
+  [
+    "a field that only the generated one has is not written",
+    [{ jsonPointers: ["/spec/syncPolicy"] }],
+    { project: "a", syncPolicy: { automated: {} } },
+    { project: "a" },
+    { project: "a" },
+  ],
+  [
+    "an ignored field inside a list stays as long as the rest of the list is the same",
+    [{ jsonPointers: ["/spec/sources/0/targetRevision"] }],
+    { sources: [{ path: "a", targetRevision: "main" }] },
+    { sources: [{ path: "a", targetRevision: "v1" }] },
+    { sources: [{ path: "a", targetRevision: "v1" }] },
+  ],
+  [
+    "a list that differs is replaced as a whole, without the ignored field",
+    [{ jsonPointers: ["/spec/sources/0/targetRevision"] }],
+    { sources: [{ path: "b", targetRevision: "main" }] },
+    { sources: [{ path: "a", targetRevision: "v1" }] },
+    { sources: [{ path: "b" }] },
+  ],
+  [
+    "a block with nothing else but an ignored field, which is kept where the block gets something",
+    [REVISION],
+    { source: { path: "new" } },
+    { source: { targetRevision: "v1" } },
+    { source: { path: "new", targetRevision: "v1" } },
+  ],
+  [
+    "a block that goes, and its ignored field with it",
+    [REVISION],
+    { sources: [] },
+    { source: { path: "old", targetRevision: "v1" } },
+    { sources: [] },
+  ],
+  [
+    "pointers to something else, or to nothing",
+    [{ jsonPointers: ["", "/", "spec", "/metadata/labels", "/specs", 7] }],
+    GENERATED,
+    LIVE,
+    GENERATED,
+  ],
+  ["a pointer to the whole definition", [{ jsonPointers: ["/spec"] }], GENERATED, LIVE, LIVE],
+])("%s", (_, rules, generated, live, expected) => {
+  expect(regenerated(application(generated), live, set(rules))).toEqual(expected);
+});
+
+test.each<[string, Json | undefined, Json | undefined, boolean, readonly string[]]>([
+  ["nothing", undefined, undefined, true, []],
+  ["ignored fields and no change", [REVISION], [REVISION], false, []],
+  ["ignored fields", [REVISION], [REVISION], true, ["a change of those has no effect"]],
+  [
+    "jq",
+    [{ jqPathExpressions: ["."] }],
+    [{ jqPathExpressions: ["."] }],
+    true,
+    ["what they ignore is shown as changed"],
+  ],
+  ["a rule less", [REVISION], undefined, false, ["may be overwritten"]],
+])("notes on %s", (_, before, after, changes, expected) => {
+  const notes = ignoredFieldsNotes(set(before), set(after), changes);
+  expect(notes).toEqual(expected.map((end): unknown => expect.stringMatching(new RegExp(`${end}$`))));
+});
