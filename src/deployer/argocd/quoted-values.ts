@@ -6,20 +6,18 @@ const QUOTING = /((?:Invalid|Unsupported|Duplicate) value: )/;
  */
 export function withoutValues(text: string): string {
   const [first = "", ...rest] = text.split(QUOTING);
-  const kept = rest.map((part, index) => (index % 2 === 0 ? nameOf(part) : behindValue(part)));
+  const kept = rest.map((part, index) => {
+    if (index % 2 === 1) return "";
+    const behind = behindValue(rest[index + 1] ?? "");
+    // `field is immutable` says all; what is duplicate or unsupported would be a riddle without the word.
+    return part.startsWith("Invalid") ? behind.replace(/^: /, "") : part.replace(/: $/, "") + behind;
+  });
   return [first, ...kept].join("").trim();
-}
-
-/** `field is immutable` says all; a duplicate or unsupported value would be a riddle without the word. */
-function nameOf(quoting: string): string {
-  return quoting.startsWith("Invalid") ? "" : quoting.replace(/ value: $/, " value");
 }
 
 /** What follows a value as Go prints it: a string, a number, JSON, or a struct. */
 function behindValue(text: string): string {
-  const end = endOfValue(text);
-  const rest = text.slice(end);
-  return rest.startsWith(": ") ? rest.slice(2) : rest;
+  return text.slice(endOfValue(text));
 }
 
 function endOfValue(text: string): number {

@@ -119,6 +119,7 @@ export function createTrials(config: ArgoCdConfig, { client, compute, clock, log
 
   return async (request, signal) => {
     const untried = (reason: string) => request.objects.map((): Trial => ({ kind: "untried", reason }));
+    signal.throwIfAborted();
     try {
       const old = tooOld(await version(signal));
       if (old !== undefined) return untried(old);

@@ -1,0 +1,332 @@
+import { describe, expect, test } from "@jest/globals";
+import nock from "nock";
+import { readQuery, writeResponse, type ServerSideDiffQuery } from "../../../sandbox/argocd/grpc/messages.js";
+import type { TrialObject } from "../../../src/core/ports/deployer.js";
+import { argocd, withNock } from "./nock-lifecycle.js";
+import { CHANGE, live, TOKEN, underTest } from "./under-test.js";
+
+withNock();
+
+const CALL = "/application.ApplicationService/ServerSideDiff";
+const MANAGED = "/api/v1/applications/plain/managed-resources";
+const GRPC_WEB = { "content-type": "application/grpc-web+proto" };
+const { signal } = new AbortController();
+
+function object(name: string, changes: Partial<TrialObject> = {}): TrialObject {
+  const manifest = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name, namespace: "guestbook" },
+    data: { a: "2" },
+  };
+  return { group: "", kind: "ConfigMap", namespace: "guestbook", name, manifest, ...changes };
+}
+const liveState = (name: string) =>
+  JSON.stringify({ metadata: { name, managedFields: [{ manager: "x" }] }, data: { a: "1" } });
+
+function version(text = "v3.5.1+abc") {
+  return argocd().get("/api/version").reply(200, { Version: text });
+}
+function managed(...names: readonly string[]) {
+  const items = names.map((name) => ({ kind: "ConfigMap", namespace: "guestbook", name, liveState: liveState(name) }));
+  return argocd().get(MANAGED).query({ project: "default" }).reply(200, { items });
+}
+
+function frame(flag: number, content: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flag);
+  head.writeUInt32BE(content.length, 1);
+  return Buffer.concat([head, content]);
+}
+const TRAILERS = frame(0x80, Buffer.from("grpc-status: 0\r\n"));
+const accepting = ({ liveResources }: ServerSideDiffQuery) =>
+  Buffer.concat([frame(0, writeResponse({ items: liveResources, modified: false })), TRAILERS]);
+
+/** Answers questions by what `refuse` says of the names in them: an error text, or undefined. Returns what was asked. */
+function kubernetes(refuse: (names: readonly string[]) => string | undefined, code = 2): ServerSideDiffQuery[] {
+  const asked: ServerSideDiffQuery[] = [];
+  argocd()
+    .persist()
+    .post(CALL)
+    .reply(function (this: nock.ReplyFnContext, _path, body): nock.ReplyFnResult {
+      expect(this.req.headers).toMatchObject({ ...GRPC_WEB, token: TOKEN });
+      // nock gives bytes as text where they happen to be text, and else in hexadecimal.
+      const text = typeof body === "string" ? body : "";
+      const bytes = Buffer.from(text, text.startsWith("\0") ? "utf8" : "hex");
+      const query = readQuery(bytes.subarray(5));
+      asked.push(query);
+      const error = refuse(query.liveResources.map(({ name }) => name));
+      if (error === undefined) return [200, accepting(query), GRPC_WEB];
+      return [200, "", { ...GRPC_WEB, "grpc-status": String(code), "grpc-message": error.replaceAll("ü", "%C3%BC") }];
+    });
+  return asked;
+}
+
+function refusal(name: string, text: string): string {
+  return `error performing state diffs: error running server side apply in dryrun mode for resource ConfigMap/${name}: ${text}`;
+}
+
+function ask(deployer: ReturnType<typeof underTest>["deployer"], objects: readonly TrialObject[]) {
+  return deployer.tryObjects({ application: live(), objects, change: CHANGE }, signal);
+}
+
+test("live objects are sent as they came, targets in their namespace, all in one call", async () => {
+  version();
+  managed("a", "other");
+  const asked = kubernetes(() => undefined);
+  const bare = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } };
+  expect(await ask(underTest().deployer, [object("a", { manifest: bare }), object("new")])).toEqual([
+    { kind: "accepted" },
+    { kind: "accepted" },
+  ]);
+  expect(asked).toHaveLength(1);
+  expect(asked[0]).toMatchObject({
+    appName: "plain",
+    appNamespace: "",
+    project: "default",
+    liveResources: [
+      { kind: "ConfigMap", namespace: "guestbook", name: "a", liveState: liveState("a") },
+      { kind: "ConfigMap", namespace: "guestbook", name: "new", liveState: "" },
+    ],
+  });
+  expect(asked[0]?.targetManifests.map((text): unknown => JSON.parse(text))).toEqual([
+    { ...bare, metadata: { name: "a", namespace: "guestbook" } },
+    object("new").manifest,
+  ]);
+});
+
+test("where one is refused the halves are asked about, until it is found", async () => {
+  version();
+  const names = Array.from({ length: 20 }, (_, at) => `m${at}`);
+  managed(...names);
+  const asked = kubernetes((some) =>
+    some.includes("m7")
+      ? refusal("m7", 'ConfigMap "m7" is invalid: data: Forbidden: fü field is immutable')
+      : undefined,
+  );
+  const trials = await ask(
+    underTest().deployer,
+    names.map((name) => object(name)),
+  );
+  expect(trials.filter(({ kind }) => kind === "accepted")).toHaveLength(19);
+  expect(trials[7]).toEqual({
+    kind: "refused",
+    cause: "immutable",
+    message: "data: Forbidden: fü field is immutable",
+    created: false,
+    lastApplied: undefined,
+  });
+  expect(asked.length).toBeLessThanOrEqual(11);
+});
+
+test("many refusals have an end", async () => {
+  version();
+  const names = Array.from({ length: 100 }, (_, at) => `m${at}`);
+  managed(...names);
+  const asked = kubernetes((some) => refusal(some[0] ?? "", `ConfigMap "${some[0] ?? ""}" is invalid: data: no`));
+  const trials = await ask(
+    underTest().deployer,
+    names.map((name) => object(name)),
+  );
+  expect(asked).toHaveLength(60);
+  expect(trials.at(-1)).toEqual({
+    kind: "untried",
+    reason: "too many changed objects, or too many that Kubernetes refuses",
+  });
+});
+
+test("large objects go in several calls, and those that fit into no cluster in none", async () => {
+  version();
+  managed();
+  const asked = kubernetes(() => undefined);
+  const filled = (name: string, size: number) =>
+    object(name, {
+      manifest: { kind: "ConfigMap", metadata: { name, namespace: "guestbook" }, data: { a: "x".repeat(size) } },
+    });
+  const trials = await ask(underTest().deployer, [filled("a", 200_000), filled("b", 200_000), filled("c", 3_000_000)]);
+  expect(trials.map(({ kind }) => kind)).toEqual(["accepted", "accepted", "untried"]);
+  expect(asked.map(({ liveResources }) => liveResources.map(({ name }) => name))).toEqual([["a"], ["b"]]);
+});
+
+test("nobody sounds out a cluster: new objects are tried where the application has some, and nowhere else", async () => {
+  version();
+  managed("a");
+  const elsewhere = object("x", {
+    namespace: "kube-system",
+    manifest: { kind: "ConfigMap", metadata: { name: "x", namespace: "kube-system" } },
+  });
+  const wide = object("x", {
+    kind: "ClusterRole",
+    namespace: "",
+    manifest: { kind: "ClusterRole", metadata: { name: "x" } },
+  });
+  const unknown = object("x", { kind: "Shop", manifest: { kind: "Shop", metadata: { name: "x" } } });
+  const trials = await ask(underTest().deployer, [elsewhere, wide, unknown]);
+  expect(trials).toEqual([
+    { kind: "untried", reason: "new in a namespace that the application has nothing in" },
+    { kind: "untried", reason: "new, and not in a namespace" },
+    { kind: "untried", reason: "new, and whether it belongs into a namespace is not known" },
+  ]);
+});
+
+test("a cluster-scoped object of a custom kind is found by its live one", async () => {
+  version();
+  const text = JSON.stringify({ kind: "Shop", metadata: { name: "x" } });
+  argocd()
+    .get(MANAGED)
+    .query(true)
+    .reply(200, { items: [{ group: "e.com", kind: "Shop", name: "x", liveState: text }] });
+  const asked = kubernetes(() => undefined);
+  const shop = object("x", { group: "e.com", kind: "Shop", manifest: { kind: "Shop", metadata: { name: "x" } } });
+  expect(await ask(underTest().deployer, [shop])).toEqual([{ kind: "accepted" }]);
+  expect(asked[0]?.targetManifests).toEqual(['{"kind":"Shop","metadata":{"name":"x"}}']);
+});
+
+describe("what cannot be asked is said to be untried", () => {
+  test.each([
+    ["v3.1.9", "Argo CD 3.1 cannot try objects in the cluster; 3.2 or newer can"],
+    ["v2.13.9+x", "Argo CD 2.13 cannot try objects in the cluster; 3.2 or newer can"],
+    ["latest", "the version of Argo CD is not known"],
+  ])("Argo CD %s", async (text, reason) => {
+    version(text);
+    expect(await ask(underTest().deployer, [object("a")])).toEqual([{ kind: "untried", reason }]);
+  });
+
+  test.each<[string, number, string, string]>([
+    ["a method that Argo CD lacks", 12, "unknown method", "this Argo CD cannot try objects in the cluster"],
+    ["a token without the right", 7, "permission denied", "permission denied: applications, get"],
+    [
+      "a cluster that is away",
+      2,
+      refusal("a", "Patch: dial tcp 10.0.0.1:443: i/o timeout"),
+      "Argo CD cannot reach the cluster: Patch: dial tcp 10.0.0.1:443: i/o timeout",
+    ],
+    [
+      "a cluster that is slow",
+      4,
+      "context deadline exceeded",
+      "Argo CD did not finish in time: context deadline exceeded",
+    ],
+  ])("%s: one call, and none for the others", async (_, code, text, reason) => {
+    version();
+    managed("a", "b");
+    const asked = kubernetes(() => text, code);
+    const { deployer, lines } = underTest();
+    expect(await ask(deployer, [object("a"), object("b")])).toEqual([
+      { kind: "untried", reason },
+      { kind: "untried", reason },
+    ]);
+    expect(asked).toHaveLength(1);
+    expect(JSON.stringify(lines)).toContain("could not try objects in the cluster");
+  });
+
+  test("what is no refusal in an answer about one object", async () => {
+    version();
+    managed("a", "b");
+    kubernetes((names) =>
+      names.includes("a") ? refusal("a", "Internal error occurred: failed calling webhook") : undefined,
+    );
+    expect(await ask(underTest().deployer, [object("a"), object("b")])).toEqual([
+      { kind: "untried", reason: "Internal error occurred: failed calling webhook" },
+      { kind: "accepted" },
+    ]);
+  });
+
+  test.each<[string, number, string | Buffer, Record<string, string>, string]>([
+    [
+      "a page of a proxy",
+      404,
+      "<html>",
+      {},
+      "gRPC-Web does not get through to Argo CD: let the proxy in front of it pass it",
+    ],
+    [
+      "something else",
+      200,
+      "{}",
+      { "content-type": "application/json" },
+      "Argo CD at https://argocd.test answered a call over gRPC-Web with something else",
+    ],
+    [
+      "half a frame",
+      200,
+      frame(0, Buffer.alloc(9)).subarray(0, 8),
+      GRPC_WEB,
+      "Argo CD at https://argocd.test answered a call over gRPC-Web with something else",
+    ],
+    [
+      "no trailers",
+      200,
+      frame(0, Buffer.alloc(0)),
+      GRPC_WEB,
+      "Argo CD at https://argocd.test answered a call over gRPC-Web with something else",
+    ],
+    [
+      "no message",
+      200,
+      Buffer.concat([frame(0, Buffer.from([0xff, 0xff])), TRAILERS]),
+      GRPC_WEB,
+      "Argo CD's answer is incomplete or no protobuf message",
+    ],
+    [
+      "other objects",
+      200,
+      Buffer.concat([frame(0, Buffer.alloc(0)), TRAILERS]),
+      GRPC_WEB,
+      "Argo CD's answer leaves them out",
+    ],
+    ["17 MiB", 200, Buffer.alloc(17 * 2 ** 20), GRPC_WEB, "Argo CD's answer is larger than 16 MiB and was not read"],
+    [
+      "an error in the trailers",
+      200,
+      frame(0x80, Buffer.from("Grpc-Status: 14\r\nGrpc-Message: gone\r\n")),
+      GRPC_WEB,
+      "a part of Argo CD is unavailable: gone",
+    ],
+  ])("%s", async (_, status, body, headers, reason) => {
+    version();
+    managed("a");
+    argocd().post(CALL).reply(status, body, headers);
+    expect(await ask(underTest().deployer, [object("a")])).toEqual([{ kind: "untried", reason }]);
+  });
+
+  test("live resources that cannot be read", async () => {
+    version();
+    argocd().get(MANAGED).query(true).reply(500, { code: 2, message: "boom", error: "boom" });
+    expect(await ask(underTest().deployer, [object("a")])).toEqual([{ kind: "untried", reason: "boom" }]);
+  });
+
+  test("no answer at all, within the time for one request", async () => {
+    version();
+    managed("a");
+    argocd().post(CALL).delay(1500).reply(200);
+    const [trial] = await ask(underTest({ requestTimeoutMs: 300 }).deployer, [object("a")]);
+    expect(trial).toEqual({ kind: "untried", reason: "failed to connect to Argo CD: no answer within 1 s" });
+    nock.abortPendingRequests();
+  });
+});
+
+test("a cluster that did not answer is left alone for a minute, and the version is asked for once in five", async () => {
+  version();
+  managed("a");
+  const gone = argocd()
+    .post(CALL)
+    .reply(200, "", { ...GRPC_WEB, "grpc-status": "14", "grpc-message": "gone" });
+  const { deployer, clock } = underTest();
+  const reason = "a part of Argo CD is unavailable: gone";
+  expect(await ask(deployer, [object("a")])).toEqual([{ kind: "untried", reason }]);
+  expect(await ask(deployer, [object("a")])).toEqual([{ kind: "untried", reason }]);
+  gone.done();
+  clock.forward(60_000);
+  managed("a");
+  kubernetes(() => undefined);
+  expect(await ask(deployer, [object("a")])).toEqual([{ kind: "accepted" }]);
+});
+
+test("an abort ends the question", async () => {
+  const stop = new AbortController();
+  const reason = new Error("pushed");
+  stop.abort(reason);
+  const request = { application: live(), objects: [object("a")], change: CHANGE };
+  await expect(underTest().deployer.tryObjects(request, stop.signal)).rejects.toBe(reason);
+});
