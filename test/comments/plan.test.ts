@@ -73,6 +73,48 @@ describe("the shapes of a plan comment", () => {
       ]),
     ],
     [
+      "refused-by-kubernetes",
+      samplePlan([
+        sampleApplication("web", {
+          ...evaluated(
+            [
+              resource("apps/Deployment guestbook/web", "update", HUNK),
+              resource("Service guestbook/web", "update", HUNK),
+            ],
+            {
+              cautions: [
+                "Kubernetes will refuse apps/Deployment guestbook/web: spec.selector: field is immutable. Let the sync replace it (argocd.argoproj.io/sync-options: Replace=true,Force=true), delete it first, or give it another name",
+                "Kubernetes may refuse Service guestbook/web: spec.ports[1].name: Duplicate value. This cannot be tried just as a sync does it, so the sync may still work",
+              ],
+              dangers: [{ what: "Kubernetes refuses to change apps/Deployment guestbook/web", pruning: false }],
+            },
+          ),
+          cluster: {
+            accepted: 1,
+            refused: [
+              { title: "apps/Deployment guestbook/web", message: "spec.selector: field is immutable", sure: true },
+              { title: "Service guestbook/web", message: "spec.ports[1].name: Duplicate value", sure: false },
+            ],
+            untried: [{ titles: ["Secret guestbook/login", "Secret guestbook/tls"], reason: "its values are hidden" }],
+          },
+        }),
+        sampleApplication("api", {
+          ...evaluated([resource("ConfigMap guestbook/api", "update", HUNK)]),
+          cluster: { accepted: 1, refused: [], untried: [] },
+        }),
+        sampleApplication("old", {
+          ...evaluated([resource("ConfigMap guestbook/old", "create", HUNK)]),
+          cluster: {
+            accepted: 0,
+            refused: [],
+            untried: [
+              { titles: ["ConfigMap guestbook/old"], reason: "Argo CD cannot reach the cluster: dial tcp: @team" },
+            ],
+          },
+        }),
+      ]),
+    ],
+    [
       "live",
       samplePlan([
         sampleApplication(

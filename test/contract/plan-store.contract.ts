@@ -125,6 +125,11 @@ const plan: Plan = {
           },
         ],
       },
+      cluster: {
+        accepted: 3,
+        refused: [{ title: "apps/Deployment web", message: "spec.selector: field is immutable", sure: true }],
+        untried: [{ titles: ["Secret web/a"], reason: "its values are hidden" }],
+      },
     },
     {
       ...base,

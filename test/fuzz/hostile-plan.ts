@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { applicationName } from "../../src/core/model/brand.js";
 import type { DiffBasis, NameChanges } from "../../src/core/model/manifest-diff.js";
+import type { ClusterCheck } from "../../src/core/model/cluster-check.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan } from "../../src/core/model/plan.js";
 import type { Preview, PreviewContent } from "../../src/core/model/preview.js";
 import { evaluated, resource, sampleApplication, sampleLock, samplePlan } from "../comments/samples.js";
@@ -63,11 +64,20 @@ const diffRecord = fc
     basis,
   })
   .map(({ resources, ...diff }) => evaluated(resources, diff));
+const clusterCheck: fc.Arbitrary<ClusterCheck> = fc.record({
+  accepted: fc.nat(3),
+  refused: fc.array(fc.record({ title: hostileName(), message: hostileText(), sure: fc.boolean() }), { maxLength: 3 }),
+  untried: fc.array(
+    fc.record({ titles: fc.array(hostileName(), { minLength: 1, maxLength: 5 }), reason: hostileText() }),
+    { maxLength: 5 },
+  ),
+});
 const evaluatedPlan = fc
   .record({
     planned: diffRecord,
     verdict: fc.constantFrom("changed", "unchanged", "unknown"),
     writesDefinition: fc.boolean(),
+    cluster: fc.option(clusterCheck, { nil: undefined }),
   })
   .map(({ planned, ...more }) => ({ ...planned, ...more }));
 const content: fc.Arbitrary<PreviewContent> = fc.oneof(

@@ -76,6 +76,11 @@ describe.each(HOSTS)("what Kubernetes says to a plan on %s", (host) => {
     expect(web).toContain("-  replicas: 2");
     expect(await bot.locked(one)).toEqual(["web"]);
     expect(asked(bot)).toBe(1);
+    const reads = bot.argocd.requests.filter(({ path }) => /managed-resources|api\/version/.test(path));
+    expect(reads.map(({ path }) => path.split("/").at(-1)).sort()).toEqual(["managed-resources", "version"]);
+    await bot.push(one, { "apps/web/deployment.yaml": deployment("web", { replicas: 3 }) });
+    expect(asked(bot)).toBe(2);
+    expect(bot.argocd.requests.filter(({ path }) => path === "/api/version")).toHaveLength(1);
   });
 
   test("a refusal that may come of what the sync removes is no prophecy", async () => {

@@ -39,7 +39,7 @@ function reasonAgainst(
 ): string | undefined {
   if (live.length + target.length > LARGEST) return "too large";
   if (live !== "") return undefined;
-  if (namespace === "") return "new, and not in a namespace";
+  if (namespace === "") return "new and cluster-wide";
   if (!hasNamespace(manifest)) return "new, and whether it belongs into a namespace is not known";
   return own ? undefined : "new in a namespace that the application has nothing in";
 }

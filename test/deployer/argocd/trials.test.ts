@@ -164,7 +164,7 @@ test("nobody sounds out a cluster: new objects are tried where the application h
   const trials = await ask(underTest().deployer, [elsewhere, wide, unknown]);
   expect(trials).toEqual([
     { kind: "untried", reason: "new in a namespace that the application has nothing in" },
-    { kind: "untried", reason: "new, and not in a namespace" },
+    { kind: "untried", reason: "new and cluster-wide" },
     { kind: "untried", reason: "new, and whether it belongs into a namespace is not known" },
   ]);
 });
