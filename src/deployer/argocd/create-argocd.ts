@@ -56,7 +56,7 @@ export function createArgoCd(
   const sync = createSync(config, { client, clock, log });
 
   return {
-    check: () => check(client),
+    check: async () => check(client, await version.get(undefined, clock.now())),
 
     async naming() {
       const { controllerNamespace } = await serverSettings();
@@ -106,8 +106,7 @@ export function createArgoCd(
 }
 
 /** Returns Argo CD's version and the token's account. Both calls succeed without a valid token; `loggedIn` tells. */
-async function check(client: Client): Promise<{ readonly version: string; readonly account: string }> {
-  const version = await askVersion(client);
+async function check(client: Client, version: string): Promise<{ readonly version: string; readonly account: string }> {
   const path = ["api", "v1", "session", "userinfo"];
   const user = await client.call({ method: "GET", path, permission: "session, get" });
   const { loggedIn, username } = parseAnswer(userAnswer, user, "the account of the token");
