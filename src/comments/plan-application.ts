@@ -55,7 +55,12 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
   switch (plan.kind) {
     case "new":
     case "deleted":
-      return announcedBlocks(plan, { ...room, section: `${heading} (${plan.kind})` }, [...warnings, status]);
+      return announcedBlocks(
+        plan,
+        { ...room, section: `${heading} (${plan.kind})` },
+        [...warnings, status],
+        options.words,
+      );
     case "unevaluated": {
       const reason = fence(shortened(plan.reason, MAX_REASON));
       const next = isWithheld(plan) ? plannedByApproval(options.words) : planAgain(options.words);
@@ -97,11 +102,12 @@ function announcedBlocks(
   plan: Extract<ApplicationPlan, { readonly kind: "new" | "deleted" }>,
   room: DiffRoom,
   end: readonly string[],
+  words: HostWords,
 ): readonly Block[] {
   const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: room.section });
   const start = [room.section, announcement(plan)];
   if (plan.preview === undefined) return [text([...start, ...end])];
-  const shown = previewBlocks(plan.preview, plan.kind === "new" ? "added" : "removed", room);
+  const shown = previewBlocks(plan.preview, plan.kind === "new" ? "added" : "removed", room, words);
   return [text(start), ...shown, text(end)];
 }
 

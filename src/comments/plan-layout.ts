@@ -39,11 +39,16 @@ export function layOut(
       options,
     ),
     ...between,
-    ...previewsBlocks(groups, diffRoom(options, { limit, rooms }), limit - ROOM_FOR_FOLD),
+    ...previewsBlocks(groups, diffRoom(options, { limit, rooms }), options.words, limit - ROOM_FOR_FOLD),
     ...after,
   ];
   if (options.comments === "all") return build(arranged, smallestFirst({ arranged, groups }, limit * (MAX_PARTS - 1)));
-  const previewed = previewsBlocks(groups, diffRoom(options, { limit, rooms: NO_DIFFS }), limit - ROOM_FOR_FOLD);
+  const previewed = previewsBlocks(
+    groups,
+    diffRoom(options, { limit, rooms: NO_DIFFS }),
+    options.words,
+    limit - ROOM_FOR_FOLD,
+  );
   const kept = fitting(arranged, limit - lengthOf([...before, ...between, ...previewed, ...after]), (one) =>
     lengthOf(arrangedBlocks(one, options, { limit, rooms: NO_DIFFS })),
   );

@@ -1,3 +1,4 @@
+import type { HostWords } from "../core/model/host-words.js";
 import type { ManifestDiff } from "../core/model/manifest-diff.js";
 import type { PreviewContent, PreviewOrigin } from "../core/model/preview.js";
 import { code, details, fence, shortened } from "./markdown.js";
@@ -14,6 +15,7 @@ export function previewBlocks(
   content: PreviewContent,
   change: PreviewOrigin["change"],
   room: DiffRoom,
+  words: HostWords,
 ): readonly Block[] {
   const text = (lines: readonly string[]): Block => ({ text: lines.join("\n\n"), section: room.section });
   switch (content.kind) {
@@ -40,7 +42,7 @@ export function previewBlocks(
       return [text([what, details(`What stays (${counted(length, "resource")})`, list)])];
     }
     case "failed": {
-      const next = content.withheld === true ? [AFTER_APPROVAL] : [];
+      const next = content.withheld === true ? [afterApproval(words)] : [];
       return [text([`${RESOURCES} could not be previewed`, fence(shortened(content.reason, MAX_REASON)), ...next])];
     }
     case "beyond-limit": {
@@ -53,7 +55,10 @@ export function previewBlocks(
 const RESOURCES = "**Resources:**";
 const UNCHANGED = "No changes: both definitions render the same.";
 const HIDDEN = "No visible changes.";
-const AFTER_APPROVAL = "An approval of this commit plans it again.";
+
+function afterApproval({ command }: HostWords): string {
+  return `An approval of this commit plans it again; on drafts and forks, comment ${code(`${command} plan`)} then.`;
+}
 
 function countLines(diff: ManifestDiff, change: PreviewOrigin["change"]): readonly string[] {
   const { created, updated, deleted, hooksChanged } = diff;

@@ -1,3 +1,4 @@
+import type { HostWords } from "../core/model/host-words.js";
 import { previewedDiff, type Preview, type PreviewContent, type PreviewOrigin } from "../core/model/preview.js";
 import { code, codes, details, shortened } from "./markdown.js";
 import { pack, type Block } from "./parts.js";
@@ -20,7 +21,9 @@ export function groupPreviews(previews: readonly Preview[]): readonly PreviewGro
     const groups = new Map<string, Preview[]>();
     for (const [index, one] of own.entries()) {
       const key = JSON.stringify([one.origin.change, contentKey(one.content) ?? index]);
-      groups.set(key, [...(groups.get(key) ?? []), one]);
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [one]);
+      else group.push(one);
     }
     const all = [...groups.values()].flatMap(([first, ...same]) => (first === undefined ? [] : [{ first, same }]));
     return [...all.filter(isDangerousGroup), ...all.filter((one) => !isDangerousGroup(one))];
@@ -61,6 +64,7 @@ const MAX_NAME = 150;
 export function previewsBlocks(
   groups: readonly PreviewGroup[],
   room: Omit<DiffRoom, "section" | "open">,
+  words: HostWords,
   limit: number,
 ): readonly Block[] {
   const origins = [...new Set(groups.map(({ first }) => originKey(first)))];
@@ -69,7 +73,8 @@ export function previewsBlocks(
     const [any] = own;
     if (any === undefined) return [];
     const section = `### ${headingOf(any.first.origin)}`;
-    const blocks = (group: PreviewGroup) => groupBlocks(group, { ...room, section, open: isDangerousGroup(group) });
+    const blocks = (group: PreviewGroup) =>
+      groupBlocks(group, { ...room, section, open: isDangerousGroup(group) }, words);
     const open = own.filter((one, index) => isDangerousGroup(one) || index < MOST_OPEN);
     const folded = own.filter((one) => !open.includes(one));
     const parts = pack(folded.flatMap(blocks), limit);
@@ -92,7 +97,7 @@ function headingOf({ kind, of }: PreviewOrigin): string {
   }
 }
 
-function groupBlocks({ first, same }: PreviewGroup, room: DiffRoom): readonly Block[] {
+function groupBlocks({ first, same }: PreviewGroup, room: DiffRoom, words: HostWords): readonly Block[] {
   const also = same.map(({ application }) => shortened(application, MAX_NAME));
   const more = also.length > MAX_NAMES ? ` and ${also.length - MAX_NAMES} more` : "";
   const title = `**${code(shortened(first.application, MAX_NAME))}** (${first.origin.change})`;
@@ -102,7 +107,7 @@ function groupBlocks({ first, same }: PreviewGroup, room: DiffRoom): readonly Bl
     also.length === 0 ? "" : `, and ${what} in ${also.length} more: ${codes(also.slice(0, MAX_NAMES))}${more}`;
   return [
     { text: `${title}${others}`, section: room.section },
-    ...previewBlocks(first.content, first.origin.change, room),
+    ...previewBlocks(first.content, first.origin.change, room, words),
   ];
 }
 

@@ -188,7 +188,7 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
       const text = section(bot.lastComment(one), name);
       expect(text).toContain("it is not rendered before somebody who may deploy it has approved this commit");
       expect(text).toContain(read);
-      expect(text).toContain("An approval of this commit plans it again.");
+      expect(text).toContain("An approval of this commit plans it again");
     }
     expect(created(bot)).toEqual([]);
     await bot.comment(one, "svc plan");
