@@ -24,7 +24,7 @@ export interface PlanStart {
   end(): Promise<void>;
 }
 
-/** @param locks receives every attempt. @param why decides about withheld renders. */
+/** @param locks receives every attempt; what it has already is not locked again. @param why decides about withheld renders. */
 export function createPlanStart(
   locks: Map<ApplicationName, LockAttempt>,
   why: WhyWithheld,
@@ -38,7 +38,7 @@ export function createPlanStart(
   let over = false;
 
   async function lockAndRender(subject: Subject): Promise<void> {
-    await acquireOne(subject, locks, context);
+    if (!locks.has(subject.name)) await acquireOne(subject, locks, context);
     if (subject.kind === "unreadable") return;
     if (subject.kind !== "live") {
       const shown = previewOf(subject, previews);

@@ -1,5 +1,3 @@
-import { definitionDiff } from "../diff/definition-diff.js";
-import { NO_DIFFERENCE } from "../diff/manifest-diff.js";
 import type { RenderFacts } from "../diff/render-facts.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
@@ -7,28 +5,28 @@ import type { Command } from "../model/command.js";
 import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
-import { isPlanOf, type ApplicationPlan, type Evaluated, type Plan, type Unevaluated } from "../model/plan.js";
-import { plannedSources } from "../model/planned-source.js";
+import { isPlanOf, type ApplicationPlan, type Plan } from "../model/plan.js";
+import type { Preview } from "../model/preview.js";
 import type { CommandResult } from "../model/result.js";
-import { specEqual } from "../model/spec-equality.js";
-import type { LiveSubject, Subject } from "../model/subject.js";
+import type { Subject } from "../model/subject.js";
 import { checkLists } from "../policy/access.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import { createLifting } from "../policy/lifting.js";
 import { markUnseen } from "../policy/unseen-sources.js";
 import type { CommandContext } from "../ports/context.js";
-import { compareRenders } from "../render/live-diff-mode.js";
 import { withApplicationSets } from "../survey/application-sets.js";
+import { childPreviews } from "../survey/child-previews.js";
 import { deriveEffects } from "../survey/effects.js";
 import { previewGenerated } from "../survey/generated-previews.js";
 import { createPreviews } from "../survey/previews.js";
 import { surveyAfresh, type SurveyOptions } from "../survey/survey.js";
-import { leaveQueues, lockOf, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
-import { contentWithin, newPlanRoom, previewWithin, within, type PlanRoom } from "./plan-room.js";
-import { createPlanStart, type PlanStart, type Started } from "./plan-start.js";
-import { keepEarlier, warningsOf, withRecords } from "./plan-warnings.js";
+import { evaluate } from "./evaluate.js";
+import { followParents, parentsOf } from "./follow-parents.js";
+import { leaveQueues, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
+import { contentWithin, newPlanRoom } from "./plan-room.js";
+import { createPlanStart } from "./plan-start.js";
+import { keepEarlier, withRecords } from "./plan-warnings.js";
 import { namesOf } from "./selection.js";
-import { withheldPlan } from "./withheld.js";
 
 /**
  * Finds the affected applications, locks them, renders both sides and stores what differs. An aborted plan releases the
@@ -81,18 +79,22 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     // Awaited below; until then it must not end the process as an unhandled rejection.
     generated.catch(() => undefined);
     const facts = new Map<ApplicationName, RenderFacts>();
-    const room = newPlanRoom();
-    const evaluated = await evaluate(selected, {
-      locks,
-      start,
-      rendered: await start.rendered(),
-      room,
-      facts,
+    const evaluation = { locks, room: newPlanRoom(), facts, context };
+    const first = await evaluate(selected, start, evaluation);
+    const { subjects, evaluated } = await followParents({ subjects: selected, evaluated: first }, facts, found, {
+      evaluate: (some) => {
+        const again = createPlanStart(locks, why, previews, context);
+        for (const subject of some) again.start(subject);
+        return evaluate(some, again, evaluation);
+      },
       context,
     });
-    const examined = selected.map((subject) => ({ subject, facts: facts.get(subject.name) }));
+    const examined = subjects.map((subject) => ({ subject, facts: facts.get(subject.name) }));
     const derived = await deriveEffects(examined, withSets, context);
-    const previewed = (await generated).map((one) => ({ ...one, content: contentWithin(room, one.content) }));
+    const below = await childPreviews(await parentsOf(subjects, start, facts), withSets, previews, context);
+    const previewed = [...(await generated), ...below].map((one) => {
+      return { ...one, content: contentWithin(evaluation.room, one.content) };
+    });
     const applications = evaluated.map((one) => ({
       ...one,
       effect: derived.effects.get(one.application) ?? NO_EFFECT,
@@ -114,7 +116,10 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       plannedAt: context.clock.now().toISOString(),
       applications: await withRecords([...settled, ...kept].sort(byName), found.subjects, context),
       applicationSets: derived.applicationSets,
-      previews: everything || !isPlanOf(earlier, change) ? previewed : earlier.previews,
+      previews: [
+        ...(everything || !isPlanOf(earlier, change) ? [] : unlooked(earlier, asked, previewed)),
+        ...previewed,
+      ],
       notDeployed: found.notDeployed,
       released: everything ? await releaseOthers(names, context) : [],
       unread: found.detection.unread,
@@ -132,83 +137,16 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
   }
 }
 
+/** The previews of an earlier plan below and beside what this one looked at. */
+function unlooked({ previews }: Plan, asked: ReadonlySet<string>, previewed: readonly Preview[]): readonly Preview[] {
+  const again = new Set(previewed.map(({ application }) => application));
+  return previews.filter(
+    ({ application, origin }) => !again.has(application) && !(origin.kind === "child" && asked.has(origin.of)),
+  );
+}
+
 function byName(left: ApplicationPlan, right: ApplicationPlan): number {
   return left.application < right.application ? -1 : left.application > right.application ? 1 : 0;
-}
-
-interface Evaluation {
-  readonly start: PlanStart;
-  readonly locks: ReadonlyMap<ApplicationName, LockAttempt>;
-  readonly room: PlanRoom;
-  /** Receives what the renders say about other applications. */
-  readonly facts: Map<ApplicationName, RenderFacts>;
-  readonly rendered: ReadonlyMap<LiveSubject, Promise<Started>>;
-  readonly context: CommandContext;
-}
-
-async function evaluate(
-  subjects: readonly Subject[],
-  { locks, start, rendered, room, facts, context }: Evaluation,
-): Promise<readonly ApplicationPlan[]> {
-  return allInTurns(subjects, async (subject) => {
-    const lock = lockOf(locks.get(subject.name));
-    const common = {
-      application: subject.name,
-      lock,
-      sourceFile: subject.sourceFile,
-      warnings: [],
-      atMerge: undefined,
-      effect: NO_EFFECT,
-    };
-    switch (subject.kind) {
-      case "new":
-      case "deleted":
-        return { ...common, kind: subject.kind, preview: previewWithin(room, await start.previewed(subject)) };
-      case "unreadable":
-        return { ...common, kind: "unevaluated" as const, reason: subject.problem };
-      case "live":
-        return {
-          ...common,
-          ...(await warningsOf(subject, context)),
-          atMerge: subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined),
-          ...within(room, await evaluated(subject, await rendered.get(subject), facts, context)),
-        };
-    }
-  });
-}
-
-const AUTO_SYNCED = "auto-sync is enabled: Argo CD deploys it by itself at the merge";
-
-async function evaluated(
-  subject: LiveSubject,
-  sides: Started | undefined,
-  facts: Map<ApplicationName, RenderFacts>,
-  context: CommandContext,
-): Promise<Evaluated | Unevaluated> {
-  const { live, base, head } = subject;
-  const definition = () => definitionDiff(live.resourceName, { from: base.spec, to: head.spec }, context);
-  switch (sides?.kind) {
-    case undefined:
-      return { kind: "unevaluated", reason: "not rendered" };
-    case "withheld":
-      return withheldPlan(subject, sides.reason, context);
-    case "failed":
-      return { kind: "unevaluated", reason: sides.reason, definition: await definition() };
-    case "same":
-      return {
-        kind: "evaluated",
-        verdict: "unchanged",
-        definition: await definition(),
-        writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
-        sources: plannedSources(subject, context.change.headRevision),
-        diff: NO_DIFFERENCE,
-      };
-    case "rendered": {
-      const compared = await compareRenders(subject, sides, context);
-      if (compared.facts !== undefined) facts.set(subject.name, compared.facts);
-      return { ...compared.planned, definition: await definition() };
-    }
-  }
 }
 
 function unplanned(subject: Subject): ApplicationPlan {

@@ -19,6 +19,7 @@ import { unseenIn } from "../policy/unseen-sources.js";
 import type { CommandContext } from "../ports/context.js";
 import { behindOf } from "../survey/input-gaps.js";
 import { asPlanned } from "../survey/planned-commits.js";
+import { withPlannedDefinitions } from "../survey/followed-children.js";
 import { survey, type Survey } from "../survey/survey.js";
 import { plannedIn, select } from "./selection.js";
 import { releaseSkipped, skippable } from "./skip.js";
@@ -46,7 +47,12 @@ export async function sync(
   const chosen = selection.items.filter(
     (lock) => !announced.some(({ application }) => application === lock.application),
   );
-  const surveyed = await survey(context);
+  const surveyed = await withPlannedDefinitions(
+    await survey(context),
+    plan,
+    chosen.map(({ application }) => application),
+    context,
+  );
   const options = { plan, dryRun: command.dryRun, withoutApproval: await needsNoApproval(command, context) };
   const prepared = await prepare(chosen, surveyed, options, context);
   if ("reason" in prepared) return { kind: "refused", refusal: prepared };

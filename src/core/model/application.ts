@@ -20,6 +20,14 @@ export interface Application {
   readonly parent?: ApplicationName | undefined;
 }
 
+/** A definition among the manifests of a parent's head. */
+export interface GivenDefinition {
+  readonly parent: ApplicationName;
+  readonly spec: ApplicationSpec;
+  /** The one on the target branch. */
+  readonly base: ApplicationSpec;
+}
+
 /** An Application as Argo CD runs it, from one uncached GET. */
 export interface LiveApplication extends Application {
   /** Name of the ApplicationSet that owns it. */

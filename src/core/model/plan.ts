@@ -1,3 +1,4 @@
+import type { GivenDefinition } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
 import type { ClusterCheck } from "./cluster-check.js";
@@ -33,6 +34,8 @@ interface ApplicationPlanBase {
   readonly warnings: readonly string[];
   /** What a sync may be refused for although it was planned. */
   readonly gaps?: PlanGaps | undefined;
+  /** The definition that it was planned with, where the head of a parent gives it another one than it has. Never shown. */
+  readonly definedBy?: GivenDefinition | undefined;
 }
 
 /** Problems with what an application is deployed from; the warnings of the plan say which. */

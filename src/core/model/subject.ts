@@ -52,6 +52,8 @@ export interface LiveSubject extends SubjectBase {
   readonly hasChildren: boolean;
   /** Why its changed definition is not deployed from here: it is shown, not locked, and takes effect at the merge. */
   readonly notDriven: string | undefined;
+  /** The parent whose head gives it the definition of `head`. */
+  readonly definedBy?: ApplicationName | undefined;
   readonly warnings: readonly string[];
 }
 

@@ -1,9 +1,7 @@
 import { z } from "zod";
-import type { ApplicationSpec } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
-import { isJsonObject } from "../../core/model/json.js";
 import type { DeploymentStore } from "../../core/ports/stores.js";
 import { DEPLOYMENT_KEY_PREFIX } from "../../names.js";
 import { byApplication } from "../order.js";
@@ -11,16 +9,14 @@ import type { RedisConnection } from "./connection.js";
 import { scanKeys } from "./keys.js";
 import { orUndefined, readStored, stored } from "./stored-value.js";
 
-const spec = z.custom<ApplicationSpec>(isJsonObject);
-
 const deployment: z.ZodType<Deployment> = z.object({
   application: stored.application,
   change: stored.change,
   revision: stored.revision,
   outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
   pins: z.array(z.object({ position: z.int().positive(), revision: stored.revision })),
-  specBefore: spec,
-  specWritten: orUndefined(spec),
+  specBefore: stored.spec,
+  specWritten: orUndefined(stored.spec),
   approvers: z.array(z.string()),
   user: z.string(),
   reverted: orUndefined(z.string()),

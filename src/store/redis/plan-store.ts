@@ -91,6 +91,7 @@ const planned = {
   effect: storedEffect,
   warnings: z.array(z.string()),
   gaps: orUndefined(z.object({ behind: z.boolean(), uncovered: z.boolean() })),
+  definedBy: orUndefined(z.object({ parent: stored.application, spec: stored.spec, base: stored.spec })),
 };
 
 const plannedSource: z.ZodType<PlannedSource> = z.object({

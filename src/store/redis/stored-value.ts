@@ -1,7 +1,9 @@
 import { z } from "zod";
+import type { ApplicationSpec } from "../../core/model/application.js";
 import type { ApplicationName, RepositoryName, Revision } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { StoredValueUnreadable } from "../../core/model/errors.js";
+import { isJsonObject } from "../../core/model/json.js";
 import { HOST_IDS, STORE_TITLE } from "../../names.js";
 
 const change = z.object({
@@ -16,6 +18,7 @@ export const stored = {
   revision: z.custom<Revision>((value) => typeof value === "string" && /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value)),
   application: z.custom<ApplicationName>((value) => typeof value === "string" && value !== ""),
   time: z.iso.datetime(),
+  spec: z.custom<ApplicationSpec>(isJsonObject),
 } as const;
 
 /** JSON cannot hold undefined, so a record leaves the member out. */

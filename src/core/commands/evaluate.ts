@@ -1,0 +1,104 @@
+import { definitionDiff } from "../diff/definition-diff.js";
+import { NO_DIFFERENCE } from "../diff/manifest-diff.js";
+import type { RenderFacts } from "../diff/render-facts.js";
+import type { ApplicationName } from "../model/brand.js";
+import { NO_EFFECT } from "../model/effect.js";
+import { allInTurns } from "../model/in-turns.js";
+import type { LockAttempt } from "../model/lock.js";
+import type { ApplicationPlan, Evaluated, Unevaluated } from "../model/plan.js";
+import { plannedSources } from "../model/planned-source.js";
+import { specEqual } from "../model/spec-equality.js";
+import type { LiveSubject, Subject } from "../model/subject.js";
+import type { CommandContext } from "../ports/context.js";
+import { compareRenders } from "../render/live-diff-mode.js";
+import { lockOf } from "./plan-locks.js";
+import { previewWithin, within, type PlanRoom } from "./plan-room.js";
+import type { PlanStart, Started } from "./plan-start.js";
+import { warningsOf } from "./plan-warnings.js";
+import { withheldPlan } from "./withheld.js";
+
+/** What the evaluations of one plan share. */
+export interface Evaluation {
+  readonly locks: ReadonlyMap<ApplicationName, LockAttempt>;
+  readonly room: PlanRoom;
+  /** Receives what the renders say about other applications. */
+  readonly facts: Map<ApplicationName, RenderFacts>;
+  readonly context: CommandContext;
+}
+
+/** Compares what was rendered of these subjects. */
+export async function evaluate(
+  subjects: readonly Subject[],
+  start: PlanStart,
+  { locks, room, facts, context }: Evaluation,
+): Promise<readonly ApplicationPlan[]> {
+  const rendered = await start.rendered();
+  return allInTurns(subjects, async (subject) => {
+    const lock = lockOf(locks.get(subject.name));
+    const common = {
+      application: subject.name,
+      lock,
+      sourceFile: subject.sourceFile,
+      warnings: [],
+      atMerge: undefined,
+      effect: NO_EFFECT,
+    };
+    switch (subject.kind) {
+      case "new":
+      case "deleted":
+        return { ...common, kind: subject.kind, preview: previewWithin(room, await start.previewed(subject)) };
+      case "unreadable":
+        return { ...common, kind: "unevaluated" as const, reason: subject.problem };
+      case "live":
+        return {
+          ...common,
+          ...(await warningsOf(subject, context)),
+          atMerge: subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined),
+          definedBy: subject.definedBy && {
+            parent: subject.definedBy,
+            spec: subject.head.spec,
+            base: subject.base.spec,
+          },
+          ...within(room, await evaluated(subject, await rendered.get(subject), facts, context)),
+        };
+    }
+  });
+}
+
+const AUTO_SYNCED = "auto-sync is enabled: Argo CD deploys it by itself at the merge";
+
+async function evaluated(
+  subject: LiveSubject,
+  sides: Started | undefined,
+  facts: Map<ApplicationName, RenderFacts>,
+  context: CommandContext,
+): Promise<Evaluated | Unevaluated> {
+  const { live, base, head, definedBy } = subject;
+  // The plan of a parent shows what it changes in its children.
+  const definition = async () =>
+    definedBy === undefined
+      ? definitionDiff(live.resourceName, { from: base.spec, to: head.spec }, context)
+      : undefined;
+  switch (sides?.kind) {
+    case undefined:
+      return { kind: "unevaluated", reason: "not rendered" };
+    case "withheld":
+      return withheldPlan(subject, sides.reason, context);
+    case "failed":
+      return { kind: "unevaluated", reason: sides.reason, definition: await definition() };
+    case "same":
+      return {
+        kind: "evaluated",
+        verdict: "unchanged",
+        definition: await definition(),
+        writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
+        sources: plannedSources(subject, context.change.headRevision),
+        diff: NO_DIFFERENCE,
+      };
+    case "rendered": {
+      const compared = await compareRenders(subject, sides, context);
+      if (compared.facts !== undefined) facts.set(subject.name, compared.facts);
+      return { ...compared.planned, definition: await definition() };
+    }
+  }
+}

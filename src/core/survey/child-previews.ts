@@ -1,0 +1,103 @@
+import type { RenderedChild, RenderFacts } from "../diff/render-facts.js";
+import { projectOf } from "../model/application-spec.js";
+import type { Application, LiveApplication } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
+import { allInTurns } from "../model/in-turns.js";
+import type { Preview, PreviewOrigin } from "../model/preview.js";
+import { specEqual } from "../model/spec-equality.js";
+import type { CommandContext } from "../ports/context.js";
+import type { Naming } from "../ports/deployer.js";
+import type { SurveyWithSets } from "./application-sets.js";
+import type { PreviewOrder, Previews } from "./previews.js";
+
+/** An application, and what its renders say about others. */
+export type Parent = readonly [ApplicationName, RenderFacts];
+
+/** A child that is to be previewed. */
+interface Found {
+  readonly application: ApplicationName;
+  readonly parent: ApplicationName;
+  readonly change: PreviewOrigin["change"];
+  readonly child: RenderedChild;
+}
+
+/**
+ * Previews the children that the heads of these parents add, change or remove, and what such children do to theirs, as far as
+ * the plan does not show them already. Each is shown once, so that applications that define each other come to an end.
+ */
+export async function childPreviews(
+  parents: readonly Parent[],
+  { found: { subjects, everyApplication }, applicationSets }: SurveyWithSets,
+  previews: Previews,
+  context: CommandContext,
+): Promise<readonly Preview[]> {
+  const nameOf = await context.deployer.naming();
+  const running = new Map(everyApplication.map((one) => [one.name, one]));
+  const generated = applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]);
+  const seen = new Set([...subjects.map(({ name }) => name), ...generated]);
+  const found: Preview[] = [];
+  for (let level = parents; level.length > 0;) {
+    const children = level.flatMap((parent) => changedChildren(parent, running, nameOf)).filter(isFirst);
+    const looked = await allInTurns(children, async (one) => {
+      const { content, facts } = await previews.preview(orderOf(one, running.get(one.application), context));
+      const { application, parent, change } = one;
+      return { facts, preview: { application, origin: { kind: "child", of: parent, change } as const, content } };
+    });
+    found.push(...looked.map(({ preview }) => preview));
+    level = looked.flatMap(({ preview, facts }) =>
+      facts === undefined ? [] : [[preview.application, facts] as const],
+    );
+  }
+  return found;
+
+  function isFirst({ application }: Found): boolean {
+    const first = !seen.has(application);
+    seen.add(application);
+    return first;
+  }
+}
+
+/** Those with a name whose definition the parent's head changes. */
+function changedChildren(
+  [parent, { children }]: Parent,
+  running: ReadonlyMap<ApplicationName, Application>,
+  nameOf: Naming,
+): readonly Found[] {
+  return children.flatMap((child): readonly Found[] => {
+    const { name, namespace, base, head } = child;
+    if (name === "" || (base !== undefined && head !== undefined && specEqual(base, head))) return [];
+    const application = nameOf(namespace, name);
+    const runs = running.has(application);
+    if (head === undefined && !runs) return [];
+    return [{ application, parent, change: head === undefined ? "removed" : runs ? "changed" : "added", child }];
+  });
+}
+
+function orderOf(
+  { application, parent, child: { name, namespace, base, head } }: Found,
+  running: Application | undefined,
+  context: CommandContext,
+): PreviewOrder {
+  if (head === undefined) {
+    return { kind: "unread", name: application, read: () => findRemoved(application, parent, context) };
+  }
+  const own = { namespace: application === name ? undefined : namespace, labels: {}, annotations: {} };
+  const like = running ?? { ...own, name: application, resourceName: name };
+  const replaced = running && withSpec(running, base ?? running.spec);
+  return { kind: "rendered", application: withSpec(like, head), replaced };
+}
+
+function withSpec(application: Omit<Application, "spec" | "project">, spec: Application["spec"]): Application {
+  return { ...application, spec, project: projectOf(spec) };
+}
+
+/** Whoever writes the manifests of a parent must not be shown what runs for an application that it never applied. */
+async function findRemoved(
+  name: ApplicationName,
+  parent: ApplicationName,
+  { deployer, signal }: CommandContext,
+): Promise<LiveApplication | string> {
+  const live = await deployer.findApplication(name, signal);
+  if (live === undefined) return "Argo CD does not know it any more";
+  return live.parent === parent ? live : `${parent} does not track it in Argo CD, and so does not delete it`;
+}

@@ -1,2 +1,0 @@
-local colors = import 'colors.libsonnet';
-colors.web()
