@@ -88,6 +88,7 @@ const plan: Plan = {
       warnings: ["the parent shows OutOfSync until the merge"],
       verdict: "changed",
       writesDefinition: true,
+      definedBy: { parent: applicationName("root"), spec: { project: "prod" }, base: { project: "default" } },
       sources: [
         { position: 1, kind: "head", follows: "main", revision: "1".repeat(40), unseen: false },
         { position: 2, kind: "foreign", follows: "1.x", revision: undefined, unseen: true },
