@@ -80,6 +80,10 @@ describe.each(HOSTS)("applications that apply each other's definitions, on %s", 
       "argocd/kustomization.yaml": kustomization("apps/evil"),
       "apps/evil/configmap.yaml": configMap("web", { value: "stolen" }),
     });
+    expect(section(bot.lastComment(one), "web")).toContain("+  value: stolen");
+    // Alone, it is planned with the definition that it has.
+    await bot.comment(one, "svc plan -a web");
+    expect(section(bot.lastComment(one), "web")).toContain('+  value: "2"');
     bot.expectChanges("sync root");
     await bot.comment(one, "svc sync");
     const web = section(bot.lastComment(one), "web");
@@ -90,7 +94,7 @@ describe.each(HOSTS)("applications that apply each other's definitions, on %s", 
     expect(bot.liveValue("web")).toBe("1");
     expect(bot.changes()).toEqual(["sync root"]);
     // The target branch's definition stays the base of the next plan, which shows what is deployed then.
-    await bot.comment(one, "svc plan");
+    await bot.comment(one, "svc plan -a web");
     expect(section(bot.lastComment(one), "web")).toContain('-  value: "1"');
     expect(section(bot.lastComment(one), "web")).toContain('+  value: "2"');
     bot.expectChanges("update web", "sync web");
