@@ -28,9 +28,11 @@ export function previewBlocks(
         ...childrenLine("ApplicationSets", diff.sets),
       ];
       const secrets = change === "changed" ? secretLines(diff) : [];
+      // Everything goes; what is dangerous about it stands above.
+      const folded = change === "removed" ? { ...room, open: false } : room;
       return [
         text(lines),
-        ...diffBlocks(diff.resources, room, "change"),
+        ...diffBlocks(diff.resources, folded, "change"),
         ...(secrets.length === 0 ? [] : [text(secrets)]),
       ];
     }
