@@ -4,7 +4,17 @@ import { readMarker } from "../../src/comments/marker.js";
 import { MAX_PARTS } from "../../src/comments/parts.js";
 import { renderPlan } from "../../src/comments/plan.js";
 import type { ApplicationPlan } from "../../src/core/model/plan.js";
-import { evaluated, HEAD, LINKS, resource, sampleApplication, samplePlan, WORDS } from "./samples.js";
+import {
+  compared,
+  evaluated,
+  HEAD,
+  LINKS,
+  preview,
+  resource,
+  sampleApplication,
+  samplePlan,
+  WORDS,
+} from "./samples.js";
 
 const PAGE = "https://svc.example.com/changes/hosta/acme/deploy/7";
 const LIMIT = WORDS.hosta.maxComment;
@@ -182,6 +192,50 @@ describe("comments.plan: one", () => {
         if (total < 40_000 && text === "x") expect(parts[0]).not.toContain("too long to show");
       }),
       { numRuns: 40 },
+    );
+  });
+});
+
+describe("applications that only the merge changes", () => {
+  const previews = (count: number, resources: number) =>
+    Array.from({ length: count }, (_, at) =>
+      preview(
+        `cluster-addon-${at}`,
+        "added",
+        compared(
+          Array.from({ length: resources }, (_, index) =>
+            resource(
+              `apps/Deployment namespace-${at}/object-with-a-name-${index}`,
+              "create",
+              `${long(2)}+name: ${at}\n`,
+            ),
+          ),
+        ),
+      ),
+    );
+  const own = ["web", "api", "db"].map((name) => sampleApplication(name, evaluated(many(1, 2))));
+
+  test.each([
+    ["with a page", one],
+    ["without one", { ...one, links: LINKS }],
+  ])("do not displace the plan's own, %s: what has no room is named", (_, options) => {
+    const danger = preview(
+      "risky",
+      "removed",
+      compared([resource("PersistentVolumeClaim ns/data", "delete", long(1))], {
+        dangers: [{ what: "deletes PersistentVolumeClaim ns/data", pruning: false }],
+      }),
+    );
+    const parts = renderPlan(samplePlan(own, { previews: [...previews(1000, 30), danger] }), options);
+    expect(parts).toHaveLength(1);
+    const [part = ""] = parts;
+    expectClosed(part);
+    expect(part.match(/^### Application: /gm)).toHaveLength(3);
+    expect(part).toContain("**`risky`** (removed)");
+    const shown = part.match(/^\*\*`cluster-addon-/gm)?.length ?? 0;
+    expect(shown).toBeGreaterThan(0);
+    expect(part).toContain(
+      `${1000 - shown} more applications that the merge adds, changes or removes are not shown here for lack of room`,
     );
   });
 });

@@ -74,6 +74,8 @@ export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt:
     previews: [
       preview("tenant-b", "added", { kind: "failed", reason: "helm: <values> not found", withheld: true }),
       preview("tenant-a", "removed", { kind: "left-behind", objects: ["ConfigMap tenants/a"] }),
+      preview("tenant-c", "changed", { kind: "beyond-limit", limit: 2 }),
+      preview("tenant-d", "changed", { kind: "beyond-limit", limit: 2 }),
     ],
     released: [],
     unread: [],
