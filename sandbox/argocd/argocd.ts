@@ -197,6 +197,11 @@ export class ArgoCd {
     this.#world.cluster.rules.push(rule);
   }
 
+  /** From now on the cluster stores objects as Kubernetes does, with defaults and canonical quantities. */
+  storeDefaults(): void {
+    this.#world.cluster.storesDefaults = true;
+  }
+
   /** Calls `onChange` after each change of the cluster's objects. */
   subscribe(onChange: () => void): () => void {
     return this.#world.cluster.subscribe(onChange);

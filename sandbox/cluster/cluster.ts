@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { isObject, objectAt, same, sortedText, stringAt, type JsonObject } from "../argocd/json.js";
+import { objectAt, same, sortedText, stringAt, type JsonObject } from "../argocd/json.js";
 import { textOfKey, withAnnotation, withNamespace, type Manifest, type ObjectKey } from "../argocd/manifest.js";
 import { lastAppliedAnnotation, withEncodedData } from "../argocd/masking.js";
 import { refusalOf, type AdmissionRule } from "./admission.js";
+import { storedForm } from "./stored-form.js";
+import { threeWayMerge } from "./three-way-merge.js";
 
 export interface LiveObject extends ObjectKey {
   readonly object: Manifest;
@@ -16,6 +18,8 @@ export class Cluster {
   readonly #missingNamespaces = new Set<string>();
   /** Beside those of Kubernetes itself. */
   readonly rules: AdmissionRule[] = [];
+  /** Objects get defaults and canonical quantities, as in the API server. */
+  storesDefaults = false;
   readonly #listeners = new Set<() => void>();
   #version = 0;
 
@@ -31,7 +35,8 @@ export class Cluster {
   predict(manifest: Manifest, key: ObjectKey): Manifest {
     const target = withNamespace(withEncodedData(manifest), key.namespace);
     const live = this.get(key);
-    return live === undefined ? target : applied(target, live);
+    const written = live === undefined ? target : applied(target, live);
+    return this.storesDefaults ? storedForm(written) : written;
   }
 
   /** @throws {Error} with Kubernetes' words if the namespace does not exist. */
@@ -61,7 +66,8 @@ export class Cluster {
       resourceVersion: String(this.#version),
     };
     const metadata = { ...objectAt(object, "metadata"), ...identity };
-    this.#objects.set(textOfKey(key), { ...key, object: { ...object, metadata } });
+    const written = this.storesDefaults ? storedForm(object) : object;
+    this.#objects.set(textOfKey(key), { ...key, object: { ...written, metadata } });
     if (key.kind === "Namespace") this.createNamespace(key.name);
     this.#changed();
   }
@@ -96,22 +102,5 @@ export class Cluster {
 /** The live object after an apply, without updating its last-applied annotation. */
 export function applied(target: Manifest, live: Manifest): Manifest {
   const note = stringAt(live, "metadata", "annotations", lastAppliedAnnotation);
-  const before = note === undefined ? {} : (JSON.parse(note) as Manifest);
-  return threeWayMerge(before, target, live);
-}
-
-/**
- * Applies a target to a live object: the target's members win, members that were applied before and are gone from the
- * target are removed, everything else stays. Lists are replaced.
- */
-function threeWayMerge(before: JsonObject, target: JsonObject, live: JsonObject): JsonObject {
-  const result: JsonObject = { ...live };
-  for (const key of Object.keys(before)) {
-    if (target[key] === undefined) result[key] = undefined;
-  }
-  for (const [key, value] of Object.entries(target)) {
-    const [own, was] = [live[key], before[key]];
-    result[key] = isObject(value) && isObject(own) ? threeWayMerge(isObject(was) ? was : {}, value, own) : value;
-  }
-  return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== undefined));
+  return threeWayMerge(note === undefined ? {} : (JSON.parse(note) as Manifest), target, live);
 }

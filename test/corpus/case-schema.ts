@@ -35,6 +35,8 @@ export const caseFile = z.strictObject({
         .optional(),
       tracking: z.enum(["annotation", "label", "annotation+label"]).optional(),
       application_namespaces: z.array(z.string()).optional(),
+      /** The cluster stores objects as Kubernetes does, with defaults and canonical quantities. */
+      stores_defaults: z.boolean().optional(),
     })
     .default({}),
   commands: z.array(z.string()).default(["svc sync"]),
@@ -48,6 +50,8 @@ const plannedApplication = z.strictObject({
   delete: texts,
   /** Action and title: `update batch/Job guestbook/migrate`. */
   hooks: texts,
+  /** What the cluster already differs by, with `diff_mode: both`: `update ConfigMap guestbook/web`. */
+  drift: texts,
   /** Every line that the hunks of updates take away or add, trimmed behind its sign; the order is free. */
   lines: texts,
   /** Texts that stand somewhere in its section. */

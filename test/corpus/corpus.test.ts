@@ -96,6 +96,7 @@ interface Lists {
   readonly update: readonly string[];
   readonly delete: readonly string[];
   readonly hooks: readonly string[];
+  readonly drift?: readonly string[];
   readonly lines: readonly string[];
 }
 
@@ -106,6 +107,7 @@ function ordered(one: Lists): Lists {
     update: [...one.update].sort(),
     delete: [...one.delete].sort(),
     hooks: [...one.hooks].sort(),
+    drift: [...(one.drift ?? [])].sort(),
     lines: [...one.lines].sort(),
   };
 }

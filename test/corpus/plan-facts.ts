@@ -11,6 +11,8 @@ export interface ApplicationFacts {
   readonly delete: readonly string[];
   /** Action and title. */
   readonly hooks: readonly string[];
+  /** What the cluster already differs by, action and title. */
+  readonly drift: readonly string[];
   /** The lines of updates that begin with `+` or `-`, trimmed behind the sign. */
   readonly lines: readonly string[];
   /** The counts on top, as numbers to create, update, delete and of hooks. */
@@ -81,6 +83,9 @@ function changeFacts(text: string, resources: readonly ResourceFacts[]): Omit<Ap
     update: titles("update"),
     delete: titles("delete"),
     hooks: resources.filter(({ hook }) => hook).map(({ action, title }) => `${action} ${title}`),
+    drift: [...text.matchAll(DRIFT)].flatMap(([part]) =>
+      resourcesIn(part).map(({ action, title }) => `${action} ${title}`),
+    ),
     lines: resources.filter(({ action }) => action === "update").flatMap(({ lines }) => lines),
     counts: [
       numberIn(text, /^\*\*(?:Changes|Creates):\*\* (\d+) (?:to create|resource)/m),
@@ -109,8 +114,14 @@ function verdictOf(text: string): Verdict {
   if (text.includes(DELETED_TEXT)) return "deleted";
   if (text.includes("**Changes:** could not be evaluated")) return "unevaluated";
   if (text.includes(UNCHANGED_TEXT) || text.includes("No changes but the commit id, in ")) return "unchanged";
-  return text.includes("No visible changes.") ? "unknown" : "changed";
+  if (text.includes("No changes: both sides render the same, and the cluster has it.")) return "unchanged";
+  return UNSEEN.some((one) => text.includes(one)) ? "unknown" : "changed";
 }
+
+const UNSEEN = ["No visible changes.", "The two sides do not render the same, but"];
+
+/** The collapsible of what the cluster already differs by. */
+const DRIFT = /^<details(?: open)?><summary>Drift .*?^<\/details>$/gms;
 
 interface ResourceFacts {
   readonly action: string;
@@ -123,7 +134,7 @@ interface ResourceFacts {
 function resourcesOf(text: string, texts: ReadonlyMap<string, string>): readonly ResourceFacts[] {
   const [same, name = "", , titles] = /^Same as `([^`]+)`(?:\.|, here in:\n\n(`{3,})\n(.*?)\n\2)$/ms.exec(text) ?? [];
   // A definition's own diff is none of a resource.
-  if (same === undefined) return resourcesIn(text).filter(({ title }) => title !== "Application");
+  if (same === undefined) return resourcesIn(text.replace(DRIFT, "")).filter(({ title }) => title !== "Application");
   const here = titles?.split("\n").map((title) => title.trim());
   return resourcesOf(texts.get(name) ?? "", texts).map((one, at) => ({ ...one, title: here?.[at] ?? one.title }));
 }

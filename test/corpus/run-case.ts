@@ -98,6 +98,7 @@ class CaseRun {
     this.#know("base", await forge.pushToBranch(REPOSITORY, base, {}));
     for (const branch of branches) this.#revisions.set(branch, await forge.pushToBranch(REPOSITORY, branch, {}));
     if (tracking !== undefined) argocd.setTracking(tracking);
+    if (this.#case.argocd.stores_defaults === true) argocd.storeDefaults();
     putObjects(argocd, replaceWords(cluster.objects, this.#words));
     putApplications(argocd, replaceWords(cluster.applications, this.#words));
     await argocd.pollGit();
