@@ -70,7 +70,8 @@ export async function startRunningService(applications: readonly string[], rende
 function configOf({ argocdUrl, argocdToken, githubUrl, githubApiUrl, githubKey }: Started) {
   const text = stringify({
     server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com" },
-    deployer: { server_url: argocdUrl, token: argocdToken },
+    // What Kubernetes takes to answer is not ours, and the bare renders do not ask it.
+    deployer: { server_url: argocdUrl, token: argocdToken, server_dry_run: "off" },
     // Every event is timed by its comment.
     comments: { nothing_affected: "comment" },
     hosta: {

@@ -28,7 +28,7 @@ export function readRefusal(
 }
 
 const IMMUTABLE =
-  /\bimmutable\b|may not change once set|updates to \w+ spec for fields other than|(?:can ?not|may not) be (?:changed|updated|less than)/i;
+  /\bimmutable\b|may not change once set|updates to \w+ (?:spec for fields other than|are forbidden)|(?:can ?not|may not) (?:be )?(?:changed?|updated?|less than)\b/i;
 const EXCLUSIVE =
   /may not be specified when|must not be specified when|may not specify more than|Duplicate value|only one of|at most one/i;
 
@@ -45,7 +45,8 @@ const FORMS: readonly (readonly [RegExp, RefusalCause | undefined])[] = [
   [/ is forbidden: User "/, undefined],
   [/ is forbidden: /, "denied"],
   [/^namespaces "[^"]{0,300}" not found/, "no-namespace"],
-  [/^no matches for kind |^resource mapping not found |^the server could not find the requested resource/, "no-kind"],
+  // "could not find the requested resource" may as well be about a namespace that the kind does not have.
+  [/^no matches for kind |^resource mapping not found /, "no-kind"],
   [/ field not declared in schema|^strict decoding error: unknown field /, "unknown-field"],
   [/: duplicate entries for key /, "conflict"],
 ];

@@ -74,7 +74,7 @@ describe("an error about one object", () => {
     ],
     [
       'RoleBinding.rbac.authorization.k8s.io "web" is invalid: roleRef: cannot change roleRef',
-      "invalid",
+      "immutable",
       "roleRef: cannot change roleRef",
     ],
     [
@@ -109,7 +109,16 @@ describe("an error about one object", () => {
       "no-kind",
       'no matches for kind "Shop" in version "example.com/v1"',
     ],
-    ["the server could not find the requested resource", "no-kind", "the server could not find the requested resource"],
+    [
+      'resource mapping not found for name: "web" namespace: ""',
+      "no-kind",
+      'resource mapping not found for name: "web" namespace: ""',
+    ],
+    [
+      'StorageClass.storage.k8s.io "web" is invalid: parameters: Forbidden: updates to parameters are forbidden.',
+      "immutable",
+      "parameters: Forbidden: updates to parameters are forbidden.",
+    ],
     [
       "failed to create typed patch object (a/web; apps/v1, Kind=Deployment): .spec.foo: field not declared in schema",
       "unknown-field",
@@ -132,6 +141,7 @@ describe("an error about one object", () => {
     ["a webhook that is away", errorOf('Internal error occurred: failed calling webhook "x.example.com": timeout')],
     ["a webhook that cannot be tried", errorOf('admission webhook "x.example.com" does not support dry run')],
     ["another object", errorOf('Deployment.apps "web" is invalid: x').replace("Deployment/web", "Deployment/api")],
+    ["a place that may not be right", errorOf("the server could not find the requested resource")],
     ["Argo CD itself", "error getting app instance label key: boom"],
   ])("%s is no refusal", (_, text) => {
     expect(readRefusal(text, OBJECT)).toBeUndefined();
