@@ -59,6 +59,11 @@ export function samplePlanOf(change: ChangeRequestRef, lines: number, plannedAt:
           ],
           { cautions: ["deletes the PersistentVolumeClaim shop/data with what is stored in it"] },
         ),
+        cluster: {
+          accepted: 2,
+          refused: [],
+          untried: [{ titles: ["Secret shop/settings-key"], reason: "its values are hidden" }],
+        },
         warnings: ["svc's token may not `get` one of its children"],
       }),
     ],

@@ -78,7 +78,7 @@ export function createTrials(config: ArgoCdConfig, { client, compute, clock, log
         const reason = stopReason(error);
         if (reason !== undefined) {
           log.warn({ application: application.name, err: error }, "could not try objects in the cluster");
-          if (error.reason !== "forbidden") pause(application, reason);
+          if (isAway(error)) pause(application, reason);
           return reason;
         }
         const [only] = batch;
@@ -180,6 +180,11 @@ function stopReason(error: ArgoCdFailure): string | undefined {
   if (code === GRPC.deadlineExceeded || code === GRPC.unavailable || code === GRPC.resourceExhausted) return message;
   if (UNREACHABLE.test(message)) return `Argo CD cannot reach the cluster: ${shownPart(message)}`;
   return error.reason === "forbidden" || code === GRPC.unauthenticated ? message : undefined;
+}
+
+/** Whether the next application would wait in vain as well. A large answer, for instance, is about this one alone. */
+function isAway({ reason, message }: ArgoCdFailure): boolean {
+  return reason === "unreachable" || UNREACHABLE.test(message);
 }
 
 /** How Go words a connection that fails, and Kubernetes credentials that have expired. */

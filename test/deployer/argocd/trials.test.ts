@@ -275,7 +275,6 @@ describe("what cannot be asked is said to be untried", () => {
       GRPC_WEB,
       "Argo CD's answer leaves them out",
     ],
-    ["17 MiB", 200, Buffer.alloc(17 * 2 ** 20), GRPC_WEB, "Argo CD's answer is larger than 16 MiB and was not read"],
     [
       "an error in the trailers",
       200,
@@ -319,6 +318,20 @@ test("a cluster that did not answer is left alone for a minute, and the version 
   gone.done();
   clock.forward(60_000);
   managed("a");
+  kubernetes(() => undefined);
+  expect(await ask(deployer, [object("a")])).toEqual([{ kind: "accepted" }]);
+});
+
+test("an answer that is too large keeps nobody else from asking", async () => {
+  version();
+  managed("a");
+  managed("a");
+  argocd()
+    .post(CALL)
+    .reply(200, Buffer.alloc(17 * 2 ** 20), GRPC_WEB);
+  const { deployer } = underTest();
+  const reason = "Argo CD's answer is larger than 16 MiB and was not read";
+  expect(await ask(deployer, [object("a")])).toEqual([{ kind: "untried", reason }]);
   kubernetes(() => undefined);
   expect(await ask(deployer, [object("a")])).toEqual([{ kind: "accepted" }]);
 });

@@ -179,6 +179,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
         "helm: &lt;values&gt; not found",
         "an earlier commit is deployed",
         "deletes the PersistentVolumeClaim",
+        "Kubernetes accepts 2 changed objects; not tried: Secret shop/settings-key (its values are hidden).",
         "may not <code>get</code> one",
         "ApplicationSet tenants",
         "<p>Source file: <code>argocd/tenants.yaml</code></p>",
