@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startArgoCd, type ArgoCd } from "../../../sandbox/argocd/argocd.js";
 import type { Manifest } from "../../../sandbox/argocd/manifest.js";
 import { framed, readGrpcAnswer } from "../../../src/deployer/argocd/grpc-web.js";
@@ -97,8 +97,9 @@ describe("the sandbox answers the server-side diff as Argo CD v3.5.1 did", () =>
     "%s",
     async (name, exchange) => {
       const { liveResources, targetManifests, appNamespace, project } = exchange.requestFrames[0].message;
-      for (const { liveState } of liveResources)
+      for (const { liveState } of liveResources) {
         if (liveState !== "") argocd.putLiveObject(JSON.parse(liveState) as Manifest);
+      }
       argocd.addApplication({
         metadata: { name },
         spec: {
