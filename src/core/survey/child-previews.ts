@@ -3,45 +3,40 @@ import { projectOf } from "../model/application-spec.js";
 import type { Application, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { allInTurns } from "../model/in-turns.js";
-import type { Preview, PreviewOrigin } from "../model/preview.js";
+import type { Preview } from "../model/preview.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Naming } from "../ports/deployer.js";
 import type { SurveyWithSets } from "./application-sets.js";
+import { belowSet, type FoundBelow } from "./below-sets.js";
 import type { PreviewOrder, Previews } from "./previews.js";
 
 /** An application, and what its renders say about others. */
 export type Parent = readonly [ApplicationName, RenderFacts];
 
-/** A child that is to be previewed. */
-interface Found {
-  readonly application: ApplicationName;
-  readonly parent: ApplicationName;
-  readonly change: PreviewOrigin["change"];
-  readonly child: RenderedChild;
-}
-
 /**
- * Previews the children that the heads of these parents add, change or remove, and what such children do to theirs, as far as
- * the plan does not show them already. Each is shown once, so that applications that define each other come to an end.
+ * Previews the children that the heads of these parents add, change or remove, what ApplicationSets among their objects make
+ * of that, and what such applications do to theirs, as far as the plan does not show them already. Each is shown once, so that applications that define each other come to an end.
  */
 export async function childPreviews(
   parents: readonly Parent[],
-  { found: { subjects, everyApplication }, applicationSets }: SurveyWithSets,
+  { found: survey, applicationSets }: SurveyWithSets,
   previews: Previews,
   context: CommandContext,
 ): Promise<readonly Preview[]> {
   const nameOf = await context.deployer.naming();
-  const running = new Map(everyApplication.map((one) => [one.name, one]));
+  const running = new Map(survey.everyApplication.map((one) => [one.name, one]));
   const generated = applicationSets.flatMap(({ added, changed, removed }) => [...added, ...changed, ...removed]);
-  const seen = new Set([...subjects.map(({ name }) => name), ...generated]);
+  const seen = new Set([...survey.subjects.map(({ name }) => name), ...generated]);
   const found: Preview[] = [];
   for (let level = parents; level.length > 0;) {
-    const children = level.flatMap((parent) => changedChildren(parent, running, nameOf)).filter(isFirst);
-    const looked = await allInTurns(children, async (one) => {
-      const { content, facts } = await previews.preview(orderOf(one, running.get(one.application), context));
-      const { application, parent, change } = one;
-      return { facts, preview: { application, origin: { kind: "child", of: parent, change } as const, content } };
+    const sets = level.flatMap(([, facts]) => facts.sets);
+    const generatedBelow = await Promise.all(sets.map((set) => belowSet(set, survey, nameOf, context)));
+    const children = level.flatMap((parent) => changedChildren(parent, running, nameOf, context));
+    const below = [...children, ...generatedBelow.flat()].filter(isFirst);
+    const looked = await allInTurns(below, async ({ application, origin, order }) => {
+      const { content, facts } = await previews.preview(order);
+      return { facts, preview: { application, origin, content } };
     });
     found.push(...looked.map(({ preview }) => preview));
     level = looked.flatMap(({ preview, facts }) =>
@@ -50,7 +45,7 @@ export async function childPreviews(
   }
   return found;
 
-  function isFirst({ application }: Found): boolean {
+  function isFirst({ application }: FoundBelow): boolean {
     const first = !seen.has(application);
     seen.add(application);
     return first;
@@ -62,20 +57,29 @@ function changedChildren(
   [parent, { children }]: Parent,
   running: ReadonlyMap<ApplicationName, Application>,
   nameOf: Naming,
-): readonly Found[] {
-  return children.flatMap((child): readonly Found[] => {
+  context: CommandContext,
+): readonly FoundBelow[] {
+  return children.flatMap((child): readonly FoundBelow[] => {
     const { name, namespace, base, head } = child;
     if (name === "" || (base !== undefined && head !== undefined && specEqual(base, head))) return [];
     const application = nameOf(namespace, name);
-    const runs = running.has(application);
-    if (head === undefined && !runs) return [];
-    return [{ application, parent, change: head === undefined ? "removed" : runs ? "changed" : "added", child }];
+    const runs = running.get(application);
+    if (head === undefined && runs === undefined) return [];
+    const change = head === undefined ? "removed" : runs === undefined ? "added" : "changed";
+    const order = orderOf({ application, parent, child, running: runs }, context);
+    return [{ application, origin: { kind: "child", of: parent, change }, order }];
   });
 }
 
+interface ChangedChild {
+  readonly application: ApplicationName;
+  readonly parent: ApplicationName;
+  readonly child: RenderedChild;
+  readonly running: Application | undefined;
+}
+
 function orderOf(
-  { application, parent, child: { name, namespace, base, head } }: Found,
-  running: Application | undefined,
+  { application, parent, child: { name, namespace, base, head }, running }: ChangedChild,
   context: CommandContext,
 ): PreviewOrder {
   if (head === undefined) {

@@ -76,13 +76,14 @@ export async function previewGenerated(
   context: CommandContext,
 ): Promise<readonly Preview[]> {
   const shown = await allInTurns(toPreview, async (one): Promise<Preview> => {
-    const { content } = await previews.preview(orderOf(one, found, context));
+    const { content } = await previews.preview(previewOrder(one, found, context));
     return { application: one.application, origin: one.origin, content };
   });
   return [...shown, ...beyond];
 }
 
-function orderOf(one: ChangeToPreview, found: Survey, context: CommandContext): PreviewOrder {
+/** What to preview of one application of a set. */
+export function previewOrder(one: ChangeToPreview, found: Survey, context: CommandContext): PreviewOrder {
   const { application, set, head, base } = one;
   if (head !== undefined) return { kind: "rendered", application: head, replaced: base };
   return { kind: "unread", name: application, read: () => findRemoved(application, set, found, context) };

@@ -19,14 +19,11 @@ export async function reachedBySet(
   around: Surroundings,
   context: CommandContext,
 ): Promise<readonly Reached[]> {
-  const { change, signal, log } = context;
+  const { signal, log } = context;
   const name = around.nameOf(set.namespace, set.name);
   const reachedBy = { kind: "generated", by: name } as const;
   try {
-    const [base, head] = [
-      await generated(set, set.base, change.baseRevision, context),
-      await generated(set, set.head, change.headRevision, context),
-    ];
+    const { base, head } = await expansionOf(set, context);
     const [old, young] = [byName(base), byName(head)];
     const names = [...new Set([...old.keys(), ...young.keys()])];
     return names.flatMap((application): readonly Reached[] => {
@@ -68,6 +65,27 @@ function byName(applications: readonly Application[]): ReadonlyMap<ApplicationNa
     else known.push(one);
   }
   return found;
+}
+
+/** What a set below a parent generates on both sides. */
+export interface RenderedExpansion {
+  readonly base: readonly Application[];
+  readonly head: readonly Application[];
+}
+
+const expansions = new WeakMap<RenderedSet, Promise<RenderedExpansion>>();
+
+/** Asks Argo CD once for each set of a plan, for its effect and its previews alike. */
+export function expansionOf(set: RenderedSet, context: CommandContext): Promise<RenderedExpansion> {
+  const known = expansions.get(set) ?? expand(set, context);
+  expansions.set(set, known);
+  return known;
+}
+
+async function expand(set: RenderedSet, context: CommandContext): Promise<RenderedExpansion> {
+  const { baseRevision, headRevision } = context.change;
+  const base = await generated(set, set.base, baseRevision, context);
+  return { base, head: await generated(set, set.head, headRevision, context) };
 }
 
 /** Before the merge its git generators read the base branch, and after it the head. */
