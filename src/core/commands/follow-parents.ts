@@ -1,8 +1,8 @@
 import type { RenderFacts } from "../diff/render-facts.js";
 import type { ApplicationName } from "../model/brand.js";
+import { allInTurns } from "../model/in-turns.js";
 import type { ApplicationPlan } from "../model/plan.js";
 import { specEqual } from "../model/spec-equality.js";
-import { allInTurns } from "../model/in-turns.js";
 import type { AnnouncedSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Parent } from "../survey/child-previews.js";
