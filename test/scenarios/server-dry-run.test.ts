@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { stringify } from "yaml";
 import { HOSTS, startBot, type Bot, type BotOptions } from "./bot.js";
 import { section } from "./plan-comment.js";
-import { changeOf, configMap } from "./resources.js";
+import { asYaml, changeOf, configMap } from "./resources.js";
 
 const ASKED = { applications: ["web"], config: { deployer: { server_dry_run: "auto" } } } as const;
 const CALL = "/application.ApplicationService/ServerSideDiff";
@@ -181,6 +181,18 @@ describe("when Kubernetes cannot be asked, the plan says why", () => {
     expect(web).toContain(`**Kubernetes:** ${sentence}`);
     expect(web).toContain('+  value: "2"');
     expect(await bot.locked(one)).toEqual(["web"]);
+  });
+
+  test("no question about the cluster that an application moves to goes to the one that it runs in", async () => {
+    const bot = await deployed({ host, ...ASKED });
+    const destination = { server: "https://other.example.com", namespace: "guestbook" };
+    const one = await bot.open({
+      ...changeOf(["web"]),
+      "argocd/web.yaml": asYaml(bot.resourceOf("web", { spec: { destination } })),
+    });
+    expect(section(bot.lastComment(one), "web")).toContain("Moves from the cluster https");
+    expect(bot.lastComment(one)).not.toContain("**Kubernetes:**");
+    expect(asked(bot)).toBe(0);
   });
 
   test("server_dry_run: off asks nothing", async () => {

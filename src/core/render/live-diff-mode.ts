@@ -42,7 +42,8 @@ export async function compareRenders(
     ...inputOf(subject, sides, redact),
     secretsInGit: await secretsInGit(subject, sides, context),
     // Argo CD asks the cluster that the application runs in.
-    trials: serverDryRun === "auto" && !movesCluster(subject),
+    trials:
+      serverDryRun === "auto" && destinationOf(subject.head.spec).cluster === destinationOf(subject.live.spec).cluster,
   };
   const planned = {
     writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
