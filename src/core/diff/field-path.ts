@@ -59,6 +59,11 @@ function missing(whole: Json, part: Json, path: FieldPath): readonly FieldPath[]
   });
 }
 
+/** Whether the version has a value there. */
+export function hasField(object: JsonObject | undefined, path: FieldPath): boolean {
+  return valueAt(object, path) !== undefined;
+}
+
 /** Whether both versions have equal values there. */
 export function equalAt(path: FieldPath, left: JsonObject | undefined, right: JsonObject | undefined): boolean {
   return jsonEqual(valueAt(left, path), valueAt(right, path));

@@ -1,6 +1,15 @@
 import { isJsonObject, jsonEqual, sortedKeys, type JsonObject } from "../model/json.js";
 import { isDataKey, isSecret } from "../secrets/secret-object.js";
-import { copiedField, equalAt, missingPaths, pathOf, pathText, withoutField, type FieldPath } from "./field-path.js";
+import {
+  copiedField,
+  equalAt,
+  hasField,
+  missingPaths,
+  pathOf,
+  pathText,
+  withoutField,
+  type FieldPath,
+} from "./field-path.js";
 import { ignoredOf, type Ignored, type IgnoreRules } from "./ignore-differences.js";
 import { withEqualMasks } from "./live-object.js";
 import type { InCluster } from "./live-objects.js";
@@ -34,11 +43,12 @@ export function outcomeOf(one: InCluster, applying: Applying): Outcome {
   const rules = ignoredOf(applying.ignored, identity);
   const paths = ignoredPaths(one, rules, applying);
   const respected = applying.syncOptions.includes("RespectIgnoreDifferences=true");
-  const left = respected ? paths.map(asPatched) : [];
+  const left = respected ? paths.map((path) => asPatched(path, one)) : [];
   const hidden = respected ? left : paths.filter((path) => isUntouched(path, one));
   const keys = (isSecret(identity) ? applying.keptKeys(identity) : undefined) ?? [];
   const present = paths.length === 0 ? one.live : one.whole;
-  const sides = applied({ ...one, live: present }, one.head, { hidden, left, keys });
+  const wanted = respected && present !== undefined ? withoutIgnored(one, rules, paths) : one.head;
+  const sides = applied({ ...one, live: present }, wanted, { hidden, left, keys });
   const stay = one.live === undefined || one.head === undefined ? [] : keys;
   return {
     ...sides,
@@ -78,10 +88,21 @@ function ignoredPaths(
 ): readonly FieldPath[] {
   if (live === undefined || whole === undefined) return [];
   const evaluated = compared && byArgoCd.length > 0;
-  return [
-    ...pointers.map((pointer) => pathOf(pointer, identity, whole)),
-    ...(evaluated ? missingPaths(identity, whole, live) : []),
-  ];
+  return [...pathsOf(pointers, identity, whole), ...(evaluated ? missingPaths(identity, whole, live) : [])];
+}
+
+/** Argo CD cannot take out a whole object, and ignores a pointer to one. */
+function pathsOf(pointers: readonly string[], identity: ManifestIdentity, object: JsonObject): readonly FieldPath[] {
+  return pointers.map((pointer) => pathOf(pointer, identity, object)).filter(({ steps }) => steps.length > 0);
+}
+
+/** With `RespectIgnoreDifferences`, Argo CD takes the ignored fields out of what it applies as well. */
+function withoutIgnored(
+  { identity, head }: InCluster,
+  { pointers }: Ignored,
+  paths: readonly FieldPath[],
+): JsonObject | undefined {
+  return head && [...pathsOf(pointers, identity, head), ...paths].reduce(withoutField, head);
 }
 
 /** A rule does not hide what the change request itself changes, since a sync applies that anyway. */
@@ -90,10 +111,12 @@ function isUntouched(path: FieldPath, { base, head }: Pick<Sides, "base" | "head
 }
 
 /**
- * With `RespectIgnoreDifferences`, Argo CD patches the live values of ignored fields into what it applies. The patch
- * replaces a list whole, unless Kubernetes knows the keys of its elements (`normalizeTargetResources`, v3.5).
+ * Then it patches the live values of these fields into that. The patch replaces a list whole, unless Kubernetes knows the
+ * keys of its elements (`normalizeTargetResources`, v3.5).
  */
-function asPatched({ identity, steps }: FieldPath): FieldPath {
+function asPatched(path: FieldPath, { whole }: InCluster): FieldPath {
+  const { identity, steps } = path;
+  if (!hasField(whole, path)) return path;
   const list = steps.findIndex((step) => typeof step !== "string" && step.key === undefined);
   return { identity, steps: list === -1 ? steps : steps.slice(0, list) };
 }
