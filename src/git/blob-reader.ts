@@ -7,8 +7,10 @@ import type { GitObject } from "./object-stream.js";
 /** Texts by blob id; `text` is undefined for content that is not text. */
 export type TextCache = LRUCache<string, { readonly text: string | undefined }>;
 
-/** Larger files are not read. */
+/** Larger files are read one at a time only. */
 const MAX_FILE_BYTES = 1024 * 1024;
+/** Larger files are not read at all. */
+const MAX_LARGE_BYTES = 16 * 1024 * 1024;
 /** Limit of what one call may load into memory. */
 const MAX_READ_BYTES = 256 * 1024 * 1024;
 
@@ -44,6 +46,14 @@ export class BlobReader {
       if (text !== undefined) texts.set(blob, text);
     }
     return texts;
+  }
+
+  /** The text of one blob, which may be large; undefined if it is binary or too large even so. */
+  async largeText(blob: string): Promise<string | undefined> {
+    const size = (await this.#sizesOf([blob], () => [])).get(blob) ?? Infinity;
+    if (size > MAX_LARGE_BYTES) return undefined;
+    const [object] = await this.folder.contents([blob], this.signal, size + 128);
+    return textOf(blobOf(object).content);
   }
 
   /** Sizes in bytes. Missing blobs are fetched first, all at once. */

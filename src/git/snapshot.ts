@@ -67,6 +67,13 @@ export class MirrorSnapshot implements RepositorySnapshot {
     });
   }
 
+  readLarge(revision: Revision, path: string): Promise<string | undefined> {
+    return this.alone(async () => {
+      const blob = regularFiles(await this.#tree(revision), new Set([path])).get(path);
+      return blob === undefined ? undefined : this.#blobs.largeText(blob);
+    });
+  }
+
   linkTargets(revision: Revision): Promise<ReadonlyMap<string, string>> {
     return this.alone(async () => {
       const links = (await this.#tree(revision)).filter(({ kind }) => kind === "symlink");

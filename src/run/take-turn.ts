@@ -43,7 +43,7 @@ export async function takeTurn(
   });
   // A plan that did not need them is no reason to wait; after one that failed, the reconciler calls the next.
   if (outcome.kind === "answered" && outcome.result.kind === "planned") {
-    await callNext({ applications: unused, after }, run.runId, run);
+    await callNext({ applications: unused, after }, run.runId, run, ref);
   }
   return outcome;
 }

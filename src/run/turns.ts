@@ -1,5 +1,10 @@
 import type { ApplicationName } from "../core/model/brand.js";
-import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../core/model/change-request.js";
+import {
+  changeRequestKey,
+  changeRequestRef,
+  sameChangeRequest,
+  type ChangeRequestRef,
+} from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { Turn } from "../core/model/result.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
@@ -18,13 +23,20 @@ export interface TurnParts {
  * Gives the event `turn` to whoever waits longest for each of these applications, one for all of them. Logs what fails: the
  * reconciler looks for free locks that somebody waits for.
  * @param cause Makes the delivery unique: the id of the run that released the locks, or a time.
+ * @param passing Has had its turn and is not called again: what cannot leave a queue would have its turn for ever.
  */
-export async function callNext({ applications, after }: Turn, cause: string, parts: TurnParts): Promise<void> {
+export async function callNext(
+  { applications, after }: Turn,
+  cause: string,
+  parts: TurnParts,
+  passing?: ChangeRequestRef,
+): Promise<void> {
   const { waiting, locks, push, log } = parts;
   const turns = new Map<string, { readonly change: ChangeRequestRef; readonly applications: ApplicationName[] }>();
   try {
     for (const application of applications) {
-      const [first] = await waiting.of(application);
+      const queue = await waiting.of(application);
+      const first = queue.find((one) => passing === undefined || !sameChangeRequest(one, passing));
       if (first === undefined || (await locks.find(application)) !== undefined) continue;
       const key = changeRequestKey(first);
       const turn = turns.get(key) ?? { change: first, applications: [] };
@@ -49,5 +61,5 @@ export async function passTurn(
   parts: TurnParts,
 ): Promise<void> {
   for (const application of applications) await parts.waiting.leave(application, change);
-  await callNext({ applications, after }, cause, parts);
+  await callNext({ applications, after }, cause, parts, change);
 }

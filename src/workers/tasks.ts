@@ -1,4 +1,5 @@
 import { renderPlanTask } from "../comments/plan.js";
+import { mayHoldResourceTask } from "../core/detect/scan/read-files.js";
 import { readResourcesTask } from "../core/detect/scan/resources.js";
 import { readDocumentsTask } from "../core/detect/tree/foreign-text.js";
 import { definitionDiffTask } from "../core/diff/definition-diff.js";
@@ -13,6 +14,7 @@ import type { Tasks } from "./serve-tasks.js";
 
 /** Everything that reads what strangers wrote and may take long. */
 export const TASKS: Tasks = {
+  "may-hold-resource": mayHoldResourceTask,
   "read-resources": readResourcesTask,
   "read-documents": readDocumentsTask,
   "read-repository-file": readRepositoryFileTask,

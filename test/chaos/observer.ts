@@ -32,6 +32,7 @@ export interface SeenSync {
   readonly change: string;
   /** Empty: the target revision, as a rollback does. */
   readonly revision: string;
+  readonly dryRun: boolean;
   /** Key of the change request that held the lock when the sync came; undefined: nobody; "unknown": Redis was away. */
   readonly holder: string | undefined;
   /** What was read last of the change request before. */
@@ -156,6 +157,7 @@ export class Observer {
     if (status !== 200) return;
     const body = JSON.parse(requestBody) as {
       readonly revision?: string;
+      readonly dryRun?: boolean;
       readonly infos: readonly { readonly name: string; readonly value: string }[];
     };
     const info = (wanted: string): string => body.infos.find(({ name }) => name === wanted)?.value ?? "";
@@ -167,6 +169,7 @@ export class Observer {
       run: info(SYNC_INFO_RUN),
       change,
       revision: body.revision ?? "",
+      dryRun: body.dryRun ?? false,
       holder: this.#holders.get(application),
       read,
       between: this.#writes

@@ -1,7 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { renderPlan } from "../../src/comments/plan.js";
-import { markMoved } from "../../src/comments/publish.js";
-import { markStale } from "../../src/comments/publish.js";
+import { markMoved, markStale } from "../../src/comments/publish.js";
 import { renderTakenOver } from "../../src/comments/render.js";
 import { noDelay } from "../in-memory/delay.js";
 import { MemoryHost } from "../in-memory/memory-host.js";

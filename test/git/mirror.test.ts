@@ -130,6 +130,21 @@ describe("reading", () => {
     expect(await snapshot.read(change.headRevision, [])).toEqual(new Map());
   });
 
+  test("a large file is read on its own, up to 16 MiB", async () => {
+    const change = await host.change(1, {
+      "large.yaml": `a: ${"x".repeat(16 * 1024 * 1024 - 3)}`,
+      "larger.yaml": "x".repeat(16 * 1024 * 1024 + 1),
+      "binary.yaml": `${"x".repeat(1024 * 1024)}\0`,
+      "link.yaml": { symlink: "large.yaml" },
+    });
+    const snapshot = await mirror().open(change, host.source(1));
+    const length = async (path: string) => (await snapshot.readLarge(change.headRevision, path))?.length;
+    expect(await length("large.yaml")).toBe(16 * 1024 * 1024);
+    for (const path of ["larger.yaml", "binary.yaml", "link.yaml", "apps", "none.yaml"]) {
+      expect(await length(path)).toBeUndefined();
+    }
+  });
+
   test("a file that is not UTF-8 is not text", async () => {
     const change = await host.change(1, { "a.yaml": "a" });
     const blob = await writeBlob(Buffer.from([0xff, 0xfe, 0x41]));

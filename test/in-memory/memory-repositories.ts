@@ -101,6 +101,10 @@ export class MemoryRepositories implements Repositories {
           }),
         );
       },
+      readLarge: async (at, path) => {
+        await this.delay();
+        return this.filesAt(at)[path];
+      },
       changedPaths: async (from, to) => {
         await this.delay();
         return this.changed(from, to);

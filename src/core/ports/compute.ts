@@ -1,5 +1,6 @@
 /** Every task; `src/workers/tasks.ts` has the table. */
 export type TaskName =
+  | "may-hold-resource"
   | "read-resources"
   | "read-documents"
   | "read-repository-file"

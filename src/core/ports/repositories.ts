@@ -14,6 +14,8 @@ export interface RepositorySnapshot {
   list(revision: Revision): Promise<readonly TreeEntry[]>;
   /** Regular text files by path. Leaves out paths that are missing, not regular files, binary or over 1 MiB. */
   read(revision: Revision, paths: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** The text of one regular file of up to 16 MiB, which is not kept. Undefined where `read` leaves out smaller ones. */
+  readLarge(revision: Revision, path: string): Promise<string | undefined>;
   /** Paths that differ between two commits, including both names of a rename, deletions, mode changes and submodules. */
   changedPaths(from: Revision, to: Revision): Promise<readonly string[]>;
   /** The untrusted target of each symbolic link by its path. Leaves out targets over 4 KiB or not in UTF-8. */

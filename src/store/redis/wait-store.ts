@@ -11,18 +11,19 @@ import { scanKeys } from "./keys.js";
 import { readStored, stored } from "./stored-value.js";
 
 const JOIN = new RedisScript(new URL("join.lua", import.meta.url));
+const LEAVE = new RedisScript(new URL("leave.lua", import.meta.url));
 
 const record = z.object({ v: z.literal(1), change: stored.change });
 
 /**
  * One sorted set per application, `svc:waiting:<application>`: a record for each change request, scored by the order in
- * which they joined. The record of a change request is always the same text.
+ * which they joined. A change request is found by what its record says: another version may have written it differently.
  */
 export class RedisWaitStore implements WaitStore {
   constructor(private readonly connection: RedisConnection) {}
 
   async join(application: ApplicationName, change: ChangeRequestRef): Promise<number | undefined> {
-    const args = [recordOf(change), MAX_WAITING, WAITING_LIFETIME_MS];
+    const args = [...identityOf(change), recordOf(change), MAX_WAITING, WAITING_LIFETIME_MS];
     const answer = await this.connection.run((redis) => JOIN.run(redis, [waitingKey(application)], args));
     const place = z.int().nonnegative().parse(answer);
     return place === 0 ? undefined : place;
@@ -30,7 +31,7 @@ export class RedisWaitStore implements WaitStore {
 
   async leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean> {
     const key = waitingKey(application);
-    return (await this.connection.run((redis) => redis.zrem(key, recordOf(change)))) === 1;
+    return (await this.connection.run((redis) => LEAVE.run(redis, [key], identityOf(change)))) !== 0;
   }
 
   async of(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
@@ -55,6 +56,10 @@ export class RedisWaitStore implements WaitStore {
 
 function waitingKey(application: ApplicationName): string {
   return WAITING_KEY_PREFIX + application;
+}
+
+function identityOf({ host, repository, number }: ChangeRequestRef) {
+  return [host, repository, number];
 }
 
 function recordOf(change: ChangeRequestRef): string {

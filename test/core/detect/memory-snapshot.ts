@@ -24,6 +24,8 @@ export interface MemorySnapshot extends Snapshot {
   readonly reads: string[];
 }
 
+const LARGEST_READ = 1024 * 1024;
+
 /** A repository at two commits, held in memory. */
 export function memorySnapshot(
   base: Files,
@@ -47,9 +49,14 @@ export function memorySnapshot(
       return new Map(
         paths.flatMap((path) => {
           const content = filesAt(at)[path];
-          return typeof content === "string" ? [[path, content]] : [];
+          return typeof content === "string" && content.length <= LARGEST_READ ? [[path, content]] : [];
         }),
       );
+    },
+    async readLarge(at, path) {
+      reads.push(`large ${path}`);
+      const content = filesAt(at)[path];
+      return typeof content === "string" ? content : undefined;
     },
     async changedPaths(from, to) {
       return changedPaths(from, to);

@@ -14,8 +14,8 @@ import {
   samplePlan,
   sampleSet,
   sampleStanding,
+  WORDS,
 } from "../../comments/samples.js";
-import { WORDS } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";
 
 const change = sampleChange();

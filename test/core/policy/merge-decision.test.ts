@@ -6,10 +6,10 @@ import type { ApplicationPlan } from "../../../src/core/model/plan.js";
 import { mergeDecision } from "../../../src/core/policy/merge-decision.js";
 import {
   evaluated,
-  HEAD,
   resource,
   sampleApplication,
   sampleChange,
+  sampleDeployment,
   sampleLock,
   samplePlan,
   WORDS,
@@ -19,22 +19,6 @@ import { sampleSettings } from "../sample-settings.js";
 const change = sampleChange();
 const web = applicationName("web");
 const changed = evaluated([resource("ConfigMap a/b", "update", "@@")]);
-
-function record(application: string, more: Partial<Deployment> = {}): Deployment {
-  return {
-    application: applicationName(application),
-    change,
-    revision: HEAD,
-    outcome: "succeeded",
-    pins: [],
-    specBefore: {},
-    specWritten: undefined,
-    approvers: [],
-    user: "ana",
-    timestamp: "2026-03-02T09:14:07.000Z",
-    ...more,
-  };
-}
 
 function hindered(
   applications: readonly ApplicationPlan[],
@@ -47,18 +31,24 @@ function hindered(
 
 describe("what hinders a merge", () => {
   test.each<[string, ApplicationPlan, readonly Deployment[], Partial<Settings>, boolean]>([
-    ["synced at the head", sampleApplication("web", changed), [record("web")], {}, false],
+    ["synced at the head", sampleApplication("web", changed), [sampleDeployment("web")], {}, false],
     ["never synced", sampleApplication("web", changed), [], {}, true],
     [
       "synced at an older head",
       sampleApplication("web", changed),
-      [record("web", { revision: revision("0".repeat(40)) })],
+      [sampleDeployment("web", { revision: revision("0".repeat(40)) })],
       {},
       true,
     ],
-    ["its sync failed", sampleApplication("web", changed), [record("web", { outcome: "failed" })], {}, true],
-    ["its sync has no known end", sampleApplication("web", changed), [record("web", { outcome: "unknown" })], {}, true],
-    ["another application was synced", sampleApplication("web", changed), [record("api")], {}, true],
+    ["its sync failed", sampleApplication("web", changed), [sampleDeployment("web", { outcome: "failed" })], {}, true],
+    [
+      "its sync has no known end",
+      sampleApplication("web", changed),
+      [sampleDeployment("web", { outcome: "unknown" })],
+      {},
+      true,
+    ],
+    ["another application was synced", sampleApplication("web", changed), [sampleDeployment("api")], {}, true],
     [
       "locked by another change request",
       sampleApplication("web", { ...changed, lock: { kind: "held", by: sampleLock("web") } }),
@@ -70,7 +60,7 @@ describe("what hinders a merge", () => {
     [
       "unchanged against the base, but an older head of this change request may still run",
       sampleApplication("web", evaluated([])),
-      [record("web", { revision: revision("0".repeat(40)) })],
+      [sampleDeployment("web", { revision: revision("0".repeat(40)) })],
       { skipNoChanges: true },
       true,
     ],
@@ -99,12 +89,12 @@ describe("what hinders a merge", () => {
 
   test("a plan of an older head proves nothing", () => {
     const old = samplePlan([], { head: revision("0".repeat(40)) });
-    expect(mergeDecision(old, [web], [record("web")], change, sampleSettings(), WORDS.hosta)).toHaveLength(1);
+    expect(mergeDecision(old, [web], [sampleDeployment("web")], change, sampleSettings(), WORDS.hosta)).toHaveLength(1);
     expect(mergeDecision(undefined, [web], [], change, sampleSettings(), WORDS.hosta)).toHaveLength(1);
   });
 
   test("one application that hinders is named beside others that do not", () => {
     const applications = [sampleApplication("api", changed), sampleApplication("web", changed)];
-    expect(hindered(applications, [record("web")])).toEqual(["api"]);
+    expect(hindered(applications, [sampleDeployment("web")])).toEqual(["api"]);
   });
 });

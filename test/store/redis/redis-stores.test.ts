@@ -84,6 +84,16 @@ describe("what stands in Redis", () => {
     expect(await stores.locks.release(web, holder)).toBe(true);
   });
 
+  test("a place in a queue is kept and given up whatever version wrote it", async () => {
+    const change = { host: "hosta", repository: "acme/deploy", number: 7 };
+    await raw.zadd("svc:waiting:web", 3, JSON.stringify({ change, since: "2026-03-01", v: 1 }));
+    expect(await stores.waiting.join(web, { ...holder, number: 8 })).toBe(2);
+    expect(await stores.waiting.join(web, holder)).toBe(1);
+    expect(await raw.zcard("svc:waiting:web")).toBe(2);
+    expect(await stores.waiting.leave(web, holder)).toBe(true);
+    expect(await stores.waiting.of(web)).toEqual([{ ...holder, number: 8 }]);
+  });
+
   test("a plan lives for 30 days", async () => {
     const plan = {
       baseBranch: "main",

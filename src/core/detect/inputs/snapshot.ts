@@ -34,6 +34,7 @@ export function openSnapshot(
   return {
     list: (revision) => repository.list(revision),
     read: (revision, paths) => repository.read(revision, paths),
+    readLarge: (revision, path) => repository.readLarge(revision, path),
     changedPaths: (from, to) => repository.changedPaths(from, to),
     linkTargets: (revision) => repository.linkTargets(revision),
     refs: () => repository.refs(),

@@ -14,8 +14,8 @@ import type {
 } from "../../ports/manifest-scanner.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import { followLinks } from "../tree/symlinks.js";
-import { FileReader, FULL_READING, SMALL_READING, type FileReading, type FileText } from "./read-files.js";
-import { readResources, type FileResources, type Resource } from "./resources.js";
+import { FileReader, FULL_READING, NOTHING, SMALL_READING, type FileText } from "./read-files.js";
+import type { FileResources, Resource } from "./resources.js";
 import { mayHoldResource } from "./spelling.js";
 
 /** Paths per read, which bounds the texts held at a time. */
@@ -74,9 +74,8 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
       const found = await reader.read(worthReading(batch, texts));
       for (const { path, blob } of batch) {
         const text = texts.get(path);
-        // A file that could not be read may be readable through another snapshot with other limits.
-        const unread: FileReading = text === undefined ? NO_TEXT : NOTHING;
-        const { found: resources, keep } = found.get(blob) ?? unread;
+        const other = () => reader.readLarge(() => snapshot.readLarge(revision, path));
+        const { found: resources, keep } = found.get(blob) ?? (text === undefined ? await other() : NOTHING);
         if (mayHold(resources)) read.set(path, resources);
         const size = weightOf(resources, text ?? "");
         if (keep === "always") remembered.set(blob, resources, { size });
@@ -98,8 +97,6 @@ export function createManifestScanner(compute: Compute, cacheLimit = CACHE_LIMIT
 }
 
 const NO_TARGET: Unreadable = { reason: "it is a link that cannot be followed", mayHide: true };
-const NO_TEXT: FileReading = { found: readResources(undefined), keep: "never" };
-const NOTHING: FileReading = { found: readResources(""), keep: "always" };
 
 /** Each blob once. */
 function worthReading(entries: readonly TreeEntry[], texts: ReadonlyMap<string, string>): readonly FileText[] {

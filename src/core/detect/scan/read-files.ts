@@ -1,7 +1,9 @@
 import { setImmediate } from "node:timers/promises";
+import type { Task } from "../../ports/compute.js";
 import type { Unreadable } from "../../ports/manifest-scanner.js";
 import { SHORT_TEXT, type Reading } from "../tree/foreign-text.js";
 import { readResources, readResourcesTask, type FileResources } from "./resources.js";
+import { mayHoldResource } from "./spelling.js";
 
 /** A file that may hold resources. */
 export interface FileText {
@@ -17,12 +19,24 @@ export interface ReadingLimits {
   readonly deadlineMs: number;
   /** After so many files that took too long, no other file is read. */
   readonly exceeding: number;
+  /** Files over 1 MiB that are searched. */
+  readonly largeFiles: number;
 }
 
 /** About a minute of work. Later scans continue from what is remembered. */
-export const FULL_READING: ReadingLimits = { characters: 32 * 1024 * 1024, deadlineMs: 10_000, exceeding: 3 };
+export const FULL_READING: ReadingLimits = {
+  characters: 32 * 1024 * 1024,
+  deadlineMs: 10_000,
+  exceeding: 3,
+  largeFiles: 200,
+};
 /** For commits of people who may not write to the repository, and for drafts. */
-export const SMALL_READING: ReadingLimits = { characters: 2 * 1024 * 1024, deadlineMs: 3_000, exceeding: 1 };
+export const SMALL_READING: ReadingLimits = {
+  characters: 2 * 1024 * 1024,
+  deadlineMs: 3_000,
+  exceeding: 1,
+  largeFiles: 5,
+};
 
 /** Characters in one batch: a few hundred ordinary resources. */
 const BATCH = 256 * 1024;
@@ -33,7 +47,14 @@ const TOO_MUCH: Unreadable = {
   reason: "the repository has more Application resources than svc reads",
   mayHide: true,
 };
+const TOO_LARGE: Unreadable = {
+  reason: "it is larger than 1 MiB and, by its words, may hold an Application",
+  mayHide: true,
+};
 const NOT_TRIED: Unreadable = { reason: "other files of this commit already took too long", mayHide: true };
+
+/** Whether a text can hold a resource at all. */
+export const mayHoldResourceTask: Task<string, boolean> = { name: "may-hold-resource", run: mayHoldResource };
 
 /** How one file was read. */
 export interface FileReading {
@@ -41,6 +62,10 @@ export interface FileReading {
   /** Whether to remember that: a file that took too long may have met a busy machine. */
   readonly keep: "always" | "a-while" | "never";
 }
+
+/** A file that could not be read may be readable through another snapshot with other limits. */
+const NO_TEXT: FileReading = { found: readResources(undefined), keep: "never" };
+export const NOTHING: FileReading = { found: readResources(""), keep: "always" };
 
 /**
  * Reads the files of one commit within its limits. Short files are read at once, others elsewhere in batches. A batch that
@@ -50,6 +75,7 @@ export class FileReader {
   #characters = 0;
   #inline = 0;
   #exceeding = 0;
+  #large = 0;
 
   constructor(
     private readonly limits: ReadingLimits,
@@ -86,6 +112,27 @@ export class FileReader {
     }
     await this.#readBatch(batch, read);
     return read;
+  }
+
+  /**
+   * Searches a file that is too large to be parsed: most of these, such as bundles of definitions, cannot hold an
+   * Application however it is spelled.
+   * @param read Reads its text; undefined if there is none.
+   */
+  async readLarge(read: () => Promise<string | undefined>): Promise<FileReading> {
+    if (this.#large >= this.limits.largeFiles || this.#exceeding >= this.limits.exceeding) return NO_TEXT;
+    this.#large += 1;
+    const text = await read();
+    if (text === undefined) return NO_TEXT;
+    const { compute, owner, signal } = this.reading;
+    const computed = await compute.run(mayHoldResourceTask, text, {
+      owner,
+      signal,
+      deadlineMs: this.limits.deadlineMs,
+    });
+    if (computed.kind === "exceeded") this.#exceeding += 1;
+    else if (!computed.output) return NOTHING;
+    return { found: unreadable(TOO_LARGE), keep: "a-while" };
   }
 
   async #readBatch(batch: readonly FileText[], read: Map<string, FileReading>): Promise<void> {

@@ -118,6 +118,23 @@ describe("a scan of a revision", () => {
     expect(applications.map(({ file }) => file)).toEqual(["ok.yaml"]);
   });
 
+  test("a file over 1 MiB is searched: one that cannot hold a resource is nothing to report", async () => {
+    const filler = "a: some other text\n".repeat(70_000);
+    const files = {
+      "crds.yaml": `kind: CustomResourceDefinition\n${filler}`,
+      "large.yaml": `${filler}---\n${application("web")}`,
+      "escaped.yaml": `${filler}---\n${application("web").replace("kind: Application", 'kind: "\\x41pplication"')}`,
+      "ok.yaml": application("ok"),
+    };
+    const { applications, unreadable } = await scan(files);
+    const reason = "it is larger than 1 MiB and, by its words, may hold an Application";
+    expect([...unreadable]).toEqual([
+      ["escaped.yaml", { reason, mayHide: true }],
+      ["large.yaml", { reason, mayHide: true }],
+    ]);
+    expect(applications.map(({ file }) => file)).toEqual(["ok.yaml"]);
+  });
+
   test("a broken document leaves the others of its file", async () => {
     const { applications, unreadable } = await scan({ "a.yaml": `${application("{{ x }}")}---\n${application("ok")}` });
     expect(applications.map(({ application: { name } }) => name)).toEqual(["ok"]);
@@ -210,6 +227,6 @@ describe("what a scanner remembers", () => {
     const request = { ...TRUSTED_SCAN, snapshot, revision: HEAD, crPaths: [], nameOf };
     await scanner.scan(request);
     await scanner.scan(request);
-    expect(snapshot.reads).toEqual(["a.yaml", "a.yaml"]);
+    expect(snapshot.reads).toEqual(["a.yaml", "large a.yaml", "a.yaml", "large a.yaml"]);
   });
 });
