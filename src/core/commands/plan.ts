@@ -89,9 +89,11 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       },
       context,
     });
-    const examined = subjects.map((subject) => ({ subject, facts: facts.get(subject.name) }));
+    const parents = await parentsOf(subjects, start, facts);
+    const known = new Map(parents);
+    const examined = subjects.map((subject) => ({ subject, facts: known.get(subject.name) }));
     const derived = await deriveEffects(examined, withSets, context);
-    const below = await childPreviews(await parentsOf(subjects, start, facts), withSets, previews, context);
+    const below = await childPreviews(parents, withSets, previews, context);
     const previewed = [...(await generated), ...below].map((one) => {
       return { ...one, content: contentWithin(evaluation.room, one.content) };
     });
