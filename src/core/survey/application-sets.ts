@@ -9,11 +9,10 @@ import { isJsonObject } from "../model/json.js";
 import type { ApplicationSetPreview } from "../model/plan.js";
 import type { CommandContext } from "../ports/context.js";
 import { notesOf, type Expansion, type NoteSurroundings } from "./application-set-notes.js";
-import { applyExpansions, warnOfUnpreviewed } from "./generated-applications.js";
+import { applyExpansions, warnOfUnpreviewed, type HasRoom } from "./generated-applications.js";
 import { changesToPreview, type WithGenerated } from "./generated-previews.js";
 import { memberOf, unknownMember } from "./members.js";
 import { readsOnlyKnown } from "./new-reads.js";
-import type { Previews } from "./previews.js";
 import type { Survey } from "./survey.js";
 
 /** The survey includes what the sets do to the applications that they own. */
@@ -43,7 +42,7 @@ interface Surroundings extends NoteSurroundings {
 export async function withApplicationSets(
   found: Survey,
   why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
-  previews: Pick<Previews, "take">,
+  hasRoom: HasRoom,
   context: CommandContext,
 ): Promise<SurveyWithSets> {
   const { change, snapshot } = context;
@@ -55,7 +54,7 @@ export async function withApplicationSets(
   );
   const unpreviewed = attempts.flatMap((one) => ("problem" in one ? [one.set] : []));
   const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
-  const applied = await applyExpansions(found, expansions, previews, context);
+  const applied = await applyExpansions(found, expansions, hasRoom, context);
   const around: Surroundings = {
     live: byName(found.everyApplication),
     unseen: new Set(applied.beyond.map(({ application }) => application)),
