@@ -1,4 +1,4 @@
-import { compareGenerated, type ChangedApplicationSet, type GeneratedChange } from "../detect/scan/application-sets.js";
+import { compareGenerated, tooManyChanges, type ChangedApplicationSet } from "../detect/scan/application-sets.js";
 import { pinGitGenerators } from "../detect/scan/git-generators.js";
 import type { Application, ApplicationSet } from "../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../model/brand.js";
@@ -161,7 +161,7 @@ async function expand(set: ChangedApplicationSet, context: CommandContext): Prom
     const head = await generated(set.head, change.headRevision, context);
     const base = await generated(set.base, change.mergeBase, context);
     const comparison = compareGenerated(base, head);
-    const problem = tooMany(comparison);
+    const problem = tooManyChanges(comparison);
     return problem === undefined
       ? { set, base, head, comparison }
       : { set, problem, owned: await ownedNow(set, context) };
@@ -178,17 +178,6 @@ async function generated(
   { change, deployer, signal }: CommandContext,
 ): Promise<readonly Application[]> {
   return set === undefined ? [] : deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
-}
-
-/** Of one set. Each is looked at, stored with the plan, and asked for its rules. */
-const MAX_DIFFERENT = 5000;
-
-function tooMany({ added, removed, changed }: GeneratedChange): string | undefined {
-  if (added.length + removed.length + changed.length <= MAX_DIFFERENT) return undefined;
-  return (
-    `it would add ${added.length} applications, remove ${removed.length} and change ${changed.length}, and svc previews ` +
-    `at most ${MAX_DIFFERENT} of one ApplicationSet: check what its generators yield, or split the change`
-  );
 }
 
 function problemOf(set: ChangedApplicationSet, error: unknown): string {
