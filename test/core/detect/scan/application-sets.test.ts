@@ -1,5 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import { changedApplicationSets, compareGenerated, tooManyChanges } from "../../../../src/core/detect/scan/application-sets.js";
+import {
+  changedApplicationSets,
+  compareGenerated,
+  tooManyChanges,
+} from "../../../../src/core/detect/scan/application-sets.js";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
 import type { Application, ApplicationSet } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
