@@ -108,7 +108,15 @@ function groupBlocks({ first, same }: PreviewGroup, room: DiffRoom, words: HostW
   return [
     { text: `${title}${others}`, section: room.section },
     ...previewBlocks(first.content, first.origin.change, room, words),
+    ...(isPlannedAlone(first)
+      ? [{ text: `To see one, comment ${code(`${words.command} plan -a <application>`)}.`, section: room.section }]
+      : []),
   ];
+}
+
+/** It runs and changes, so that a plan of it alone shows it. */
+function isPlannedAlone({ origin, content }: Preview): boolean {
+  return content.kind === "beyond-limit" && origin.kind === "generated" && origin.change === "changed";
 }
 
 function titlesOf({ content }: Preview): string {

@@ -262,6 +262,37 @@ describe.each(HOSTS)("what a definition takes the place of on %s", (host) => {
     expect(bot.changes()).toEqual([]);
   });
 
+  test("they hold for a new application that brings objects, or the definition, of one that they are about", async () => {
+    const bot = await two(host, "require_approval: true", {
+      resources: () => ({}),
+      prepare: ({ argocd }) => argocd.deploy("prod"),
+    });
+    const spec = { destination: { server: OWN, namespace: "elsewhere" } };
+    const taken = configMap("prod", { value: "evil" }).replace("name: prod", "name: prod\n  namespace: guestbook");
+    await bot.open({
+      "apps/thief/configmap.yaml": taken,
+      "argocd/thief.yaml": asYaml(bot.resourceOf("thief", { spec })),
+      "boss/Chart.yaml": "apiVersion: v2\nname: boss\nversion: 1.0.0\n",
+      "boss/values.yaml": "kind: Application\n",
+      "boss/templates/prod.yaml": asYaml(bot.resourceOf("prod", { path: "apps/dev", namespace: "argocd" })).replace(
+        '"Application"',
+        "{{ .Values.kind }}",
+      ),
+      "argocd/boss.yaml": asYaml(bot.resourceOf("boss", { path: "boss", spec })),
+    });
+    const plan = await bot.stores.plans.find(bot.ref(1));
+    const members = (name: string) =>
+      plan?.applications.find(({ application }) => application === name)?.effect.members ?? [];
+    expect(members("thief")[0]?.boundAs).toMatchObject([
+      { application: "prod", because: "it changes objects of prod" },
+    ]);
+    expect(members("boss")).toMatchObject([{ application: "boss" }, { application: "prod" }]);
+    expect(bot.lastComment(1).split("\n")[2]).toMatch(/needs an approval of/);
+    await bot.comment(1, "svc sync");
+    expect(bot.changes()).toEqual([]);
+    expect(bot.seen(1).state).toBe("open");
+  });
+
   test("a definition that changes in Argo CD after the plan is not what was approved", async () => {
     const bot = await two(host, "require_up_to_date: false");
     await bot.open({ "apps/dev/configmap.yaml": configMap("dev", { value: "2" }) });

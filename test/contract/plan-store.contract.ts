@@ -64,7 +64,22 @@ const PREVIEWED: PreviewContent = {
     dangers: [],
     children: NO_NAMES,
     sets: NO_NAMES,
-    basis: { kind: "branch" },
+    basis: {
+      kind: "both",
+      approximate: [],
+      alreadyThere: ["ConfigMap web/there"],
+      kept: [],
+      drift: [
+        {
+          action: "update",
+          title: "ConfigMap web/drifted",
+          kind: "ConfigMap",
+          diff: "- a\n",
+          hook: false,
+          whole: true,
+        },
+      ],
+    },
     resources: [
       { action: "create", title: "ConfigMap web/fresh", kind: "ConfigMap", diff: "+ a\n", hook: false, whole: true },
     ],

@@ -81,7 +81,7 @@ describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host
     expect(bot.argocd.temporaryApplications()).toEqual([]);
   });
 
-  test("what is beyond the limit is named and not rendered, and the merge of a changed definition then needs an approval", async () => {
+  test("what is beyond the limit is named and not rendered, and the merge of a changed definition then needs an approval; by name it is planned", async () => {
     const bot = await startShops({
       host,
       config: { deployer: { preview_limit: 1 }, defaults: { auto_merge: true } },
@@ -97,8 +97,14 @@ describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host
     expect(planned(bot.lastComment(one))).toEqual(["shop-de", "web"]);
     expect(text).toContain("**`shop-fr`** (changed)\n\n**Resources:** not previewed");
     expect(text).toContain("**`shop-it`** (added)\n\n**Resources:** not previewed");
+    expect(text).toContain("To see one, comment `svc plan -a <application>`.");
     expect(created(bot)).toHaveLength(1);
+    await bot.comment(one, "svc plan -a shop-fr");
+    expect(section(bot.lastComment(one), "shop-fr")).toContain("# create: ConfigMap guestbook/shop-moved");
+    expect(planned(bot.lastComment(one))).toEqual(["shop-de", "shop-fr", "web"]);
+    expect(atMerge(bot.lastComment(one))).not.toContain("shop-fr");
     bot.expectChanges("sync web");
+    await bot.push(one, { "docs/a.md": "again" });
     await bot.comment(one, "svc sync");
     expect(bot.lastComment(one)).toContain(`${SHORT[host]} must be approved before it is merged`);
     expect(bot.seen(one).state).toBe("open");
@@ -131,13 +137,13 @@ describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host
     expect(atMerge(bot.lastComment(one))).toContain("+  value: confidential");
   });
 
-  test("a generator that yields ten thousand applications is a sentence, and everything else is planned", async () => {
+  test("a generator that yields thousands of applications is a sentence, and everything else is planned", async () => {
     const bot = await startBot({ host, applications: ["web"] });
     const repoURL = cloneUrlOf(bot.forge);
-    const hundred = (key: string) => ({
-      list: { elements: Array.from({ length: 100 }, (_, index) => ({ [key]: `${key}${index}` })) },
+    const many = (key: string) => ({
+      list: { elements: Array.from({ length: 71 }, (_, index) => ({ [key]: `${key}${index}` })) },
     });
-    const pairs = { matrix: { generators: [hundred("a"), hundred("b")] } };
+    const pairs = { matrix: { generators: [many("a"), many("b")] } };
     const one = await bot.open({
       "sets/shops.yaml": shops(repoURL, pairs, { name: "{{ .a }}-{{ .b }}", path: "apps/web" }),
       "sets/small.yaml": shops(repoURL, names("it"), { path: "apps/web" }).replace(
@@ -148,7 +154,7 @@ describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host
     });
     const comment = bot.lastComment(one);
     expect(comment).toContain(
-      "it would add 10000 applications, remove 0 and change 0, and svc previews at most 5000 of one ApplicationSet",
+      "it would add 5041 applications, remove 0 and change 0, and svc previews at most 5000 of one ApplicationSet",
     );
     expect(comment).toContain("### ApplicationSet: `small`\n\n- adds `shop-it`\n");
     expect(await bot.locked(one)).toEqual(["web"]);

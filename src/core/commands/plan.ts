@@ -17,6 +17,7 @@ import type { CommandContext } from "../ports/context.js";
 import { withApplicationSets } from "../survey/application-sets.js";
 import { childPreviews } from "../survey/child-previews.js";
 import { deriveEffects } from "../survey/effects.js";
+import type { HasRoom } from "../survey/generated-applications.js";
 import { previewGenerated } from "../survey/generated-previews.js";
 import { createPreviews } from "../survey/previews.js";
 import { surveyAfresh, type SurveyOptions } from "../survey/survey.js";
@@ -56,7 +57,10 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
         wanted.items.every((name) => known.some((one) => one === name))
       );
     });
-    const withSets = await withApplicationSets(surveyed, (names) => why(byNameAlone(names)), previews, context);
+    // What is asked for by its name takes no room from others, so that those stay what they were.
+    const askedByName = new Set<string>(command.applications.slice(0, context.previewLimit));
+    const hasRoom: HasRoom = (name) => previews.take() || askedByName.has(name);
+    const withSets = await withApplicationSets(surveyed, (names) => why(byNameAlone(names)), hasRoom, context);
     const { found } = withSets;
     const names = new Set<string>(found.subjects.map(({ name }) => name));
     const named = namesOf(command, [...names]);
@@ -89,9 +93,11 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
       },
       context,
     });
-    const examined = subjects.map((subject) => ({ subject, facts: facts.get(subject.name) }));
+    const parents = await parentsOf(subjects, start, facts);
+    const known = new Map(parents);
+    const examined = subjects.map((subject) => ({ subject, facts: known.get(subject.name) }));
     const derived = await deriveEffects(examined, withSets, context);
-    const below = await childPreviews(await parentsOf(subjects, start, facts), withSets, previews, context);
+    const below = await childPreviews(parents, withSets, previews, context);
     const previewed = [...(await generated), ...below].map((one) => {
       return { ...one, content: contentWithin(evaluation.room, one.content) };
     });
@@ -141,7 +147,8 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
 function unlooked({ previews }: Plan, asked: ReadonlySet<string>, previewed: readonly Preview[]): readonly Preview[] {
   const again = new Set(previewed.map(({ application }) => application));
   return previews.filter(
-    ({ application, origin }) => !again.has(application) && !(origin.kind === "child" && asked.has(origin.of)),
+    ({ application, origin }) =>
+      !again.has(application) && !asked.has(application) && !(origin.kind === "child" && asked.has(origin.of)),
   );
 }
 

@@ -1,4 +1,4 @@
-import { compareGenerated, type ChangedApplicationSet, type GeneratedChange } from "../detect/scan/application-sets.js";
+import { compareGenerated, tooManyChanges, type ChangedApplicationSet } from "../detect/scan/application-sets.js";
 import { pinGitGenerators } from "../detect/scan/git-generators.js";
 import type { Application, ApplicationSet } from "../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../model/brand.js";
@@ -9,11 +9,10 @@ import { isJsonObject } from "../model/json.js";
 import type { ApplicationSetPreview } from "../model/plan.js";
 import type { CommandContext } from "../ports/context.js";
 import { notesOf, type Expansion, type NoteSurroundings } from "./application-set-notes.js";
-import { applyExpansions, warnOfUnpreviewed } from "./generated-applications.js";
+import { applyExpansions, warnOfUnpreviewed, type HasRoom } from "./generated-applications.js";
 import { changesToPreview, type WithGenerated } from "./generated-previews.js";
 import { memberOf, unknownMember } from "./members.js";
 import { readsOnlyKnown } from "./new-reads.js";
-import type { Previews } from "./previews.js";
 import type { Survey } from "./survey.js";
 
 /** The survey includes what the sets do to the applications that they own. */
@@ -43,7 +42,7 @@ interface Surroundings extends NoteSurroundings {
 export async function withApplicationSets(
   found: Survey,
   why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
-  previews: Pick<Previews, "take">,
+  hasRoom: HasRoom,
   context: CommandContext,
 ): Promise<SurveyWithSets> {
   const { change, snapshot } = context;
@@ -55,7 +54,7 @@ export async function withApplicationSets(
   );
   const unpreviewed = attempts.flatMap((one) => ("problem" in one ? [one.set] : []));
   const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
-  const applied = await applyExpansions(found, expansions, previews, context);
+  const applied = await applyExpansions(found, expansions, hasRoom, context);
   const around: Surroundings = {
     live: byName(found.everyApplication),
     unseen: new Set(applied.beyond.map(({ application }) => application)),
@@ -162,7 +161,7 @@ async function expand(set: ChangedApplicationSet, context: CommandContext): Prom
     const head = await generated(set.head, change.headRevision, context);
     const base = await generated(set.base, change.mergeBase, context);
     const comparison = compareGenerated(base, head);
-    const problem = tooMany(comparison);
+    const problem = tooManyChanges(comparison);
     return problem === undefined
       ? { set, base, head, comparison }
       : { set, problem, owned: await ownedNow(set, context) };
@@ -179,17 +178,6 @@ async function generated(
   { change, deployer, signal }: CommandContext,
 ): Promise<readonly Application[]> {
   return set === undefined ? [] : deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
-}
-
-/** Of one set. Each is looked at, stored with the plan, and asked for its rules. */
-const MAX_DIFFERENT = 5000;
-
-function tooMany({ added, removed, changed }: GeneratedChange): string | undefined {
-  if (added.length + removed.length + changed.length <= MAX_DIFFERENT) return undefined;
-  return (
-    `it would add ${added.length} applications, remove ${removed.length} and change ${changed.length}, and svc previews ` +
-    `at most ${MAX_DIFFERENT} of one ApplicationSet: check what its generators yield, or split the change`
-  );
 }
 
 function problemOf(set: ChangedApplicationSet, error: unknown): string {

@@ -38,9 +38,12 @@ export async function deriveEffects(
   const bind = await overlapsAmong(new Set([...touched.values()].flat()), live, context);
   const effects = shallow.map(([{ subject, facts }, { reached }]): readonly [ApplicationName, Effect] => {
     const self: Member = { ...directMember(subject, context.change), namespaces: facts?.namespaces ?? [] };
-    const members = [self, ...reachedInTurn(reached, appliedByName, running)];
-    const bound = members.map((member) => bind(member, touched.get(member.application) ?? []));
-    return [subject.name, { members: bound, applies: facts === undefined ? [] : appliedChildren(facts, around) }];
+    // Nothing deploys a new application before the merge, and what its children apply in turn is not asked.
+    const deployed = subject.kind === "live";
+    const others = deployed ? reachedInTurn(reached, appliedByName, running) : reached.map(({ member }) => member);
+    const bound = [self, ...others].map((member) => bind(member, touched.get(member.application) ?? []));
+    const applies = facts === undefined || !deployed ? [] : appliedChildren(facts, around);
+    return [subject.name, { members: bound, applies }];
   });
   return {
     effects: new Map(effects),
@@ -67,6 +70,7 @@ async function appliedBy(
   if (facts === undefined) return { digest: undefined, reached: [] };
   const children = reachedChildren(subject.name, facts, around);
   const generated = await Promise.all(facts.sets.map((set) => reachedBySet(set, around, context)));
-  const { digest } = directMember(subject, context.change);
+  // A parent that starts a new application needs an approval, since that was rendered by itself alone.
+  const digest = subject.kind === "live" ? directMember(subject, context.change).digest : undefined;
   return { digest, reached: [...children, ...generated.flat()] };
 }

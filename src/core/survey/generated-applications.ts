@@ -15,9 +15,11 @@ import type { Expansion } from "./application-set-notes.js";
 import { policyOf } from "./application-set-policy.js";
 import { drivingObstacle } from "./driving-right.js";
 import { regenerated } from "./ignored-fields.js";
-import type { Previews } from "./previews.js";
 import { sideOf } from "./sides.js";
 import type { Survey } from "./survey.js";
+
+/** Whether the plan has room for an application that only a set changes; asked once for each. */
+export type HasRoom = (name: ApplicationName) => boolean;
 
 /** A survey with what ApplicationSets do to the applications that they own. */
 export interface Applied {
@@ -30,12 +32,12 @@ export interface Applied {
  * Applies what ApplicationSets do to the applications that they own. One whose generated definition changes is shown and
  * not deployed, since the set would revert a sync; one that is no longer generated is left out. What a set generates
  * unchanged stays as it was found, and so does everything if it is ambiguous which set Argo CD runs. Applications that
- * nothing else affects count as previews.
+ * nothing else affects become subjects as far as there is room for them.
  */
 export async function applyExpansions(
   found: Survey,
   expansions: readonly Expansion[],
-  previews: Pick<Previews, "take">,
+  hasRoom: HasRoom,
   context: CommandContext,
 ): Promise<Applied> {
   const generated = new Set(expansions.flatMap(({ head }) => head.map(({ name }) => name)));
@@ -49,7 +51,7 @@ export async function applyExpansions(
     comparison.removed.filter((name) => !generated.has(name)).map((name) => removedFrom(set, name, known)),
   );
   const running = certain.flatMap((one) => changedBy(one, known.live));
-  const looked = new Set(running.filter(({ application: { name } }) => known.subjects.has(name) || previews.take()));
+  const looked = new Set(running.filter(({ application: { name } }) => known.subjects.has(name) || hasRoom(name)));
   const changed = await allInTurns([...looked], (one) => changedSubject(one, known, context));
   const verdicts = new Map(
     [...removed, ...changed].flatMap((one) =>

@@ -1,9 +1,10 @@
+import { compareGenerated, tooManyChanges } from "../detect/scan/application-sets.js";
 import { gitGenerators, mayMove, pinGitGenerators } from "../detect/scan/git-generators.js";
 import type { RenderedSet } from "../diff/render-facts.js";
 import { isAutoSynced } from "../model/application-spec.js";
 import type { Application, ApplicationSet } from "../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../model/brand.js";
-import { safeMessage } from "../model/errors.js";
+import { DeployerFailure, safeMessage } from "../model/errors.js";
 import type { JsonObject } from "../model/json.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { CommandContext } from "../ports/context.js";
@@ -85,7 +86,10 @@ export function expansionOf(set: RenderedSet, context: CommandContext): Promise<
 async function expand(set: RenderedSet, context: CommandContext): Promise<RenderedExpansion> {
   const { baseRevision, headRevision } = context.change;
   const base = await generated(set, set.base, baseRevision, context);
-  return { base, head: await generated(set, set.head, headRevision, context) };
+  const head = await generated(set, set.head, headRevision, context);
+  const problem = tooManyChanges(compareGenerated(base, head));
+  if (problem !== undefined) throw new DeployerFailure("failed", problem);
+  return { base, head };
 }
 
 /** Before the merge its git generators read the base branch, and after it the head. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { LockStore } from "../../../src/core/ports/stores.js";
+import { evaluated, resource, sampleApplication } from "../../comments/samples.js";
 import { fillStores, HEAD, MERGE, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
 import type { Visitor } from "../visitor.js";
@@ -138,6 +139,24 @@ describe("changing a role", () => {
     expect(answer.status).toBe(404);
     expectDescribed("put /api/v1/users/{id}/role", answer);
   });
+});
+
+test("what the cluster differs by already stands beside the change, here and on the page", async () => {
+  const both = await site.stores.plans.find(PULL);
+  if (both === undefined) throw new Error("no plan");
+  const drift = [resource("ConfigMap shop/settings", "update", "@@ -1 +1 @@\n-a: by hand\n+a: in git\n")];
+  const basis = { kind: "both", approximate: [], alreadyThere: [], kept: [], drift } as const;
+  await site.stores.plans.save({ ...both, applications: [sampleApplication("web", evaluated([], { basis }))] });
+  const body = await get("get /api/v1/plans/{host}/{owner}/{repo}/{number}", "/api/v1/plans/hosta/acme/deploy/7");
+  expect(body).toMatchObject({
+    plan: {
+      applications: [
+        { compared_with: "both", resources: [], drift: [{ title: "ConfigMap shop/settings", action: "update" }] },
+      ],
+    },
+  });
+  const { text } = await admin.ask("/changes/hosta/acme/deploy/7");
+  expect(text).toContain('<span class="badge">drift</span>');
 });
 
 test("a plan is complete; a missing one is reported with what to do", async () => {

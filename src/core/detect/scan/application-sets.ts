@@ -127,3 +127,15 @@ export function compareGenerated(base: readonly Application[], head: readonly Ap
     changed: young.filter((name) => before.has(name) && !jsonEqual(before.get(name)?.spec, after.get(name)?.spec)),
   };
 }
+
+/** Of one set. Each is looked at, stored with the plan, and asked for its rules. */
+const MAX_CHANGES = 5000;
+
+/** Why svc does not look at what a set changes; undefined if it does. */
+export function tooManyChanges({ added, removed, changed }: GeneratedChange): string | undefined {
+  if (added.length + removed.length + changed.length <= MAX_CHANGES) return undefined;
+  return (
+    `it would add ${added.length} applications, remove ${removed.length} and change ${changed.length}, and svc previews ` +
+    `at most ${MAX_CHANGES} of one ApplicationSet: check what its generators yield, or split the change`
+  );
+}

@@ -1,5 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import { changedApplicationSets, compareGenerated } from "../../../../src/core/detect/scan/application-sets.js";
+import {
+  changedApplicationSets,
+  compareGenerated,
+  tooManyChanges,
+} from "../../../../src/core/detect/scan/application-sets.js";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
 import type { Application, ApplicationSet } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
@@ -173,4 +177,12 @@ test("compareGenerated compares by name and spec", () => {
   const head = [generated("d", "1"), generated("b", "2"), generated("a", "1", { x: "y" })];
   expect(compareGenerated(base, head)).toEqual({ added: ["d"], removed: ["c"], changed: ["b"] });
   expect(compareGenerated(head, head)).toEqual({ added: [], removed: [], changed: [] });
+});
+
+test("a set may change five thousand applications, of all kinds together", () => {
+  const names = (count: number) => Array.from({ length: count }, (_, at) => applicationName(`shop-${at}`));
+  expect(tooManyChanges({ added: names(3000), removed: names(1000), changed: names(1000) })).toBeUndefined();
+  expect(tooManyChanges({ added: names(3000), removed: names(1001), changed: names(1000) })).toMatch(
+    /^it would add 3000 applications, remove 1001 and change 1000, and svc previews at most 5000 of one ApplicationSet/,
+  );
 });
