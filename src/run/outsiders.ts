@@ -7,7 +7,8 @@ import type { CodeHost } from "../core/ports/code-host.js";
 /** How often the host is asked about the same outsider within a minute: access that was just given counts at once. */
 const ASKED_PER_MINUTE = 5;
 const MINUTE_MS = 60_000;
-const MAX_REMEMBERED = 10_000;
+/** A limit of size takes no memory in advance, as one of entries does. */
+const REMEMBERED = { maxSize: 10_000, sizeCalculation: () => 1 };
 
 interface Refusals {
   readonly count: number;
@@ -21,9 +22,9 @@ interface Refusals {
  */
 export class Outsiders {
   /** By host, repository and account. */
-  readonly #refusals = new LRUCache<string, Refusals>({ max: MAX_REMEMBERED });
+  readonly #refusals = new LRUCache<string, Refusals>(REMEMBERED);
   /** Change requests on which an outsider was answered. */
-  readonly #answered = new LRUCache<string, true>({ max: MAX_REMEMBERED });
+  readonly #answered = new LRUCache<string, true>(REMEMBERED);
 
   constructor(private readonly clock: Clock) {}
 

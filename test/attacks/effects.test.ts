@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { HOSTS, startBot, type Bot, type BotOptions } from "../scenarios/bot.js";
-import { applicationResource, asYaml, configMap, type ApplicationOptions } from "../scenarios/resources.js";
+import { applicationResource, asYaml, changeOf, configMap, type ApplicationOptions } from "../scenarios/resources.js";
 
 const OWN = "https://kubernetes.default.svc";
 const UNAPPROVED = "PR must be approved before sync";
@@ -224,6 +224,21 @@ describe.each(HOSTS)("what a definition takes the place of on %s", (host) => {
     );
     await bot.comment(1, "svc sync");
     expect(bot.lastComment(1)).toMatch(/PR must be approved before sync|No applications are locked by this PR/);
+    expect(bot.changes()).toEqual([]);
+  });
+
+  test.each<[string, Partial<ApplicationOptions>, string]>([
+    ["a second project", { spec: { Project: "shop" } }, "Project"],
+    ["another destination, with a letter that Go folds", { spec: { deſtination: { server: OWN } } }, "deſtination"],
+    ["auto-sync", { spec: { syncpolicy: { automated: {} } } }, "syncpolicy"],
+  ])("a key that only Argo CD takes for %s deploys nothing, and the plan names it", async (_what, more, key) => {
+    const bot = await two(host, "require_up_to_date: false");
+    bot.argocd.addProject("shop");
+    await bot.open({ ...dev(bot, more), ...changeOf(["dev"]) });
+    expect(bot.lastComment(1)).toContain("could not be evaluated");
+    expect(bot.lastComment(1)).toContain(`the definition has the key "${key}", which Argo CD reads as `);
+    await bot.approve(1);
+    await bot.comment(1, "svc sync");
     expect(bot.changes()).toEqual([]);
   });
 

@@ -3,7 +3,7 @@ import { revision, type Revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import { HeadMoved, RepositoryFailure } from "../../src/core/model/errors.js";
 import type { CloneSource } from "../../src/core/ports/code-host.js";
-import type { CommitSummary, Repositories, RepositorySnapshot } from "../../src/core/ports/repositories.js";
+import type { CommitSummary, Repositories, RepositorySnapshot, TreeEntry } from "../../src/core/ports/repositories.js";
 import type { Delay } from "./delay.js";
 
 /** The files of a commit: path to text. */
@@ -17,6 +17,7 @@ export class MemoryRepositories implements Repositories {
   /** First parents. */
   readonly #parents = new Map<Revision, Revision>();
   readonly #refs = new Map<string, Revision>();
+  readonly #lists = new Map<Revision, readonly TreeEntry[]>();
 
   constructor(private readonly delay: Delay) {}
 
@@ -69,6 +70,21 @@ export class MemoryRepositories implements Repositories {
     return found;
   }
 
+  /** The same list for the same commit, as from git. */
+  #listOf(at: Revision): readonly TreeEntry[] {
+    const known = this.#lists.get(at);
+    if (known !== undefined) return known;
+    const files = Object.entries(this.filesAt(at)).sort(([left], [right]) => (left < right ? -1 : 1));
+    const list = files.map(([path, text]): TreeEntry => ({
+      path,
+      kind: "file",
+      executable: false,
+      blob: createHash("sha1").update(text).digest("hex"),
+    }));
+    this.#lists.set(at, list);
+    return list;
+  }
+
   async *#pastTexts(tip: Revision, path: string): AsyncGenerator<string> {
     await this.delay();
     const texts = this.#withAncestors(tip).map((id) => this.filesAt(id)[path]);
@@ -83,13 +99,7 @@ export class MemoryRepositories implements Repositories {
     return {
       list: async (at) => {
         await this.delay();
-        const files = Object.entries(this.filesAt(at)).sort(([left], [right]) => (left < right ? -1 : 1));
-        return files.map(([path, text]) => ({
-          path,
-          kind: "file",
-          executable: false,
-          blob: createHash("sha1").update(text).digest("hex"),
-        }));
+        return this.#listOf(at);
       },
       read: async (at, paths) => {
         await this.delay();

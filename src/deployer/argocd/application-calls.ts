@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "../../core/model/json.js";
+import { misspelledMember } from "../../core/model/member-names.js";
 import { TEMPORARY_NAME_PREFIX } from "../../names.js";
 import { applicationList, wholeApplication, type WholeApplication } from "./application-schema.js";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
@@ -54,13 +55,28 @@ export function getManagedResources(client: Client, target: Target, limits: Omit
   return client.text(reading([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
 }
 
+/**
+ * Refuses what Argo CD would read in another way than svc, which decides by exact keys: `Project` beside `project`.
+ * @throws {ArgoCdFailure} before a request is made.
+ */
+export function requireExactKeys(definition: Json): void {
+  const found = misspelledMember(definition);
+  if (found === undefined) return;
+  const key = JSON.stringify(found.key.slice(0, LONGEST_KEY));
+  throw new ArgoCdFailure("refused", `the definition has the key ${key}, which Argo CD reads as ${found.member}`);
+}
+
+const LONGEST_KEY = 60;
+
 /** Skips validation, which would render a second time, at a revision that may not have the new paths yet. */
-export function postApplication(client: Client, application: JsonObject): Promise<unknown> {
+export async function postApplication(client: Client, application: JsonObject): Promise<unknown> {
+  requireExactKeys(application);
   const query = { validate: false } as const;
   return client.call({ method: "POST", path: ROOT, query, body: application, permission: "applications, create" });
 }
 
-export function putSpec(client: Client, target: Target, spec: JsonObject): Promise<unknown> {
+export async function putSpec(client: Client, target: Target, spec: JsonObject): Promise<unknown> {
+  requireExactKeys(spec);
   return client.call({
     method: "PUT",
     path: [...ROOT, target.resourceName, "spec"],

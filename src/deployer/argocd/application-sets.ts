@@ -4,7 +4,7 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject, readJsonText } from "../../core/model/json.js";
 import type { Compute, ComputeLimits, Task } from "../../core/ports/compute.js";
 import type { Log } from "../../core/ports/log.js";
-import { getItems } from "./application-calls.js";
+import { getItems, requireExactKeys } from "./application-calls.js";
 import { nameOfResource, ownNamespace } from "./application-names.js";
 import { applicationItem, generatedList, json } from "./application-schema.js";
 import { ArgoCdFailure, isAbsent, parseAnswer } from "./argocd-failure.js";
@@ -140,6 +140,7 @@ export async function expandApplicationSet(
 
 async function generate(client: Client, set: ApplicationSet, options: Pick<Call, "timeoutMs" | "signal">) {
   const metadata = isJsonObject(set.resource.metadata) ? set.resource.metadata : { name: set.name };
+  requireExactKeys({ spec: set.resource.spec });
   try {
     return await client.text({
       method: "POST",

@@ -37,6 +37,14 @@ test.each([
   expect(await failureOf(underTest().deployer.updateSpec(live(), NEW_SPEC))).toMatchObject({ reason, message });
 });
 
+test("a spec that Argo CD would read in another way is refused before it is asked", async () => {
+  const spec = { ...NEW_SPEC, source: { path: "b", RepoURL: "https://git.example.com/other.git" } };
+  expect(await failureOf(underTest().deployer.updateSpec(live(), spec))).toMatchObject({
+    reason: "refused",
+    message: 'the definition has the key "RepoURL", which Argo CD reads as repoURL',
+  });
+});
+
 test("a spec update without an answer is looked up", async () => {
   put(504, { code: 4, message: "deadline" });
   argocd().get(PATH).reply(403, { code: 7, message: "permission denied" });

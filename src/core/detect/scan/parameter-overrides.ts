@@ -77,10 +77,13 @@ async function patchIn(file: string, tree: RepositoryTree): Promise<JsonObject |
   const strange = misspelled(patch);
   if (strange !== undefined) return `${file} has the key ${strange}, which Argo CD may read as another one`;
   const text = (await tree.readTexts([file])).get(file) ?? "";
-  const word = ambiguity(text) === undefined ? OTHER_IN_YAML_1_1.exec(text)?.groups?.word : "some lines";
+  const searched = ambiguity(text) === undefined && text.split("\n").every(({ length }) => length <= LONGEST_LINE);
+  const word = searched ? OTHER_IN_YAML_1_1.exec(text)?.groups?.word : "some lines";
   return word === undefined ? patch : `parsers of YAML disagree about ${word} in ${file}: write it in quotes`;
 }
 
+/** The search takes time in the square of a line's length. */
+const LONGEST_LINE = 2000;
 /** Booleans and numbers to Argo CD's parser, and texts or other numbers to one of YAML 1.2; in comments only at their end. */
 const OTHER_IN_YAML_1_1 =
   /^(?![ \t]*#).*?(?:^|[\s,:[{])(?<word>[yn]|yes|no|on|off|[-+]?0[0-7_]+|[-+]?0b[01_]+|[-+]?\d+_[\d_.]*)(?=[ \t]*(?:[,:\]}]|#|$))/im;

@@ -142,12 +142,17 @@ test.each<[string, Files, string, Case["spec"]?]>([
     "what a plugin makes of other settings",
   ],
   [
+    "with a line of digits that takes long to search",
+    { [OWN]: `helm: { values: ${"1".repeat(100_000)} }` },
+    "disagree about some lines",
+  ],
+  [
     "that reads another source",
     { [OWN]: "helm: { valueFiles: [$secrets/other.yaml] }" },
     "$secrets",
     { sources: [SOURCE, { repoURL: "https://git.example.com/acme/secrets", ref: "secrets" }] },
   ],
-])("says why not with a file %s", async (_, files, problem, spec) => {
+])("says why not with a file %s", async (...[, files, problem, spec]) => {
   expect(await laid({ files, ...(spec === undefined ? {} : { spec }) })).toContain(problem);
 });
 
