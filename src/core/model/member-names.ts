@@ -6,7 +6,10 @@ const FREE = new Set([
   ...["values", "valuesObject"],
 ]);
 
-/** Every other member of an Application's or ApplicationSet's definition (Argo CD v3.5, `assets/swagger.json`). */
+/**
+ * Every other member of an Application's or ApplicationSet's definition (Argo CD v3.5, `assets/swagger.json`), but for the
+ * hosts that generators can ask.
+ */
 const NAMES: readonly string[] = [
   ...["accessTokenRef", "allBranches", "allowEmpty", "annotationSelector", "annotations", "api", "apiVersion"],
   ...["apiVersions", "appPasswordRef", "appSecretName", "applicationsSync", "applyNestedSelectors", "array"],
@@ -17,7 +20,7 @@ const NAMES: readonly string[] = [
   ...["directory", "disableExtensionFilter", "drySource", "duration", "elements", "elementsYaml", "enabled", "env"],
   ...["exclude", "excludeArchivedRepos", "extVars", "factor", "fileParameters", "files", "filters", "finalizers"],
   ...["flatList", "forceCommonAnnotations", "forceCommonLabels", "forceString", "generators", "git", "gitea"],
-  ...["github", "gitlab", "goTemplate", "goTemplateOptions", "group", "gvk", "helm", "hydrateTo"],
+  ...["goTemplate", "goTemplateOptions", "group", "gvk", "helm", "hydrateTo"],
   ...["ignoreApplicationDifferences", "ignoreDifferences", "ignoreMissingComponents", "ignoreMissingValueFiles"],
   ...["images", "include", "includeArchivedRepos", "includeSharedProjects", "includeSubgroups", "info", "input"],
   ...["insecure", "intVal", "jqPathExpressions", "jsonPointers", "jsonnet", "key", "kind", "kubeVersion", "kustomize"],
