@@ -2,9 +2,12 @@ import Sequencer from "@jest/test-sequencer";
 
 /** What takes longest, on two cores half a minute and more. Started last, one of them would keep the run going alone. */
 const LONGEST = [
+  "fuzz/next-step",
   "interleavings/locks",
   "corpus/corpus",
   "scenarios/exact-commit",
+  "attacks/approval-independence",
+  "demo/demo.test",
   "scenarios/bad-input-answers",
   "scenarios/host-limit",
   "scenarios/large-plans",
