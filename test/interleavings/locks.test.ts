@@ -12,7 +12,7 @@ import type { Happened } from "./lock-history.js";
 import { readThenWriteLocks } from "./read-then-write-locks.js";
 import { runInterleaving } from "./run-interleaving.js";
 
-const RUNS = 300;
+const RUNS = 200;
 /** So many run side by side, each in a database of its own. */
 const LANES = 5;
 const TRIES = 20;
