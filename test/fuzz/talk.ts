@@ -1,5 +1,4 @@
 import { readMarker } from "../../src/comments/marker.js";
-import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { applicationName, repositoryName } from "../../src/core/model/brand.js";
 import type { User } from "../../src/core/model/change-request.js";
@@ -9,24 +8,21 @@ import { commandText } from "../../src/core/policy/next-step-words.js";
 import { nextStep } from "../../src/core/policy/next-step.js";
 import type { AdvisedCommand, AfterApproval, NextStep } from "../../src/core/policy/standing.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
-import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { hostWords } from "../../src/hosts/registry.js";
 import { REPOSITORY_FILE, SERVICE } from "../../src/names.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
-import { Complaints } from "../../src/run/complaints.js";
 import { openChange } from "../../src/run/context.js";
-import { Outsiders } from "../../src/run/outsiders.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { readStanding } from "../../src/run/standing.js";
 import { supervise } from "../../src/run/supervise.js";
 import { tellPlanned } from "../../src/service/tell-planned.js";
-import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { noDelay } from "../in-memory/delay.js";
 import { inlineCompute } from "../in-memory/inline-compute.js";
 import { MemoryDeployer } from "../in-memory/memory-deployer.js";
 import { MemoryHost } from "../in-memory/memory-host.js";
 import { MemoryRepositories, withChanges, type FileChanges } from "../in-memory/memory-repositories.js";
+import { runDependencies } from "../in-memory/run-dependencies.js";
 import { testConfig } from "../in-memory/test-config.js";
 import { JumpClock } from "../jump-clock.js";
 import { recordingLog } from "../recording-log.js";
@@ -96,32 +92,20 @@ class Talk {
       },
     });
     const log = recordingLog();
-    this.#dependencies = {
+    this.#dependencies = runDependencies({
       ...this.#stores,
       config: configFor(rules),
       hosts: { hostb: this.#host },
       repositories: this.#repositories,
       deployer: this.#deployer,
       scanner: SCANNER,
-      detection: createDetectionCaches(),
-      renders: createRenderCache(this.#clock),
-      compute: inlineCompute,
       clock: this.#clock,
       // Whoever approves may also approve rules where nobody can read the former ones.
       isAdministrator: () => Promise.resolve(true),
       log,
-      live: new MemoryLiveFeed(),
-      outsiders: new Outsiders(this.#clock),
       push: (event) => this.#push(event),
-      hostWords: WORDS,
-      temporaryApps: "auto",
-      diffMode: "branch",
-      previewLimit: 100,
-      serverDryRun: "off",
-      redact: [],
-      complaints: new Complaints(),
       newRunId: () => String((this.#sent += 1)),
-    };
+    });
     this.#queue = createInProcessQueue({
       concurrency: 10,
       run: (event, ticket) => supervise(event, this.#dependencies, ticket),

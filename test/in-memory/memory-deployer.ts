@@ -23,6 +23,7 @@ import type {
   Trial,
   TrialRequest,
 } from "../../src/core/ports/deployer.js";
+import { sampleApplication } from "../core/sample-application.js";
 import type { Delay } from "./delay.js";
 import type { MemoryRepositories } from "./memory-repositories.js";
 
@@ -53,13 +54,7 @@ export class MemoryDeployer implements Deployer {
 
   add(name: string, spec: ApplicationSpec, more: Partial<LiveApplication> = {}): void {
     this.#applications.set(applicationName(name), {
-      name: applicationName(name),
-      resourceName: name,
-      namespace: undefined,
-      project: "default",
-      labels: {},
-      annotations: {},
-      spec,
+      ...sampleApplication(name, spec),
       owningSet: undefined,
       parent: undefined,
       sourceTypes: ["Directory"],

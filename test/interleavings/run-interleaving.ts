@@ -1,4 +1,3 @@
-import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import { changeRequestKey, type ChangeRequestRef } from "../../src/core/model/change-request.js";
@@ -7,22 +6,18 @@ import type { HostEvent } from "../../src/core/model/event.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
 import type { ManifestScanner } from "../../src/core/ports/manifest-scanner.js";
 import type { LockStore } from "../../src/core/ports/stores.js";
-import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
-import { Complaints } from "../../src/run/complaints.js";
-import { Outsiders } from "../../src/run/outsiders.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
 import { reconcile } from "../../src/service/reconcile.js";
 import { systemClock } from "../../src/service/system-clock.js";
-import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import type { Stores } from "../../src/store/stores.js";
-import { WORDS } from "../comments/samples.js";
 import { randomDelay, seededRandom, type Delay } from "../in-memory/delay.js";
 import { inlineCompute } from "../in-memory/inline-compute.js";
 import { MemoryDeployer } from "../in-memory/memory-deployer.js";
 import { MemoryHost } from "../in-memory/memory-host.js";
 import { MemoryRepositories, type FileChanges } from "../in-memory/memory-repositories.js";
+import { runDependencies } from "../in-memory/run-dependencies.js";
 import { testConfig } from "../in-memory/test-config.js";
 import { recordingLog } from "../recording-log.js";
 import { applicationResource, asYaml, configMap } from "../scenarios/resources.js";
@@ -102,38 +97,23 @@ class World {
       onMerge: (change) =>
         this.#deliver(random() < 0.5 ? 0 : 1, { kind: "closed", merged: true, ...this.#origin(change) }),
     });
-    const core = (own: Stores, scanner: ManifestScanner, index: 0 | 1): Dependencies => ({
-      config: CONFIG,
-      hosts: { hostb: this.#host },
-      repositories,
-      deployer: this.#recorder.deployer(deployer),
-      locks: this.#recorder.locks(replaceLocks(own.locks, delay)),
-      waiting: own.waiting,
-      plans: own.plans,
-      deployments: own.deployments,
-      audit: own.audit,
-      scanner,
-      detection: createDetectionCaches(),
-      renders: createRenderCache(systemClock),
-      compute: inlineCompute,
-      clock: systemClock,
-      isAdministrator: () => Promise.resolve(false),
-      log: this.#log,
-      live: new MemoryLiveFeed(),
-      outsiders: new Outsiders(systemClock),
-      push: (event) => {
-        this.#deliver(index, event);
-        return Promise.resolve(true);
-      },
-      hostWords: WORDS,
-      temporaryApps: "auto",
-      diffMode: "branch",
-      previewLimit: 100,
-      serverDryRun: "off",
-      redact: [],
-      complaints: new Complaints(),
-      newRunId: () => String((this.#sent += 1)),
-    });
+    const core = (own: Stores, scanner: ManifestScanner, index: 0 | 1): Dependencies =>
+      runDependencies({
+        ...own,
+        config: CONFIG,
+        hosts: { hostb: this.#host },
+        repositories,
+        deployer: this.#recorder.deployer(deployer),
+        locks: this.#recorder.locks(replaceLocks(own.locks, delay)),
+        scanner,
+        clock: systemClock,
+        log: this.#log,
+        push: (event) => {
+          this.#deliver(index, event);
+          return Promise.resolve(true);
+        },
+        newRunId: () => String((this.#sent += 1)),
+      });
     const queue = (dependencies: Dependencies) =>
       createInProcessQueue({
         concurrency: 10,

@@ -1,19 +1,12 @@
 import { expect, test } from "@jest/globals";
-import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
-import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
-import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
-import { Complaints } from "../../src/run/complaints.js";
-import { Outsiders } from "../../src/run/outsiders.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
-import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
-import { WORDS } from "../comments/samples.js";
 import { ANA, API, CommandWorld, config, definition, spec, WEB } from "../core/commands/command-world.js";
-import { inlineCompute } from "../in-memory/inline-compute.js";
+import { runDependencies } from "../in-memory/run-dependencies.js";
 import { testConfig } from "../in-memory/test-config.js";
 
 const BOTH = { ...config("web", "2"), ...config("api", "2") };
@@ -25,32 +18,16 @@ class CutWorld extends CommandWorld {
   defaults: Readonly<Record<string, unknown>> = {};
 
   dependencies(more: Partial<Dependencies> = {}): Dependencies {
-    return {
+    return runDependencies({
       ...this.stores,
       config: testConfig(this.defaults),
       hosts: { hostb: this.host },
       repositories: this.repositories,
       deployer: this.deployer,
-      scanner: createManifestScanner(inlineCompute),
-      detection: createDetectionCaches(),
-      renders: createRenderCache(this.clock),
-      compute: inlineCompute,
-      live: new MemoryLiveFeed(),
-      outsiders: new Outsiders(this.clock),
-      push: () => Promise.resolve(true),
       clock: this.clock,
-      isAdministrator: () => Promise.resolve(false),
       log: this.log,
-      hostWords: WORDS,
-      temporaryApps: "auto",
-      diffMode: "branch",
-      previewLimit: 100,
-      serverDryRun: "off",
-      redact: [],
-      complaints: new Complaints(),
-      newRunId: (delivery) => `run-${delivery}`,
       ...more,
-    };
+    });
   }
 
   comment(number: number, body: string): HostEvent {

@@ -1,47 +1,17 @@
 import { expect, test } from "@jest/globals";
-import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
-import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { HostFailure, StoreUnavailable, type HostFailureReason } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
-import { createRenderCache } from "../../src/core/render/render-cache.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
-import { Complaints } from "../../src/run/complaints.js";
-import { Outsiders } from "../../src/run/outsiders.js";
 import type { Dependencies } from "../../src/run/run.js";
 import { supervise } from "../../src/run/supervise.js";
-import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
-import { WORDS } from "../comments/samples.js";
 import { ANA, CommandWorld, config } from "../core/commands/command-world.js";
-import { inlineCompute } from "../in-memory/inline-compute.js";
+import { runDependencies } from "../in-memory/run-dependencies.js";
 import { testConfig } from "../in-memory/test-config.js";
 
 function dependenciesOf(world: CommandWorld): Dependencies {
-  return {
-    ...world.stores,
-    config: testConfig(),
-    hosts: { hostb: world.host },
-    repositories: world.repositories,
-    deployer: world.deployer,
-    scanner: createManifestScanner(inlineCompute),
-    detection: createDetectionCaches(),
-    renders: createRenderCache(world.clock),
-    compute: inlineCompute,
-    clock: world.clock,
-    isAdministrator: () => Promise.resolve(false),
-    log: world.log,
-    live: new MemoryLiveFeed(),
-    outsiders: new Outsiders(world.clock),
-    push: () => Promise.resolve(true),
-    hostWords: WORDS,
-    temporaryApps: "auto",
-    diffMode: "branch",
-    previewLimit: 100,
-    serverDryRun: "off",
-    redact: [],
-    complaints: new Complaints(),
-    newRunId: () => "run",
-  };
+  const { stores, host, repositories, deployer, clock, log } = world;
+  return runDependencies({ ...stores, hosts: { hostb: host }, repositories, deployer, clock, log });
 }
 
 function comment(world: CommandWorld, number: number, body: string): HostEvent {

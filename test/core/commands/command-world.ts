@@ -1,6 +1,5 @@
 import { runCommand } from "../../../src/core/commands/commands.js";
 import { createDetectionCaches, openSnapshot } from "../../../src/core/detect/inputs/snapshot.js";
-import { createManifestScanner } from "../../../src/core/detect/scan/manifests.js";
 import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../../src/core/model/change-request.js";
 import type { Command } from "../../../src/core/model/command.js";
@@ -9,12 +8,12 @@ import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { Snapshot } from "../../../src/core/ports/snapshot.js";
 import { createRenderCache } from "../../../src/core/render/render-cache.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
-import { WORDS } from "../../comments/samples.js";
 import { noDelay } from "../../in-memory/delay.js";
-import { INLINE_READING, inlineCompute } from "../../in-memory/inline-compute.js";
+import { INLINE_READING } from "../../in-memory/inline-compute.js";
 import { MemoryDeployer } from "../../in-memory/memory-deployer.js";
 import { MemoryHost } from "../../in-memory/memory-host.js";
 import { MemoryRepositories, withChanges, type FileChanges } from "../../in-memory/memory-repositories.js";
+import { commandPorts } from "../../in-memory/run-dependencies.js";
 import { JumpClock } from "../../jump-clock.js";
 import { recordingLog } from "../../recording-log.js";
 import { applicationResource, asYaml, configMap } from "../../scenarios/resources.js";
@@ -68,6 +67,8 @@ export class CommandWorld {
     const change = this.host.facts(number);
     return {
       ...this.stores,
+      ...commandPorts(this),
+      renders: this.renders,
       change,
       settings: sampleSettings(),
       snapshot: await this.#snapshot(change),
@@ -84,18 +85,6 @@ export class CommandWorld {
       progress: () => undefined,
       noteStarted: async () => undefined,
       deployer: this.deployer,
-      scanner: createManifestScanner(inlineCompute),
-      renders: this.renders,
-      compute: inlineCompute,
-      clock: this.clock,
-      isAdministrator: () => Promise.resolve(false),
-      log: this.log,
-      hostWords: WORDS,
-      temporaryApps: "auto",
-      diffMode: "branch",
-      previewLimit: 100,
-      serverDryRun: "off",
-      redact: [],
       ...more,
     };
   }

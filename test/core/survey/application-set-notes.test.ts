@@ -6,6 +6,7 @@ import type { Json, JsonObject } from "../../../src/core/model/json.js";
 import { notesOf } from "../../../src/core/survey/application-set-notes.js";
 import { policyOf } from "../../../src/core/survey/application-set-policy.js";
 import { CHANGE, OWN_URL } from "../detect/memory-snapshot.js";
+import { sampleApplication } from "../sample-application.js";
 
 function set(spec: Json | undefined): ApplicationSet {
   return { name: "s", namespace: undefined, resource: { spec } };
@@ -48,15 +49,7 @@ describe("policyOf", () => {
 const TWELVE = Array.from({ length: 12 }, (_, index) => `shop-${index + 10}`);
 
 describe("notesOf", () => {
-  const application = (name: string, path = name): Application => ({
-    name: applicationName(name),
-    resourceName: name,
-    namespace: undefined,
-    project: "default",
-    labels: {},
-    annotations: {},
-    spec: { source: { path } },
-  });
+  const application = (name: string, path = name) => sampleApplication(name, { source: { path } });
   const all = (...names: string[]) => names.map((name) => application(name));
 
   interface Case {

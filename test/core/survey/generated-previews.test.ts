@@ -3,19 +3,12 @@ import { compareGenerated } from "../../../src/core/detect/scan/application-sets
 import type { Application, ApplicationSet } from "../../../src/core/model/application.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { changesToPreview } from "../../../src/core/survey/generated-previews.js";
+import { sampleApplication } from "../sample-application.js";
 
 /** `name` or `name=path`. */
 function application(text: string): Application {
   const [name = "", path = name] = text.split("=");
-  return {
-    name: applicationName(name),
-    resourceName: name,
-    namespace: undefined,
-    project: "default",
-    labels: {},
-    annotations: {},
-    spec: { source: { path } },
-  };
+  return sampleApplication(name, { source: { path } });
 }
 
 interface Case {

@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
 import type { ApplicationSpec } from "../../../src/core/model/application.js";
-import { applicationName } from "../../../src/core/model/brand.js";
 import type { Json } from "../../../src/core/model/json.js";
 import { ignoredFieldsNotes, regenerated } from "../../../src/core/survey/ignored-fields.js";
+import { sampleApplication } from "../sample-application.js";
 
 const set = (ignoreApplicationDifferences?: Json) => ({
   name: "shops",
@@ -10,15 +10,7 @@ const set = (ignoreApplicationDifferences?: Json) => ({
   resource: { spec: { ignoreApplicationDifferences } },
 });
 
-const application = (spec: ApplicationSpec) => ({
-  name: applicationName("team/web"),
-  resourceName: "web",
-  namespace: "team",
-  project: "default",
-  labels: {},
-  annotations: {},
-  spec,
-});
+const application = (spec: ApplicationSpec) => sampleApplication("team/web", spec, { namespace: "team" });
 
 const REVISION = { jsonPointers: ["/spec/source/targetRevision"] };
 const LIVE = { project: "a", source: { path: "old", targetRevision: "v1", helm: { values: "live" } } };

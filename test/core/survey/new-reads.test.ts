@@ -5,6 +5,7 @@ import type { JsonObject } from "../../../src/core/model/json.js";
 import { definedHere } from "../../../src/core/survey/driving-right.js";
 import { readsBeyondRunning, runningReads } from "../../../src/core/survey/new-reads.js";
 import { CHANGE } from "../detect/memory-snapshot.js";
+import { sampleApplication } from "../sample-application.js";
 import { sampleSettings } from "../sample-settings.js";
 
 const [OWN_URL = ""] = CHANGE.repositoryUrls;
@@ -15,16 +16,7 @@ function spec(source: JsonObject = {}, more: JsonObject = {}): ApplicationSpec {
 }
 
 function application(name: string, of: ApplicationSpec, more: Partial<Application> = {}): Application {
-  return {
-    name: applicationName(name),
-    resourceName: name,
-    namespace: undefined,
-    project: "shops",
-    labels: {},
-    annotations: {},
-    spec: of,
-    ...more,
-  };
+  return sampleApplication(name, of, { project: "shops", ...more });
 }
 
 const RUNNING = [application("web", spec()), application("chart", spec({ repoURL: OTHER }))];

@@ -1,10 +1,10 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import type { Application } from "../../../src/core/model/application.js";
-import { applicationName } from "../../../src/core/model/brand.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import { memberOf } from "../../../src/core/survey/members.js";
 import { overlapsAmong } from "../../../src/core/survey/overlaps.js";
+import { sampleApplication } from "../sample-application.js";
 import { sampleSettings } from "../sample-settings.js";
 
 const place = fc.record({
@@ -22,15 +22,7 @@ const settings = sampleSettings({
 function application({ rules, cluster, namespace }: Place, index: number): Application {
   const name = `app-${index}-${rules}`;
   const at = cluster === "named" ? { name: cluster } : { server: cluster };
-  return {
-    name: applicationName(name),
-    resourceName: name,
-    namespace: undefined,
-    project: "default",
-    labels: {},
-    annotations: {},
-    spec: { destination: { ...at, namespace } },
-  };
+  return sampleApplication(name, { destination: { ...at, namespace } });
 }
 
 /** A cluster with an address and one with a name may be the same. */

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Application, Manifest } from "../../../src/core/model/application.js";
-import { applicationName } from "../../../src/core/model/brand.js";
 import type { JsonText } from "../../../src/core/model/json.js";
 import type { RenderRequest } from "../../../src/core/ports/deployer.js";
 import { createPreviews } from "../../../src/core/survey/previews.js";
 import { noDelay } from "../../in-memory/delay.js";
 import { MemoryDeployer } from "../../in-memory/memory-deployer.js";
 import { CommandWorld, config, spec } from "../commands/command-world.js";
+import { sampleApplication } from "../sample-application.js";
 
 /** Notes which renders run at the same time. */
 class CountingDeployer extends MemoryDeployer {
@@ -29,12 +29,7 @@ class CountingDeployer extends MemoryDeployer {
 }
 
 function fresh(name: string, variant?: string): Application {
-  const of = { resourceName: name, namespace: undefined, project: "default", labels: {}, annotations: {} };
-  return {
-    name: applicationName(name),
-    ...of,
-    spec: { ...spec("web"), info: [{ name: "variant", value: variant ?? "" }] },
-  };
+  return sampleApplication(name, { ...spec("web"), info: [{ name: "variant", value: variant ?? "" }] });
 }
 
 const order = (name: string, variant?: string) =>

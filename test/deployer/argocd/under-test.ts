@@ -1,12 +1,13 @@
 import { setImmediate } from "node:timers/promises";
 import type { Application, ApplicationSet, LiveApplication } from "../../../src/core/model/application.js";
-import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
+import { repositoryName, revision } from "../../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../../src/core/model/change-request.js";
 import { type JsonObject, readJsonText } from "../../../src/core/model/json.js";
 import type { Clock } from "../../../src/core/ports/clock.js";
 import type { RenderRequest, SyncRequest } from "../../../src/core/ports/deployer.js";
 import type { ArgoCdConfig } from "../../../src/deployer/argocd/client.js";
 import { createArgoCd } from "../../../src/deployer/argocd/create-argocd.js";
+import { sampleApplication } from "../../core/sample-application.js";
 import { inlineCompute } from "../../in-memory/inline-compute.js";
 import { recordingLog } from "../../recording-log.js";
 
@@ -85,16 +86,7 @@ export const MULTI_SPEC: JsonObject = {
 };
 
 export function application(changes: Partial<Application> = {}): Application {
-  return {
-    name: applicationName("plain"),
-    resourceName: "plain",
-    namespace: undefined,
-    project: "default",
-    labels: {},
-    annotations: {},
-    spec: SPEC,
-    ...changes,
-  };
+  return sampleApplication("plain", SPEC, changes);
 }
 
 export function live(changes: Partial<LiveApplication> = {}): LiveApplication {

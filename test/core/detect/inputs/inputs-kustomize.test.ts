@@ -1,19 +1,11 @@
 import { expect, test } from "@jest/globals";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
-import { applicationName } from "../../../../src/core/model/brand.js";
+import { sampleApplication } from "../../sample-application.js";
 import { HEAD, memorySnapshot, OWN_URL, type Files } from "../memory-snapshot.js";
 import { touchedAmong } from "../read-inputs.js";
 
 async function inputs(files: Files, kustomize = {}) {
-  const application = {
-    name: applicationName("web"),
-    resourceName: "web",
-    namespace: undefined,
-    project: "default",
-    labels: {},
-    annotations: {},
-    spec: { source: { repoURL: OWN_URL, path: "overlays/prod", kustomize } },
-  };
+  const application = sampleApplication("web", { source: { repoURL: OWN_URL, path: "overlays/prod", kustomize } });
   return inputsOf(application, [1], memorySnapshot(files), HEAD);
 }
 

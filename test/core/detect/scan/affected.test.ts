@@ -3,10 +3,10 @@ import type { Settings } from "../../../../src/config/settings.js";
 import { detect } from "../../../../src/core/detect/scan/affected.js";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
 import type { Application } from "../../../../src/core/model/application.js";
-import { applicationName } from "../../../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../../../src/core/model/change-request.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
 import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
+import { sampleApplication } from "../../sample-application.js";
 import { CHANGE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
 
 const DESTINATION = { server: "https://kubernetes.default.svc", namespace: "shop" };
@@ -26,17 +26,7 @@ function resource(name: string, of: JsonObject, metadata: JsonObject = {}): stri
 }
 
 function live(name: string, of: JsonObject, more: Partial<Application> = {}): Application {
-  const resourceName = name.split("/").at(-1) ?? "";
-  return {
-    name: applicationName(name),
-    resourceName,
-    namespace: undefined,
-    project: "default",
-    labels: {},
-    annotations: {},
-    spec: of,
-    ...more,
-  };
+  return sampleApplication(name, of, more);
 }
 
 interface Situation {

@@ -2,8 +2,8 @@ import { expect, test } from "@jest/globals";
 import { helmPositions } from "../../../../src/core/detect/scan/application-files.js";
 import { sourcesOf } from "../../../../src/core/model/application-spec.js";
 import type { Application, Pin } from "../../../../src/core/model/application.js";
-import { applicationName } from "../../../../src/core/model/brand.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
+import { sampleApplication } from "../../sample-application.js";
 import { HEAD, memorySnapshot, OWN_URL } from "../memory-snapshot.js";
 
 const FILES = {
@@ -14,15 +14,7 @@ const FILES = {
 const OTHER = "https://git.example.com/acme/other";
 
 function application(sources: readonly JsonObject[], more: JsonObject = {}): Application {
-  return {
-    name: applicationName("web"),
-    resourceName: "web",
-    namespace: undefined,
-    project: "default",
-    labels: {},
-    annotations: {},
-    spec: { sources, ...more },
-  };
+  return sampleApplication("web", { sources, ...more });
 }
 
 /** What is in the change request's repository, at its head. */

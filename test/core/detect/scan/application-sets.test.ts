@@ -5,10 +5,11 @@ import {
   tooManyChanges,
 } from "../../../../src/core/detect/scan/application-sets.js";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
-import type { Application, ApplicationSet } from "../../../../src/core/model/application.js";
+import type { ApplicationSet } from "../../../../src/core/model/application.js";
 import { applicationName } from "../../../../src/core/model/brand.js";
 import type { Json, JsonObject } from "../../../../src/core/model/json.js";
 import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
+import { sampleApplication } from "../../sample-application.js";
 import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
 
 const git = (more: JsonObject = {}): JsonObject => ({ git: { repoURL: OWN_URL, ...more } });
@@ -164,15 +165,8 @@ describe("changedApplicationSets", () => {
 });
 
 test("compareGenerated compares by name and spec", () => {
-  const generated = (name: string, path: string, labels = {}): Application => ({
-    name: applicationName(name),
-    resourceName: name,
-    namespace: undefined,
-    project: "default",
-    labels,
-    annotations: {},
-    spec: { source: { path } },
-  });
+  const generated = (name: string, path: string, labels = {}) =>
+    sampleApplication(name, { source: { path } }, { labels });
   const base = [generated("a", "1"), generated("b", "1"), generated("c", "1"), generated("c", "1")];
   const head = [generated("d", "1"), generated("b", "2"), generated("a", "1", { x: "y" })];
   expect(compareGenerated(base, head)).toEqual({ added: ["d"], removed: ["c"], changed: ["b"] });

@@ -1,8 +1,8 @@
 import { expect, test } from "@jest/globals";
 import { withParameterOverrides } from "../../../../src/core/detect/scan/parameter-overrides.js";
-import type { Application, ApplicationSpec } from "../../../../src/core/model/application.js";
-import { applicationName } from "../../../../src/core/model/brand.js";
+import type { ApplicationSpec } from "../../../../src/core/model/application.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
+import { sampleApplication } from "../../sample-application.js";
 import { type Files, HEAD, MERGE_BASE, memorySnapshot, OWN_URL } from "../memory-snapshot.js";
 
 const OWN = "charts/web/.argocd-source-web.yaml";
@@ -21,15 +21,7 @@ interface Case {
 /** Of the first source that is pinned to the head: every own one. */
 async function laid({ spec = { source: SOURCE }, name = "web", files, merged = {} }: Case): Promise<unknown> {
   const sources = Array.isArray(spec.sources) ? (spec.sources as readonly JsonObject[]) : [spec.source as JsonObject];
-  const application: Application = {
-    name: applicationName(name),
-    resourceName: "web",
-    namespace: undefined,
-    project: "default",
-    labels: {},
-    annotations: {},
-    spec,
-  };
+  const application = sampleApplication(name, spec);
   const pins = sources.flatMap(({ repoURL }, index) =>
     repoURL === OWN_URL ? [{ position: index + 1, revision: HEAD }] : [],
   );

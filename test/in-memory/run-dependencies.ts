@@ -1,0 +1,56 @@
+import { createDetectionCaches } from "../../src/core/detect/inputs/snapshot.js";
+import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
+import type { Clock } from "../../src/core/ports/clock.js";
+import type { CommandPorts } from "../../src/core/ports/context.js";
+import type { Log } from "../../src/core/ports/log.js";
+import { createRenderCache } from "../../src/core/render/render-cache.js";
+import { Complaints } from "../../src/run/complaints.js";
+import { Outsiders } from "../../src/run/outsiders.js";
+import type { Dependencies } from "../../src/run/run.js";
+import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
+import { WORDS } from "../comments/samples.js";
+import { inlineCompute } from "./inline-compute.js";
+import { testConfig } from "./test-config.js";
+
+type Stored = "locks" | "waiting" | "plans" | "deployments";
+
+interface World {
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What all commands share, with the default settings. */
+export function commandPorts({ clock, log }: World): Omit<CommandPorts, Stored | "deployer"> {
+  return {
+    scanner: createManifestScanner(inlineCompute),
+    renders: createRenderCache(clock),
+    compute: inlineCompute,
+    clock,
+    isAdministrator: () => Promise.resolve(false),
+    log,
+    hostWords: WORDS,
+    temporaryApps: "auto",
+    diffMode: "branch",
+    previewLimit: 100,
+    serverDryRun: "off",
+    redact: [],
+  };
+}
+
+/** What the service gives to its runs, with the default settings. */
+export function runDependencies(
+  given: Partial<Dependencies> &
+    Pick<Dependencies, Stored | "audit" | "deployer" | "hosts" | "repositories" | "clock" | "log">,
+): Dependencies {
+  return {
+    ...commandPorts(given),
+    config: testConfig(),
+    detection: createDetectionCaches(),
+    live: new MemoryLiveFeed(),
+    complaints: new Complaints(),
+    outsiders: new Outsiders(given.clock),
+    push: () => Promise.resolve(true),
+    newRunId: (key) => `run-${key}`,
+    ...given,
+  };
+}
