@@ -1,6 +1,7 @@
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { Plan } from "../../src/core/model/plan.js";
+import type { AuditEntry } from "../../src/core/ports/audit.js";
 import type { Stores } from "../../src/store/stores.js";
 import {
   compared,
@@ -18,6 +19,22 @@ const EARLIER = revision("ba5eba11".repeat(5));
 
 export const PULL: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 };
 export const MERGE: ChangeRequestRef = { host: "hostb", repository: repositoryName("acme/shop/deploy"), number: 3 };
+
+/** A sync of `web` by `bo` that failed just now. */
+export function failedSync(clock: JumpClock, message: string): AuditEntry {
+  return {
+    at: clock.now().toISOString(),
+    runId: "run-d",
+    delivery: "d-2",
+    who: { host: "hosta", id: "12", login: "bo" },
+    change: PULL,
+    head: HEAD,
+    action: "synced",
+    command: "sync",
+    applications: [{ application: applicationName("web"), outcome: "failed", detail: undefined, message }],
+    reason: undefined,
+  };
+}
 
 /** A diff of a ConfigMap with this many changed lines. */
 export function longDiff(lines: number): string {

@@ -1,8 +1,9 @@
 import { expect, test } from "@jest/globals";
-import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
+import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
 import { LOCK_LIFETIME_MS } from "../../../src/core/model/lock.js";
 import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
+import { samplePlan } from "../../comments/samples.js";
 import { ManualClock } from "../../manual-clock.js";
 
 const holder = { host: "hosta", repository: repositoryName("acme/deploy"), number: 7 } as const;
@@ -25,17 +26,7 @@ test("the seven days of a lock start again at each refresh", async () => {
 test("a plan lives for 30 days", async () => {
   const clock = new ManualClock();
   const { plans } = createMemoryStores(clock);
-  const rest = {
-    baseBranch: "main",
-    applications: [],
-    applicationSets: [],
-    notDeployed: [],
-    previews: [],
-    released: [],
-    unread: [],
-    notes: [],
-  };
-  await plans.save({ change: holder, head: revision("1".repeat(40)), plannedAt: clock.now().toISOString(), ...rest });
+  await plans.save(samplePlan([], { change: holder, plannedAt: clock.now().toISOString() }));
   clock.advance(PLAN_LIFETIME_MS - 1);
   expect(await plans.find(holder)).toBeDefined();
   clock.advance(1);

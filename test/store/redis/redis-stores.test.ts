@@ -7,6 +7,7 @@ import { LOCK_LIFETIME_MS, type LockRequest } from "../../../src/core/model/lock
 import { PLAN_LIFETIME_MS } from "../../../src/core/model/plan.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../../src/store/stores.js";
+import { samplePlan } from "../../comments/samples.js";
 import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
 import { withinASecond } from "../../within-a-second.js";
@@ -95,17 +96,7 @@ describe("what stands in Redis", () => {
   });
 
   test("a plan lives for 30 days", async () => {
-    const plan = {
-      baseBranch: "main",
-      applications: [],
-      applicationSets: [],
-      notDeployed: [],
-      previews: [],
-      released: [],
-      unread: [],
-      notes: [],
-    };
-    await stores.plans.save({ change: holder, head: revision("1".repeat(40)), plannedAt: now.toISOString(), ...plan });
+    await stores.plans.save(samplePlan([], { change: holder, plannedAt: now.toISOString() }));
     expect(await raw.pttl("svc:plan:hosta/acme/deploy/7")).toBeGreaterThan(PLAN_LIFETIME_MS - 5000);
   });
 

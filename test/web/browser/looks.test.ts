@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Browser } from "playwright-core";
-import { applicationName } from "../../../src/core/model/brand.js";
 import { sampleChange } from "../../comments/samples.js";
-import { fillStores, HEAD, PULL } from "../sample-stores.js";
+import { failedSync, fillStores } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
 import { expectAccessible, keepScreenshot, LOOKS, openWindow, overflow, signIn, type Look } from "./browser.js";
 import { startBrowser } from "./start-browser.js";
@@ -25,25 +24,8 @@ beforeAll(async () => {
   });
   [site, empty, unguarded] = await Promise.all([startSite({ lookUp }), startSite(), startSite({ auth: false })]);
   await fillStores(site.stores, site.clock);
-  await site.stores.audit.record({
-    at: site.clock.now().toISOString(),
-    runId: "run-d",
-    delivery: "d-2",
-    who: { host: "hosta", id: "12", login: "bo" },
-    change: PULL,
-    head: HEAD,
-    action: "synced",
-    command: "sync",
-    applications: [
-      {
-        application: applicationName("web"),
-        outcome: "failed",
-        detail: undefined,
-        message: 'one or more objects failed to apply, reason: namespaces "shop" not found',
-      },
-    ],
-    reason: undefined,
-  });
+  const message = 'one or more objects failed to apply, reason: namespaces "shop" not found';
+  await site.stores.audit.record(failedSync(site.clock, message));
   await fillStores(unguarded.stores, unguarded.clock);
 });
 afterAll(async () => {

@@ -1,10 +1,9 @@
 import { afterEach, expect, test } from "@jest/globals";
-import { applicationName } from "../../../src/core/model/brand.js";
 import { HostFailure } from "../../../src/core/model/errors.js";
 import type { LookedUp } from "../../../src/run/look-up.js";
 import { MOST_PER_MINUTE } from "../../../src/web/situations.js";
 import { sampleChange } from "../../comments/samples.js";
-import { fillStores, PULL } from "../sample-stores.js";
+import { failedSync, fillStores, PULL } from "../sample-stores.js";
 import { startSite, type SiteOptions, type SiteUnderTest } from "../site-under-test.js";
 
 const CHANGE = "/changes/hosta/acme/deploy/7";
@@ -46,25 +45,7 @@ const text = async (site: SiteUnderTest) => (await (await site.visitor("ana")).a
 test("the page begins with title, author, next step, approval and the last failure, before everything else", async () => {
   const { lookUp } = answering({ change: { ...sampleChange(), title: "Sale <b>& more" } });
   const site = await start({ lookUp });
-  await site.stores.audit.record({
-    at: site.clock.now().toISOString(),
-    runId: "run-d",
-    delivery: "d-2",
-    who: { host: "hosta", id: "12", login: "bo" },
-    change: PULL,
-    head: undefined,
-    action: "synced",
-    command: "sync",
-    applications: [
-      {
-        application: applicationName("web"),
-        outcome: "failed",
-        detail: undefined,
-        message: "namespaces <shop> not found",
-      },
-    ],
-    reason: undefined,
-  });
+  await site.stores.audit.record(failedSync(site.clock, "namespaces <shop> not found"));
   const page = await text(site);
   const order = [
     "<h1>Sale &lt;b&gt;&amp; more</h1>",
