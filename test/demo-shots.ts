@@ -7,15 +7,19 @@ import { startDemo } from "../demo/demo.js";
 import { startBrowser } from "./web/browser/start-browser.js";
 
 const FOLDER = fileURLToPath(new URL("../screenshots", import.meta.url));
+/** What the README shows. */
+const IMAGES = fileURLToPath(new URL("../docs/images", import.meta.url));
 /** What a browser complained about, and expectations that did not come true. */
 const complaints: string[] = [];
 
 const demo = await startDemo({ port: 0, log: pino({ level: "silent" }) });
 try {
   await mkdir(FOLDER, { recursive: true });
+  await mkdir(IMAGES, { recursive: true });
   const browser = await startBrowser();
   try {
     await story(browser, demo.url);
+    await conversation(browser, demo.url);
     await narrow(browser, demo.url);
   } finally {
     await browser.close();
@@ -23,8 +27,30 @@ try {
 } finally {
   await demo.stop();
 }
-process.stdout.write(complaints.length === 0 ? `Screenshots are in ${FOLDER}\n` : `${complaints.join("\n")}\n`);
+process.stdout.write(
+  complaints.length === 0 ? `Screenshots are in ${FOLDER} and ${IMAGES}\n` : `${complaints.join("\n")}\n`,
+);
 process.exitCode = complaints.length === 0 ? 0 : 1;
+
+/** From the plan to the result, for the README. Begins after the story has started the demo over. */
+async function conversation(browser: Browser, url: string): Promise<void> {
+  const page = await open(browser, url, { width: 1360, height: 900 });
+  await page.getByText("svc Plan").first().waitFor();
+  await page.getByRole("button", { name: "Approve as bo" }).click();
+  await page.getByText("approved by bo").waitFor();
+  await command(page, "svc sync");
+  await page.getByText(/svc answered and merged/).waitFor();
+  // One diff is enough to see what a plan is.
+  await page.getByText("Diff (2 resources changed)").click();
+  // The box to write in would hide the end.
+  await page.evaluate("document.getElementById('composer').remove()");
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const path = join(IMAGES, `conversation-${colorScheme}.png`);
+    await page.locator("#comments").screenshot({ path });
+  }
+  await page.close();
+}
 
 /** A visitor's way through the demo at a desk. */
 async function story(browser: Browser, url: string): Promise<void> {
