@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { Cluster } from "../cluster/cluster.js";
 import type { Account } from "./accounts.js";
 import { Accounts } from "./accounts.js";
@@ -50,6 +50,8 @@ export class World {
   readonly repositories: Repositories;
   readonly handWritten = new HandWritten();
   readonly renderer: Renderer;
+  /** Hashes of the live states that managed-resources has answered. */
+  readonly #toldLive = new Set<string>();
   #version = 100;
 
   constructor(readonly options: WorldOptions) {
@@ -57,6 +59,16 @@ export class World {
     this.cluster = new Cluster();
     this.repositories = new Repositories(options.repositories);
     this.renderer = new Renderer(this.repositories, this.handWritten);
+  }
+
+  /** Notes that a caller was told this live state. */
+  tellLive(liveState: string): void {
+    this.#toldLive.add(createHash("sha1").update(liveState).digest("base64"));
+  }
+
+  /** Whether a caller was told this live state, now or earlier: the object may have changed since. */
+  hasToldLive(liveState: string): boolean {
+    return this.#toldLive.has(createHash("sha1").update(liveState).digest("base64"));
   }
 
   /** The time in seconds, as Kubernetes writes it. */

@@ -6,7 +6,6 @@ import { isObject, objectAt, omit, same, sortedText, stringAt, type Json, type J
 import { hookPhases, textOfKey, type Manifest, type ObjectKey } from "../manifest.js";
 import { isSecret, lastAppliedAnnotation } from "../masking.js";
 import type { Backend } from "../routes/call.js";
-import { presentManaged } from "../routes/read-routes.js";
 import type { ResourceDiff, ServerSideDiffQuery, ServerSideDiffResponse } from "./messages.js";
 
 /**
@@ -28,15 +27,12 @@ export async function serverSideDiff(
     throw invalid("live resources and target manifests differ in number");
   }
   await controller.settle(application);
-  const managed = new Map(
-    (controller.managed(application) ?? []).map((one) => [textOfKey(one.key), presentManaged(one).liveState]),
-  );
   const items = liveResources.map((one, index): ResourceDiff => {
     const text = targetManifests[index] ?? "";
     const { group, kind, namespace, name } = one;
     const key: ObjectKey = { group, kind, namespace, name };
-    if (one.liveState !== "" && managed.get(textOfKey(key)) !== one.liveState) {
-      report(`the live state of ${textOfKey(key)} is not the one of managed-resources`);
+    if (one.liveState !== "" && !world.hasToldLive(one.liveState)) {
+      report(`the live state of ${textOfKey(key)} is none that managed-resources answered`);
     }
     const live = one.liveState === "" ? undefined : (JSON.parse(one.liveState) as Manifest);
     const shown = { ...key, modified: false, liveState: live === undefined ? "null" : one.liveState };

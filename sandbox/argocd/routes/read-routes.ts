@@ -62,6 +62,7 @@ export const readRoutes = {
         (member) => (text(call, member) ?? key[member]) === key[member],
       );
     const items = managed.filter(({ key }) => wanted(key)).map(presentManaged);
+    for (const { liveState } of items) call.world.tellLive(liveState);
     return items.length === 0 ? {} : { items };
   },
   "sync-windows"(call) {
@@ -110,7 +111,7 @@ function selectorFor(selector: string): (labels: Readonly<Record<string, string>
   return (labels) => wanted.every(([key, value]) => labels[key] === value);
 }
 
-export function presentManaged({ key, target, live, normalized, predicted, modified }: Managed): JsonObject {
+function presentManaged({ key, target, live, normalized, predicted, modified }: Managed) {
   const [shownTarget, shownLive] = masked([target, live]);
   const [, , shownNormalized, shownPredicted] = masked([target, live, normalized, predicted]);
   const written = (manifest: Manifest | undefined): string => (manifest === undefined ? "null" : sortedText(manifest));

@@ -2,9 +2,11 @@ import { readFileSync } from "node:fs";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { startArgoCd, type ArgoCd } from "../../../sandbox/argocd/argocd.js";
+import { listAt, objectAt, stringAt, type JsonObject } from "../../../sandbox/argocd/json.js";
 import type { Manifest } from "../../../sandbox/argocd/manifest.js";
 import { framed, readGrpcAnswer } from "../../../src/deployer/argocd/grpc-web.js";
 import { SERVER_SIDE_DIFF, writeQuery } from "../../../src/deployer/argocd/server-side-diff.js";
+import { startConversation } from "./conversation.js";
 
 interface Item {
   readonly group: string;
@@ -126,6 +128,36 @@ describe("the sandbox answers the server-side diff as Argo CD v3.5.1 did", () =>
       expect(fields.get(2)).toEqual([expected?.modified]);
     },
   );
+});
+
+test("a live state that has changed since it was told is no violation, one that was never told is", async () => {
+  const c = await startConversation();
+  try {
+    c.add("plain", "apps/plain");
+    await c.argocd.deploy("plain");
+    const as = c.argocd.addAccount("reader", { permissions: "readonly" });
+    const path = "/api/v1/applications/plain/managed-resources?kind=ConfigMap&name=plain";
+    const told = stringAt(objectAt(listAt(await c.ok("GET", path), "items")[0]), "liveState") ?? "";
+    const namespace = stringAt(JSON.parse(told) as JsonObject, "metadata", "namespace") ?? "";
+    const before = c.argocd.liveObject("ConfigMap", namespace, "plain");
+    c.argocd.putLiveObject({ ...before, data: { a: "changed meanwhile" } });
+    const tried = async (live: string) => {
+      const one = { group: "", kind: "ConfigMap", namespace: namespace, name: "plain", live, target: told };
+      await send(
+        writeQuery({ appName: "plain", appNamespace: undefined, project: undefined }, [one]),
+        as,
+        c.argocd.url,
+      );
+    };
+    await tried(told);
+    expect(c.argocd.violations).toEqual([]);
+    await tried(told.replace("{", '{"invented":true,'));
+    expect(c.argocd.violations).toEqual([
+      `the live state of /ConfigMap/${namespace}/plain is none that managed-resources answered`,
+    ]);
+  } finally {
+    await c.stop();
+  }
 });
 
 describe("it refuses", () => {
