@@ -24,6 +24,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   turn: "The same, where svc does not plan by itself: a fork, or commits that nobody had planned",
   "plan-hidden-secrets": "Argo CD hides the values of a Secret that may change",
   "plan-could-not-be-evaluated": "Argo CD cannot render a side",
+  "plan-failed-checks": "A check of the server's file fails",
   "plan-refused-by-kubernetes": "Kubernetes will refuse a change, or could not be asked",
   "plan-live": "A plan with deployer.diff_mode: live",
   "plan-live-failed": "The same, and the live cluster cannot be read",

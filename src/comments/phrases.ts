@@ -14,12 +14,20 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+interface ListedApplication {
+  readonly application: string;
+  readonly reason: string;
+  /** What a program printed about it. */
+  readonly printed?: string | undefined;
+}
+
 /** A list of applications with a reason each. */
-export function listOf(
-  title: string,
-  items: readonly { readonly application: string; readonly reason: string }[],
-): string {
-  return `${title}\n${items.map(({ application, reason }) => `- ${code(application)}: ${sentence(reason)}`).join("\n")}`;
+export function listOf(title: string, items: readonly ListedApplication[]): string {
+  const lines = items.map(({ application, reason, printed }) => {
+    const text = printed === undefined ? reason : `${reason}. It printed: ${printed}`;
+    return `- ${code(application)}: ${sentence(text)}`;
+  });
+  return [title, ...lines].join("\n");
 }
 
 const MAX_FILES = 10;

@@ -6,6 +6,7 @@ import type { Links } from "./links.js";
 import { code, details, fence, sentence, shortened, warning } from "./markdown.js";
 import { pack, type Block } from "./parts.js";
 import { lockedBy } from "./phrases.js";
+import { checkBlocks } from "./plan-checks.js";
 import { definitionBlocks, diffBlocks, sameDiffBlock, type DiffRoom, type DiffRooms } from "./plan-diff.js";
 import type { Arranged, Placed } from "./plan-groups.js";
 import { previewBlocks } from "./plan-preview.js";
@@ -22,6 +23,8 @@ export interface ShownOptions extends SummaryOptions {
   /** The change request that is planned. */
   readonly reader: ChangeRequestRef;
   readonly comments: "one" | "all";
+  /** Characters of what a failed check printed. */
+  readonly outputs: number;
 }
 
 /** Characters for the names of diffs that are left out: where svc's page has them, and elsewhere. */
@@ -83,6 +86,7 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
       const drift = diffBlocks(driftOf(diff), room, "drift");
       return [
         text(summary),
+        ...checkBlocks(plan, heading, options.outputs),
         ...definitionBlocks(plan, room),
         ...changes,
         ...drift,

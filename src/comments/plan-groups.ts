@@ -1,6 +1,7 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import { driftOf, type ResourceChange } from "../core/model/manifest-diff.js";
 import type { ApplicationPlan } from "../core/model/plan.js";
+import { hasFailedCheck } from "./plan-checks.js";
 import type { EvaluatedPlan } from "./plan-summary.js";
 import { isDangerous } from "./plan-verdict.js";
 
@@ -16,12 +17,13 @@ export interface Placed {
 }
 
 /**
- * The dangerous applications first, then the others in their order. What repeats the diff of one before it is folded, and
+ * The applications that are dangerous or failed a check first, then the others in their order. What repeats the diff of one before it is folded, and
  * so is what does not change, unless there is something else to tell about it.
  */
 export function arrange(applications: readonly ApplicationPlan[]): readonly Arranged[] {
-  const dangerous = applications.filter(isDangerous);
-  const safe = applications.filter((one) => !isDangerous(one));
+  const comesFirst = (one: ApplicationPlan) => isDangerous(one) || hasFailedCheck(one);
+  const dangerous = applications.filter(comesFirst);
+  const safe = applications.filter((one) => !comesFirst(one));
   const unchanged = safe.filter(isQuiet);
   const others = unchanged.length < 2 ? safe : safe.filter((one) => !isQuiet(one));
   const firsts = new Map<string, EvaluatedPlan>();
@@ -60,6 +62,7 @@ function isQuiet(plan: ApplicationPlan): boolean {
 function tellsMore(plan: ApplicationPlan): boolean {
   if (plan.warnings.length > 0) return true;
   if (plan.kind !== "evaluated") return false;
+  if (hasFailedCheck(plan)) return true;
   return plan.definition !== undefined || plan.diff.secrets.length > 0 || driftOf(plan.diff).length > 0;
 }
 

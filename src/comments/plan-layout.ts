@@ -3,6 +3,7 @@ import { codes, shortened } from "./markdown.js";
 import { MAX_PARTS, type Block } from "./parts.js";
 import { counted } from "./phrases.js";
 import { arrangedBlocks, diffRoom, ROOM_FOR_FOLD, type ShownOptions } from "./plan-application.js";
+import { hasFailedCheck } from "./plan-checks.js";
 import type { DiffRooms } from "./plan-diff.js";
 import type { Arranged } from "./plan-groups.js";
 import { isDangerousGroup, previewsBlocks, type PreviewGroup } from "./plan-previews.js";
@@ -49,7 +50,7 @@ export function layOut(
   const free = limit - lengthOf([...before, ...between, ...after]) - (groups.length === 0 ? 0 : ROOM_FOR_NAMES);
   const own = fitting(arranged, free, {
     lengthOf: (one) => lengthOf(arrangedBlocks(one, options, { limit, rooms: NO_DIFFS })),
-    stays: (one) => one.kind === "alone" && isDangerous(one.plan),
+    stays: (one) => one.kind === "alone" && (isDangerous(one.plan) || hasFailedCheck(one.plan)),
   });
   const kept: Laid = {
     arranged: own,

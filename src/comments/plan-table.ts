@@ -2,6 +2,7 @@ import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { ApplicationPlan, Plan } from "../core/model/plan.js";
 import { linked } from "./links.js";
 import { code } from "./markdown.js";
+import { failedChecksText } from "./plan-checks.js";
 import { changesOf, dangersOf, dangerText, nameOf, type VerdictOptions } from "./plan-verdict.js";
 
 export interface TableOptions extends VerdictOptions {
@@ -23,7 +24,7 @@ export function planTable(
     .map((one) => [
       nameOf(one, options.links),
       changesOf(one, options.pruning),
-      dangerText(dangersOf(one), options.pruning),
+      [failedChecksText(one), dangerText(dangersOf(one), options.pruning)].filter((text) => text !== "").join(", "),
       stateOf(one, change, options.words),
       ...(page === undefined ? [] : [linked("diff", `${page}#${anchorOf(one.application)}`)]),
     ]);

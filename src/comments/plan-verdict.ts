@@ -4,6 +4,7 @@ import { previewedDiff } from "../core/model/preview.js";
 import { applicationLink, headLink, linked, type Links } from "./links.js";
 import { code, sentence, shortened } from "./markdown.js";
 import { counted } from "./phrases.js";
+import { checksText } from "./plan-checks.js";
 
 export interface VerdictOptions {
   /** Whether a sync prunes by default. */
@@ -22,7 +23,8 @@ export function verdictLine(plan: Plan, next: string, { pruning, links }: Verdic
   const some = shown.length === plan.applications.length ? all : `${shown.length} of ${all}`;
   const counts = linked(`**${some}: ${changes(shown, pruning)}**`, links.page);
   const name = only !== undefined && shown.length === 1 ? nameOf(only, links) : "";
-  return joined([counts, name, setsText(plan), dangerText(dangersOfPlan(plan), pruning), next]);
+  const parts = [counts, name, setsText(plan), checksText(shown), dangerText(dangersOfPlan(plan), pruning), next];
+  return joined(parts);
 }
 
 /** The first line of a plan that has no applications to plan. */

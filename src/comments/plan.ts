@@ -11,6 +11,7 @@ import { markerLine } from "./marker.js";
 import { nextStepClause, nextStepSentence } from "./next-step.js";
 import { cutBlocks, pack, type Block } from "./parts.js";
 import { listOf, unreadText } from "./phrases.js";
+import { outputRoom } from "./plan-checks.js";
 import { arrange, type Arranged } from "./plan-groups.js";
 import { layOut } from "./plan-layout.js";
 import { movesText } from "./plan-moves.js";
@@ -54,7 +55,10 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
     between: cutBlocks(setBlocks(plan, options.words), limit),
     after: closingBlocks(plan, options, limit),
   };
-  const parts = pack(layOut({ arranged, groups }, around, { ...options, reader: plan.change }, limit), limit);
+  const parts = pack(
+    layOut({ arranged, groups }, around, { ...options, reader: plan.change, outputs: outputRoom(shown) }, limit),
+    limit,
+  );
   return parts.map((part, index) => {
     const marker = markerLine({ kind: "plan", head: plan.head, part: index + 1 });
     const counter = parts.length === 1 ? "" : ` (part ${index + 1} of ${parts.length})`;
@@ -91,7 +95,7 @@ function renderNothing(
     between: cutBlocks(setBlocks(plan, options.words), limit),
     after: cutBlocks(endBlocks(plan, options.words), limit),
   };
-  const blocks = layOut({ arranged: [], groups }, around, { ...options, reader: plan.change }, limit);
+  const blocks = layOut({ arranged: [], groups }, around, { ...options, reader: plan.change, outputs: 0 }, limit);
   return pack(blocks, limit).map((part, index) => {
     const marker = markerLine({ kind: "no-applications", head: plan.head, part: index + 1 });
     return `${marker}\n## ${SERVICE} Plan\n${part}`;

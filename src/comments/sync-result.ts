@@ -132,7 +132,10 @@ function dangers(all: readonly ApplicationSync[]): readonly string[] {
 function syncBlock(one: ApplicationSync, run: Run): Block {
   const heading = `### Application: ${code(one.application)}`;
   const warnings = one.warnings.map(warning);
-  return { text: [heading, ...outcomeLines(one, run), ...warnings].join("\n\n"), section: heading };
+  const overridden = (one.overridden ?? []).map(
+    ({ check, by }) => `**Checks:** ⚠️ ${code(check)} failed; the approval of ${codes(by)} lifts that`,
+  );
+  return { text: [heading, ...outcomeLines(one, run), ...overridden, ...warnings].join("\n\n"), section: heading };
 }
 
 function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {

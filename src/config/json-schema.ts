@@ -29,7 +29,10 @@ export interface JsonSchema {
 /** The schema of the server's file after its variables are expanded. */
 export function serverJsonSchema(): JsonSchema {
   return jsonSchemaOf(
-    serverSchema(() => ""),
+    serverSchema(
+      () => "",
+      () => "",
+    ),
     `${SERVER_FILE}, the server's configuration`,
   );
 }

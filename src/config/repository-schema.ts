@@ -138,7 +138,7 @@ function login() {
 }
 
 /** GitHub's teams have two parts, GitLab's groups one or more; the host decides which it is. */
-function team() {
+export function team() {
   return textLeaf("a team as <org>/<team-slug>, or a group's full path, without `@`", (value) =>
     TEAM.test(value) ? value : new Wrong(),
   ).meta({ title: "team", type: "string", pattern: TEAM.source });

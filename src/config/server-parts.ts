@@ -5,6 +5,9 @@ import { textLeaf, Wrong } from "./schema-parts.js";
 /** Reads a text file; throws what `node:fs` throws. */
 export type ReadFile = (path: string) => string;
 
+/** Reads an environment variable; undefined if it is not set. */
+export type ReadVariable = (name: string) => string | undefined;
+
 /** An RSA key: its PEM text (line breaks also as `\n`) or the path of its file. Read as PEM text. */
 export function privateKey(readFile: ReadFile) {
   return textLeaf("a private key as PEM text, or the path of a file that holds one", (value) => {

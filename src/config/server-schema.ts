@@ -1,12 +1,13 @@
 import { HOST_IDS, SERVICE } from "../names.js";
 import { authSection } from "./auth-section.js";
+import { checksSection } from "./checks-section.js";
 import { applicationRepositories, defaultsSection } from "./defaults-section.js";
 import { hostSections } from "./host-sections.js";
 import { count, duration, flag, listOf, oneOf, redaction, secret, section, text, url } from "./schema-parts.js";
-import { certificateFile, commandWord, type ReadFile, storeAddress } from "./server-parts.js";
+import { certificateFile, commandWord, type ReadFile, type ReadVariable, storeAddress } from "./server-parts.js";
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
-export function serverSchema(readFile: ReadFile) {
+export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
   return section({
     server: serverSection().prefault({}).describe("where svc listens, and how it works"),
     kvstore: kvstoreSection(readFile).prefault({}).describe("Redis; without it everything is kept in memory"),
@@ -20,6 +21,7 @@ export function serverSchema(readFile: ReadFile) {
       .describe("settings for all repositories, unless a repository's own file overrides them"),
     auth: authSection().prefault({}).describe("login for the web pages"),
     application_repositories: applicationRepositories(),
+    checks: checksSection(readVariable),
     redact: listOf(redaction(), 50)
       .prefault([])
       .describe(

@@ -38,7 +38,8 @@ export function loadServerConfig(
   const expanded = trees.map((tree) => expandEnvironment(tree, env));
   const unset = expanded.flatMap(({ problems }) => problems);
   const tree = expanded.map((each) => each.tree).reduce(mergeTrees, emptyTree(names.at(-1) ?? SERVER_FILE));
-  const checked = validate(tree, serverSchema(readFile));
+  const readVariable = (name: string) => (Object.hasOwn(env, name) ? env[name] : undefined);
+  const checked = validate(tree, serverSchema(readFile, readVariable));
   const found = checked.kind === "invalid" ? checked.problems : [];
   // An unset variable is already reported; a second problem for the missing value would not help.
   const said = new Set(unset.map(standing));

@@ -37,6 +37,8 @@ export interface Telemetry {
   push(push: EventQueue["push"]): EventQueue["push"];
   /** How a task of a worker thread ended. */
   countTask(task: string, outcome: string): void;
+  /** How a check ended, and after how many seconds. */
+  readonly countCheck: (check: string, outcome: string, seconds: number) => void;
   readonly countRefusal: WebhookIntake["countRefusal"];
   /** Stands around the run of one event. */
   run(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd>;
@@ -96,6 +98,7 @@ export async function createTelemetry({ config, hosts, tracer, log }: TelemetryP
       return metrics ? measurePush(tracedPush, metrics) : tracedPush;
     },
     countTask: (task, outcome) => metrics?.workerTasks.inc({ task, outcome }),
+    countCheck: (check, outcome, seconds) => metrics?.checkDuration.observe({ check, outcome }, seconds),
     countRefusal: (host, reason) => metrics?.webhooksRefused.inc({ host, reason }),
     run(event, run) {
       const measuredRun = measure ? () => measure.measure(event, run) : run;

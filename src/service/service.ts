@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import type { Tracer } from "@opentelemetry/api";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config/server-config.js";
@@ -24,6 +25,7 @@ import type { Stores } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";
 import { createWebServer } from "../web/server.js";
 import { createSite } from "../web/site.js";
+import { createCheckRunner } from "../workers/check-runner.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { createAdapters } from "./adapters.js";
 import { createAdministrators } from "./administrators.js";
@@ -72,6 +74,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     },
   });
   const compute = overrides.compute ?? workers;
+  const checkRunner = createCheckRunner({ folder: tmpdir(), clock, log, onEnd: telemetry.countCheck });
   const adapters = await createAdapters({ config, telemetry, stores: overrides.stores, compute, clock, log });
   const { stores, repositories, deployer } = adapters;
   const { locks, waiting, plans, deployments, audit, live, connection } = stores;
@@ -90,6 +93,8 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     scanner: createManifestScanner(compute),
     renders: createRenderCache(clock),
     compute,
+    checkRunner,
+    checks: config.checks,
     live,
     outsiders: new Outsiders(clock),
     push: (event) => queue.push(event),
@@ -194,6 +199,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
       await queue.close(config.server.shutdownGrace);
       server.closeAllConnections();
       await Promise.all([closed, started]);
+      checkRunner.close();
       await Promise.all([adapters.close(), telemetry.close(), workers.close()]);
     },
   };

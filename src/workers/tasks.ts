@@ -5,6 +5,7 @@ import { readDocumentsTask } from "../core/detect/tree/foreign-text.js";
 import { definitionDiffTask } from "../core/diff/definition-diff.js";
 import { diffTask } from "../core/diff/diff-task.js";
 import { removalTask } from "../core/diff/removal.js";
+import { checkInputTask } from "../core/render/check-input.js";
 import { readRepositoryFileTask } from "../core/survey/repository-file.js";
 import { readGeneratedTask } from "../deployer/argocd/application-sets.js";
 import { readLiveTask } from "../deployer/argocd/live-resources.js";
@@ -24,6 +25,7 @@ export const TASKS: Tasks = {
   "read-live-texts": readLiveTextsTask,
   diff: diffTask,
   removal: removalTask,
+  "check-input": checkInputTask,
   "definition-diff": definitionDiffTask,
   "render-plan": renderPlanTask,
 };

@@ -15,6 +15,7 @@ import {
   preview,
   resource,
   sampleApplication,
+  sampleCheck,
   sampleLock,
   samplePlan,
   sampleSet,
@@ -70,6 +71,30 @@ describe("the shapes of a plan comment", () => {
             sets: { created: [], changed: ["shops"], deleted: [] },
           }),
         ),
+      ]),
+    ],
+    [
+      "failed-checks",
+      samplePlan([
+        sampleApplication("api", {
+          ...evaluated([resource("apps/Deployment guestbook/api", "update", HUNK)]),
+          checks: [sampleCheck("kubeconform"), sampleCheck("conftest")],
+        }),
+        sampleApplication("web", {
+          ...evaluated([resource("apps/Deployment guestbook/web", "update", HUNK)]),
+          checks: [
+            sampleCheck("kubeconform", {
+              kind: "broken",
+              reason: "it was stopped after 60 s",
+              output: "",
+            }),
+            sampleCheck("conftest", {
+              kind: "failed",
+              reason: "exit code 1",
+              output: "FAIL - web - containers must not run as root\n```\n/merge @team\n\n1 test, 0 passed, 1 failure",
+            }),
+          ],
+        }),
       ]),
     ],
     [

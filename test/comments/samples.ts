@@ -1,6 +1,7 @@
 import type { Links } from "../../src/comments/links.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
+import type { CheckOutcome, CheckResult } from "../../src/core/model/check.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
 import type { Member } from "../../src/core/model/effect.js";
 import type { Lock } from "../../src/core/model/lock.js";
@@ -139,6 +140,11 @@ export function evaluated(resources: readonly ResourceChange[], more: Partial<Ev
       ...more,
     },
   };
+}
+
+/** A required check, which members of acme/platform may override. */
+export function sampleCheck(name: string, outcome: CheckOutcome = { kind: "passed" }): CheckResult {
+  return { name, required: true, overridableBy: ["acme/platform"], definition: "", outcome };
 }
 
 /** A preview of these resources. */

@@ -15,7 +15,7 @@ const REPOSITORY = read(".svc.example.yaml");
 
 /** A value for every variable in the text. */
 function environment(text: string): Record<string, string> {
-  const names = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name = ""]) => name).filter((name) => name !== "NAME");
+  const names = [...text.matchAll(/\$\{(\w+)\}|\benv: \[(\w+)\]/g)].map(([, name, own = ""]) => name ?? own).filter((name) => name !== "NAME");
   const value = (name: string) =>
     name.includes("PRIVATE_KEY")
       ? rsaKey()
@@ -58,7 +58,10 @@ function keysShown(tree: ConfigTree, path = ""): readonly string[] {
   ];
 }
 
-const SERVER_KEYS = keysOf(serverSchema(() => ""));
+const SERVER_KEYS = keysOf(serverSchema(
+    () => "",
+    () => "",
+  ));
 const REPOSITORY_KEYS = keysOf(repositorySchema());
 
 describe("svc.example.yaml", () => {
@@ -70,7 +73,7 @@ describe("svc.example.yaml", () => {
     expect(result).toMatchObject({ kind: "valid", warnings: [] });
   });
 
-  const everything = SERVER.replace(/^( *)# ( *(?:- \{|[a-z_]+:(?: |$)))/gm, "$1$2");
+  const everything = SERVER.replace(/^( *)# ( *(?:- \{|(?:- )?[a-z_]+:(?: |$)))/gm, "$1$2");
 
   test("shows every key, and no other", () => {
     const { tree, problems } = readYaml(everything, "svc.example.yaml", 1024 * 1024);

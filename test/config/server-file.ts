@@ -45,6 +45,7 @@ const BESIDE: Readonly<Record<string, object>> = {
   "kvstore.cluster": { addresses: ["h:1"] },
   "auth.role_assignments": { pattern: "a@b", role: "user" },
   "auth.basic.users": { username: "u", password: "p", role: "user" },
+  checks: { name: "c", command: ["c"] },
   application_repositories: { application: "a", repositories: ["b/c"] },
 };
 

@@ -95,6 +95,8 @@ const lists = [
   ["auth.oidc.scopes", "openid"],
   ["auth.oidc.allowed_domains", "example.org"],
   ["application_repositories[].repositories", "acme/*"],
+  ["checks[].command", "/bin/check"],
+  ["checks[].overridable_by", "acme/platform"],
   ["redact", "token-[0-9a-f]+"],
   ["kvstore.sentinel.addresses", "a:1"],
   ["kvstore.cluster.addresses", "a:1"],

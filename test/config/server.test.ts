@@ -67,6 +67,7 @@ test("every default is filled in", () => {
       roleAssignments: [],
     },
     applicationRepositories: [],
+    checks: [],
     redact: [],
   });
 });

@@ -257,6 +257,8 @@ class Talk {
           await this.#give(holder.number, `${SERVICE} unlock -a ${application}`, ANA);
         }
         return;
+      case "checks":
+        throw new Error("there are no checks");
       case "merging":
       case "none":
         return;

@@ -25,6 +25,8 @@ export function commandPorts({ clock, log }: World): Omit<CommandPorts, Stored |
     scanner: createManifestScanner(inlineCompute),
     renders: createRenderCache(clock),
     compute: inlineCompute,
+    checks: [],
+    checkRunner: { run: () => Promise.reject(new Error("there are no checks")) },
     clock,
     isAdministrator: () => Promise.resolve(false),
     log,

@@ -28,6 +28,8 @@ export interface BotOptions {
   readonly files?: (cloneUrl: string) => FileChanges;
   /** Sections of `svc.yaml`, laid over those that point at the sandbox. */
   readonly config?: Sections | ((world: SandboxWorld) => Sections);
+  /** Environment variables of the service; none when absent. */
+  readonly variables?: Readonly<Record<string, string>>;
   readonly argocd?: Partial<ArgoCdOptions>;
   readonly gitlab?: { readonly edition: "ce" | "free" | "premium" };
   /** The store; an embedded one when absent. */
@@ -82,7 +84,7 @@ export function configFor(world: SandboxWorld, options: BotOptions) {
   registerSecretFields(sections);
   registerSecretFields(config);
   const laid = Object.keys(config).length === 0 ? [] : [{ name: "test.yaml", text: stringify(config) }];
-  const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(sections) }, ...laid], {});
+  const loaded = loadServerConfig([{ name: "svc.yaml", text: stringify(sections) }, ...laid], options.variables ?? {});
   if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
   return loaded.config;
 }

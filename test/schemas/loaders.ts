@@ -8,8 +8,11 @@ import { readYaml } from "../../src/config/yaml-tree.js";
 import { rsaKey } from "../config/rsa-key.js";
 
 const PEM = rsaKey();
-/** Built once: building it is most of what a load costs. Files that keys name are a private key, whatever their path. */
-const SERVER = serverSchema(() => PEM);
+/** Built once: building it is most of what a load costs. Files that keys name are a private key, whatever their path, and every variable is set. */
+const SERVER = serverSchema(
+  () => PEM,
+  () => "any value",
+);
 const REPOSITORY = repositorySchema();
 const LARGEST = 1024 * 1024;
 

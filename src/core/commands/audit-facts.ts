@@ -1,5 +1,6 @@
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestName } from "../model/change-request.js";
+import type { OverriddenCheck } from "../model/check.js";
 import type { Lock } from "../model/lock.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
 import type { ApplicationSync, CommandResult, MergeIntent, Refusal } from "../model/result.js";
@@ -121,8 +122,8 @@ function plannedApplication(plan: ApplicationPlan): AuditedApplication {
   return audited(plan.application, outcome, plan.lock.kind === "held" ? lockedBy(plan.lock.by) : undefined);
 }
 
-function deployedApplication({ application, kind, message }: ApplicationSync): AuditedApplication {
-  const entry = audited(application, kind);
+function deployedApplication({ application, kind, message, overridden = [] }: ApplicationSync): AuditedApplication {
+  const entry = audited(application, kind, overridden.map(overriddenText).join("; "));
   return kind === "succeeded" || message === "" ? entry : { ...entry, message: cut(message) };
 }
 
@@ -132,6 +133,10 @@ function audited(application: ApplicationName, outcome: string, detail?: string)
 
 function lockedBy({ holder }: Lock): string {
   return `locked by ${changeRequestName(holder)}`;
+}
+
+function overriddenText({ check, by }: OverriddenCheck): string {
+  return `check ${check} failed and was overridden by ${by.join(", ")}`;
 }
 
 function tried(dryRun: boolean): string | undefined {

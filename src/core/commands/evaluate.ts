@@ -10,6 +10,7 @@ import { plannedSources } from "../model/planned-source.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
+import { checkManifests, type CheckedSides } from "../render/check-manifests.js";
 import { compareRenders } from "../render/live-diff-mode.js";
 import { lockOf } from "./plan-locks.js";
 import { previewWithin, within, type PlanRoom } from "./plan-room.js";
@@ -94,11 +95,27 @@ async function evaluated(
         writesDefinition: !specEqual(subject.head.spec, subject.live.spec),
         sources: plannedSources(subject, context.change.headRevision),
         diff: NO_DIFFERENCE,
+        ...(await checked(subject, sides, context)),
       };
     case "rendered": {
-      const compared = await compareRenders(subject, sides, context);
+      const [compared, checks] = await Promise.all([
+        compareRenders(subject, sides, context),
+        checked(subject, sides, context),
+      ]);
       if (compared.facts !== undefined) facts.set(subject.name, compared.facts);
-      return { ...compared.planned, definition: await definition() };
+      const { planned } = compared;
+      if (planned.kind === "unevaluated") return { ...planned, definition: await definition() };
+      return { ...planned, definition: await definition(), ...checks };
     }
   }
+}
+
+/** A person who asks for a plan wants to know what the checks say now. */
+async function checked(
+  subject: LiveSubject,
+  sides: CheckedSides,
+  context: CommandContext,
+): Promise<Pick<Evaluated, "checks">> {
+  const checks = await checkManifests(subject, sides, { reuse: context.automatic }, context);
+  return checks.length === 0 ? {} : { checks };
 }

@@ -1,3 +1,4 @@
+import { isFailed, type CheckResult } from "../model/check.js";
 import type { ManifestDiff, ResourceChange } from "../model/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../model/plan.js";
 import type { PreviewContent } from "../model/preview.js";
@@ -23,7 +24,14 @@ export function newPlanRoom(): PlanRoom {
 export function within(room: PlanRoom, planned: Evaluated | Unevaluated): Evaluated | Unevaluated {
   const definition = taken(room, planned.definition?.length ?? 0) ? planned.definition : NO_ROOM;
   if (planned.kind === "unevaluated") return { ...planned, definition };
-  return { ...planned, definition, diff: diffWithin(room, planned.diff) };
+  const { checks } = planned;
+  const shown = checks === undefined ? {} : { checks: checks.map((one) => checkWithin(room, one)) };
+  return { ...planned, definition, diff: diffWithin(room, planned.diff), ...shown };
+}
+
+function checkWithin(room: PlanRoom, result: CheckResult): CheckResult {
+  if (!isFailed(result) || taken(room, result.outcome.output.length)) return result;
+  return { ...result, outcome: { ...result.outcome, output: NO_ROOM } };
 }
 
 /** The same for a preview; undefined without one. */

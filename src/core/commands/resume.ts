@@ -97,7 +97,8 @@ async function follow(
     return unknown(application, safeMessage(error));
   }
   const kept = await writeDown(application, outcome, record, command, context);
-  return { application, ...outcome, warnings: kept === undefined ? warnings : [...warnings, kept] };
+  const overridden = command.name === "sync" && record?.runId === runId ? record.overridden : undefined;
+  return { application, ...outcome, overridden, warnings: kept === undefined ? warnings : [...warnings, kept] };
 }
 
 /** Argo CD remembers only the last operation; our record may say how an earlier one ended. */

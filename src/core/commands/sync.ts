@@ -12,6 +12,7 @@ import { barredFrom, needsNoApproval } from "../policy/access.js";
 import { approvalOf } from "../policy/approval.js";
 import { differingFrom } from "../policy/as-planned.js";
 import { decideMerge } from "../policy/auto-merge.js";
+import { gateChecks } from "../policy/check-gate.js";
 import { checkSync } from "../policy/checks.js";
 import { confirmSync, type ConfirmOptions } from "../policy/confirm-sync.js";
 import { deployedOf, needsApproval } from "../policy/effect-rules.js";
@@ -60,6 +61,8 @@ export async function sync(
   if (unread.length > 0) return { kind: "refused", refusal: { reason: "unread-files", files: unread } };
   const skipped = settings.skipNoChanges ? skippable(chosen, prepared.subjects, { command, plan, context }) : [];
   const deployable = prepared.subjects.filter(({ name }) => !skipped.includes(name));
+  const checked = await gateChecks(deployable, plan, context);
+  if ("reason" in checked) return { kind: "refused", refusal: checked };
   const confirmed = await confirmSync(chosen, deployable, context, options);
   if ("reason" in confirmed) return { kind: "refused", refusal: confirmed };
   if ("moved" in confirmed) return underPresentRules(command, confirmed.moved, context, parentsOf);
@@ -71,6 +74,7 @@ export async function sync(
       after: parentsAmong(confirmed.subjects, subject, plan),
       earlier: parentsOf(subject.name),
       behind: behind.get(subject.name),
+      overridden: checked.overridden.get(subject.name) ?? [],
       planned: planned?.kind === "evaluated" ? planned.sources : [],
     };
   });

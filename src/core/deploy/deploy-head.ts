@@ -1,5 +1,6 @@
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
+import type { OverriddenCheck } from "../model/check.js";
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { safeMessage, StoreUnavailable } from "../model/errors.js";
@@ -26,6 +27,8 @@ export interface HeadTarget extends Pick<DeployTarget, "after"> {
   readonly earlier: readonly ApplicationSync[];
   /** What it reverts of the base branch. */
   readonly behind: BehindBase | undefined;
+  /** Failed checks that an approval lifted. */
+  readonly overridden: readonly OverriddenCheck[];
   /** What the plan showed. */
   readonly planned: readonly PlannedSource[];
 }
@@ -46,7 +49,7 @@ export interface HeadOptions {
 export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions): Promise<readonly ApplicationSync[]> {
   const { command, context, skipped } = options;
   const ordered = targets.map((target): DeployTarget & { readonly record: Deployment } => {
-    const { subject, after, earlier } = target;
+    const { subject, after, earlier, overridden } = target;
     const record = recordOf(target, options);
     return {
       application: subject.name,
@@ -54,7 +57,10 @@ export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions
       pins: record.pins,
       after,
       record,
-      deploy: (parents) => deployHead(target, record, [...earlier, ...parents], options),
+      deploy: async (parents) => {
+        const deployed = await deployHead(target, record, [...earlier, ...parents], options);
+        return overridden.length === 0 ? deployed : { ...deployed, overridden };
+      },
     };
   });
   async function writeRecords(): Promise<readonly ApplicationSync[] | undefined> {
@@ -162,7 +168,7 @@ const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
 /** Every later record keeps the spec from before this change request's first sync. */
 function recordOf(
-  { subject: { name, ownRecord, live, head }, behind }: HeadTarget,
+  { subject: { name, ownRecord, live, head }, behind, overridden }: HeadTarget,
   { approvers, context }: HeadOptions,
 ): Deployment {
   const { change, user, clock, runId } = context;
@@ -177,6 +183,7 @@ function recordOf(
     approvers,
     user: user.login,
     reverted: behind?.reverted,
+    ...(overridden.length === 0 ? {} : { overridden }),
     runId,
     timestamp: clock.now().toISOString(),
   };

@@ -1,6 +1,7 @@
 import type { ApplicationSpec, Pin } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
+import type { OverriddenCheck } from "./check.js";
 
 /** "Deployed, not merged": this change request's commit runs in the cluster, its branch is not merged yet. */
 export interface Deployment {
@@ -21,6 +22,8 @@ export interface Deployment {
   readonly user: string;
   /** What it took out of the cluster again that the base branch has, as a sentence: such a head is not merged. Untrusted. */
   readonly reverted?: string | undefined;
+  /** Failed checks that an approval lifted for it. */
+  readonly overridden?: readonly OverriddenCheck[] | undefined;
   /** The run that synced last; undefined in records of older versions. */
   readonly runId?: string | undefined;
   /** Last written. ISO 8601. */

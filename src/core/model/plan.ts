@@ -1,6 +1,7 @@
 import type { GivenDefinition } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
+import { isFailed, type CheckResult, type FailedCheck } from "./check.js";
 import type { ClusterCheck } from "./cluster-check.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
@@ -62,6 +63,8 @@ export interface Evaluated {
   readonly diff: ManifestDiff;
   /** Undefined if Kubernetes was not asked. */
   readonly cluster?: ClusterCheck | undefined;
+  /** How the server's checks of what the head renders ended; undefined if there are none for it. */
+  readonly checks?: readonly CheckResult[] | undefined;
 }
 
 /** The reason is untrusted and belongs in a fence. */
@@ -198,6 +201,12 @@ export function waitsForApproval(plan: Plan): boolean {
 /** A new application whose objects are not shown before an approval; that hinders no merge. */
 export function isAnnouncedUnseen(plan: ApplicationPlan): boolean {
   return (plan.kind === "new" || plan.kind === "deleted") && isPreviewWithheld(plan.preview);
+}
+
+/** The required checks that keep an application from being synced, unless an approval lifts them. */
+export function failedChecksOf(plan: ApplicationPlan): readonly FailedCheck[] {
+  if (plan.kind !== "evaluated") return [];
+  return (plan.checks ?? []).filter(isFailed).filter(({ required }) => required);
 }
 
 export function isWithheld(plan: ApplicationPlan): boolean {

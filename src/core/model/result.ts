@@ -2,6 +2,7 @@ import type { AccessCommand, AccessRule } from "../../config/requirements.js";
 import type { MergeMethod } from "../../config/settings.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
+import type { OverriddenCheck } from "./check.js";
 import type { Command, CommandName } from "./command.js";
 import type { Lock } from "./lock.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
@@ -103,6 +104,8 @@ export type SyncOutcome =
 export type ApplicationSync = {
   readonly application: ApplicationName;
   readonly warnings: readonly string[];
+  /** Failed checks that did not keep it from being deployed. */
+  readonly overridden?: readonly OverriddenCheck[] | undefined;
 } & (SyncOutcome | { readonly kind: "rejected"; readonly message: string });
 
 /** Why a command was not run. `comments/` has a text for each. */
@@ -144,7 +147,7 @@ export type Refusal =
   /** Any other reason of single applications, such as an owner that reverts changes. */
   | {
       readonly reason: "not-deployable";
-      readonly applications: readonly NotDeployed[];
+      readonly applications: readonly RefusedApplication[];
       readonly others: readonly ApplicationName[];
     }
   | { readonly reason: "unknown-applications"; readonly applications: readonly string[] }
@@ -172,6 +175,12 @@ export type Refusal =
   | { readonly reason: "superseded"; readonly by: "pushed" | "closed" }
   /** Something outside failed. The message is safe to show and untrusted. */
   | { readonly reason: "failure"; readonly message: string };
+
+/** An application that cannot be deployed. */
+export interface RefusedApplication extends NotDeployed {
+  /** What a program printed about its manifests; untrusted, and only for those who see the diffs. */
+  readonly printed?: string | undefined;
+}
 
 /** The command to offer for the `others` of a refusal; a sync if absent. */
 export type NarrowedCommand = AccessCommand;

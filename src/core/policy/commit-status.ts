@@ -170,6 +170,7 @@ function stepText(applications: readonly ApplicationName[], facts: PlannedFacts,
     case "approve-rules":
     case "retry":
     case "push":
+    case "checks":
     case "wait":
     case "none":
       return `${names(applications)}: ${plainPieces(nextStepPieces(step, facts.change, words))}`;

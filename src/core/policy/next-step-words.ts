@@ -29,6 +29,8 @@ export function nextStepPieces(step: NextStep, change: Reader, words: HostWords)
       return retryPieces(step, words);
     case "push":
       return pushPieces(step, words);
+    case "checks":
+      return checksPieces(step, words);
     case "wait":
       return ["wait for ", ...listed(step.locks.map((lock) => holderPieces(lock, change, words)))];
     case "none":
@@ -133,6 +135,17 @@ function pushPieces(
     case "rules-broken":
       return ["fix ", { code: REPOSITORY_FILE }, " and push"];
   }
+}
+
+function checksPieces(
+  { checks, applications, overridableBy, commit }: Extract<NextStep, { kind: "checks" }>,
+  { command }: HostWords,
+): readonly Piece[] {
+  const what = listed(checks.map((name) => [{ code: name }]));
+  const fix = ["fix what ", ...what, " found in ", ...named(applications), " and push"];
+  if (overridableBy.length === 0) return fix;
+  const by = { text: overridableBy.join(" or ") };
+  return [...fix, ", or comment ", { code: `${command} sync` }, " once a member of ", by, " has approved ", { commit }];
 }
 
 function holderPieces({ application, holder, user }: Lock, change: Reader, words: HostWords): readonly Piece[] {

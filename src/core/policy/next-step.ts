@@ -4,7 +4,7 @@ import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import type { Lock } from "../model/lock.js";
-import { isPlanOf, withholds, type ApplicationPlan, type Plan } from "../model/plan.js";
+import { failedChecksOf, isPlanOf, withholds, type ApplicationPlan, type Plan } from "../model/plan.js";
 import {
   accessRulesFor,
   byNameAlone,
@@ -88,7 +88,25 @@ function deploying(awaiting: readonly ApplicationPlan[], plan: Plan, standing: S
   const held = new Set(needing("wait"));
   if (held.size > 0) return { kind: "wait", locks: locks.filter(({ application }) => held.has(application)) };
   const because = (["behind", "uncovered"] as const).find((one) => needing(one).length > 0) ?? "unevaluated";
-  return pushing(because, needing(because), change);
+  const failing = new Set(needing("checks"));
+  const pushed = needing(because);
+  if (pushed.length > 0 || failing.size === 0) return pushing(because, pushed, change);
+  return passing(
+    awaiting.filter(({ application }) => failing.has(application)),
+    change,
+  );
+}
+
+function passing(plans: readonly ApplicationPlan[], { headRevision: commit }: ChangeRequest): NextStep {
+  const failed = plans.flatMap(failedChecksOf);
+  const lifted = failed.every(({ overridableBy }) => overridableBy.length > 0);
+  return {
+    kind: "checks",
+    checks: [...new Set(failed.map(({ name }) => name))],
+    applications: plans.map(({ application }) => application),
+    overridableBy: lifted ? [...new Set(failed.flatMap(({ overridableBy }) => overridableBy))] : [],
+    commit,
+  };
 }
 
 /** A sync without `-a` takes every lock and is refused if one application fails a check. */
@@ -105,7 +123,7 @@ function syncing(ready: Names, plan: Plan, standing: Standing, only: Names): Nex
 }
 
 /** What one application that awaits its sync needs. */
-type Need = "sync" | "plan" | "wait" | "behind" | "uncovered" | "unevaluated";
+type Need = "sync" | "plan" | "wait" | "behind" | "uncovered" | "checks" | "unevaluated";
 
 function needOf(planned: ApplicationPlan, standing: Standing): Need {
   const { change, records, locks } = standing;
@@ -120,13 +138,12 @@ function needOf(planned: ApplicationPlan, standing: Standing): Need {
 }
 
 /** Why a sync of a planned application would be refused, although its lock and its plan are in order. */
-function gapOf(
-  { application, effect, gaps }: ApplicationPlan,
-  { settings }: Standing,
-): "behind" | "uncovered" | undefined {
+function gapOf(planned: ApplicationPlan, { settings }: Standing): "behind" | "uncovered" | "checks" | undefined {
+  const { application, effect, gaps } = planned;
   if (gaps?.uncovered === true) return "uncovered";
   const deployed: Deployed = { application, members: effect.members };
-  return gaps?.behind === true && requiresUpToDate(deployed, settings) ? "behind" : undefined;
+  if (gaps?.behind === true && requiresUpToDate(deployed, settings)) return "behind";
+  return failedChecksOf(planned).length > 0 ? "checks" : undefined;
 }
 
 /** Whether a sync without `-a`, which takes every lock, is not refused for this one. */

@@ -45,6 +45,15 @@ export type NextStep =
     }
   /** Nothing but another commit helps. */
   | { readonly kind: "push"; readonly because: WhyPush; readonly applications: Names; readonly baseBranch: string }
+  /** Required checks failed, and another commit has to pass them. */
+  | {
+      readonly kind: "checks";
+      readonly checks: readonly string[];
+      readonly applications: Names;
+      /** Teams of which a member may lift each of them by an approval; empty if nobody may lift all of them. */
+      readonly overridableBy: readonly string[];
+      readonly commit: Revision;
+    }
   /** Others hold the locks. */
   | { readonly kind: "wait"; readonly locks: readonly Lock[] }
   /** Nothing can be done here. */

@@ -10,6 +10,7 @@ export type TaskName =
   | "read-live-texts"
   | "diff"
   | "removal"
+  | "check-input"
   | "definition-diff"
   | "render-plan";
 

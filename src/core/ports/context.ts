@@ -2,9 +2,11 @@ import type { Settings } from "../../config/settings.js";
 import type { HostId } from "../../names.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
+import type { Check } from "../model/check.js";
 import type { AllHostWords } from "../model/host-words.js";
 import type { ReportProgress } from "../model/progress.js";
 import type { StartedApplication } from "../model/run-notes.js";
+import type { CheckRunner } from "./check-runner.js";
 import type { Clock } from "./clock.js";
 import type { CodeHost } from "./code-host.js";
 import type { Compute } from "./compute.js";
@@ -58,6 +60,7 @@ export interface CommandPorts {
   readonly scanner: ManifestScanner;
   readonly renders: RenderCache;
   readonly compute: Compute;
+  readonly checkRunner: CheckRunner;
   readonly clock: Clock;
   readonly log: Log;
   /**
@@ -74,6 +77,8 @@ export interface CommandPorts {
   readonly diffMode: "branch" | "live" | "both";
   /** Whether a plan asks Kubernetes about what changes, where Argo CD can. */
   readonly serverDryRun: "auto" | "off";
+  /** Programs that look at what a plan renders; from the server's file alone. */
+  readonly checks: readonly Check[];
   /** Patterns for what must not be shown; see `redact`. */
   readonly redact: readonly string[];
 }

@@ -5,6 +5,7 @@ import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { projectOf } from "../model/application-spec.js";
 import { shortRevision } from "../model/brand.js";
+import { checksFor } from "../model/check.js";
 import { safeMessage } from "../model/errors.js";
 import { specEqual, specText } from "../model/spec-equality.js";
 import { pinsOf, type LiveSubject } from "../model/subject.js";
@@ -13,9 +14,9 @@ import type { RenderRequest } from "../ports/deployer.js";
 import type { RenderedManifests } from "../ports/render-cache.js";
 import { readsTheSame, renderInputs, type RenderInputs } from "./render-inputs.js";
 
-/** Both sides of an application. `same`: nothing was rendered, because the inputs are equal. */
+/** Both sides of an application. `same`: its inputs are equal; its manifests are rendered only for the server's checks. */
 export type RenderedSides =
-  | { readonly kind: "same" }
+  | { readonly kind: "same"; readonly manifests?: RenderedManifests }
   | { readonly kind: "rendered"; readonly head: RenderedManifests; readonly base: RenderedManifests }
   | { readonly kind: "failed"; readonly reason: string };
 
@@ -77,14 +78,16 @@ interface Task {
 }
 
 type Settled = Extract<RenderedSides, { readonly kind: "same" | "failed" }>;
-type Prepared = Settled | { readonly kind: "ready"; readonly head: Task; readonly base: Task };
+/** Without a base where both sides are the same. */
+type Prepared = Settled | { readonly kind: "ready"; readonly head: Task; readonly base: Task | undefined };
 type Outcome = { readonly kind: "done"; readonly rendered: RenderedManifests } | Extract<Settled, { kind: "failed" }>;
-type Started = Settled | { readonly kind: "started"; readonly head: Promise<Outcome>; readonly base: Task };
+type Started = Settled | { readonly kind: "started"; readonly head: Promise<Outcome>; readonly base: Task | undefined };
 
 async function finish(sides: Started, context: CommandContext): Promise<RenderedSides> {
   if (sides.kind !== "started") return sides;
-  const [head, base] = await Promise.all([sides.head, run(sides.base, context)]);
+  const [head, base] = await Promise.all([sides.head, sides.base && run(sides.base, context)]);
   if (head.kind === "failed") return head;
+  if (base === undefined) return { kind: "same", manifests: head.rendered };
   return base.kind === "failed" ? base : { kind: "rendered", head: head.rendered, base: base.rendered };
 }
 
@@ -96,10 +99,12 @@ async function prepare(order: RenderOrder, settings: string, context: CommandCon
       base: await renderInputs("base", subject, context),
     };
     // The cluster may differ from both sides.
-    if (context.diffMode === "branch" && readsTheSame(subject, inputs)) return { kind: "same" };
+    const same = context.diffMode === "branch" && readsTheSame(subject, inputs);
+    if (same && checksFor(context.checks, subject.name).length === 0) return { kind: "same" };
     const head = await taskOf("head", order, { inputs: inputs.head, settings }, context);
-    const base = await taskOf("base", order, { inputs: inputs.base, settings }, context);
     if (typeof head === "string") return { kind: "failed", reason: head };
+    if (same) return { kind: "ready", head, base: undefined };
+    const base = await taskOf("base", order, { inputs: inputs.base, settings }, context);
     return typeof base === "string" ? { kind: "failed", reason: base } : { kind: "ready", head, base };
   } catch (error) {
     return failure(subject, "the repository could not be read", error, context);

@@ -27,6 +27,11 @@ export function hideValues({ base, head }: Sides, secret: boolean, texts: Embedd
   };
 }
 
+/** An object with a mask like Argo CD's in place of each value of a Secret in it. @param secret As for `hideValues`. */
+export function maskValues(object: JsonObject, secret: boolean, texts: EmbeddedTexts): JsonObject {
+  return new Walk(texts, () => "++++++++").whole(object, secret);
+}
+
 interface Values {
   /** By place. */
   readonly values: ReadonlyMap<string, Json>;

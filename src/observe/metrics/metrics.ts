@@ -3,7 +3,7 @@ import type { QueueBacklog } from "../../core/ports/event-queue.js";
 import { WAIT_REASONS, type LimitWaits } from "../../hosts/limit-waits.js";
 import { SERVICE, type HostId } from "../../names.js";
 
-/** Everything the service counts. Labels take few values, all known in advance: never a name that people chose. */
+/** Everything the service counts. Labels take few values, all known in advance: no name but those of the server's file. */
 export interface Metrics {
   /** One per service, so that two in one process do not share counters. */
   readonly registry: Registry;
@@ -17,6 +17,7 @@ export interface Metrics {
   readonly writeWait: Histogram<"host" | "reason">;
   readonly storeErrors: Counter<"store" | "kind">;
   readonly workerTasks: Counter<"task" | "outcome">;
+  readonly checkDuration: Histogram<"check" | "outcome">;
   readonly webhooksRefused: Counter<"host" | "reason">;
   /** Adds the gauges that are read at each scrape. Call it once. */
   collectFrom(sources: MetricSources): void;
@@ -104,6 +105,13 @@ export function createMetrics(): Metrics {
       name: name("worker_tasks_total"),
       help: "Tasks of worker threads by outcome.",
       labelNames: ["task", "outcome"],
+      registers,
+    }),
+    checkDuration: new Histogram({
+      name: name("check_duration_seconds"),
+      help: "Checks of the server's file by outcome, and how long their programs ran.",
+      labelNames: ["check", "outcome"],
+      buckets: [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600],
       registers,
     }),
     webhooksRefused: new Counter({

@@ -20,6 +20,7 @@ const deployment: z.ZodType<Deployment> = z.object({
   approvers: z.array(z.string()),
   user: z.string(),
   reverted: orUndefined(z.string()),
+  overridden: orUndefined(z.array(z.object({ check: z.string(), by: z.array(z.string()) }))),
   runId: orUndefined(z.string()),
   timestamp: stored.time,
 });

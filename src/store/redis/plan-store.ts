@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
+import type { CheckOutcome } from "../../core/model/check.js";
 import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
 import type { PlannedSource } from "../../core/model/planned-source.js";
 import type { PreviewContent, PreviewOrigin } from "../../core/model/preview.js";
@@ -83,6 +84,18 @@ const clusterCheck = z.object({
   untried: z.array(z.object({ titles: z.array(z.string()), reason: z.string() })),
 });
 
+const checkOutcome: z.ZodType<CheckOutcome> = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("passed") }),
+  z.object({ kind: z.enum(["failed", "broken"]), reason: z.string(), output: z.string() }),
+]);
+const checkResult = z.object({
+  name: z.string(),
+  required: z.boolean(),
+  overridableBy: z.array(z.string()),
+  definition: z.string(),
+  outcome: checkOutcome,
+});
+
 const planned = {
   application: stored.application,
   lock: planLock,
@@ -125,6 +138,7 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
     sources: z.array(plannedSource),
     diff: manifestDiff,
     cluster: orUndefined(clusterCheck),
+    checks: orUndefined(z.array(checkResult)),
   }),
   z.object({
     ...planned,

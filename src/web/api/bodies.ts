@@ -1,5 +1,6 @@
 import type { Account } from "../../core/model/account.js";
 import { changePagePath, type ChangeRequestRef } from "../../core/model/change-request.js";
+import type { CheckResult } from "../../core/model/check.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { ManifestDiff, ResourceChange } from "../../core/model/manifest-diff.js";
 import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock } from "../../core/model/plan.js";
@@ -103,10 +104,15 @@ function evaluationBody(plan: ApplicationPlan) {
         hidden_secrets: hiddenSecrets,
         compared_with: basis.kind === "live-failed" ? ("branch" as const) : basis.kind,
         ...diffBody(plan.diff),
+        ...(plan.checks === undefined ? {} : { checks: plan.checks.map(checkBody) }),
         ...(basis.kind === "both" ? { drift: basis.drift.map(resourceBody) } : {}),
       };
     }
   }
+}
+
+function checkBody({ name, required, outcome }: CheckResult) {
+  return { name, required, ...outcome };
 }
 
 function diffBody({ created, updated, deleted, hooksChanged, cautions, resources }: ManifestDiff) {

@@ -1,4 +1,6 @@
 import { clusterSentences } from "../../comments/cluster-sentence.js";
+import { checksOf, checksText, failureTitle } from "../../comments/plan-checks.js";
+import { isFailed } from "../../core/model/check.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import { driftOf, type NameChanges, type ResourceChange } from "../../core/model/manifest-diff.js";
 import { isWithheld, shownDiff, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
@@ -20,6 +22,8 @@ export interface ApplicationView {
   readonly sentences: readonly string[];
   /** Untrusted text of Argo CD or a renderer, shown in a block of its own. */
   readonly reason: string | undefined;
+  /** Failed checks; what they printed is undefined for readers who may not see diffs. */
+  readonly failedChecks: readonly { readonly title: string; readonly output: string | undefined }[];
   readonly sourceFile: string | undefined;
   readonly heldBy: { readonly change: ShownChange; readonly user: string } | undefined;
   readonly resources: readonly ResourceView[];
@@ -52,7 +56,7 @@ function unseenViews(previews: readonly Preview[]): readonly ApplicationView[] {
     const names = previews.filter((one) => markOf(one) === mark).map(({ application }) => application);
     const title = names.length === 1 ? "1 more application" : `${names.length} more applications`;
     const sentences = ["A plan previews no more of them (`deployer.preview_limit`).", names.join(", ")];
-    const nothing = { counts: [], cautions: [], reason: undefined, sourceFile: undefined, heldBy: undefined };
+    const nothing = { counts: [], cautions: [], failedChecks: [], reason: undefined, sourceFile: undefined, heldBy: undefined };
     return { application: title, mark, ...nothing, sentences, resources: [], hidden: 0 };
   });
 }
@@ -73,6 +77,7 @@ function previewView(preview: Preview, { withDiff }: PlanViewOptions, room: Room
     cautions: withDiff ? (diff?.cautions ?? []) : [],
     sentences: previewSentences(content, withDiff),
     reason: withDiff && content.kind === "failed" ? content.reason : undefined,
+    failedChecks: [],
     sourceFile: undefined,
     heldBy: undefined,
     resources: withDiff ? resources.map((resource) => resourceView(resource, room)) : [],
@@ -93,8 +98,11 @@ function applicationView(
     mark: MARKS[plan.kind],
     counts: diff === undefined ? [] : countsOf(diff),
     cautions: withDiff ? (diff?.cautions ?? []) : [],
-    sentences: [...sentencesOf(plan, withDiff, words), ...plan.warnings, ...atMerge(plan)],
+    sentences: [...checkCounts(plan), ...sentencesOf(plan, withDiff, words), ...plan.warnings, ...atMerge(plan)],
     reason: withDiff ? reasonOf(plan) : undefined,
+    failedChecks: checksOf(plan)
+      .filter(isFailed)
+      .map((one) => ({ title: failureTitle(one), output: withDiff ? one.outcome.output : undefined })),
     sourceFile: plan.sourceFile,
     heldBy: heldBy(plan.lock, hostPageOf),
     resources: withDiff
@@ -202,6 +210,11 @@ function children(what: string, { created, changed, deleted }: NameChanges): rea
     ...(deleted.length === 0 ? [] : [`delete ${deleted.join(", ")}`]),
   ];
   return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
+}
+
+function checkCounts(plan: ApplicationPlan): readonly string[] {
+  const text = checksText([plan]);
+  return text === "" ? [] : [`${text.charAt(0).toUpperCase()}${text.slice(1)}.`];
 }
 
 function atMerge({ atMerge: sentence }: ApplicationPlan): readonly string[] {

@@ -1,0 +1,63 @@
+import { isFailed, type CheckResult, type FailedCheck } from "../core/model/check.js";
+import type { ApplicationPlan } from "../core/model/plan.js";
+import { code, details, fence, shortened } from "./markdown.js";
+import type { Block } from "./parts.js";
+
+/** Characters for what failed checks printed: of one check, and of all checks of a plan. */
+const MOST_OF_ONE = 4000;
+const MOST_OF_ALL = 20_000;
+const FEWEST = 200;
+
+/** How many characters of the output of each failed check of a plan are shown. */
+export function outputRoom(plans: readonly ApplicationPlan[]): number {
+  const failed = plans.flatMap(checksOf).filter(isFailed).length;
+  return Math.max(FEWEST, Math.min(MOST_OF_ONE, Math.floor(MOST_OF_ALL / Math.max(1, failed))));
+}
+
+/** `checks: 3 passed, 1 failed` over all applications; empty without checks. */
+export function checksText(plans: readonly ApplicationPlan[]): string {
+  const counts = countsOf(plans.flatMap(checksOf));
+  return counts === "" ? "" : `checks: ${counts}`;
+}
+
+/** Each failed check of an application open with what it printed; all of them counted. @param room see `outputRoom`. */
+export function checkBlocks(plan: ApplicationPlan, section: string, room: number): readonly Block[] {
+  const checks = checksOf(plan);
+  if (checks.length === 0) return [];
+  const failed = checks.filter(isFailed).map((one) => failureText(one, room));
+  return [`**Checks:** ${countsOf(checks)}`, ...failed].map((text) => ({ text, section }));
+}
+
+/** Names of the failed checks, for one cell of a table; empty if none failed. */
+export function failedChecksText(plan: ApplicationPlan): string {
+  const names = checksOf(plan)
+    .filter(isFailed)
+    .map(({ name }) => code(name));
+  if (names.length === 0) return "";
+  return `❌ ${names.length === 1 ? "check" : "checks"} ${names.join(", ")} failed`;
+}
+
+export function hasFailedCheck(plan: ApplicationPlan): boolean {
+  return checksOf(plan).some(isFailed);
+}
+
+/** Why a check failed, and what follows from that: `check conftest failed: exit code 1`. Untrusted. */
+export function failureTitle({ name, required, outcome: { reason } }: FailedCheck): string {
+  return `${required ? "Required check" : "Check"} ${name} failed: ${reason}`;
+}
+
+export function checksOf(plan: ApplicationPlan): readonly CheckResult[] {
+  return plan.kind === "evaluated" ? (plan.checks ?? []) : [];
+}
+
+function failureText(failed: FailedCheck, room: number): string {
+  const { output } = failed.outcome;
+  const said = output === "" ? "It printed nothing." : fence(shortened(output, room));
+  return details(`❌ ${failureTitle(failed)}`, said, { open: true });
+}
+
+function countsOf(checks: readonly CheckResult[]): string {
+  const failed = checks.filter(isFailed).length;
+  const passed = checks.length - failed;
+  return [...(passed === 0 ? [] : [`${passed} passed`]), ...(failed === 0 ? [] : [`${failed} failed`])].join(", ");
+}

@@ -1,0 +1,57 @@
+import { createHash } from "node:crypto";
+import { matchesName } from "../../config/pattern.js";
+import type { ServerConfig } from "../../config/server-config.js";
+
+/** A program of the server's file that looks at what a plan renders. */
+export type Check = ServerConfig["checks"][number];
+
+/** How a check of one application ended. What is not `passed` has failed. Texts are untrusted. */
+export type CheckOutcome =
+  | { readonly kind: "passed" }
+  /** The program says so: it exited with another code than 0. */
+  | { readonly kind: "failed"; readonly reason: string; readonly output: string }
+  /** It could not be run to its end, so that nobody knows. */
+  | { readonly kind: "broken"; readonly reason: string; readonly output: string };
+
+/** A check of one application in a plan. */
+export interface CheckResult {
+  readonly name: string;
+  /** A sync is refused while it fails. */
+  readonly required: boolean;
+  /** Members of these teams may lift that by their approval. */
+  readonly overridableBy: readonly string[];
+  /** Digest of how it was run: a result counts only for the check as it is configured now. */
+  readonly definition: string;
+  readonly outcome: CheckOutcome;
+}
+
+export type FailedCheck = CheckResult & { readonly outcome: Exclude<CheckOutcome, { readonly kind: "passed" }> };
+
+/** A failed required check of an application that was deployed nevertheless. */
+export interface OverriddenCheck {
+  readonly check: string;
+  /** Logins of the members whose approval allowed it. */
+  readonly by: readonly string[];
+}
+
+export function checksFor(checks: readonly Check[], application: string): readonly Check[] {
+  return checks.filter((check) => matchesName(check.applications, application));
+}
+
+/** Values of variables are secrets, so only their names count. */
+export function definitionOf({ name, command, timeout, env }: Check): string {
+  const parts = [name, command, timeout, env.map((one) => one.name)];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+export function isFailed(result: CheckResult): result is FailedCheck {
+  return result.outcome.kind !== "passed";
+}
+
+/** The first line that a failed check printed; undefined if it printed nothing. Untrusted. */
+export function firstLineOf({ outcome: { output } }: FailedCheck): string | undefined {
+  return output
+    .split("\n")
+    .find((line) => line.trim() !== "")
+    ?.trim();
+}

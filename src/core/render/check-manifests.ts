@@ -1,0 +1,91 @@
+import { stripVTControlCharacters } from "node:util";
+import { redact } from "../../config/redaction.js";
+import { changeRequestKey } from "../model/change-request.js";
+import { checksFor, definitionOf, type Check, type CheckOutcome, type CheckResult } from "../model/check.js";
+import { destinationOf } from "../model/destination.js";
+import type { LiveSubject } from "../model/subject.js";
+import { computeIfLarge, tooMuch } from "../ports/compute.js";
+import type { CommandContext } from "../ports/context.js";
+import type { RenderedManifests } from "../ports/render-cache.js";
+import { withoutCredentials } from "../secrets/hide-in-text.js";
+import { scrubberOf } from "../secrets/value-scrubber.js";
+import { checkInputTask } from "./check-input.js";
+import type { RenderedSides } from "./render.js";
+
+/** What was rendered of an application. */
+export type CheckedSides = Exclude<RenderedSides, { readonly kind: "failed" }>;
+
+export interface CheckOptions {
+  /** Results of the last hour count for equal manifests. */
+  readonly reuse: boolean;
+}
+
+/** Milliseconds for one application. */
+const WRITING_DEADLINE_MS = 60_000;
+/** Characters of the output that a plan keeps. */
+const MOST_OUTPUT = 8 * 1024;
+
+/**
+ * Runs the server's checks of one application over what its head renders; none for sides that were not rendered. A check
+ * that cannot be run has failed. @throws only the signal's reason.
+ */
+export async function checkManifests(
+  { name, head: { spec } }: LiveSubject,
+  sides: CheckedSides,
+  { reuse }: CheckOptions,
+  context: CommandContext,
+): Promise<readonly CheckResult[]> {
+  const checks = checksFor(context.checks, name);
+  const rendered = bothOf(sides);
+  if (checks.length === 0 || rendered === undefined) return [];
+  const { change, compute, checkRunner, signal, log } = context;
+  const owner = changeRequestKey(change);
+  const manifests = { head: rendered.head.manifests, base: rendered.base.manifests };
+  const size = manifests.head.length + manifests.base.length;
+  const limits = { owner, deadlineMs: WRITING_DEADLINE_MS, signal };
+  const written = await computeIfLarge(compute, checkInputTask, manifests, size, limits);
+  if (written.kind === "exceeded") {
+    return brokenChecks(checks, `writing the manifests for it ${tooMuch(written.limit)}`);
+  }
+  const { repository, number } = change;
+  const { namespace } = destinationOf(spec);
+  return Promise.all(
+    checks.map(async (check) => {
+      const order = { check, application: name, namespace, repository, number, ...written.output, reuse };
+      const outcome = shown(await checkRunner.run(order, { owner, signal }), check, context);
+      if (outcome.kind === "broken") {
+        log.warn(
+          { application: name, check: check.name, reason: outcome.reason },
+          "a check could not be run to its end",
+        );
+      }
+      return resultOf(check, outcome);
+    }),
+  );
+}
+
+/** For checks that cannot even begin. */
+export function brokenChecks(checks: readonly Check[], reason: string, output = ""): readonly CheckResult[] {
+  return checks.map((check) => resultOf(check, { kind: "broken", reason, output }));
+}
+
+function bothOf(sides: CheckedSides): Record<"head" | "base", RenderedManifests> | undefined {
+  if (sides.kind === "rendered") return sides;
+  return sides.manifests && { head: sides.manifests, base: sides.manifests };
+}
+
+function resultOf(check: Check, outcome: CheckOutcome): CheckResult {
+  const { name, required, overridableBy } = check;
+  return { name, required, overridableBy, definition: definitionOf(check), outcome };
+}
+
+/** Without colours, values of the check's variables, credentials in addresses, and what the server redacts. */
+function shown(outcome: CheckOutcome, { env }: Check, { redact: patterns }: CommandContext): CheckOutcome {
+  if (outcome.kind === "passed") return outcome;
+  const plain = stripVTControlCharacters(outcome.output.replace(/\r\n?/g, "\n"));
+  const scrubbed = scrubberOf(env.map(({ value }) => value))(plain);
+  const output = redact(withoutCredentials(scrubbed, "addresses"), patterns).trim();
+  if (output.length <= MOST_OUTPUT) return { ...outcome, output };
+  const kept = output.slice(0, output.lastIndexOf("\n", MOST_OUTPUT) + 1 || MOST_OUTPUT);
+  return { ...outcome, output: `${kept.trimEnd()}\n… the rest is not shown` };
+}

@@ -1,0 +1,210 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { access, chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { delimiter, join } from "node:path";
+import { LRUCache } from "lru-cache";
+import { childEnvironment } from "../config/environment.js";
+import type { CheckOutcome } from "../core/model/check.js";
+import type { CheckLimits, CheckOrder, CheckRunner } from "../core/ports/check-runner.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { Log } from "../core/ports/log.js";
+import { SERVICE } from "../names.js";
+import { MOST_OUTPUT, runCheckProcess, type ProcessEnd } from "./check-process.js";
+import { FairQueue } from "./fair-queue.js";
+
+/** How a check was answered; `reused`: by an earlier result. */
+export type CheckEnd = CheckOutcome["kind"] | "reused";
+
+export interface CheckRunnerParts {
+  /** Where the folders of checks are made. */
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Is told how each check ended, and after how many seconds. */
+  readonly onEnd: (check: string, how: CheckEnd, seconds: number) => void;
+}
+
+/** Runs checks until it is closed. */
+export interface ClosableCheckRunner extends CheckRunner {
+  /** Ends all programs; checks that run or wait are rejected. */
+  close(): void;
+}
+
+/** Programs at the same time. They wait for the disk and the network as well. */
+const AT_ONCE = Math.max(4, availableParallelism());
+const MOST_KEPT = 10_000;
+/** What a program reads besides, such as rules, may change: that shows after an hour, or with a plan that a person asks for. */
+const MAX_AGE_MS = 60 * 60_000;
+
+interface Kept {
+  readonly outcome: CheckOutcome;
+  readonly at: number;
+}
+
+/** Runs checks as processes of this machine. Equal orders are run once: results that a program gave itself are kept. */
+export function createCheckRunner({ folder: parent, clock, log, onEnd }: CheckRunnerParts): ClosableCheckRunner {
+  const kept = new LRUCache<string, Kept>({ max: MOST_KEPT });
+  const queue = new FairQueue<() => Promise<void>>(Math.max(1, AT_ONCE - 1));
+  const closing = new AbortController();
+  let running = 0;
+
+  function assign(): void {
+    while (running < AT_ONCE) {
+      const next = queue.take();
+      if (next === undefined) return;
+      running += 1;
+      void next.item().finally(() => {
+        running -= 1;
+        queue.done(next.owner);
+        assign();
+      });
+    }
+  }
+
+  /** Waits for a turn. @throws the signal's reason. */
+  function inTurn<T>({ owner, signal }: CheckLimits, work: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const leave = () => {
+        queue.remove(owner, item);
+        reject(signal.reason as Error);
+      };
+      const item = async () => {
+        signal.removeEventListener("abort", leave);
+        await work().then(resolve, reject);
+      };
+      signal.addEventListener("abort", leave, { once: true });
+      queue.push(owner, item);
+      assign();
+    });
+  }
+
+  async function runOne(order: CheckOrder, signal: AbortSignal): Promise<CheckOutcome> {
+    const { check, application } = order;
+    const folder = await mkdtemp(join(parent, `${SERVICE}-check-`));
+    try {
+      const [work, baseFile] = [join(folder, "work"), join(folder, "base.yaml")];
+      await Promise.all([mkdir(work), writeFile(baseFile, order.base, { mode: 0o400 })]);
+      const [name = "", ...rest] = check.command;
+      const program = await findProgram(name);
+      if (program === undefined) return broken(`the program ${name} was not found`);
+      const { end, output } = await runCheckProcess({
+        program,
+        arguments: rest,
+        environment: environmentOf(order, baseFile),
+        folder: work,
+        input: order.head,
+        timeoutMs: check.timeout,
+        signal,
+      });
+      return outcomeOf(end, output, check.timeout);
+    } finally {
+      await removeFolder(folder).catch((error: unknown) => {
+        log.warn({ check: check.name, application, err: error }, "could not remove the folder of a check");
+      });
+    }
+  }
+
+  return {
+    async run(order, limits) {
+      const key = keyOf(order);
+      const known = kept.get(key);
+      if (order.reuse && known !== undefined && clock.now().getTime() - known.at < MAX_AGE_MS) {
+        onEnd(order.check.name, "reused", 0);
+        return known.outcome;
+      }
+      const signal = AbortSignal.any([limits.signal, closing.signal]);
+      const { outcome, seconds } = await inTurn({ ...limits, signal }, () => timed(() => runSafely(order, signal)));
+      if (outcome.kind !== "broken") kept.set(key, { outcome, at: clock.now().getTime() });
+      onEnd(order.check.name, outcome.kind, seconds);
+      return outcome;
+    },
+    close() {
+      closing.abort(new Error("the checks were ended"));
+    },
+  };
+
+  /** A full disk, for example, is an outcome as well. */
+  async function runSafely(order: CheckOrder, signal: AbortSignal): Promise<CheckOutcome> {
+    try {
+      return await runOne(order, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      log.warn({ check: order.check.name, application: order.application, err: error }, "could not run a check");
+      return broken("svc could not prepare its folder; the log has the reason");
+    }
+  }
+}
+
+async function timed(work: () => Promise<CheckOutcome>) {
+  const start = performance.now();
+  const outcome = await work();
+  return { outcome, seconds: (performance.now() - start) / 1000 };
+}
+
+/** Digest of everything that the program gets. */
+function keyOf(order: CheckOrder): string {
+  const { name, command, env, timeout } = order.check;
+  const { application, namespace, repository, number, head, base } = order;
+  const parts = [name, command, env, timeout, application, namespace, repository, number, head, base];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+}
+
+function environmentOf(
+  { check, application, repository, number, namespace }: CheckOrder,
+  baseFile: string,
+): Readonly<Record<string, string>> {
+  return {
+    ...Object.fromEntries(check.env.map(({ name, value }) => [name, value])),
+    SVC_APPLICATION: application,
+    SVC_REPOSITORY: repository,
+    SVC_NUMBER: String(number),
+    SVC_NAMESPACE: namespace,
+    SVC_BASE_FILE: baseFile,
+  };
+}
+
+/** A name is looked up in svc's own PATH: the program has none. */
+async function findProgram(name: string): Promise<string | undefined> {
+  const folders = (childEnvironment().PATH ?? "").split(delimiter).filter((folder) => folder.startsWith("/"));
+  const candidates = name.startsWith("/") ? [name] : folders.map((folder) => join(folder, name));
+  for (const candidate of candidates) {
+    try {
+      await access(candidate, constants.X_OK);
+      return candidate;
+    } catch {
+      // The next folder may have it.
+    }
+  }
+  return undefined;
+}
+
+function outcomeOf(end: ProcessEnd, output: string, timeoutMs: number): CheckOutcome {
+  switch (end.kind) {
+    case "exited":
+      return end.code === 0 ? { kind: "passed" } : { kind: "failed", reason: `exit code ${end.code}`, output };
+    case "killed":
+      return broken(`it was ended by ${end.signal}`, output);
+    case "stopped":
+      return end.limit === "time"
+        ? broken(`it was stopped after ${timeoutMs / 1000} s`, output)
+        : broken(`it printed more than ${MOST_OUTPUT / 1024 / 1024} MiB and was stopped`, output);
+    case "not-started":
+      return broken(`it could not be started${end.code === "" ? "" : ` (${end.code})`}`);
+  }
+}
+
+function broken(reason: string, output = ""): CheckOutcome {
+  return { kind: "broken", reason, output };
+}
+
+/** A program may have taken away its own rights to its folders. */
+async function removeFolder(folder: string): Promise<void> {
+  try {
+    await rm(folder, { recursive: true, force: true });
+  } catch {
+    await chmod(join(folder, "work"), 0o700);
+    await rm(folder, { recursive: true, force: true, maxRetries: 2 });
+  }
+}

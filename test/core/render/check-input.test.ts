@@ -1,0 +1,86 @@
+import { expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { parseAllDocuments } from "yaml";
+import type { Manifest } from "../../../src/core/model/application.js";
+import { type Json, jsonText } from "../../../src/core/model/json.js";
+import { checkInputTask, writtenDocument } from "../../../src/core/render/check-input.js";
+
+/** As tools read it that follow YAML 1.1, as Kubernetes' do, and as those that follow 1.2. */
+function readBack(text: string): readonly unknown[] {
+  return (["1.1", "1.2"] as const).map((version) => {
+    const documents = parseAllDocuments(text, { version, merge: true, uniqueKeys: true });
+    if (!Array.isArray(documents)) throw new Error("no document");
+    return documents.map((one) => {
+      if (one.errors.length > 0) throw new Error(one.errors.join("; "));
+      return one.toJS() as unknown;
+    });
+  });
+}
+
+const STRANGE = [
+  ..."yes no on off y n Y N ~ null true 0o17 0x1f 012 1_000 1e3 .inf .nan 12:30:45 2001-01-01 <<".split(" "),
+  ..."= ! & * - ? : | > % @ ` # [] {} --- ...".split(" "),
+  ..."a: b|a #b|- a|? a|a:|'|\"|\\| a|a |".split("|"),
+  "\t",
+  "a\n---\nkind: Pod\n",
+  "a\u2028kind: Pod\u2028  b: c",
+  "a\u2029b: c",
+  "a\u0085b: c",
+  "\ufeff",
+  "\u0000\u001b",
+  "\r\n",
+  "\ud83d\ude00",
+  "\n\n a\n",
+  "a".repeat(200),
+];
+const texts = fc.oneof(fc.constantFrom(...STRANGE), fc.string({ unit: "grapheme" }));
+const json = fc.letrec<{ value: Json }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    texts,
+    fc.boolean(),
+    fc.constant(null),
+    fc.integer(),
+    fc.array(tie("value"), { maxLength: 3 }),
+    fc.dictionary(texts, tie("value"), { maxKeys: 3 }),
+  ),
+})).value;
+
+test("every reader of YAML finds in a document what is deployed, whatever its texts and keys are", () => {
+  for (const text of STRANGE) {
+    const manifest = { kind: "ConfigMap", data: { [text]: text, list: [text] } };
+    expect(readBack(`---\n${writtenDocument(manifest)}`)).toEqual([[manifest], [manifest]]);
+  }
+  fc.assert(
+    fc.property(fc.dictionary(texts, json, { maxKeys: 4 }), (data) => {
+      const manifest = { kind: "ConfigMap", data } as Manifest;
+      const text = `---\n${writtenDocument(manifest)}---\n${writtenDocument(manifest)}`;
+      expect(readBack(text)).toEqual([
+        [manifest, manifest],
+        [manifest, manifest],
+      ]);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("values of Secrets are masked as Argo CD masks them, also in carriers", async () => {
+  const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "db" }, stringData: { password: "hunter22" } };
+  const carrier = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "c" },
+    data: { "db.json": JSON.stringify(secret) },
+  };
+  const application = {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "Application",
+    spec: { source: { helm: { parameters: [{ name: "db.password", value: "hunter22" }] } } },
+  };
+  const head = jsonText<readonly Manifest[]>([secret, carrier, application]);
+  const written = await checkInputTask.run({ head, base: jsonText<readonly Manifest[]>([]) });
+  expect(written.base).toBe("");
+  expect(written.head).not.toContain("hunter22");
+  expect(written.head).toContain("password: ++++++++");
+  expect(written.head.match(/^---$/gm)).toHaveLength(3);
+});
