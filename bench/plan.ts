@@ -1,10 +1,13 @@
 import { cpus } from "node:os";
 import { applicationNames, changedValues } from "./charts.js";
 import { measurePlan, RENDER_CONCURRENCY, type MeasuredPlan } from "./measure-plan.js";
-import { startRunningService } from "./running-service.js";
+import { startRunningService, type Check } from "./running-service.js";
 
 /** Roughly what a real Argo CD takes to render a small chart. */
 const RENDER_MS = 200;
+
+/** A program that does nothing: what is left is the cost of running one for each application. */
+const TRIVIAL: Check = { name: "trivial", command: ["true"] };
 
 /** Prints the cost of plans of different sizes, of the next push to each, and of one changed application out of 200. */
 async function main(counts: readonly number[]): Promise<void> {
@@ -15,13 +18,19 @@ async function main(counts: readonly number[]): Promise<void> {
   print("|---|--:|--:|--:|--:|--:|--:|--:|--:|");
   for (const count of counts) {
     await planAndPush(`${count} changed`, applicationNames(count), count);
+    await planAndPush(`${count} changed, one check`, applicationNames(count), count, [TRIVIAL]);
   }
   await planAndPush("1 of 200 changed", applicationNames(200), 1);
 }
 
 /** A pull request that changes the values of the first applications, then a push that changes them again. */
-async function planAndPush(title: string, applications: readonly string[], changed: number): Promise<void> {
-  const service = await startRunningService(applications, RENDER_MS);
+async function planAndPush(
+  title: string,
+  applications: readonly string[],
+  changed: number,
+  checks: readonly Check[] = [],
+): Promise<void> {
+  const service = await startRunningService(applications, RENDER_MS, checks);
   const names = applications.slice(0, changed);
   try {
     // The service has cloned the repository already.

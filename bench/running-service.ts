@@ -11,6 +11,12 @@ import type { Order, SeenCall, Started } from "./sandbox-process.js";
 const { loadServerConfig } = await builtModule<typeof Server>("config/server.js");
 const { startService } = await builtModule<typeof Service>("service/service.js");
 
+/** An entry of `checks`. */
+export interface Check {
+  readonly name: string;
+  readonly command: readonly string[];
+}
+
 const SECRET = "bench-webhook-secret";
 
 /** Times (`performance.now()`) when webhooks arrived and when the host had taken comments. */
@@ -42,11 +48,15 @@ export interface RunningService {
 }
 
 /** @throws {Error} if the service rejects the benchmark's configuration. */
-export async function startRunningService(applications: readonly string[], renderMs: number): Promise<RunningService> {
+export async function startRunningService(
+  applications: readonly string[],
+  renderMs: number,
+  checks: readonly Check[] = [],
+): Promise<RunningService> {
   const sandbox = startOtherProcess<Order>(new URL("sandbox-process.ts", import.meta.url));
   const started = (await sandbox.ask({ name: "start", applications, renderMs })) as Started;
   const log = pino({ level: "error" }, process.stderr);
-  const service = await startService(configOf(started), log);
+  const service = await startService(configOf(started, checks), log);
   await sandbox.ask({ name: "connect", url: `${service.url}/webhook/hosta`, secret: SECRET });
   const { argocdUrl, argocdToken } = started;
   return {
@@ -67,11 +77,12 @@ export async function startRunningService(applications: readonly string[], rende
   };
 }
 
-function configOf({ argocdUrl, argocdToken, githubUrl, githubApiUrl, githubKey }: Started) {
+function configOf({ argocdUrl, argocdToken, githubUrl, githubApiUrl, githubKey }: Started, checks: readonly Check[]) {
   const text = stringify({
     server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com" },
     // What Kubernetes takes to answer is not ours, and the bare renders do not ask it.
     deployer: { server_url: argocdUrl, token: argocdToken, server_dry_run: "off" },
+    checks,
     // Every event is timed by its comment.
     comments: { nothing_affected: "comment" },
     hosta: {
