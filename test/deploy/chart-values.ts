@@ -54,10 +54,17 @@ export const EVERYTHING: ChartValues = {
       },
       basic: { users: [{ username: "ana", password: "${ANA_PASSWORD}", role: "admin" }] },
     },
+    checks: [{ name: "conftest", command: ["/opt/checks/conftest", "test", "-p", "/etc/svc-checks", "-"] }],
     application_repositories: [{ application: "shop-*", repositories: ["acme/shop"] }],
   },
   existingSecret: "svc-secrets",
   filesSecret: "svc-files",
+  checks: {
+    programs: [
+      { name: "conftest", image: "registry.example.org/conftest", command: ["cp", "/conftest", "/opt/checks/"] },
+    ],
+    configMap: "svc-rules",
+  },
   trustedCertificates: { configMap: "company-ca", key: "bundle.pem", git: true },
   env: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://otel.example.org:4318" },
   secretEnv: ["OTEL_EXPORTER_OTLP_HEADERS"],

@@ -9,6 +9,9 @@ export interface ToolResult {
   readonly stderr: string;
 }
 
+/** The programs that `test/deploy/install-tools.sh` builds. */
+export type Tool = "helm" | "kustomize" | "kubeconform";
+
 /**
  * Runs Helm or Kustomize, with `input` on its standard input.
  * @throws {Error} that says how to install it, when it is neither on the PATH nor where `go install` puts programs.
@@ -22,7 +25,7 @@ export function runTool(tool: "helm" | "kustomize", args: readonly string[], inp
 const found = new Map<string, string>();
 
 /** Where the program is. Throws, saying how to install it, when it is nowhere. */
-export function toolPath(tool: "helm" | "kustomize"): string {
+export function toolPath(tool: Tool): string {
   const path = found.get(tool) ?? candidates(tool).find((each) => existsSync(each));
   if (path === undefined) throw new Error(`${tool} is not installed; run test/deploy/install-tools.sh (it needs Go)`);
   found.set(tool, path);

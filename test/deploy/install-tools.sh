@@ -6,3 +6,4 @@ export CGO_ENABLED=0 GOGC=400
 install=(go install -gcflags='all=-N -l -dwarf=false' -ldflags='-s -w')
 "${install[@]}" helm.sh/helm/v3/cmd/helm@v3.21.3
 "${install[@]}" sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
+"${install[@]}" github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
