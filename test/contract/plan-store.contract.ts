@@ -146,6 +146,16 @@ const plan: Plan = {
         refused: [{ title: "apps/Deployment web", message: "spec.selector: field is immutable", sure: true }],
         untried: [{ titles: ["Secret web/a"], reason: "its values are hidden" }],
       },
+      checks: [
+        {
+          name: "conftest",
+          required: true,
+          overridableBy: ["acme/platform"],
+          definition: "d1",
+          outcome: { kind: "failed", reason: "exit code 1", output: "FAIL" },
+        },
+        { name: "pluto", required: false, overridableBy: [], definition: "d2", outcome: { kind: "passed" } },
+      ],
     },
     {
       ...base,
