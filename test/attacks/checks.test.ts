@@ -65,7 +65,8 @@ describe.each(HOSTS)("a pull request on %s", (host) => {
     expect(answers.join("\n")).toContain("Required check echo failed");
     expect(answers.join("\n")).toContain("/merge");
     expect(answers.join("\n")).not.toMatch(/hunter22|aHVudGVyMjI/);
-    for (const answer of answers)
+    for (const answer of answers) {
       expect(harmIn(answer, [bot.forge.url, bot.argocd.url, "http://svc.example.com"])).toEqual([]);
+    }
   });
 });

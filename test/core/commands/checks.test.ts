@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Check, CheckOutcome } from "../../../src/core/model/check.js";
+import type { Command } from "../../../src/core/model/command.js";
 import type { CheckOrder } from "../../../src/core/ports/check-runner.js";
 import { API, CommandWorld, config, PLAN, planned, refused, SYNC, synced, WEB } from "./command-world.js";
 
@@ -31,7 +32,7 @@ function failed(output: string): CheckOutcome {
   return { kind: "failed", reason: "exit code 1", output };
 }
 
-async function run(number: number, command: typeof PLAN | typeof SYNC, automatic = true) {
+async function run(number: number, command: Command, automatic = true) {
   const checkRunner = {
     run: async (order: CheckOrder) => {
       orders.push(order);
@@ -131,7 +132,7 @@ describe("a sync", () => {
     const number = world.open({ ...config(WEB, "9"), ...config(API, "2") });
     await run(number, PLAN);
     expect(refused(await run(number, SYNC))).toMatchObject({ reason: "not-deployable", others: [API] });
-    expect(synced(await run(number, { ...SYNC, applications: [API] } as typeof SYNC))).toMatchObject([
+    expect(synced(await run(number, { ...SYNC, applications: [API] }))).toMatchObject([
       { application: API, kind: "succeeded" },
     ]);
   });
