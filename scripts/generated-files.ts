@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { repositoryJsonSchema, serverJsonSchema, withVariables } from "../src/config/json-schema.js";
+import type { JsonSchema } from "../src/config/json-schema.js";
+import { chartValuesSchema } from "./chart-schema.js";
 import { commandTable, optionTable } from "./command-tables.js";
 import { referenceTable } from "./reference-table.js";
 import type { Table } from "./reference-table.js";
@@ -14,12 +16,13 @@ export interface GeneratedFile {
 
 export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const REFERENCE = "docs/configuration.md";
+const CHART_VALUES = "deploy/chart/values.schema.json";
 const COMMANDS_PAGE = "docs/commands.md";
 /** The text between the two comments is replaced. */
 const MARKED = /(<!-- (?:generated|sample): ([a-z_-]+) -->\n)[^]*?(<!-- end -->)/g;
 
 /**
- * The schemas, the tables of the reference and the samples of comments, as they must be.
+ * The schemas, the chart's own with `config` from svc.yaml's, the tables of the reference and the samples of comments, as they must be.
  * @throws {Error} if the reference lacks a table or has an unknown one.
  */
 export function generatedFiles(): readonly GeneratedFile[] {
@@ -37,9 +40,12 @@ export function generatedFiles(): readonly GeneratedFile[] {
   );
   const missing = [...tables.keys()].filter((name) => !seen.has(name));
   if (missing.length > 0) throw new Error(`${REFERENCE}: the tables of ${missing.join(", ")} are missing`);
+  const svc = withVariables(server);
+  const chartValues = JSON.parse(readFileSync(`${ROOT}${CHART_VALUES}`, "utf8")) as JsonSchema;
   return [
-    { path: "schemas/svc.schema.json", text: asText(withVariables(server)) },
+    { path: "schemas/svc.schema.json", text: asText(svc) },
     { path: "schemas/repository.schema.json", text: asText(repository) },
+    { path: CHART_VALUES, text: asText(chartValuesSchema(chartValues, svc)) },
     { path: REFERENCE, text: reference },
     { path: COMMANDS_PAGE, text: commandsPage(readFileSync(`${ROOT}${COMMANDS_PAGE}`, "utf8")) },
   ];

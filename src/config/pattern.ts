@@ -15,7 +15,7 @@ export const PATTERN_FORM = {
     "^(?!!|/)", // begins with neither `!` nor a slash
     "(?!.*(?:[\\\\\\[\\]]|//|/$|[@?!+*]\\())", // no backslash, brackets, empty parts, slash at the end, `+(…)`
     "(?!(?:.*/)?\\.{1,2}(?:/|$))", // no part is `.` or `..`
-    "[^\\u0000-\\u001f\\u007f-\\u009f]+$", // no control characters
+    "[^\\x00-\\x1f\\x7f-\\x9f]+$", // no control characters
   ].join(""),
 } as const;
 

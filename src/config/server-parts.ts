@@ -39,7 +39,7 @@ export function storeAddress() {
   }).meta({
     title: "host:port",
     type: "string",
-    pattern: "^(?:\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]+):(?=\\d*[1-9])\\d{1,5}$",
+    pattern: "^(?=.*:\\d*[1-9]\\d*$)(?:\\[[0-9a-fA-F:.]+\\]|[^\\s:/@\\[\\]]+):\\d{1,5}$",
   });
 }
 

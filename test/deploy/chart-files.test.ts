@@ -1,18 +1,26 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
+import { Ajv, type ValidateFunction } from "ajv";
 import { parse } from "yaml";
 
 const ROOT = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
-const TEMPLATES = readdirSync(new URL("deploy/chart/templates/", ROOT));
+const TEMPLATES = readdirSync(new URL("deploy/chart/templates/", ROOT), { recursive: true, encoding: "utf8" }).filter(
+  (name) => /\.\w+$/.test(name),
+);
 const templates = TEMPLATES.map((name) => read(`deploy/chart/templates/${name}`)).join("\n");
 
 interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
+  readonly definitions?: object;
 }
 
 const schemaOf = (path: string) => JSON.parse(read(path)) as Schema;
+
+function compiled(schema: object): ValidateFunction {
+  return new Ajv({ strict: true, allowUnionTypes: true, strictTypes: false, strictRequired: false }).compile(schema);
+}
 
 /** Every key of a JSON Schema as a path; keys of a list's entries as `list[].key`. */
 function keysOf(schema: Schema, path = ""): readonly string[] {
@@ -54,14 +62,65 @@ describe("the chart follows the project", () => {
     );
   });
 
-  test("it knows the sections of svc.yaml, and no others", () => {
-    expect(Object.keys(values.properties?.config?.properties ?? {}).sort()).toEqual(
-      Object.keys(svc.properties ?? {}).sort(),
-    );
+  test("it knows every key of svc.yaml, and no others", () => {
+    const known = keysOf(values.properties?.config ?? {});
+    expect(known.length).toBeGreaterThan(100);
+    expect(known).toEqual(keysOf(svc));
+  });
+
+  test.each<readonly [string, string, readonly string[]]>([
+    [
+      "kvstore",
+      "address",
+      ["redis:6379", "[::1]:6379", "redis:00080", "redis:0", "redis:000000", "redis", "a/b:1", "redis:1\n"],
+    ],
+    ["deployer", "sync_timeout", ["10m", "1h30m", "0s", "0s1ms", "10 m", "", "${T}"]],
+    ["server", "base_url", ["https://a.example", "HTTP://a", "a.example", "https://a?b", "${URL}"]],
+    [
+      "defaults",
+      "allowed_repos",
+      [
+        "acme/*",
+        "*",
+        "shop",
+        "a//b",
+        "/a/b",
+        "a/b/",
+        "!a/b",
+        "a/../b",
+        "./a",
+        "[x]/y",
+        "a/+(b)",
+        "a\\b/c",
+        "a/\u0007",
+        "a/b".repeat(99),
+      ],
+    ],
+  ])("it takes what svc's own schema takes for %s.%s", (section, key, texts) => {
+    const [own, chart] = [compiled(svc), compiled({ ...values.properties?.config, definitions: values.definitions })];
+    const verdicts = (validate: ValidateFunction) =>
+      texts.map((text) => {
+        const value = key === "allowed_repos" ? [text] : text;
+        const base = {
+          deployer: { server_url: "https://a.example", token: "t" },
+          hostb: { token: "t", webhook_secret: "s" },
+        };
+        const before = section === "deployer" ? base.deployer : {};
+        return [text, validate({ ...base, [section]: { ...before, [key]: value } })];
+      });
+    expect(verdicts(chart)).toEqual(verdicts(own));
+    expect(new Set(verdicts(own).map(([, taken]) => taken))).toEqual(new Set([true, false]));
+  });
+
+  test("its patterns are Go's, which look neither ahead nor back nor know \\u", () => {
+    const patterns = [...read("deploy/chart/values.schema.json").matchAll(/"pattern": (".*")/g)];
+    expect(patterns.length).toBeGreaterThan(50);
+    const texts = patterns.map(([, pattern = ""]) => JSON.parse(pattern) as string);
+    expect(texts.filter((pattern) => /\(\?<?[=!]|\\u/.test(pattern))).toEqual([]);
   });
 
   test("its schema describes every value with a default, and no other", () => {
-    const known = keysOf(values).filter((key) => key !== "global" && !key.startsWith("config."));
+    const known = keysOf(values).filter((key) => key !== "global" && !/^config\.|\[\]/.test(key));
     const open = ["podSecurityContext", "securityContext", "resources.requests", "resources.limits"];
     const inside = (key: string) =>
       [

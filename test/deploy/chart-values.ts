@@ -1,3 +1,6 @@
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+
 /** Values of one rendering of the chart. */
 export type ChartValues = Readonly<Record<string, unknown>>;
 
@@ -79,8 +82,21 @@ export const EVERYTHING: ChartValues = {
   },
   resources: { requests: { cpu: "250m", memory: "512Mi" }, limits: { cpu: 2, memory: "2Gi" } },
   serviceAccount: { create: true, name: "gatekeeper" },
+  secretVersion: "7",
+  deploymentAnnotations: { "reloader.stakater.com/auto": "true" },
   podAnnotations: { "example.org/a": "b" },
   podLabels: { "example.org/team": "platform" },
+  extraVolumes: [{ name: "tools", emptyDir: { sizeLimit: "100Mi" } }],
+  extraVolumeMounts: [{ name: "tools", mountPath: "/opt/tools", readOnly: true }],
+  initContainers: [
+    {
+      name: "tools",
+      image: "registry.example.org/tools:1",
+      command: ["cp", "-r", "/tools/.", "/opt/tools"],
+      volumeMounts: [{ name: "tools", mountPath: "/opt/tools" }],
+    },
+  ],
+  extraContainers: [{ name: "collector", image: "registry.example.org/collector:1" }],
   nodeSelector: { "kubernetes.io/os": "linux" },
   tolerations: [{ key: "spot", operator: "Exists", effect: "NoSchedule" }],
   affinity: { nodeAffinity: {} },
@@ -91,11 +107,30 @@ export const EVERYTHING: ChartValues = {
   prometheusRule: { enabled: true, labels: { release: "prometheus" } },
 };
 
+/** As many processes as the work needs, behind a Gateway. */
+export const SCALED: ChartValues = {
+  ...SINGLE,
+  config: { deployer, kvstore: redis, hosta: github },
+  autoscaling: { enabled: true },
+  httpRoute: {
+    enabled: true,
+    parentRefs: [{ name: "public", namespace: "gateways", sectionName: "https" }],
+    hostnames: ["svc.example.org"],
+    paths: ["/webhook/"],
+    annotations: { "example.org/a": "b" },
+  },
+};
+
+/** Every key of svc.yaml that the annotated example sets. */
+const EXAMPLE_CONFIG = parse(readFileSync(new URL("../../svc.example.yaml", import.meta.url), "utf8")) as unknown;
+
 /** Renderings that have to come out right, by what they show. */
 export const GOOD_VALUES: readonly (readonly [string, ChartValues])[] = [
   ["one process without Redis", SINGLE],
   ["Redis and an ingress", WITH_REDIS],
   ["everything on", EVERYTHING],
+  ["as many processes as the work needs, and a route of a Gateway", SCALED],
+  ["the whole of svc.example.yaml", { ...SINGLE, config: EXAMPLE_CONFIG }],
   ["no ingress", { ...WITH_REDIS, ingress: { enabled: false } }],
   ["an ingress without TLS", { ...WITH_REDIS, ingress: { enabled: true, host: "svc.example.org", tls: false } }],
   ["a Secret that the chart makes", { ...SINGLE, existingSecret: "", secret: secretsOf(SINGLE) }],
@@ -161,6 +196,31 @@ export const BAD_VALUES: readonly (readonly [string, ChartValues, RegExp])[] = [
     "a label that the selectors need",
     { ...SINGLE, podLabels: { "app.kubernetes.io/name": "a" } },
     /podLabels|propertyName/,
+  ],
+  [
+    "autoscaling without Redis",
+    { ...SINGLE, autoscaling: { enabled: true } },
+    /autoscaling\.enabled: several processes/,
+  ],
+  [
+    "autoscaling beside a number of processes",
+    { ...SCALED, replicas: 3 },
+    /replicas: autoscaling\.enabled is set as well/,
+  ],
+  [
+    "fewer processes at most than at least",
+    { ...SCALED, autoscaling: { enabled: true, minReplicas: 4, maxReplicas: 3 } },
+    /autoscaling\.minReplicas: 4 is more than autoscaling\.maxReplicas, 3/,
+  ],
+  [
+    "a route of no name",
+    { ...SCALED, httpRoute: { enabled: true, parentRefs: [{ name: "public" }] } },
+    /httpRoute\.hostnames: list the names/,
+  ],
+  [
+    "a route without a Gateway",
+    { ...SCALED, httpRoute: { enabled: true, hostnames: ["svc.example.org"] } },
+    /httpRoute\.parentRefs: name the Gateway/,
   ],
   ["a variable that is none", { ...SINGLE, env: { "A-B": "1" } }, /invalid propertyName 'A-B'/],
 ];

@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
-import { BAD_VALUES, EVERYTHING, GOOD_VALUES, secretsOf, SINGLE, WITH_REDIS } from "./chart-values.js";
+import { TYPOS } from "./chart-typos.js";
+import { BAD_VALUES, EVERYTHING, GOOD_VALUES, SCALED, secretsOf, SINGLE, WITH_REDIS } from "./chart-values.js";
 import type { ChartValues } from "./chart-values.js";
 import { checkInPod } from "./check-in-pod.js";
 import { brokenReferences, spareSeconds } from "./cross-references.js";
-import { configText, lintChart, only, renderChart, templateChart } from "./rendering.js";
+import { ofKind } from "./kubernetes-objects.js";
+import { configText, lintChart, only, renderChart, renderTest, templateChart } from "./rendering.js";
 
 const BY_HAND = { secrets: ["svc", "svc-secrets", "svc-files"], configMaps: ["company-ca"] };
 
@@ -91,7 +93,7 @@ describe("what values do", () => {
   });
 
   test("the network policy lets out what config names, and Argo CD's port in its namespace alone", () => {
-    const { egress, ingress } = only(renderChart(EVERYTHING), "NetworkPolicy").spec;
+    const { egress = [], ingress } = only(renderChart(EVERYTHING), "NetworkPolicy").spec;
     const open = egress.filter(({ to }) => to === undefined).flatMap(({ ports }) => ports.map(({ port }) => port));
     expect(open).toEqual([53, 53, 443, 8443, 8180, 6380, 4318]);
     expect(egress.filter(({ to }) => to !== undefined)).toEqual([
@@ -116,12 +118,57 @@ describe("what values do", () => {
     expect(new Set(asked)).toEqual(new Set([endpoint?.relabelings[0].replacement]));
   });
 
+  test("autoscaling decides on the number of processes, at least two", () => {
+    expect(only(renderChart(SCALED), "Deployment").spec.replicas).toBeUndefined();
+    expect(only(renderChart(SCALED), "HorizontalPodAutoscaler").spec).toMatchObject({ minReplicas: 2, maxReplicas: 5 });
+    expect(only(renderChart(SCALED), "PodDisruptionBudget").spec.maxUnavailable).toBe(1);
+  });
+
+  test("a route brings its address, as an ingress does", () => {
+    expect(configOf(SCALED)).toMatchObject({ server: { base_url: "https://svc.example.org", trust_proxy: true } });
+  });
+
+  test("no hash of a secret stands in an annotation; a new secretVersion makes new pods", () => {
+    const annotations = (values: ChartValues) =>
+      only(renderChart(values), "Deployment").spec.template.metadata.annotations;
+    const made = (value: string) => {
+      const secret = { ...secretsOf(SINGLE), ARGOCD_TOKEN: value };
+      return annotations({ ...SINGLE, existingSecret: "", secret });
+    };
+    expect(made("one value of a token")).toEqual(made("another value of a token"));
+    expect(annotations({ ...SINGLE, secretVersion: "8" })).toEqual({
+      ...annotations(SINGLE),
+      "svc.dev/secret-version": "8",
+    });
+  });
+
+  test("helm test asks the Service, from a pod that the Service does not select and no policy stops", () => {
+    const test = renderTest(EVERYTHING);
+    const [pod, policy] = [only(test, "Pod"), only(test, "NetworkPolicy")];
+    expect(test).toHaveLength(2);
+    const service = ofKind(renderChart(EVERYTHING), "Service").find(({ metadata }) => metadata.name === "gate");
+    expect(pod).toMatchObject({ kind: "Pod", metadata: { annotations: { "helm.sh/hook": "test" } } });
+    expect(JSON.stringify(pod)).toContain(`http://gate:${service?.spec.ports[0]?.port}/ready`);
+    expect(pod.metadata.labels["app.kubernetes.io/name"]).not.toBe(service?.spec.selector["app.kubernetes.io/name"]);
+    const { podSelector, ingress } = policy.spec;
+    expect(podSelector.matchLabels).toEqual(service?.spec.selector);
+    expect(pod.metadata.labels).toMatchObject(ingress[0]?.from[0]?.podSelector?.matchLabels ?? { a: "no policy" });
+    expect(renderTest(SINGLE).map(({ kind }) => kind)).toEqual(["Pod"]);
+  });
+
   test("a changed configuration makes new pods", () => {
     const checksum = (values: ChartValues) =>
       only(renderChart(values), "Deployment").spec.template.metadata.annotations?.["checksum/config"];
     expect(checksum({ ...WITH_REDIS, ingress: { enabled: false } })).not.toBe(checksum(WITH_REDIS));
     expect(checksum({ ...WITH_REDIS, replicas: 3 })).toBe(checksum(WITH_REDIS));
   });
+});
+
+test.each(TYPOS)("the chart refuses %s in svc.yaml", (_, sections, sentence) => {
+  const config = { ...(SINGLE.config as ChartValues), ...sections };
+  const { ok, stderr } = templateChart({ ...SINGLE, config });
+  expect(ok).toBe(false);
+  expect(stderr).toMatch(sentence);
 });
 
 test.each(BAD_VALUES)("the chart refuses %s", (_, values, sentence) => {

@@ -47,10 +47,10 @@ function brokenPod(
   objects: readonly KubernetesObject[],
   byHand: MadeByHand,
 ): readonly string[] {
-  const has = (kind: KubernetesObject["kind"], name: string, others: readonly string[] = []) =>
-    others.includes(name) || objects.some((each) => each.kind === kind && each.metadata.name === name);
+  const has = (kind: KubernetesObject["kind"], name: string, made: readonly string[] = []) =>
+    made.includes(name) || objects.some((each) => each.kind === kind && each.metadata.name === name);
   const pod = spec.template.spec;
-  const [container] = pod.containers;
+  const [container, ...others] = pod.containers;
   const problems: string[] = [];
   const need = (condition: boolean, problem: string) => {
     if (!condition) problems.push(`Deployment ${metadata.name}: ${problem}`);
@@ -92,7 +92,8 @@ function brokenPod(
       `volume ${name} is not mounted`,
     );
   }
-  for (const mount of container.volumeMounts) {
+  const added = [...(pod.initContainers ?? []), ...others].flatMap(({ volumeMounts = [] }) => volumeMounts);
+  for (const mount of [...container.volumeMounts, ...added]) {
     need(
       pod.volumes.some(({ name }) => name === mount.name),
       `${mount.mountPath} mounts a volume that is not there`,
@@ -144,6 +145,22 @@ function brokenServices(objects: readonly KubernetesObject[], deployments: reado
         )
         .map(({ name, port }) => `Ingress ${metadata.name}: no Service ${name} with a port ${port.name}`),
     ),
+    ...ofKind(objects, "HTTPRoute").flatMap(({ metadata, spec }) =>
+      spec.rules
+        .flatMap(({ backendRefs }) => backendRefs)
+        .filter(
+          ({ name, port }) =>
+            services.find((each) => each.metadata.name === name)?.spec.ports.some((each) => each.port === port) !==
+            true,
+        )
+        .map(({ name, port }) => `HTTPRoute ${metadata.name}: no Service ${name} with the port ${port}`),
+    ),
+    ...ofKind(objects, "HorizontalPodAutoscaler")
+      .map(({ metadata, spec }) => ({ of: metadata.name, name: spec.scaleTargetRef.name }))
+      .filter(
+        ({ name }) => !deployments.some(({ metadata, spec }) => metadata.name === name && spec.replicas === undefined),
+      )
+      .map(({ of, name }) => `HorizontalPodAutoscaler ${of}: no Deployment ${name} that leaves its replicas open`),
     ...ofKind(objects, "ServiceMonitor").flatMap(({ metadata, spec }) => {
       const chosen = services.filter((each) => selects(spec.selector.matchLabels ?? {}, each.metadata.labels));
       return spec.endpoints

@@ -16,6 +16,8 @@ const probe = z.strictObject({
   failureThreshold: z.int().min(1).optional(),
 });
 
+const mount = z.strictObject({ name, mountPath: z.string().startsWith("/"), readOnly: z.boolean().optional() });
+
 const container = z.strictObject({
   name,
   image: z.string().regex(/^\S+(:\S+|@sha256:[0-9a-f]{64})$/),
@@ -38,9 +40,15 @@ const container = z.strictObject({
     readOnlyRootFilesystem: z.literal(true),
     capabilities: z.strictObject({ drop: z.tuple([z.literal("ALL")]) }),
   }),
-  volumeMounts: z.array(
-    z.strictObject({ name, mountPath: z.string().startsWith("/"), readOnly: z.boolean().optional() }),
-  ),
+  volumeMounts: z.array(mount),
+});
+
+/** A container that somebody adds: what svc's chart says of it is where it stands. */
+const addedContainer = z.strictObject({
+  name,
+  image: z.string(),
+  command: z.array(z.string()).optional(),
+  volumeMounts: z.array(mount).optional(),
 });
 
 const volume = z.strictObject({
@@ -64,7 +72,8 @@ const pod = z.strictObject({
     fsGroup: z.int().min(1),
     seccompProfile: z.strictObject({ type: z.literal("RuntimeDefault") }),
   }),
-  containers: z.tuple([container]),
+  initContainers: z.array(addedContainer).min(1).optional(),
+  containers: z.tuple([container], addedContainer),
   volumes: z.array(volume),
   topologySpreadConstraints: z
     .array(
@@ -81,10 +90,26 @@ const pod = z.strictObject({
   affinity: z.strictObject({ nodeAffinity: z.unknown() }).optional(),
 });
 
+/** The pod of `helm test`, as hard as svc's own. */
+export const testPod = object("v1", "Pod", {
+  spec: z.strictObject({
+    restartPolicy: z.literal("Never"),
+    automountServiceAccountToken: z.literal(false),
+    enableServiceLinks: z.literal(false),
+    imagePullSecrets: pod.shape.imagePullSecrets,
+    securityContext: pod.shape.securityContext,
+    containers: z.tuple([
+      container
+        .pick({ name: true, image: true, imagePullPolicy: true, args: true, resources: true, securityContext: true })
+        .extend({ command: z.tuple([z.literal("node"), z.literal("-e")]) }),
+    ]),
+  }),
+});
+
 /** A Deployment as hard as this project makes it: a field that would weaken it is refused as well. */
 export const deployment = object("apps/v1", "Deployment", {
   spec: z.strictObject({
-    replicas: z.int().min(0),
+    replicas: z.int().min(0).optional(),
     selector,
     strategy: z.discriminatedUnion("type", [
       z.strictObject({

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { deployment } from "./kubernetes-deployment.js";
+import { deployment, testPod } from "./kubernetes-deployment.js";
 import { labels, name, object, portNumber, selector } from "./kubernetes-parts.js";
 
 const service = object("v1", "Service", {
@@ -42,9 +42,48 @@ const peer = z.strictObject({ namespaceSelector: selector.optional(), podSelecto
 const networkPolicy = object("networking.k8s.io/v1", "NetworkPolicy", {
   spec: z.strictObject({
     podSelector: selector,
-    policyTypes: z.tuple([z.literal("Ingress"), z.literal("Egress")]),
+    policyTypes: z.union([z.tuple([z.literal("Ingress"), z.literal("Egress")]), z.tuple([z.literal("Ingress")])]),
     ingress: z.array(z.strictObject({ from: z.array(peer), ports: policyPorts })),
-    egress: z.array(z.strictObject({ to: z.array(peer).optional(), ports: policyPorts })),
+    egress: z.array(z.strictObject({ to: z.array(peer).optional(), ports: policyPorts })).optional(),
+  }),
+});
+
+const autoscaler = object("autoscaling/v2", "HorizontalPodAutoscaler", {
+  spec: z.strictObject({
+    scaleTargetRef: z.strictObject({ apiVersion: z.literal("apps/v1"), kind: z.literal("Deployment"), name }),
+    minReplicas: z.int().min(1),
+    maxReplicas: z.int().min(1),
+    metrics: z.array(
+      z.strictObject({
+        type: z.literal("Resource"),
+        resource: z.strictObject({
+          name: z.literal("cpu"),
+          target: z.strictObject({ type: z.literal("Utilization"), averageUtilization: z.int() }),
+        }),
+      }),
+    ),
+  }),
+});
+
+/** https://gateway-api.sigs.k8s.io/reference/spec/#httproute */
+const httpRoute = object("gateway.networking.k8s.io/v1", "HTTPRoute", {
+  spec: z.strictObject({
+    parentRefs: z
+      .array(
+        z.strictObject({ name, namespace: name.optional(), sectionName: name.optional(), port: portNumber.optional() }),
+      )
+      .min(1),
+    hostnames: z.array(name).min(1),
+    rules: z.array(
+      z.strictObject({
+        matches: z.array(
+          z.strictObject({
+            path: z.strictObject({ type: z.literal("PathPrefix"), value: z.string().startsWith("/") }),
+          }),
+        ),
+        backendRefs: z.tuple([z.strictObject({ name, port: portNumber })]),
+      }),
+    ),
   }),
 });
 
@@ -59,14 +98,17 @@ const rule = z.strictObject({
 /**
  * The Kubernetes objects that the chart and the manifests make, strict down to the fields that they use, so that a
  * misspelt one is found: the API server would drop it in silence, or refuse it only at the installation.
- * https://kubernetes.io/docs/reference/kubernetes-api/ and, for the last two,
+ * https://kubernetes.io/docs/reference/kubernetes-api/ and, for the Prometheus Operator's two,
  * https://prometheus-operator.dev/docs/api-reference/api/
  */
 const kubernetesObject = z.discriminatedUnion("kind", [
   deployment,
+  testPod,
   service,
   ingress,
   networkPolicy,
+  autoscaler,
+  httpRoute,
   object("v1", "ConfigMap", { data: z.record(z.string(), z.string()), immutable: z.literal(true).optional() }),
   object("v1", "Secret", { type: z.literal("Opaque"), data: z.record(z.string(), z.base64()) }),
   object("v1", "ServiceAccount", { automountServiceAccountToken: z.literal(false) }),

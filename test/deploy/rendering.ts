@@ -18,9 +18,15 @@ export function renderChart(values: ChartValues): readonly KubernetesObject[] {
   return objects;
 }
 
-/** The chart's documents, or Helm's refusal of the values. */
-export function templateChart(values: ChartValues): ToolResult {
-  return runTool("helm", ["template", "svc", CHART, "--namespace", "svc", "--values", "-"], JSON.stringify(values));
+/** What `helm test` makes of the values, beside what the chart installs. */
+export function renderTest(values: ChartValues): readonly KubernetesObject[] {
+  return objectsOf(templateChart(values, ["--show-only", "templates/tests/ready.yaml"]));
+}
+
+/** The chart's documents without its tests, or Helm's refusal of the values. */
+export function templateChart(values: ChartValues, options: readonly string[] = ["--skip-tests"]): ToolResult {
+  const args = ["template", "svc", CHART, "--namespace", "svc", ...options, "--values", "-"];
+  return runTool("helm", args, JSON.stringify(values));
 }
 
 /** Helm's own look at the chart. */

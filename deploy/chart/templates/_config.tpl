@@ -5,9 +5,10 @@
 {{- if not (hasKey $server "data_dir") -}}
 {{- $_ := set $server "data_dir" "/data" -}}
 {{- end -}}
-{{- if .Values.ingress.enabled -}}
+{{- $address := include "svc.publicAddress" . -}}
+{{- if $address -}}
 {{- if not (hasKey $server "base_url") -}}
-{{- $_ := set $server "base_url" (printf "%s://%s" (ternary "https" "http" .Values.ingress.tls) .Values.ingress.host) -}}
+{{- $_ := set $server "base_url" $address -}}
 {{- end -}}
 {{- if not (hasKey $server "trust_proxy") -}}
 {{- $_ := set $server "trust_proxy" true -}}
@@ -15,6 +16,18 @@
 {{- end -}}
 {{- $_ := set $config "server" $server -}}
 {{- toYaml $config -}}
+{{- end }}
+
+{{/* Where people and webhooks reach svc; empty when the chart publishes nothing. */}}
+{{- define "svc.publicAddress" -}}
+{{- if .Values.ingress.enabled -}}
+{{- printf "%s://%s" (ternary "https" "http" .Values.ingress.tls) .Values.ingress.host -}}
+{{- else if .Values.httpRoute.enabled -}}
+{{- if not .Values.httpRoute.hostnames -}}
+{{- fail "httpRoute.hostnames: list the names under which GitHub, GitLab and people reach svc; links begin with the first" -}}
+{{- end -}}
+{{- printf "https://%s" (first .Values.httpRoute.hostnames) -}}
+{{- end -}}
 {{- end }}
 
 {{- define "svc.port" -}}
@@ -31,10 +44,25 @@
 {{- with .Values.config.kvstore }}{{ if or .address .sentinel .cluster }}true{{ end }}{{ end -}}
 {{- end }}
 
+{{/* The number of processes, with autoscaling the lowest. */}}
 {{- define "svc.replicas" -}}
 {{- $shared := eq (include "svc.shared" .) "true" -}}
-{{- $replicas := ternary 2 1 $shared -}}
+{{- $scaling := .Values.autoscaling -}}
+{{- if $scaling.enabled -}}
+{{- if not $shared -}}
+{{- fail "autoscaling.enabled: several processes need a common store, or two of them deploy over each other; set config.kvstore.address (Redis)" -}}
+{{- end -}}
 {{- if not (kindIs "invalid" .Values.replicas) -}}
+{{- fail "replicas: autoscaling.enabled is set as well; use one of them" -}}
+{{- end -}}
+{{- if gt (int $scaling.minReplicas) (int $scaling.maxReplicas) -}}
+{{- fail (printf "autoscaling.minReplicas: %d is more than autoscaling.maxReplicas, %d" (int $scaling.minReplicas) (int $scaling.maxReplicas)) -}}
+{{- end -}}
+{{- end -}}
+{{- $replicas := ternary 2 1 $shared -}}
+{{- if $scaling.enabled -}}
+{{- $replicas = int $scaling.minReplicas -}}
+{{- else if not (kindIs "invalid" .Values.replicas) -}}
 {{- $replicas = int .Values.replicas -}}
 {{- end -}}
 {{- if and (gt $replicas 1) (not $shared) -}}

@@ -24,6 +24,22 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{- define "svc.testName" -}}
+{{- printf "%s-test" (include "svc.fullname" . | trunc 58 | trimSuffix "-") -}}
+{{- end }}
+
+{{/* Not svc's own name, or the Service would send requests to the test. */}}
+{{- define "svc.testSelectorLabels" -}}
+app.kubernetes.io/name: {{ printf "%s-test" (include "svc.name" . | trunc 58 | trimSuffix "-") }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "svc.testLabels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "svc.testSelectorLabels" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
 {{- define "svc.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- .Values.serviceAccount.name | default (include "svc.fullname" .) -}}
