@@ -1,12 +1,12 @@
 # syntax=docker/dockerfile:1
 
-# The image carries: Node 24 on Debian 12, git (it reads the repositories), CA certificates, tini (it is process 1: hands
+# The image carries: Node 24 on Debian 13, git (it reads the repositories), CA certificates, tini (it is process 1: hands
 # SIGTERM on and collects what git leaves behind), the built service with its pages, and its production dependencies.
 # It runs as user 1000 and writes to server.data_dir and /tmp alone, so its root can be read-only.
-ARG NODE_IMAGE=node:24-bookworm-slim
+ARG NODE_IMAGE=node:24.21.0-trixie-slim@sha256:8ec5d7557396cfe32d21c3f9c13072355ceab22b584578ca4bb28af31120cffe
 
-# Builds with the development dependencies, which do not reach the image.
-FROM ${NODE_IMAGE} AS build
+# Builds with the development dependencies, which do not reach the image. What it makes is the same for every platform.
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --no-audit --no-fund
@@ -20,12 +20,12 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --no-audit --no-fund
 
 FROM ${NODE_IMAGE}
-LABEL org.opencontainers.image.title="svc" \
-  org.opencontainers.image.description="Gates Argo CD deployments through GitHub pull requests and GitLab merge requests" \
-  org.opencontainers.image.licenses="Apache-2.0"
+# Debian's package lists move on: a pinned version of git would soon not be there, and would miss its security updates.
+# hadolint ignore=DL3008
 RUN apt-get update \
   && apt-get install -y --no-install-recommends git ca-certificates tini \
-  && rm -rf /var/lib/apt/lists/*
+  && rm -rf /var/lib/apt/lists/* \
+  && rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn*
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
@@ -33,11 +33,25 @@ COPY package.json openapi.yaml LICENSE ./
 COPY views ./views
 # For clones; set server.data_dir to it. They can be fetched again, so a volume that goes with the container will do.
 RUN mkdir -p /data && chown 1000:1000 /data
+# Last, since they change with every commit. A release sets them.
+ARG VERSION=unreleased
+ARG REVISION=unknown
+ARG SOURCE=unknown
+LABEL org.opencontainers.image.title="svc" \
+  org.opencontainers.image.description="Gates Argo CD deployments through GitHub pull requests and GitLab merge requests" \
+  org.opencontainers.image.licenses="Apache-2.0" \
+  org.opencontainers.image.version="${VERSION}" \
+  org.opencontainers.image.revision="${REVISION}" \
+  org.opencontainers.image.source="${SOURCE}"
 ENV NODE_ENV=production
 # `node` in the base image, as a number: Kubernetes cannot tell by a name that it is not root.
 USER 1000:1000
 EXPOSE 4141
 HEALTHCHECK --interval=30s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:4141/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "\
+    let port; \
+    try { port = require('yaml').parse(fs.readFileSync('/etc/svc/svc.yaml', 'utf8')).server.port } catch {} \
+    port = String(port ?? 4141).replace(/[$][{](.+)[}]/, (_, name) => process.env[name]); \
+    fetch('http://127.0.0.1:' + port + '/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["tini", "--", "node", "dist/main.js"]
 CMD ["-c", "/etc/svc/svc.yaml"]

@@ -2,7 +2,7 @@ import { createNodeResolver, importX } from "eslint-plugin-import-x";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist/", "dist-next/", "coverage/", "node_modules/", "test/fixtures/"] },
+  { ignores: ["dist/", "dist-next/", "release/", "coverage/", "node_modules/", "test/fixtures/"] },
   {
     files: ["**/*.ts"],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],

@@ -2,6 +2,9 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
+/** Programs that test/deploy/install-tools.sh installs. */
+export type DeployTool = "helm" | "kustomize" | "kubeconform" | "actionlint" | "hadolint";
+
 /** What a program said and how it ended. */
 export interface ToolResult {
   readonly ok: boolean;
@@ -9,14 +12,11 @@ export interface ToolResult {
   readonly stderr: string;
 }
 
-/** The programs that `test/deploy/install-tools.sh` builds. */
-export type Tool = "helm" | "kustomize" | "kubeconform";
-
 /**
- * Runs Helm or Kustomize, with `input` on its standard input.
- * @throws {Error} that says how to install it, when it is neither on the PATH nor where `go install` puts programs.
+ * Runs a program, with `input` on its standard input.
+ * @throws {Error} that says how to install it, when it is neither on the PATH nor where install-tools.sh puts programs.
  */
-export function runTool(tool: "helm" | "kustomize", args: readonly string[], input = ""): ToolResult {
+export function runTool(tool: DeployTool, args: readonly string[], input = ""): ToolResult {
   const { error, status, stdout, stderr } = spawnSync(toolPath(tool), args, { input, encoding: "utf8" });
   if (error !== undefined) throw error;
   return { ok: status === 0, stdout, stderr };
@@ -25,20 +25,29 @@ export function runTool(tool: "helm" | "kustomize", args: readonly string[], inp
 const found = new Map<string, string>();
 
 /** Where the program is. Throws, saying how to install it, when it is nowhere. */
-export function toolPath(tool: Tool): string {
+export function toolPath(tool: DeployTool): string {
   const path = found.get(tool) ?? candidates(tool).find((each) => existsSync(each));
   if (path === undefined) throw new Error(`${tool} is not installed; run test/deploy/install-tools.sh (it needs Go)`);
   found.set(tool, path);
   return path;
 }
 
-function candidates(tool: string): readonly string[] {
-  const folders = (process.env.PATH ?? "").split(delimiter);
-  return [...folders, ...goPrograms()].map((folder) => join(folder, tool));
+/** Folder of Kubernetes' JSON Schemas, one folder per version. Throws, saying how to install them, when it is nowhere. */
+export function schemasPath(): string {
+  const path = goFolders("share/svc-deploy-tools/kubernetes_validate/kubernetes-json-schema").find((each) =>
+    existsSync(each),
+  );
+  if (path === undefined) throw new Error("no schemas of Kubernetes; run test/deploy/install-tools.sh (it needs pip)");
+  return path;
 }
 
-/** Where `go install` puts programs; nowhere without Go. */
-function goPrograms(): readonly string[] {
+function candidates(tool: string): readonly string[] {
+  const folders = (process.env.PATH ?? "").split(delimiter);
+  return [...folders, ...goFolders("bin"), ...goFolders("share/svc-deploy-tools/bin")].map((each) => join(each, tool));
+}
+
+/** A folder below the one where `go install` puts programs; none without Go. */
+function goFolders(below: string): readonly string[] {
   const { error, stdout } = spawnSync("go", ["env", "GOPATH"], { encoding: "utf8", env: process.env });
-  return error === undefined ? [join(stdout.trim(), "bin")] : [];
+  return error === undefined ? [join(stdout.trim(), below)] : [];
 }

@@ -1,4 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 
@@ -19,10 +25,30 @@ const lastStage = instructions.slice(instructions.findLastIndex(({ name }) => na
 const rests = (name: string, of: readonly Instruction[] = instructions) =>
   of.filter((each) => each.name === name).map(({ rest }) => rest);
 
+const command = JSON.parse(/CMD (\[.*\])$/.exec(rests("HEALTHCHECK").join())?.[1] ?? "[]") as readonly string[];
+
 describe("the image", () => {
-  test("stands on one pinned release line of Node, the same in every stage", () => {
-    expect(rests("ARG")).toEqual(["NODE_IMAGE=node:24-bookworm-slim"]);
-    expect(rests("FROM").map((rest) => rest.split(" ")[0])).toEqual(Array(3).fill("${NODE_IMAGE}"));
+  test("stands on one release of Node, pinned by digest, the same in every stage", () => {
+    expect(rests("ARG")[0]).toMatch(/^NODE_IMAGE=node:24\.\d+\.\d+-trixie-slim@sha256:[0-9a-f]{64}$/);
+    expect(rests("FROM").map((rest) => /\$\{\w+\}/.exec(rest)?.[0])).toEqual(Array(3).fill("${NODE_IMAGE}"));
+  });
+
+  test("is built on the platform of the builder as far as that makes no difference", () => {
+    expect(rests("FROM")[0]).toBe("--platform=$BUILDPLATFORM ${NODE_IMAGE} AS build");
+  });
+
+  test("says where it comes from", () => {
+    const labels = rests("LABEL", lastStage).join(" ");
+    for (const name of ["source", "version", "revision"]) {
+      expect(labels).toContain(`org.opencontainers.image.${name}="\${${name.toUpperCase()}}"`);
+      expect(rests("ARG", lastStage).map((rest) => rest.split("=")[0])).toContain(name.toUpperCase());
+    }
+  });
+
+  test("has no npm, and no source maps without their sources", () => {
+    const run = rests("RUN", lastStage).join("\n");
+    expect(run).toMatch(/rm -rf \/usr\/local\/lib\/node_modules .*\/usr\/local\/bin\/npm \/usr\/local\/bin\/npx/);
+    expect(readFileSync(`${ROOT}tsconfig.build.json`, "utf8")).not.toContain("sourceMap");
   });
 
   test("runs as a user who is not root, by number, and the folder for clones is theirs", () => {
@@ -64,8 +90,33 @@ describe("the image", () => {
     expect(rests("RUN", lastStage).join("\n")).toMatch(/--no-install-recommends git ca-certificates tini /);
   });
 
-  test("is asked for its health at the port that it listens on", () => {
+  test.each(["${SVC_TEST_PORT}", "a number"])("is asked for its health at the configured port, %s", async (port) => {
+    const server = createServer((request, response) => {
+      response.statusCode = request.url === "/health" ? 200 : 404;
+      response.end();
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const listening = String((server.address() as AddressInfo).port);
+    const folder = mkdtempSync(join(tmpdir(), "svc-image-"));
+    const file = join(folder, "svc.yaml");
+    const [program = "", flag = "", code = ""] = command.map((each) => each.replace("/etc/svc/svc.yaml", file));
+    const exitCode = async () => {
+      const child = spawn(program, [flag, code], { cwd: ROOT, env: { ...process.env, SVC_TEST_PORT: listening } });
+      return (await once(child, "exit"))[0] as number;
+    };
+    try {
+      writeFileSync(file, `server:\n  port: ${port.startsWith("$") ? port : listening}\n`);
+      expect(await exitCode()).toBe(0);
+      server.close();
+      expect(await exitCode()).toBe(1);
+    } finally {
+      server.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test("is asked at the default port where none is configured", () => {
     expect(rests("EXPOSE")).toEqual(["4141"]);
-    expect(rests("HEALTHCHECK").join()).toContain("http://127.0.0.1:4141/health");
+    expect(command[2]).toContain("?? 4141");
   });
 });

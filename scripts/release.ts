@@ -1,0 +1,90 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { runTool } from "../test/deploy/deploy-tool.js";
+import { ROOT } from "./generated-files.js";
+import { packageChart } from "./release-chart.js";
+import { releaseNotes } from "./release-notes.js";
+
+const FOLDER = `${ROOT}release`;
+const { values } = parseArgs({
+  options: {
+    tag: { type: "string" },
+    source: { type: "string" },
+    image: { type: "string" },
+    digest: { type: "string" },
+    dry: { type: "boolean", default: false },
+  },
+});
+const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as { readonly version: string };
+
+/**
+ * Makes everything of a release that needs no registry, into release/: notes, SBOM, npm package and chart. A dry run takes
+ * the unreleased notes and looks at the image file as well.
+ */
+function release(): void {
+  const { dry, image, digest } = values;
+  const source = values.source ?? (dry ? "https://git.example.org/acme/svc" : undefined);
+  if (source === undefined) throw new Error("--source: name the address of the repository");
+  if (!existsSync(`${ROOT}dist`)) throw new Error("there is no dist; run npm run build first");
+  const tag = values.tag ?? `v${version}`;
+  if (tag !== `v${version}`) throw new Error(`the tag ${tag} is not that of package.json, v${version}`);
+  if ((image === undefined) !== (digest === undefined)) throw new Error("--image and --digest belong together");
+  if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`no digest: ${digest}`);
+  rmSync(FOLDER, { recursive: true, force: true });
+  mkdirSync(FOLDER);
+  const changelog = readFileSync(`${ROOT}CHANGELOG.md`, "utf8");
+  step("notes", () => writeFileSync(`${FOLDER}/notes.md`, releaseNotes(changelog, dry ? "Unreleased" : version)));
+  for (const format of ["cyclonedx", "spdx"] as const) step(`SBOM, ${format}`, () => writeSbom(format));
+  step("npm package", packNpm);
+  step("chart", () =>
+    packageChart(
+      {
+        tag,
+        source,
+        pages: process.env.GITLAB_CI === undefined ? "/" : "/-/",
+        image: image === undefined || digest === undefined ? undefined : { repository: image, digest },
+      },
+      FOLDER,
+    ),
+  );
+  if (dry) step("image file", lintImageFile);
+}
+
+/** The packages that the image carries, as npm knows them. */
+function writeSbom(format: "cyclonedx" | "spdx"): void {
+  const sbom = npm(["sbom", "--omit=dev", `--sbom-format=${format}`, "--sbom-type=application"]);
+  writeFileSync(`${FOLDER}/svc-${version}.${format}.json`, sbom);
+}
+
+/** The built service as an npm package, under a name that is not the chart's. */
+function packNpm(): void {
+  npm(["pack", "--ignore-scripts", "--pack-destination", FOLDER]);
+  renameSync(`${FOLDER}/svc-${version}.tgz`, `${FOLDER}/svc-${version}-node.tgz`);
+}
+
+function lintImageFile(): void {
+  const { ok, stdout } = runTool("hadolint", [`${ROOT}Dockerfile`]);
+  if (!ok) throw new Error(stdout);
+}
+
+function npm(args: readonly string[]): string {
+  return execFileSync("npm", args, {
+    cwd: ROOT,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+    maxBuffer: 2 ** 26,
+  });
+}
+
+function step(name: string, run: () => void): void {
+  run();
+  process.stdout.write(`${name}: done\n`);
+}
+
+try {
+  release();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, test } from "@jest/globals";
+import { parse } from "yaml";
+
+const ROOT = new URL("../../", import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");
+const FILES = readdirSync(new URL(".github/workflows/", ROOT)).map((name) => `.github/workflows/${name}`);
+const GITLAB = ".gitlab-ci.yml";
+
+interface Job {
+  readonly steps?: readonly { readonly run?: string }[];
+}
+
+describe.each(FILES)("%s", (file) => {
+  const text = read(file);
+
+  test("pins every action by commit, with its version for people and Renovate", () => {
+    const used = [...text.matchAll(/uses: (\S+)(.*)/g)].filter(([, name = ""]) => !name.startsWith("./"));
+    expect(used.length).toBeGreaterThan(0);
+    for (const [line, name = "", version = ""] of used) {
+      expect([line, /@[0-9a-f]{40}$/.test(name), /^ # v\d+(\.\d+)*$/.test(version)]).toEqual([line, true, true]);
+    }
+  });
+
+  test("reads by default, and keeps the token out of the working copy", () => {
+    expect(parse(text)).toMatchObject({ permissions: { contents: "read" } });
+    const checkouts = text.match(/actions\/checkout@.*\n\s+with:\n\s+persist-credentials: false/g) ?? [];
+    expect(checkouts).toHaveLength((text.match(/actions\/checkout@/g) ?? []).length);
+  });
+
+  test("puts nothing that others write into a shell", () => {
+    const { jobs } = parse(text) as { readonly jobs: Readonly<Record<string, Job>> };
+    const scripts = Object.values(jobs).flatMap(({ steps = [] }) => steps.flatMap(({ run = [] }) => run));
+    expect(scripts.length).toBeGreaterThan(2);
+    expect(scripts.filter((script) => script.includes("${{"))).toEqual([]);
+  });
+});
+
+test("every npm script and file that the pipelines run exists", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { readonly scripts: Readonly<Record<string, string>> };
+  const texts = [...FILES, GITLAB].map(read).join("\n");
+  const named = [...texts.matchAll(/\bnpm run ([a-z:]+)/g)].map(([, name = ""]) => name);
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+  for (const [path] of texts.matchAll(/(?:\.ci|test)\/[\w/-]+(?:\.sh)?(?=\s|$)/g)) expect(read(path)).toMatch(/^#!/);
+});
+
+test("GitLab's pipeline has the jobs of GitHub's", () => {
+  const ofGitHub = FILES.flatMap((file) => Object.keys((parse(read(file)) as { jobs: object }).jobs));
+  const ofGitLab = Object.keys(parse(read(GITLAB)) as object);
+  expect(new Set(ofGitHub)).toEqual(new Set(["check", "node", "cluster", "chaos", "release"]));
+  expect(ofGitLab).toEqual(expect.arrayContaining(ofGitHub));
+});
+
+test("every job runs on the image that the Dockerfile stands on", () => {
+  const image = /^ARG NODE_IMAGE=(\S+)/m.exec(read("Dockerfile"))?.[1] ?? "";
+  expect(image).toMatch(/@sha256:[0-9a-f]{64}$/);
+  const files = [...FILES, GITLAB, ".devcontainer/devcontainer.json"];
+  const used = files.flatMap((file) => read(file).match(/node:\d\S+@sha256:[0-9a-f]+/g) ?? []);
+  expect(used.length).toBeGreaterThan(4);
+  expect(new Set(used)).toEqual(new Set([image]));
+});
