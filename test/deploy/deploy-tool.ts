@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** Programs that test/deploy/install-tools.sh installs. */
-export type DeployTool = "helm" | "kustomize" | "kubeconform" | "actionlint" | "hadolint";
+export type Tool = "helm" | "kustomize" | "kubeconform" | "actionlint" | "hadolint";
 
 /** What a program said and how it ended. */
 export interface ToolResult {
@@ -16,7 +16,7 @@ export interface ToolResult {
  * Runs a program, with `input` on its standard input.
  * @throws {Error} that says how to install it, when it is neither on the PATH nor where install-tools.sh puts programs.
  */
-export function runTool(tool: DeployTool, args: readonly string[], input = ""): ToolResult {
+export function runTool(tool: Tool, args: readonly string[], input = ""): ToolResult {
   const { error, status, stdout, stderr } = spawnSync(toolPath(tool), args, { input, encoding: "utf8" });
   if (error !== undefined) throw error;
   return { ok: status === 0, stdout, stderr };
@@ -25,7 +25,7 @@ export function runTool(tool: DeployTool, args: readonly string[], input = ""): 
 const found = new Map<string, string>();
 
 /** Where the program is. Throws, saying how to install it, when it is nowhere. */
-export function toolPath(tool: DeployTool): string {
+export function toolPath(tool: Tool): string {
   const path = found.get(tool) ?? candidates(tool).find((each) => existsSync(each));
   if (path === undefined) throw new Error(`${tool} is not installed; run test/deploy/install-tools.sh (it needs Go)`);
   found.set(tool, path);

@@ -47,7 +47,10 @@ const container = z.strictObject({
 const addedContainer = z.strictObject({
   name,
   image: z.string(),
+  imagePullPolicy: container.shape.imagePullPolicy.optional(),
   command: z.array(z.string()).optional(),
+  resources: container.shape.resources.optional(),
+  securityContext: container.shape.securityContext.optional(),
   volumeMounts: z.array(mount).optional(),
 });
 
