@@ -24,11 +24,11 @@ const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as {
  */
 function release(): void {
   const { dry, image, digest } = values;
+  const tag = values.tag ?? `v${version}`;
+  if (tag !== `v${version}`) throw new Error(`the tag ${tag} is not that of package.json, v${version}`);
   const source = values.source ?? (dry ? "https://git.example.org/acme/svc" : undefined);
   if (source === undefined) throw new Error("--source: name the address of the repository");
   if (!existsSync(`${ROOT}dist`)) throw new Error("there is no dist; run npm run build first");
-  const tag = values.tag ?? `v${version}`;
-  if (tag !== `v${version}`) throw new Error(`the tag ${tag} is not that of package.json, v${version}`);
   if ((image === undefined) !== (digest === undefined)) throw new Error("--image and --digest belong together");
   if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`no digest: ${digest}`);
   rmSync(FOLDER, { recursive: true, force: true });
