@@ -10,7 +10,7 @@ export const TYPOS: readonly (readonly [string, ChartValues, RegExp])[] = [
     { defaults: { prune: "yes" } },
     /at '\/config\/defaults\/prune': got string, want boolean/,
   ],
-  ["a word that does not exist", { comments: { plan: "single" } }, /value must be one of 'one', 'all', 'auto'/],
+  ["a word that does not exist", { comments: { plan: "single" } }, /value must be one of 'auto', 'one', 'all'/],
   ["a text in the place of a list", { defaults: { allowed_repos: "acme/shop" } }, /got string, want array/],
   ["a duration without a unit", { deployer: { sync_timeout: 600 } }, /sync_timeout': got number, want string/],
   ["a duration in words", { deployer: { poll_interval: "2 seconds" } }, /'2 seconds' does not match/],

@@ -179,7 +179,11 @@ export const BAD_VALUES: readonly (readonly [string, ChartValues, RegExp])[] = [
     "a user's password in config",
     {
       ...SINGLE,
-      config: { deployer, hosta: github, auth: { basic: { users: [{ username: "a", password: "plain-secret" }] } } },
+      config: {
+        deployer,
+        hosta: github,
+        auth: { basic: { users: [{ username: "a", password: "plain-secret", role: "user" }] } },
+      },
     },
     /config\.auth\.basic\.users\[0\]\.password: write/,
   ],
