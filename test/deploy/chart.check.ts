@@ -9,7 +9,7 @@ import { brokenReferences, spareSeconds } from "./cross-references.js";
 import { ofKind } from "./kubernetes-objects.js";
 import { configText, lintChart, only, renderChart, renderTest, templateChart } from "./rendering.js";
 
-const BY_HAND = { secrets: ["svc", "svc-secrets", "svc-files"], configMaps: ["company-ca"] };
+const BY_HAND = { secrets: ["svc", "svc-secrets", "svc-files"], configMaps: ["company-ca", "svc-rules"] };
 
 interface SomeConfig {
   readonly server: { readonly shutdown_grace?: string };
