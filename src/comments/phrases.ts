@@ -1,3 +1,4 @@
+import { readLabelSelector } from "../core/commands/label-selector.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { UnreadFile } from "../core/model/plan.js";
@@ -28,6 +29,12 @@ export function listOf(title: string, items: readonly ListedApplication[]): stri
     return `- ${code(application)}: ${sentence(text)}`;
   });
   return [title, ...lines].join("\n");
+}
+
+/** Why a label that people see in a file may match nothing; empty if no label was given. */
+export function labelHint(selected: readonly string[], short: string): string {
+  if (!selected.some((one) => readLabelSelector(one) !== undefined)) return "";
+  return ` Labels count as Argo CD has them, not as this ${short} writes them.`;
 }
 
 const MAX_FILES = 10;

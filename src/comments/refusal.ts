@@ -10,7 +10,7 @@ import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
 import { nextStepClause, nextStepSentence } from "./next-step.js";
 import type { Block } from "./parts.js";
-import { listOf, lockedBy, unreadText } from "./phrases.js";
+import { labelHint, listOf, lockedBy, unreadText } from "./phrases.js";
 
 const MAX_REASON = 4000;
 
@@ -93,7 +93,7 @@ function paragraphsOf(
     case "unknown-applications":
       return `application not found: ${codes(refusal.applications)}. This ${short} affects no application of that name; comment ${code(`${word} plan`)} to see which it affects.`;
     case "no-match":
-      return `No application of this ${short} matches ${codes(refusal.patterns)}, so nothing was done.${choice(refusal.applications)}`;
+      return `No application of this ${short} matches ${codes(refusal.patterns)}, so nothing was done.${labelHint(refusal.patterns, short)}${choice(refusal.applications)}`;
     case "locked-by-other":
       return [
         ...refusal.locks.map(

@@ -287,7 +287,7 @@ describe("the refusals", () => {
         unknownWord: "wbe",
       },
     ],
-    ["no-match", { reason: "no-match", patterns: ["team-*"], applications: ["api", "web"] }],
+    ["no-match", { reason: "no-match", patterns: ["team-*", "label:team=shop"], applications: ["api", "web"] }],
     ["plan-unseen", { reason: "plan-unseen" }],
     ["found-late", { reason: "found-late", command: "sync" }],
     ["unread-files", { reason: "unread-files", files: [{ file: "apps/large.yaml", reason: "it is too large" }] }],

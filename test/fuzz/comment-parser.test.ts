@@ -35,6 +35,8 @@ const word = fc.constantFrom(
     "*",
     "'team-*'",
     "web,api",
+    "-a=label:team=shop",
+    "label:a/b=c_d",
     "-a=web,{a,b}*",
     "",
     "=",
@@ -88,7 +90,9 @@ test("a command is only what a person wrote on the first line of their own, and 
     expect(command.applications.length).toBeLessThanOrEqual(100);
     if (command.bare === true) expect(own.trim().endsWith(command.applications.join())).toBe(true);
     for (const name of command.applications) {
-      expect(name).toMatch(/^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$|^[a-z0-9.*?{},/-]*[*?{][a-z0-9.*?{},/-]*$/);
+      expect(name).toMatch(
+        /^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$|^[a-z0-9.*?{},/-]*[*?{][a-z0-9.*?{},/-]*$|^label:[\w./-]+=[\w.-]+$/,
+      );
       expect(own).toContain(name);
     }
     if (command.name === "sync" || command.name === "rollback") {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
-import { changeOf } from "./resources.js";
+import { asYaml, changeOf } from "./resources.js";
 
 const NOT_A_COMMAND = "not a svc command\n\n";
 
@@ -61,6 +61,43 @@ describe.each(HOSTS)("typing on %s", (host) => {
     }
     expect(bot.changes()).toEqual([]);
     expect(await bot.locked(one)).toEqual(["api", "web"]);
+  });
+
+  test("a label selects by what Argo CD has, among the applications of this PR, whatever the PR writes into its files", async () => {
+    const labels = { team: "shop" };
+    const bot = await startBot({
+      host,
+      applications: ["api", "cart", "till", "web"],
+      resources: () => ({ cart: { labels }, till: { labels }, web: { labels: { team: "web" } } }),
+    });
+    const other = await bot.open(changeOf(["till"]));
+    const lies = {
+      "argocd/api.yaml": asYaml(bot.resourceOf("api", { labels })),
+      "argocd/cart.yaml": asYaml(bot.resourceOf("cart", { labels: { team: "web" } })),
+      "argocd/new.yaml": asYaml(bot.resourceOf("new", { labels, path: "apps/web" })),
+    };
+    const one = await bot.open({ ...changeOf(["api", "cart", "web"]), ...lies }, { by: "bo" });
+    expect(await bot.locked(one)).toEqual(["api", "cart", "new", "web"]);
+    const none = "matches `label:team=none`, so nothing was done. Labels count as Argo CD has them";
+    for (const command of ["plan", "sync", "rollback", "unlock"]) {
+      expect(await answerTo(bot, one, `svc ${command} -a label:team=none`)).toContain(none);
+    }
+    await bot.comment(one, "svc unlock");
+    await bot.comment(one, "svc plan -a label:team=shop");
+    expect(await bot.locked(one)).toEqual(["cart"]);
+    await bot.comment(one, "svc plan");
+    bot.expectChanges("sync cart");
+    await bot.comment(one, "svc sync -a label:team=shop");
+    expect([await bot.deployed(one), await bot.locked(one)]).toEqual([["cart"], ["api", "new", "web"]]);
+    await bot.comment(one, "svc rollback -a label:team=shop");
+    expect([await bot.deployed(one), await bot.locked(one)]).toEqual([[], ["api", "new", "web"]]);
+    await bot.comment(one, "svc unlock -a label:team=web");
+    expect(await bot.locked(one)).toEqual(["api", "new"]);
+    expect(await bot.locked(other)).toEqual(["till"]);
+    // A label that Argo CD got a moment ago counts at once.
+    bot.argocd.addApplication(bot.resourceOf("api", { labels }));
+    await bot.comment(one, "svc unlock -a label:team=shop");
+    expect(await bot.locked(one)).toEqual(["new"]);
   });
 
   test("a bare last word is the name of an application of this PR, or no command", async () => {

@@ -1,14 +1,15 @@
 import { patternProblem } from "../../config/pattern.js";
+import { readLabelSelector } from "./label-selector.js";
 
 const MAX_NAME_LENGTH = 253;
 
 /**
- * The applications that a value of `-a` names: names and patterns between commas, as a shell would hand them over without
- * its quotes. Undefined if a part of it is neither.
+ * What a value of `-a` names: names, patterns and labels between commas, as a shell would hand them over without its
+ * quotes. Undefined if a part of it is none of these.
  */
 export function applicationsIn(value: string): readonly string[] | undefined {
   const parts = listParts(value.replace(/'([^']*)'|"([^"]*)"/g, "$1$2"));
-  return parts.every((part) => isApplicationName(part) || isNamePattern(part)) ? parts : undefined;
+  return parts.every((part) => isApplicationName(part) || isSelecting(part)) ? parts : undefined;
 }
 
 /** Splits at commas that do not separate alternatives of a pattern. */
@@ -26,6 +27,11 @@ export function listParts(value: string): readonly string[] {
 /** `<name>` or `<namespace>/<name>`, each a Kubernetes name. */
 export function isApplicationName(text: string): boolean {
   return text.length <= 2 * MAX_NAME_LENGTH && /^[a-z0-9][a-z0-9.-]*(?:\/[a-z0-9][a-z0-9.-]*)?$/.test(text);
+}
+
+/** A pattern or a label: it selects among what the command could act on. */
+export function isSelecting(text: string): boolean {
+  return isNamePattern(text) || readLabelSelector(text) !== undefined;
 }
 
 /** A pattern as in the repository file, of the characters that names are made of. */

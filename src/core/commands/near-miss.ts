@@ -1,7 +1,8 @@
 import { nearest } from "../../config/nearest.js";
 import type { Command, CommandName } from "../model/command.js";
-import { isApplicationName, isNamePattern, listParts } from "./application-words.js";
+import { isApplicationName, isSelecting, listParts } from "./application-words.js";
 import { COMMAND_NAMES, optionsOf } from "./commands.js";
+import { selectorMeant } from "./label-selector.js";
 import { lettersOf, optionMeant, OPTIONS, type OptionName } from "./options.js";
 import type { Guess } from "./suggestion.js";
 
@@ -64,10 +65,11 @@ export function guessOf([first = "", ...rest]: readonly string[]): Guess | undef
   return { command: { name, ...Object.fromEntries(options) } as Command, words: [...words] };
 }
 
-/** Names and patterns in a word that may have other characters around it: quotes, backticks, full stops. */
+/** Names, patterns and labels in a word that may have other characters around it: quotes, backticks, full stops. */
 function namesIn(word: string): readonly string[] {
-  return listParts(word.toLowerCase())
+  return listParts(word)
     .filter((part) => part.length <= LONGEST_NAME)
-    .map((part) => part.replace(/^[^a-z0-9*?{]+|[^a-z0-9*?}]+$/g, ""))
-    .filter((part) => isApplicationName(part) || isNamePattern(part));
+    .map((part) => part.replace(/^[^a-z0-9*?{]+|[^a-z0-9*?}]+$/gi, ""))
+    .map((part) => selectorMeant(part) ?? part.toLowerCase())
+    .filter((part) => isApplicationName(part) || isSelecting(part));
 }

@@ -1,5 +1,5 @@
 import type { Command } from "../model/command.js";
-import { applicationsIn, isApplicationName, isNamePattern } from "./application-words.js";
+import { applicationsIn, isApplicationName, isSelecting } from "./application-words.js";
 import { COMMAND_NAMES, optionsOf } from "./commands.js";
 import { firstLine, type FirstLine } from "./first-paragraph.js";
 import { commandMeant, guessOf } from "./near-miss.js";
@@ -14,7 +14,8 @@ export type ParsedComment =
 /** Only this much of a comment is read. */
 const MAX_READ = 10_000;
 const MAX_NAMES = 100;
-const MAX_PATTERNS = 10;
+/** Patterns and labels. */
+const MAX_SELECTING = 10;
 /** Characters that make a line look different from what it is: control, zero-width and bidirectional ones. */
 const DECEIVING = /[\p{Cc}\p{Cf}]/u;
 
@@ -95,7 +96,7 @@ function parseOptions(
   const applications = given.get("applications");
   if (bare !== undefined && applications?.size !== 0) return undefined;
   const named = [...(applications ?? [])];
-  if (named.length > MAX_NAMES || named.filter(isNamePattern).length > MAX_PATTERNS) return undefined;
+  if (named.length > MAX_NAMES || named.filter(isSelecting).length > MAX_SELECTING) return undefined;
   const values = options.map(({ name, value }): [OptionName, readonly string[] | boolean] => [
     name,
     value === undefined ? switched.has(name) : [...(given.get(name) ?? [])],

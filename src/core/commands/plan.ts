@@ -24,6 +24,7 @@ import { surveyAfresh, type SurveyOptions } from "../survey/survey.js";
 import { evaluate } from "./evaluate.js";
 import { followParents, parentsOf } from "./follow-parents.js";
 import { leaveQueues, releaseFresh, releaseOthers, settleLocks } from "./plan-locks.js";
+import { labelsFor } from "./label-selector.js";
 import { contentWithin, newPlanRoom } from "./plan-room.js";
 import { createPlanStart } from "./plan-start.js";
 import { keepEarlier, withRecords } from "./plan-warnings.js";
@@ -41,6 +42,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
   const previews = createPreviews(why, context);
   const start = createPlanStart(locks, why, previews, context);
   try {
+    const labelsOf = await labelsFor(command, context);
     const options: SurveyOptions = {
       withLiveSets: true,
       onSubject: (subject, { applicationSets: changedSets }) => {
@@ -50,7 +52,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     };
     const surveyed = await surveyAfresh(context, options, ({ subjects }) => {
       const known = subjects.map(({ name }) => name);
-      const wanted = namesOf(command, known);
+      const wanted = namesOf(command, known, labelsOf);
       return (
         known.length > 0 &&
         wanted.kind === "selected" &&
@@ -63,7 +65,7 @@ export async function plan(command: Command<"plan">, context: CommandContext): P
     const withSets = await withApplicationSets(surveyed, (names) => why(byNameAlone(names)), hasRoom, context);
     const { found } = withSets;
     const names = new Set<string>(found.subjects.map(({ name }) => name));
-    const named = namesOf(command, [...names]);
+    const named = namesOf(command, [...names], labelsOf);
     if (named.kind === "refused") return named;
     const unknown = named.items.filter((name) => !names.has(name));
     if (unknown.length > 0) {

@@ -15,6 +15,7 @@ import { confirmAccess, needsNoApproval } from "../policy/access.js";
 import { approvalOf } from "../policy/approval.js";
 import { approvalNeeds, type Deployed } from "../policy/effect-rules.js";
 import type { CommandContext } from "../ports/context.js";
+import { labelsFor } from "./label-selector.js";
 import { plannedIn, select } from "./selection.js";
 import { isHeldByPlanAlone, takeOver, takenOverSentence, type TakeOver } from "./take-over.js";
 
@@ -33,7 +34,7 @@ type RollbackContext = DeployContext & Pick<CommandContext, "snapshot">;
  */
 export async function rollback(command: Command<"rollback">, context: RollbackContext): Promise<CommandResult> {
   const planned = plannedIn(await context.plans.find(context.change));
-  const selection = select(await targetsOf(context), command, planned);
+  const selection = select(await targetsOf(context), command, planned, await labelsFor(command, context));
   if (selection.kind === "refused") return selection;
   const targets = selection.items;
   const attempts = command.dryRun ? [] : await takeLocks(targets, context);

@@ -4,6 +4,7 @@ import type { Command, CommandOptions } from "../model/command.js";
 import type { Plan } from "../model/plan.js";
 import type { Refusal } from "../model/result.js";
 import { isNamePattern } from "./application-words.js";
+import { readLabelSelector, type LabelsOf } from "./label-selector.js";
 import { suggestionOf } from "./suggestion.js";
 
 /** A command that `-a` can narrow. */
@@ -14,12 +15,13 @@ export type Selection<T> =
   { readonly kind: "selected"; readonly items: readonly T[] } | { readonly kind: "refused"; readonly refusal: Refusal };
 
 /**
- * The names that a command is narrowed to; empty if it is not. Patterns select among `candidates`, on which it acts without
- * `-a`; a word without `-a` is one of these or of the `others` of the change request, or else no command.
+ * The names that a command is narrowed to; empty if it is not. Patterns and labels select among `candidates`, on which it
+ * acts without `-a`; a word without `-a` is one of these or of the `others` of the change request, or else no command.
  */
 export function namesOf(
   command: NarrowCommand,
   candidates: readonly string[],
+  labelsOf: LabelsOf,
   others: readonly string[] = [],
 ): Selection<string> {
   const { bare, ...plain } = command;
@@ -29,10 +31,7 @@ export function namesOf(
     const suggestion = suggestionOf(guess, [...candidates, ...others]);
     return { kind: "refused", refusal: { reason: "not-a-command", suggestion, unknownWord: word } };
   }
-  const found = plain.applications.map((one) => ({
-    one,
-    names: isNamePattern(one) ? candidates.filter((name) => matchesName(one, name)) : [one],
-  }));
+  const found = plain.applications.map((one) => ({ one, names: selectedBy(one, candidates, labelsOf) ?? [one] }));
   const patterns = found.filter(({ names }) => names.length === 0).map(({ one }) => one);
   if (patterns.length > 0) {
     return { kind: "refused", refusal: { reason: "no-match", patterns, applications: candidates } };
@@ -40,16 +39,25 @@ export function namesOf(
   return { kind: "selected", items: [...new Set(found.flatMap(({ names }) => names))] };
 }
 
+/** Undefined for a name. */
+function selectedBy(text: string, candidates: readonly string[], labelsOf: LabelsOf): readonly string[] | undefined {
+  const label = readLabelSelector(text);
+  if (label !== undefined) return candidates.filter((name) => labelsOf(name)?.[label.key] === label.value);
+  return isNamePattern(text) ? candidates.filter((name) => matchesName(text, name)) : undefined;
+}
+
 /** Selects from what a change request holds by `-a`, or everything without it. @param planned what it has a plan of */
 export function select<T extends { readonly application: ApplicationName }>(
   held: readonly T[],
   command: NarrowCommand,
   planned: readonly string[],
+  labelsOf: LabelsOf,
 ): Selection<T> {
   if (held.length === 0) return { kind: "refused", refusal: { reason: "nothing-locked" } };
   const named = namesOf(
     command,
     held.map(({ application }) => application),
+    labelsOf,
     planned,
   );
   if (named.kind === "refused") return named;

@@ -2,6 +2,7 @@ import { nearest } from "../../config/nearest.js";
 import { matchesName } from "../../config/pattern.js";
 import type { Command } from "../model/command.js";
 import { isNamePattern } from "./application-words.js";
+import { readLabelSelector } from "./label-selector.js";
 import { optionMeant, OPTIONS, type OptionName } from "./options.js";
 
 /** What a mistyped line most likely means. */
@@ -19,6 +20,7 @@ export function suggestionOf({ command, words }: Guess, known: readonly string[]
   if (command.name === "help") return command;
   const candidates = known.length <= MOST_COMPARED ? known : [];
   const meant = (written: string) => {
+    if (readLabelSelector(written) !== undefined) return written;
     if (isNamePattern(written) && candidates.some((one) => matchesName(written, one))) return written;
     const name = written.replace(/[*?{},]/g, "");
     return known.includes(name) ? name : nearest(name, candidates);

@@ -22,6 +22,7 @@ import { withPlannedDefinitions } from "../survey/followed-children.js";
 import { behindOf } from "../survey/input-gaps.js";
 import { asPlanned } from "../survey/planned-commits.js";
 import { survey, type Survey } from "../survey/survey.js";
+import { labelsFor } from "./label-selector.js";
 import { plannedIn, select } from "./selection.js";
 import { releaseSkipped, skippable } from "./skip.js";
 import { obstaclesOf } from "./sync-obstacles.js";
@@ -39,8 +40,12 @@ export async function sync(
   parentsOf: ParentsDone = () => [],
 ): Promise<CommandResult> {
   const { locks, change, plans, settings } = context;
-  const [held, plan] = await Promise.all([locks.list(change), plans.find(change)]);
-  const selection = select(held, command, plannedIn(plan));
+  const [held, plan, labelsOf] = await Promise.all([
+    locks.list(change),
+    plans.find(change),
+    labelsFor(command, context),
+  ]);
+  const selection = select(held, command, plannedIn(plan), labelsOf);
   if (selection.kind === "refused") return selection;
   const announced = (plan?.applications ?? []).filter(
     (one) => isAnnounced(one) && selection.items.some(({ application }) => application === one.application),

@@ -6,18 +6,21 @@ import { checkLists } from "../policy/access.js";
 import { byNameAlone } from "../policy/effect-rules.js";
 import type { CommandContext } from "../ports/context.js";
 import type { WaitStore } from "../ports/stores.js";
+import { labelsFor } from "./label-selector.js";
 import { waitsFor } from "./plan-locks.js";
 import { namesOf, plannedIn } from "./selection.js";
 
+type UnlockContext = Pick<
+  CommandContext,
+  "locks" | "waiting" | "plans" | "change" | "settings" | "host" | "user" | "deployer" | "clock" | "signal"
+>;
+
 /** Releases this change request's locks and leaves the queues for others, all or the named ones. */
-export async function unlock(
-  command: Command<"unlock">,
-  context: Pick<CommandContext, "locks" | "waiting" | "plans" | "change" | "settings" | "host" | "user">,
-): Promise<CommandResult> {
+export async function unlock(command: Command<"unlock">, context: UnlockContext): Promise<CommandResult> {
   const { locks, waiting, plans, change } = context;
   const [held, waits, plan] = await Promise.all([locks.list(change), waitsFor(change, waiting), plans.find(change)]);
   const candidates = [...held.map(({ application }) => application), ...waits];
-  const named = namesOf(command, candidates, plannedIn(plan));
+  const named = namesOf(command, candidates, await labelsFor(command, context), plannedIn(plan));
   if (named.kind === "refused") return named;
   const wanted = named.items;
   const selected = held.filter(({ application }) => wanted.length === 0 || wanted.includes(application));

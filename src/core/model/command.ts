@@ -1,4 +1,4 @@
-/** Restricts a command to these applications, given as names and patterns; empty means all. */
+/** Restricts a command to these applications, given as names, patterns and labels; empty means all. */
 interface Narrowed {
   readonly applications: readonly string[];
 }

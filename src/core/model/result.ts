@@ -151,7 +151,7 @@ export type Refusal =
       readonly others: readonly ApplicationName[];
     }
   | { readonly reason: "unknown-applications"; readonly applications: readonly string[] }
-  /** Patterns that match none of the `applications` that the command could act on. */
+  /** Patterns and labels that match none of the `applications` that the command could act on. */
   | { readonly reason: "no-match"; readonly patterns: readonly string[]; readonly applications: readonly string[] }
   | { readonly reason: "locked-by-other"; readonly locks: readonly Lock[] }
   | { readonly reason: "head-moved" }

@@ -34,6 +34,14 @@ describe("a comment that is a command", () => {
     [`svc sync --app="team-*",'web'`, { ...sync, applications: ["team-*", "web"] }],
     ["svc plan -a *", { name: "plan", applications: ["*"] }],
     ["svc plan -a {a,b}-*,argocd/we?", { name: "plan", applications: ["{a,b}-*", "argocd/we?"] }],
+    ["svc sync -a label:team=shop", { ...sync, applications: ["label:team=shop"] }],
+    [
+      "svc plan -a=label:app.kubernetes.io/part-of=Shop_2,web",
+      {
+        name: "plan",
+        applications: ["label:app.kubernetes.io/part-of=Shop_2", "web"],
+      },
+    ],
     ["svc sync web", { ...sync, applications: ["web"], bare: true }],
     ["svc sync --dry-run please", { ...sync, dryRun: true, applications: ["please"], bare: true }],
     ["svc unlock team-a/web", { name: "unlock", applications: ["team-a/web"], bare: true }],
@@ -63,6 +71,18 @@ describe("a comment that begins with the command word and is no command", () => 
     "svc sync -a 'search, web'",
     "svc sync -a !web",
     "svc sync -a [a-z]*",
+    "svc sync label:team=shop",
+    "svc sync -a team=shop",
+    "svc sync -a label:team",
+    "svc sync -a label:team=",
+    "svc sync -a label:=shop",
+    "svc sync -a label:team=shop=web",
+    "svc sync -a label:team=sh*p",
+    "svc sync -a label:-team=shop",
+    "svc sync -a label:a/b/c=shop",
+    "svc sync -a label:Example.com/team=shop",
+    `svc sync -a label:team=${"x".repeat(64)}`,
+    `svc sync ${Array.from({ length: 11 }, (_, index) => `-a label:team=${index}`).join(" ")}`,
     "svc sync -a ****",
     "svc sync -a web\\*",
     "svc sync -a ${a,b}",
@@ -136,6 +156,8 @@ test("no text makes the parser throw, and what it accepts has only names that Ku
       "--app=",
       "web",
       "web,*",
+      "label:team=shop",
+      "label:",
       "'",
       " ",
       "\n",
@@ -155,7 +177,9 @@ test("no text makes the parser throw, and what it accepts has only names that Ku
       (body) => {
         const parsed = parseComment(body, SERVICE);
         if (parsed?.kind !== "command" || parsed.command.name === "help") return;
-        for (const name of parsed.command.applications) expect(name).toMatch(/^[a-z0-9*?{][a-z0-9./*?{},-]*$/);
+        for (const name of parsed.command.applications) {
+          expect(name).toMatch(/^[a-z0-9*?{][a-z0-9./*?{},-]*$|^label:[a-zA-Z0-9./_-]+=[a-zA-Z0-9._-]+$/);
+        }
       },
     ),
   );
