@@ -46,6 +46,28 @@ export interface SeenStatus {
   readonly url: string | undefined;
 }
 
+/** What the environments of the host show. */
+export interface SeenDeployments {
+  /** Every deployment of a repository, oldest first. */
+  seen(repository: string): readonly SeenDeployment[];
+  /** Takes the right to deploy away from the service: a permission of the App, or the role of the token's account. */
+  forbid(repository: string): void;
+}
+
+/** A deployment in an environment of the host. */
+export interface SeenDeployment {
+  readonly environment: string;
+  readonly revision: string;
+  /** The branch, tag or commit that it names. */
+  readonly ref: string;
+  /** In the host's words, oldest first: what became of it. */
+  readonly states: readonly string[];
+  /** Where the environment leads. */
+  readonly link: string | undefined;
+  /** Where its output is; undefined on GitLab, which has no such link. */
+  readonly output: string | undefined;
+}
+
 /** Access to a repository, in words for both hosts. On GitLab: guest, developer, maintainer. */
 export type AccessLevel = "none" | "read" | "write" | "admin";
 
@@ -150,6 +172,7 @@ export interface Forge {
   changeRequest(repository: string, number: number): SeenChangeRequest;
   /** Every status ever set on a commit, oldest first. */
   statuses(repository: string, revision: string): readonly SeenStatus[];
+  readonly deployments: SeenDeployments;
   /** Creates, moves or deletes a branch or a tag by its full name, without a webhook. */
   setRef(repository: string, ref: string, commit: string | undefined): Promise<void>;
   branches(repository: string): Promise<readonly string[]>;

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { readFile } from "node:fs/promises";
-import { checkFiles } from "./config/check.js";
+import { checkFiles, serverFilesOf } from "./config/check.js";
 import { parseCommandLine, USAGE } from "./config/command-line.js";
 import { loadServerFiles, readVersion } from "./config/files.js";
 import { describeProblem } from "./config/problem.js";
@@ -33,9 +33,18 @@ async function main(argv: readonly string[]): Promise<number | undefined> {
       if (commandLine.kind === "run") return run(read.files);
       const { lines, exitCode } = checkFiles(read.files, process.env);
       (exitCode === 0 ? print : complain)(lines.join("\n").split("\n"));
-      return exitCode;
+      return exitCode === 0 && commandLine.online ? checkSystems(serverFilesOf(read.files)) : exitCode;
     }
   }
+}
+
+async function checkSystems(files: Parameters<typeof loadServerConfig>[0]): Promise<number> {
+  const loaded = loadServerConfig(files, process.env);
+  if (loaded.kind === "invalid") return 1;
+  const { checkOnline } = await import("./service/check-online.js");
+  const { lines, exitCode } = await checkOnline(loaded.config);
+  (exitCode === 0 ? print : complain)(lines);
+  return exitCode;
 }
 
 async function run(files: Parameters<typeof loadServerConfig>[0]): Promise<number | undefined> {

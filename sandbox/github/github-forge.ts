@@ -8,6 +8,7 @@ import { mergeByButton } from "./merge.js";
 import { mergePushPayload, pullPayload, type PullAction } from "./payloads.js";
 import { closePull, openPull, pushTo, reopenPull, retargetPull, seen, seenStatuses } from "./pull-acts.js";
 import { pushAndTell, updateOf, type PushBy } from "./pushes.js";
+import { seenDeployments } from "./seen-deployments.js";
 import type { Person, Pull, World } from "./world.js";
 
 export interface GitHubForgeParts {
@@ -29,6 +30,7 @@ export class GitHubForge implements Forge {
   readonly subscribe: Forge["subscribe"];
   readonly violations: readonly string[];
   readonly login: World["login"];
+  readonly deployments: Forge["deployments"];
   readonly #world: World;
   readonly #discussion: Discussion;
   readonly #parts: GitHubForgeParts;
@@ -39,6 +41,7 @@ export class GitHubForge implements Forge {
     this.#discussion = new Discussion(parts.world, parts.webhooks);
     this.faults = parts.faults;
     this.login = parts.world.login;
+    this.deployments = seenDeployments(parts.world);
     this.requests = parts.requests.requests;
     this.subscribe = (onAnswer) => parts.requests.subscribe(onAnswer);
     this.violations = parts.violations;
@@ -48,7 +51,6 @@ export class GitHubForge implements Forge {
     return this.#world.url;
   }
 
-  /** Base URL of the REST API. */
   get apiUrl(): string {
     return this.#world.apiUrl;
   }

@@ -35,6 +35,42 @@ export interface Status {
   readonly createdAt: string;
 }
 
+/** https://docs.github.com/rest/deployments/deployments */
+export interface Deployment {
+  readonly id: number;
+  readonly sha: string;
+  readonly ref: string;
+  readonly task: string;
+  readonly payload: Readonly<Record<string, unknown>> | string;
+  readonly environment: string;
+  readonly description: string | null;
+  readonly transient: boolean;
+  readonly production: boolean;
+  readonly creator: Person;
+  readonly createdAt: string;
+  /** Oldest first. */
+  readonly statuses: DeploymentStatus[];
+}
+
+export const deploymentStates = [
+  "error",
+  "failure",
+  "inactive",
+  "in_progress",
+  "queued",
+  "pending",
+  "success",
+] as const;
+
+export interface DeploymentStatus {
+  readonly id: number;
+  readonly state: (typeof deploymentStates)[number];
+  readonly description: string;
+  readonly logUrl: string;
+  readonly environmentUrl: string;
+  readonly createdAt: string;
+}
+
 export interface Review {
   readonly id: number;
   readonly author: Person;

@@ -4,13 +4,21 @@ import { isObject, type JsonObject } from "./examples.js";
 import { appRoutes } from "./routes/app.js";
 import { ApiError, notFound, type Announce, type Answer, type Call, type Route } from "./routes/call.js";
 import { commentRoutes } from "./routes/comments.js";
+import { deploymentRoutes } from "./routes/deployments.js";
 import { pullRoutes } from "./routes/pulls.js";
 import { repositoryRoutes } from "./routes/repository.js";
 import { statusRoutes } from "./routes/statuses.js";
 import { permits, type Caller, type Tokens } from "./tokens.js";
 import type { Repository, World } from "./world.js";
 
-const routes: readonly Route[] = [...appRoutes, ...repositoryRoutes, ...pullRoutes, ...commentRoutes, ...statusRoutes];
+const routes: readonly Route[] = [
+  ...appRoutes,
+  ...repositoryRoutes,
+  ...pullRoutes,
+  ...commentRoutes,
+  ...statusRoutes,
+  ...deploymentRoutes,
+];
 
 export interface RestOptions {
   readonly world: World;

@@ -33,6 +33,7 @@ const permissions: AppFacts["permissions"] = {
   issues: "write",
   pull_requests: "write",
   statuses: "write",
+  deployments: "write",
   members: "read",
 };
 

@@ -2,7 +2,7 @@ import type { AccessLevel } from "../forge.js";
 import type { GitStore, MergeMethod } from "../git/git-store.js";
 import { loginOf } from "../git/write-commit.js";
 import { LoginWorld } from "./oauth/login-world.js";
-import type { Activity, Comment, Person, Review, Status } from "./records.js";
+import type { Activity, Comment, Deployment, Person, Review, Status } from "./records.js";
 
 export type { Activity, Comment, Person, Reaction, Review, Status } from "./records.js";
 
@@ -56,6 +56,8 @@ export interface Repository {
   /** Every status ever set, oldest first. */
   readonly statuses: Status[];
   /** Oldest first. */
+  readonly deployments: Deployment[];
+  /** Oldest first. */
   readonly activities: Activity[];
   /** One of them must approve pull requests into the default branch; empty for no such rule. */
   codeOwners: readonly Person[];
@@ -67,7 +69,7 @@ export interface Repository {
 export interface AppFacts {
   readonly id: number;
   readonly slug: string;
-  readonly permissions: Readonly<Record<string, "read" | "write">>;
+  permissions: Readonly<Record<string, "read" | "write">>;
 }
 
 /** The state of this GitHub. */
@@ -147,6 +149,7 @@ export class World {
       pulls: new Map(),
       protectedBranches: new Set(),
       statuses: [],
+      deployments: [],
       activities: [],
       codeOwners: [],
       mergeMethods: new Set(["merge", "squash", "rebase"]),

@@ -12,6 +12,7 @@ import type { Delivery, Receiver } from "./hooks/hook-sender.js";
 import type { Instance, QuickActionSeen } from "./model/instance.js";
 import { draftTitle, isDraft, type MergeRequest } from "./model/merge-request.js";
 import { accessLevels, type Project } from "./model/project.js";
+import { seenDeployments, type GitLabDeployments } from "./seen-deployments.js";
 import { seenMergeRequest, seenStatuses } from "./seen.js";
 
 /** A GitLab driven by tests and the demo; see `Forge`. Methods that name no person act as the author. */
@@ -20,8 +21,8 @@ export class GitLabForge implements Forge {
   readonly faults: FaultSwitch;
   readonly requests: Forge["requests"];
   readonly subscribe: Forge["subscribe"];
-  /** OAuth logins. */
   readonly login: Instance["login"];
+  readonly deployments: GitLabDeployments;
   readonly #instance: Instance;
   readonly #server: ForgeServer;
 
@@ -29,6 +30,7 @@ export class GitLabForge implements Forge {
     this.#instance = instance;
     this.#server = server;
     this.login = instance.login;
+    this.deployments = seenDeployments(instance);
     this.faults = server.faults;
     this.requests = server.requests.requests;
     this.subscribe = (onAnswer) => server.requests.subscribe(onAnswer);

@@ -11,10 +11,15 @@ export interface Links {
 }
 
 /** The name of a live application, which leads to it in Argo CD. */
-export function applicationLink(application: string, { deployer }: Links): string {
+export function applicationLink(application: string, links: Links): string {
+  return linked(code(application), applicationAddress(application, links));
+}
+
+/** Where Argo CD shows an application. */
+export function applicationAddress(application: string, { deployer }: Links): string {
   // Half of a character has no escape.
   const parts = application.replace(/\p{Cs}/gu, "").split("/");
-  return linked(code(application), `${deployer}/applications/${parts.map(encodeURIComponent).join("/")}`);
+  return `${deployer}/applications/${parts.map(encodeURIComponent).join("/")}`;
 }
 
 /** The head commit, which leads to it on its host. */

@@ -6,13 +6,15 @@ import { SERVICE } from "../names.js";
 import { code } from "./markdown.js";
 import { markerLine, readMarker } from "./marker.js";
 
+type Told = Pick<Settled, "application" | "runId" | "outcome">;
+
 /** The outcome of earlier syncs, which was not recorded when they ended. */
-export function settledText(settled: readonly Settled[], words: HostWords): string {
+export function settledText(settled: readonly Told[], words: HostWords): string {
   const lines = settled.map(({ application, outcome }) => `- ${code(application)}: ${endText(outcome, words)}`);
   return `Argo CD reports how an earlier sync ended:\n${lines.join("\n")}`;
 }
 
-function endText(outcome: Settled["outcome"], { command }: HostWords): string {
+function endText(outcome: Told["outcome"], { command }: HostWords): string {
   switch (outcome) {
     case "succeeded":
       return "✅ it succeeded, and its lock was released";
@@ -25,7 +27,7 @@ function endText(outcome: Settled["outcome"], { command }: HostWords): string {
 export async function endProgress(
   host: CodeHost,
   change: ChangeRequestRef,
-  settled: readonly Settled[],
+  settled: readonly Told[],
   words: HostWords,
 ): Promise<void> {
   if (settled.length === 0) return;

@@ -17,7 +17,7 @@ export interface CheckResult {
 /** Checks each repository file on its own, and all other files together as the server's configuration. */
 export function checkFiles(files: readonly ConfigFile[], env: Environment, readFile?: ReadFile): CheckResult {
   const repositoryFiles = files.filter((file) => isRepositoryFile(file.name));
-  const serverFiles = files.filter((file) => !isRepositoryFile(file.name));
+  const serverFiles = serverFilesOf(files);
   const results = [
     ...(serverFiles.length === 0 ? [] : [checkServer(serverFiles, env, readFile)]),
     ...repositoryFiles.map(checkRepository),
@@ -26,6 +26,11 @@ export function checkFiles(files: readonly ConfigFile[], env: Environment, readF
     lines: results.flatMap((result) => result.lines),
     exitCode: results.some((result) => result.exitCode !== 0) ? 1 : 0,
   };
+}
+
+/** Those that make up the server's configuration. */
+export function serverFilesOf(files: readonly ConfigFile[]): readonly ConfigFile[] {
+  return files.filter((file) => !isRepositoryFile(file.name));
 }
 
 function isRepositoryFile(path: string): boolean {

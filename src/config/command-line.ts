@@ -5,7 +5,8 @@ import { errorCode } from "./files.js";
 /** The parsed arguments. */
 export type CommandLine =
   | { readonly kind: "run"; readonly files: readonly string[] }
-  | { readonly kind: "check"; readonly files: readonly string[] }
+  /** `online`: the systems that the configuration names are asked, too. */
+  | { readonly kind: "check"; readonly files: readonly string[]; readonly online: boolean }
   | { readonly kind: "help" }
   | { readonly kind: "version" }
   | { readonly kind: "invalid"; readonly message: string };
@@ -13,6 +14,8 @@ export type CommandLine =
 export const USAGE = `Usage:
   ${SERVICE} [-c FILE]...           start the service
   ${SERVICE} check [FILE]...        check configuration files without starting
+  ${SERVICE} check --online [FILE]...
+                         and ask the systems in them: reachable, credentials accepted, permissions there
 
 Options:
   -c, --config FILE   configuration file; may be given several times, later files win key by key
@@ -36,7 +39,10 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   }
   const named = command === "check" ? [...files, ...rest] : files;
   if (named.includes("")) return { kind: "invalid", message: "the name of a file is empty" };
-  return { kind: command === "check" ? "check" : "run", files: named.length === 0 ? [SERVER_FILE] : named };
+  const { online = false } = values;
+  if (online && command !== "check") return { kind: "invalid", message: "--online goes with `check`" };
+  const given = named.length === 0 ? [SERVER_FILE] : named;
+  return command === "check" ? { kind: "check", files: given, online } : { kind: "run", files: given };
 }
 
 function parse(argv: readonly string[]) {
@@ -48,6 +54,7 @@ function parse(argv: readonly string[]) {
         config: { type: "string", short: "c", multiple: true },
         help: { type: "boolean", short: "h" },
         version: { type: "boolean", short: "v" },
+        online: { type: "boolean" },
       },
     });
   } catch (error) {

@@ -25,6 +25,12 @@ function hostaSection(readFile: ReadFile) {
       .describe("REST API of a self-hosted GitHub, such as `https://HOST/api/v3`"),
     web_url: url().prefault("https://github.com").describe("web pages of a self-hosted GitHub"),
     commit_status: flag().prefault(true).describe("set the commit status `svc/sync`"),
+    deployments: flag()
+      .prefault(false)
+      .describe(
+        "show each sync as a GitHub Deployment; the App then needs the permission `Deployments: read and write`",
+      ),
+    environment_name: environmentName(),
     aliases: aliases(),
   }).meta({ dependencies: { api_url: ["web_url"], web_url: ["api_url"] } });
 }
@@ -42,12 +48,35 @@ function hostbSection() {
         "the webhook's signing token (`whsec_…`, GitLab 19.1 and later); with it svc refuses a request without a valid signature, or signed more than 5 minutes ago, even if the secret token is right",
       ),
     commit_status: flag().prefault(false).describe("set the commit status `svc/sync`, in the merge request's pipeline"),
+    environments: flag()
+      .prefault(false)
+      .describe("show each sync as a deployment in an environment of GitLab; needs no more than the role Developer"),
+    environment_name: environmentName(),
     aliases: aliases(),
   }).meta({ anyOf: [{ required: ["webhook_secret"] }, { required: ["signing_token"] }] });
 }
 
 function aliases() {
   return listOf(hostName()).prefault([]).describe("other host names of the same server in repository addresses");
+}
+
+/**
+ * At most one placeholder between two slashes, and always the application: two applications never share an environment,
+ * which a branch's rules may require a deployment to.
+ */
+const SEGMENT = String.raw`(?=[^/])[A-Za-z0-9._-]*(?:\{(?:cluster|namespace|application)\}[A-Za-z0-9._-]*)?`;
+const ENVIRONMENT_NAME = new RegExp(String.raw`^(?=.{1,100}$)(?=.*\{application\})${SEGMENT}(?:/${SEGMENT})*$`);
+
+function environmentName() {
+  return textLeaf(
+    "a name with {application}, and {cluster} and {namespace} if wanted, with a slash between each two; else letters, digits, dots, dashes and underscores",
+    (value) => (ENVIRONMENT_NAME.test(value) ? value : new Wrong()),
+  )
+    .meta({ title: "text", type: "string", pattern: ENVIRONMENT_NAME.source })
+    .prefault("{cluster}/{namespace}/{application}")
+    .describe(
+      "name of an application's environment, with `{application}`, `{cluster}` and `{namespace}` of its destination; what the host does not accept becomes `-`",
+    );
 }
 
 /** https://docs.gitlab.com/user/project/integrations/webhooks/ : `whsec_` and the Base64 of the key. */

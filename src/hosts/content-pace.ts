@@ -52,6 +52,8 @@ const PAUSE_WITHOUT_A_WORD_MS = 60_000;
 const FIRST_PAUSE_MS = 5_000;
 
 export const MERGE_WRITE: ContentWrite = { urgency: "result", brief: true };
+/** Leaves most of the limit to comments, and is left out rather than late. */
+export const DEPLOYMENT_WRITE: ContentWrite = { urgency: "refusal", brief: true };
 
 export function createContentPace(parts: ContentPaceParts): ContentPace {
   const lines = new Map<string, Line>();

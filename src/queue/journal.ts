@@ -16,6 +16,8 @@ const startedApplication = z
     application,
     lastOperation: z.string().optional(),
     pins: z.array(z.object({ position: z.int().positive(), revision: z.string().transform(revision) })),
+    revision: z.string().transform(revision),
+    destination: z.object({ cluster: z.string(), namespace: z.string() }),
     after: z.array(application),
   })
   .transform(({ lastOperation, ...noted }) => ({ ...noted, lastOperation }));

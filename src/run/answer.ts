@@ -36,7 +36,7 @@ export async function answer(
   }
   // A plan that was stopped meanwhile is not posted.
   if (result.kind === "planned") run.signal.throwIfAborted();
-  run.attempt.result = result;
+  run.attempt.ended(result);
   if (!recorded) {
     await writeToJournal(result, run);
     await auditRun(auditFactsOf(result), { change, asked }, run);
@@ -172,10 +172,10 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
 }
 
 /** For the next attempt, if this one is interrupted before it answers. A plan is made again instead. */
-async function writeToJournal(result: CommandResult, { ticket, log }: Run): Promise<void> {
+async function writeToJournal(result: CommandResult, { ticket, attempt, log }: Run): Promise<void> {
   if (result.kind === "planned") return;
   try {
-    await ticket.journal.write({ result });
+    await ticket.journal.write({ started: attempt.started, result });
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error;
     log.warn({ err: error }, "could not record the result before its answer");
@@ -224,6 +224,8 @@ async function merge(asked: Answerable, result: SyncedResult, change: ChangeRequ
   if (intent === undefined) return;
   // An earlier attempt of this run merged it.
   if (run.ticket.again && change.state === "merged") return;
+  // The branch's rules may require deployments.
+  await run.attempt.shown();
   const merged = await run.host.merge(change, intent).catch((error: unknown): MergeOutcome => {
     run.log.error({ err: error }, "could not merge");
     return { kind: "refused", reason: safeMessage(error) };

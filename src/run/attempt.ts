@@ -2,11 +2,13 @@ import { markCommand, type CommandMarks } from "../comments/mark-command.js";
 import { createProgressComment, type ProgressComment } from "../comments/progress-comment.js";
 import type { ServerConfig } from "../config/server-config.js";
 import { COMMANDS, isDeploying } from "../core/commands/commands.js";
+import type { Settled } from "../core/deploy/settle-records.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../core/model/change-request.js";
 import { safeMessage } from "../core/model/errors.js";
 import type { Phase } from "../core/model/progress.js";
 import type { CommandResult } from "../core/model/result.js";
+import type { StartedApplication } from "../core/model/run-notes.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { RunTicket } from "../core/ports/event-queue.js";
@@ -14,10 +16,11 @@ import type { LiveFeed, LiveRun } from "../core/ports/live-feed.js";
 import type { Log } from "../core/ports/log.js";
 import type { Answerable } from "./asked.js";
 import type { Complaints } from "./complaints.js";
+import { EnvironmentReports } from "./environments.js";
 import { linksOf } from "./links.js";
 
 export interface AttemptParts {
-  readonly ticket: Pick<RunTicket, "stepAside">;
+  readonly ticket: Pick<RunTicket, "stepAside" | "again">;
   readonly runId: string;
   readonly config: ServerConfig;
   readonly host: CodeHost;
@@ -32,12 +35,16 @@ export class Attempt {
   asked: Answerable | undefined;
   change: ChangeRequest | undefined;
   result: CommandResult | undefined;
+  /** What the command is about to deploy, or an earlier attempt was. */
+  started: readonly StartedApplication[] = [];
 
   #startedAt = new Date(0);
   #marks: CommandMarks | undefined;
   #comment: ProgressComment | undefined;
   #page: ProgressPublisher | undefined;
   #background: Promise<void> | undefined;
+  #environments: EnvironmentReports | undefined;
+  readonly #settled: EnvironmentReports[] = [];
 
   constructor(private readonly parts: AttemptParts) {}
 
@@ -68,7 +75,42 @@ export class Attempt {
   readonly report = (application: ApplicationName, phase: Phase): void => {
     this.#comment?.report(application, phase);
     this.#page?.report(application, phase);
+    this.#environments?.report(application, phase);
   };
+
+  /** Takes what is about to be deployed, once it is noted for a later attempt. */
+  deploying(started: readonly StartedApplication[], change: ChangeRequest): void {
+    const { parts, asked } = this;
+    const command = asked?.command;
+    this.started = started;
+    if (command === undefined || !isDeploying(command) || command.dryRun || !parts.host.showsDeployments) return;
+    this.#environments ??= new EnvironmentReports({ ...parts, command: command.name, again: parts.ticket.again });
+    this.#environments.expect(started, change, linksOf(change, parts));
+  }
+
+  /** Takes the result, before it is answered. */
+  ended(result: CommandResult): void {
+    this.result = result;
+    if (result.kind === "synced" || result.kind === "rolled-back") this.#environments?.ended(result.applications);
+    else this.#environments?.abandon();
+  }
+
+  /** Shows how syncs of earlier runs ended. */
+  settledEarlier(settled: readonly Settled[], change: ChangeRequest): void {
+    const { parts } = this;
+    if (!parts.host.showsDeployments) return;
+    for (const one of settled) {
+      const reports = new EnvironmentReports({ ...parts, command: "sync", runId: one.runId, again: true });
+      reports.expect([one], change, linksOf(change, parts));
+      reports.ended([{ application: one.application, kind: one.outcome }]);
+      this.#settled.push(reports);
+    }
+  }
+
+  /** Resolves once the environments show what was deployed, as far as they can. */
+  async shown(): Promise<void> {
+    await Promise.all([this.#environments, ...this.#settled].map((reports) => reports?.settle()));
+  }
 
   /** @param work Runs beside the command; must not reject. */
   inBackground(work: Promise<void>): void {
@@ -85,6 +127,7 @@ export class Attempt {
   async end(mark: "done" | "failed" | undefined): Promise<void> {
     this.#page?.end();
     await this.#marks?.end(mark);
+    await this.shown();
   }
 
   #show(change: ChangeRequest): void {

@@ -2,7 +2,7 @@ import { HostFailure } from "../core/model/errors.js";
 import type { HostId } from "../names.js";
 
 /** What a run does beside its answer, and goes on without. */
-type Extra = "reaction" | "commit-status";
+type Extra = "reaction" | "commit-status" | "environment";
 
 /** Which failures of extras were logged: one cause, such as a missing permission, meets every command. */
 export class Complaints {

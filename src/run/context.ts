@@ -62,6 +62,7 @@ export function commandContext(
     noteStarted: async (started, skipped) => {
       await run.ticket.confirm();
       await run.ticket.journal.write({ started, skipped });
+      run.attempt.deploying(started, change);
     },
   };
 }

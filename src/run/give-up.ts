@@ -1,3 +1,4 @@
+import type { ChangeRequest } from "../core/model/change-request.js";
 import type { HostEvent } from "../core/model/event.js";
 import { DEPLOYER_TITLE, SERVICE } from "../names.js";
 import { answer } from "./answer.js";
@@ -25,16 +26,17 @@ export async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
     case "invalid": {
       run.attempt.start(asked, event.change);
       const change = await run.host.getChangeRequest(event.change);
-      return answer(asked, await whatIsKnown(run), change, run);
+      return answer(asked, await whatIsKnown(change, run), change, run);
     }
   }
 }
 
 /** The result that an earlier attempt could not post, without its merge; otherwise a refusal. @throws {NotRecovered} */
-async function whatIsKnown({ ticket }: Run): Promise<Finished> {
+async function whatIsKnown(change: ChangeRequest, { ticket, attempt }: Run): Promise<Finished> {
   const { started = [], result } = await ticket.journal.read().catch((cause: unknown) => {
     throw new NotRecovered("could not read what an earlier attempt of this run did", { cause });
   });
+  attempt.deploying(started, change);
   if (result !== undefined) {
     const kept = result.kind === "synced" ? { ...result, merge: undefined } : result;
     return { kind: "finished", result: kept, settled: [], recorded: true };

@@ -35,6 +35,7 @@ export async function recover(
 async function resume(asked: Answerable, change: ChangeRequest, run: Run): Promise<Finished | Silent | undefined> {
   const notes = await run.ticket.journal.read();
   const { started = [], skipped = [], result } = notes;
+  run.attempt.deploying(started, change);
   if (result?.kind === "synced" && result.merge !== undefined) {
     const opened = await openChange(change, run);
     const resumed = await resumeSynced(result, commandContext(asked, change, opened, run));

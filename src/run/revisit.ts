@@ -40,6 +40,7 @@ export async function liftsWithheld(ref: ChangeRequestRef, run: Run): Promise<bo
 /** Records how earlier syncs ended whose outcome was lost, before the next command of the change request runs. */
 export async function settleEarlier(change: ChangeRequest, run: Run): Promise<readonly Settled[]> {
   const settled = await settleRecords(change, run);
+  run.attempt.settledEarlier(settled, change);
   try {
     await endProgress(run.host, change, settled, run.hostWords[change.host]);
   } catch (error) {

@@ -29,6 +29,7 @@ export async function checkAtStart({ config, hosts, deployer, ping, log }: Start
       await check(log, title, cure, async () => {
         const self = await host.self();
         log.info({ account: self.login, webhook: WEBHOOK_PATHS[host.id] }, `connected to ${title}`);
+        await checkPermissions(host, title, log);
       });
     }),
     check(log, DEPLOYER_TITLE, DEPLOYER_CURE, async () => {
@@ -37,6 +38,14 @@ export async function checkAtStart({ config, hosts, deployer, ping, log }: Start
     }),
     check(log, STORE_TITLE, STORE_CURE, ping),
   ]);
+}
+
+async function checkPermissions(host: CodeHost, system: string, log: Log): Promise<void> {
+  try {
+    for (const problem of await host.missingPermissions()) log.warn({ system, problem }, "a permission is missing");
+  } catch (error) {
+    log.warn({ system, problem: safeMessage(error) }, "could not check the permissions");
+  }
 }
 
 async function check(log: Log, system: string, cure: string, ask: () => Promise<void>): Promise<void> {

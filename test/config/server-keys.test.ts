@@ -7,6 +7,7 @@ const flags = [
   "kvstore.tls",
   "deployer.insecure",
   "hostb.commit_status",
+  "hostb.environments",
   "defaults.autoplan",
   "defaults.require_approval",
   "defaults.require_up_to_date",
@@ -254,5 +255,30 @@ describe("server.command", () => {
   ])("refuses %j", (word) => {
     const problems = problemsOf(withKey("server.command", json(word))).join();
     expect(problems).toContain("server.command: expected 1 to 30 lower-case letters, digits and dashes");
+  });
+});
+
+describe("hostb.environment_name", () => {
+  test.each([
+    "{application}",
+    "{cluster}/{namespace}/{application}",
+    "argocd-eu/{application}",
+    "eu.{cluster}/{application}_app",
+  ])("takes %s", (name) => {
+    expect(problemsOf(withKey("hostb.environment_name", json(name)))).toEqual([]);
+  });
+  test.each([
+    "production",
+    "{cluster}/{namespace}",
+    "{cluster}-{application}",
+    "{app}",
+    "/{application}",
+    "{application}/",
+    "a//{application}",
+    "{application}:x",
+    "x".repeat(90) + "{application}",
+  ])("refuses %s: applications could share it, or a host refuses it", (name) => {
+    const problems = problemsOf(withKey("hostb.environment_name", json(name))).join();
+    expect(problems).toContain("hostb.environment_name: expected a name with {application}");
   });
 });

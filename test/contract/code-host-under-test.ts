@@ -111,6 +111,8 @@ export async function startGitHubUnderTest({ approvalsRequired = 0 }: StartOptio
         webUrl: forge.url,
         aliases: [ALIAS],
         requestTimeoutMs,
+        deployments: true,
+        environmentName: "{cluster}/{namespace}/{application}",
       },
       hostParts(clock, keptLogger(privateKey)),
     );
@@ -157,6 +159,8 @@ export async function startGitLabUnderTest(options: StartOptions = {}): Promise<
         token: wrongCredentials === true ? "glpat-expired" : GITLAB_TOKEN,
         aliases: [ALIAS],
         requestTimeoutMs,
+        environments: true,
+        environmentName: "{cluster}/{namespace}/{application}",
       },
       hostParts(clock, keptLogger(GITLAB_TOKEN)),
     );

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { accessContract } from "./code-host-access.contract.js";
 import { approvalContract } from "./code-host-approval.contract.js";
+import { deploymentsContract } from "./code-host-deployments.contract.js";
 import { factsContract } from "./code-host-facts.contract.js";
 import { faultsContract } from "./code-host-faults.contract.js";
 import { marksContract } from "./code-host-marks.contract.js";
@@ -16,6 +17,7 @@ export function codeHostContract(name: string, start: Start): void {
     describe("facts", () => factsContract(under));
     describe("access", () => accessContract(under));
     describe("marks", () => marksContract(under));
+    describe("deployments", () => deploymentsContract(under));
     describe("merge", () => mergeContract(under));
     describe("a broken host", () => faultsContract(under));
 

@@ -330,6 +330,8 @@ export function eventQueueContract(name: string, start: StartQueue, numRuns: num
             application: applicationName("web"),
             lastOperation: undefined,
             pins: [{ position: 2, revision: revision("a".repeat(40)) }],
+            revision: revision("b".repeat(40)),
+            destination: { cluster: "https://kubernetes.default.svc", namespace: "web" },
             after: [applicationName("root")],
           },
         ],

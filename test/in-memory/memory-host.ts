@@ -12,10 +12,12 @@ import type {
   CloneSource,
   CodeHost,
   CommitStatus,
+  DeploymentState,
   MergeOutcome,
   OwnComment,
   Reaction,
   RecentActivity,
+  ShownDeployment,
 } from "../../src/core/ports/code-host.js";
 import type { HostId } from "../../src/names.js";
 import type { Delay } from "./delay.js";
@@ -41,6 +43,11 @@ interface Held {
   readonly statuses: SeenStatus[];
   /** Logins of those who approved the present head. */
   approvers: readonly string[];
+}
+
+interface SeenDeployment extends Pick<ShownDeployment, "command" | "application" | "revision" | "runId"> {
+  /** Oldest first. */
+  readonly states: DeploymentState[];
 }
 
 interface SeenReaction {
@@ -285,6 +292,36 @@ export class MemoryHost implements CodeHost {
   async belongsToAny(_change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean> {
     await this.#options.delay();
     return teams.some((team) => this.#teams.get(team.toLowerCase())?.has(user.login));
+  }
+
+  showsDeployments = false;
+  /** Every deployment that was shown, oldest first. */
+  readonly shown: SeenDeployment[] = [];
+
+  async showDeployment(
+    _change: ChangeRequest,
+    { command, application, revision, runId }: ShownDeployment,
+    state: DeploymentState,
+    id: string | undefined,
+  ): Promise<string> {
+    await this.#options.delay();
+    if (id === undefined) return String(this.shown.push({ command, application, revision, runId, states: [state] }));
+    this.shown[Number(id) - 1]?.states.push(state);
+    return id;
+  }
+
+  async shownDeployment(
+    _change: ChangeRequest,
+    { application, runId }: ShownDeployment,
+  ): Promise<{ readonly id: string; readonly state: DeploymentState } | undefined> {
+    await this.#options.delay();
+    const at = this.shown.findIndex((one) => one.application === application && one.runId === runId);
+    const state = this.shown[at]?.states.at(-1);
+    return state === undefined ? undefined : { id: String(at + 1), state };
+  }
+
+  async missingPermissions(): Promise<readonly string[]> {
+    return [];
   }
 
   async merge(change: ChangeRequest): Promise<MergeOutcome> {

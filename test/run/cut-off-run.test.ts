@@ -1,4 +1,4 @@
-import { expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../../src/core/model/errors.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
@@ -599,7 +599,11 @@ test("a sync that ended its processes after it had started to deploy names what 
   const number = world.open(config("web", "2"));
   await world.says(number, "svc plan");
   const journal = new MemoryJournal();
-  await journal.write({ started: [{ application: WEB, lastOperation: undefined, pins: [], after: [] }] });
+  const revision = world.host.facts(number).headRevision;
+  const destination = { cluster: "", namespace: "" };
+  await journal.write({
+    started: [{ application: WEB, lastOperation: undefined, pins: [], revision, destination, after: [] }],
+  });
   await world.handle(world.comment(number, "svc sync"), given(journal));
   expect(world.host.commentsOf(number)[1]).toContain(
     "It may have deployed web: look at the last operation in Argo CD.",
@@ -647,3 +651,47 @@ test.each([
     expect(world.deployer.syncs).toHaveLength(deployed.length);
   },
 );
+
+const ENDED = '"succeeded"';
+
+describe("what the environments of the host show of a command that is cut off", () => {
+  test.each<[string, (world: CutWorld) => Cut]>([
+    ["before it is shown", ({ host }) => ({ at: host, method: "showDeployment", when: "before" })],
+    ["after it was shown", ({ host }) => ({ at: host, method: "showDeployment", when: "after" })],
+    ["before it is deployed", ({ deployer }) => ({ at: deployer, method: "sync", when: "before" })],
+    ["after it was deployed", ({ deployer }) => ({ at: deployer, method: "sync", when: "after" })],
+    ["before its end is shown", ({ host }) => ({ at: host, method: "showDeployment", when: "before", saying: ENDED })],
+    ["after its end was shown", ({ host }) => ({ at: host, method: "showDeployment", when: "after", saying: ENDED })],
+    ["before it is answered", ({ host }) => ({ at: host, method: "postComment", when: "before" })],
+    ["after it was answered", ({ host }) => ({ at: host, method: "postComment", when: "after" })],
+  ])("%s is shown once, and as it ended", async (_when, cut) => {
+    const world = new CutWorld();
+    world.host.showsDeployments = true;
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    await world.cutOff(world.comment(number, "svc sync"), cut(world));
+    expect(world.deployer.syncs).toHaveLength(1);
+    const { headRevision } = world.host.facts(number);
+    expect(world.host.shown).toMatchObject([{ command: "sync", application: WEB, revision: headRevision }]);
+    expect([["succeeded"], ["running", "succeeded"]]).toContainEqual(world.host.shown[0]?.states);
+  });
+
+  test("of a run that is given up fails, until somebody finds out how its sync ended", async () => {
+    const world = new CutWorld();
+    world.host.showsDeployments = true;
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    const event = world.comment(number, "svc sync");
+    const ticket = ticketOf();
+    const gone = cutAt({ at: world.deployer, method: "sync", when: "after" });
+    const dead = { lost: false };
+    const confirm = () => (dead.lost ? Promise.reject(new LeaseLost()) : Promise.resolve());
+    void supervise(event, world.dependencies(), { ...ticket, confirm });
+    await gone;
+    dead.lost = true;
+    await world.handle(event, { ...ticket, again: true, givenUp: true });
+    expect(world.host.shown.map(({ states }) => states)).toEqual([["running", "failed"]]);
+    await world.says(number, "svc plan");
+    expect(world.host.shown.map(({ states }) => states)).toEqual([["running", "failed", "succeeded"]]);
+  });
+});

@@ -1,6 +1,7 @@
 import { sendMergeRequestHook, stateIds } from "../hooks/merge-request-body.js";
 import { hookTime } from "../hooks/project-body.js";
 import type { Instance } from "../model/instance.js";
+import { stopEnvironmentsOf } from "../model/environment.js";
 import type { MergeRequest } from "../model/merge-request.js";
 import type { Person } from "../model/people.js";
 import { branchMoved } from "./heads.js";
@@ -66,4 +67,5 @@ async function removeSourceBranch(instance: Instance, merge: MergeRequest): Prom
   const ref = `refs/heads/${sourceBranch}`;
   if ((await instance.store.resolve(sourceProject.path, ref)) !== merge.head) return;
   await instance.store.setRef(sourceProject.path, ref, undefined);
+  stopEnvironmentsOf(sourceProject, sourceBranch);
 }

@@ -26,6 +26,8 @@ export function newProject(
     membersOnly: false,
     protectedBranches: new Set([defaultBranch]),
     statuses: [],
+    environments: [],
+    deployments: [],
     pushes: [],
     approvalsRequired: undefined,
     codeOwners: [],

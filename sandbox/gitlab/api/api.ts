@@ -5,6 +5,7 @@ import type { Instance } from "../model/instance.js";
 import { accountRoutes } from "./account-routes.js";
 import { approvalRoutes } from "./approval-routes.js";
 import { awardRoutes } from "./award-routes.js";
+import { deploymentRoutes } from "./deployment-routes.js";
 import { graphqlEndpoint } from "./graphql.js";
 import { mergeRequestRoutes } from "./merge-request-routes.js";
 import { noteRoutes } from "./note-routes.js";
@@ -22,6 +23,7 @@ export function apiRouter(instance: Instance): Router {
   noteRoutes(router, instance);
   awardRoutes(router, instance);
   statusRoutes(router, instance);
+  deploymentRoutes(router, instance);
   repositoryRoutes(router, instance);
   router.use("/api/v4", (request, response) => {
     instance.violations.push(`${request.method} ${request.originalUrl}: there is no such endpoint`);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { deploymentStatuses } from "../model/environment.js";
 import { statusStates } from "../model/pipeline.js";
 
 /**
@@ -116,6 +117,38 @@ export const createStatus = endpoint(
     pipeline_id: z.int().optional(),
   },
 );
+
+const deployments = `${project}/deployments`;
+export const listDeployments = endpoint(deployments, {
+  order_by: z.enum(["id", "iid", "created_at", "updated_at", "ref", "finished_at"]).optional(),
+  sort: z.enum(["asc", "desc"]).optional(),
+  environment: z.string().optional(),
+  status: z.enum(["created", ...deploymentStatuses, "blocked"]).optional(),
+  ...paging,
+});
+export const showDeployment = endpoint(`${deployments}/:deployment`);
+export const createDeployment = endpoint(
+  deployments,
+  {},
+  {
+    environment: z.string(),
+    sha: z.string(),
+    ref: z.string(),
+    tag: z.boolean(),
+    status: z.enum(deploymentStatuses),
+  },
+);
+export const editDeployment = endpoint(`${deployments}/:deployment`, {}, { status: z.enum(deploymentStatuses) });
+export const editEnvironment = endpoint(
+  `${project}/environments/:environment`,
+  {},
+  {
+    external_url: z.string().optional(),
+    description: z.string().optional(),
+    tier: z.enum(["production", "staging", "testing", "development", "other"]).optional(),
+  },
+);
+export const showToken = endpoint(`${api}/personal_access_tokens/self`);
 
 export const showMergeBase = endpoint(`${project}/repository/merge_base`, { refs: list });
 export const showBranch = endpoint(`${project}/repository/branches/:branch`);

@@ -1,5 +1,6 @@
 import type { Router } from "express";
 import type { z } from "zod";
+import { stopEnvironmentsOf } from "../model/environment.js";
 import type { Instance } from "../model/instance.js";
 import type { Project } from "../model/project.js";
 import { ApiFailure, serve } from "./call.js";
@@ -42,6 +43,7 @@ export function repositoryRoutes(router: Router, instance: Instance): void {
         throw new ApiFailure(400, "You can only delete protected branches using the web interface.");
       }
       await store.setRef(project.path, `refs/heads/${name}`, undefined);
+      stopEnvironmentsOf(project, name);
       return { status: 204 };
     }),
   );

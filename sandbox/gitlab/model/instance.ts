@@ -54,6 +54,8 @@ export class Instance {
   /** Requests that contradict GitLab's API description. */
   readonly violations: string[] = [];
   readonly quickActions: QuickActionSeen[] = [];
+  /** Of the token. */
+  scopes: readonly string[] = ["api"];
   /** Root URL without a final slash, set once the server listens. */
   url = "";
   #lastTime = 0;

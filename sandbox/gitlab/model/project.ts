@@ -1,4 +1,5 @@
 import type { AccessLevel } from "../../forge.js";
+import type { Deployment, Environment } from "./environment.js";
 import type { Person } from "./people.js";
 import type { CommitStatus } from "./pipeline.js";
 
@@ -19,6 +20,9 @@ export interface Project {
   membersOnly: boolean;
   /** Every status ever set, oldest first. */
   readonly statuses: CommitStatus[];
+  readonly environments: Environment[];
+  /** Oldest first. */
+  readonly deployments: Deployment[];
   /** Oldest first. */
   readonly pushes: PushEvent[];
   /** Approvals that Premium's rule requires here. Default: the instance's number. */

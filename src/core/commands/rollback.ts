@@ -5,6 +5,7 @@ import type { LiveApplication } from "../model/application.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
+import { destinationOf } from "../model/destination.js";
 import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
@@ -62,6 +63,8 @@ export async function rollback(command: Command<"rollback">, context: RollbackCo
       application: one.application,
       live: one.found,
       pins: [],
+      revision: context.change.baseRevision,
+      destination: destinationOf(one.found === undefined ? {} : restoredSpec(one.found, one.record).spec),
       after: targets
         .map(({ application }) => application)
         .filter((name) => name === one.found?.parent && name !== one.application),
@@ -213,15 +216,19 @@ async function rollbackOne(
   const { application, record, found, problem } = parents.length === 0 ? looked : await look(looked, context);
   if (found === undefined) return { application, warnings: [], kind: "rejected", message: problem };
   const words = context.hostWords[context.change.host];
-  const written = record?.specWritten;
-  const restores = record !== undefined && written !== undefined && specEqual(found.spec, written);
+  const { restores, spec } = restoredSpec(found, record);
   const warnings =
-    written === undefined || restores || parents.some(({ kind }) => kind === "succeeded")
+    record?.specWritten === undefined || restores || parents.some(({ kind }) => kind === "succeeded")
       ? []
       : [`its definition is not the one that this ${words.short} wrote, and was left as it is`];
-  const spec = restores ? record.specBefore : found.spec;
   const outcome = await deployOne({ live: found, spec, at: "target" }, command, context);
   const unsettled =
     outcome.kind === "succeeded" && !command.dryRun ? await settleRollback(application, context) : undefined;
   return { application, ...outcome, warnings: unsettled === undefined ? warnings : [...warnings, unsettled] };
+}
+
+/** Its definition after the rollback: the one from before the first sync, if the live one is still ours. */
+function restoredSpec({ spec }: LiveApplication, record: Deployment | undefined) {
+  if (record?.specWritten === undefined || !specEqual(spec, record.specWritten)) return { restores: false, spec };
+  return { restores: true, spec: record.specBefore };
 }

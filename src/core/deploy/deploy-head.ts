@@ -3,6 +3,7 @@ import { changeRequestRef, sameChangeRequest } from "../model/change-request.js"
 import type { OverriddenCheck } from "../model/check.js";
 import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
+import { destinationOf } from "../model/destination.js";
 import { safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import type { PlannedSource } from "../model/planned-source.js";
@@ -55,6 +56,8 @@ export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions
       application: subject.name,
       live: subject.live,
       pins: record.pins,
+      revision: record.revision,
+      destination: destinationOf(subject.head.spec),
       after,
       record,
       deploy: async (parents) => {

@@ -1,7 +1,8 @@
 import type { ApplicationSpec, LiveApplication, Pin } from "../model/application.js";
-import type { ApplicationName } from "../model/brand.js";
+import type { ApplicationName, Revision } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
+import type { Destination } from "../model/destination.js";
 import { LeaseLost, neverStarted, safeMessage } from "../model/errors.js";
 import { STARTED, endOf } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
@@ -31,6 +32,9 @@ export interface DeployTarget extends Ordered {
   readonly live: LiveApplication | undefined;
   /** The commits that it is synced at; empty for the target revisions. */
   readonly pins: readonly Pin[];
+  /** The commit of the change request's repository that is deployed. */
+  readonly revision: Revision;
+  readonly destination: Destination;
   /** @param parents how those of `after` ended; without those that wait for this one themselves. */
   readonly deploy: (parents: readonly ApplicationSync[]) => Promise<ApplicationSync>;
 }
@@ -69,8 +73,10 @@ export async function deployAll(
   return targets.flatMap(({ application }) => results.get(application) ?? []);
 }
 
-function startedOf({ application, live, pins, after }: DeployTarget): readonly StartedApplication[] {
-  return live === undefined ? [] : [{ application, lastOperation: live.lastOperation, pins, after }];
+function startedOf(target: DeployTarget): readonly StartedApplication[] {
+  const { application, live, pins, revision, destination, after } = target;
+  if (live === undefined) return [];
+  return [{ application, lastOperation: live.lastOperation, pins, revision, destination, after }];
 }
 
 const ENDED = { sync: "sync ended", rollback: "rollback ended" } as const;

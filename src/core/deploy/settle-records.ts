@@ -1,6 +1,7 @@
-import type { ApplicationName } from "../model/brand.js";
+import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
+import { destinationOf, type Destination } from "../model/destination.js";
 import { StoreUnavailable } from "../model/errors.js";
 import type { SyncOutcome } from "../model/result.js";
 import type { CommandPorts } from "../ports/context.js";
@@ -14,6 +15,9 @@ export interface Settled {
   /** The run that started it. */
   readonly runId: string;
   readonly outcome: "succeeded" | "failed";
+  /** The commit that it deployed, and where. */
+  readonly revision: Revision;
+  readonly destination: Destination;
 }
 
 type Unsettled = Deployment & { readonly runId: string };
@@ -37,14 +41,14 @@ export async function settleRecords(change: ChangeRequestRef, ports: SettlePorts
 async function settleOne(record: Unsettled, ports: SettlePorts): Promise<Settled | undefined> {
   const { application, runId } = record;
   try {
-    const outcome = await lookUp(record, ports);
+    const { outcome, destination } = await lookUp(record, ports);
     if (outcome?.kind !== "succeeded" && outcome?.kind !== "failed") return undefined;
     if (outcome.kind === "succeeded" && (await isLockOf(record, ports))) {
       await endDeployment(application, record.change, ports);
     }
     await ports.deployments.save({ ...record, outcome: outcome.kind });
     ports.log.info({ application, runId, outcome: outcome.kind }, "looked up the end of an earlier sync");
-    return { application, runId, outcome: outcome.kind };
+    return { application, runId, outcome: outcome.kind, revision: record.revision, destination };
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     ports.log.warn({ application, err: error }, "could not look up how an earlier sync ended");
@@ -52,12 +56,17 @@ async function settleOne(record: Unsettled, ports: SettlePorts): Promise<Settled
   }
 }
 
-async function lookUp(record: Unsettled, { deployer }: SettlePorts): Promise<SyncOutcome | undefined> {
+async function lookUp(
+  record: Unsettled,
+  { deployer }: SettlePorts,
+): Promise<{ readonly outcome: SyncOutcome | undefined; readonly destination: Destination }> {
   const live = await deployer.findApplication(record.application);
-  if (live === undefined) return undefined;
-  const application = { ...live, spec: record.specWritten ?? live.spec };
+  const spec = record.specWritten ?? live?.spec ?? record.specBefore;
+  const destination = destinationOf(spec);
+  if (live === undefined) return { outcome: undefined, destination };
   const at = record.pins.length === 0 ? "target" : record.pins;
-  return deployer.findOutcome({ application, at, runId: record.runId });
+  const outcome = await deployer.findOutcome({ application: { ...live, spec }, at, runId: record.runId });
+  return { outcome, destination };
 }
 
 /** False once a newer plan took the lock for a newer head. */

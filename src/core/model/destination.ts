@@ -10,7 +10,7 @@ export interface Destination {
 }
 
 /** Argo CD's own cluster has both: https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters */
-const IN_CLUSTER = "https://kubernetes.default.svc";
+export const IN_CLUSTER = "https://kubernetes.default.svc";
 
 /** Reads `spec.destination`; members that are absent or of the wrong type are empty. */
 export function destinationOf({ destination }: ApplicationSpec): Destination {

@@ -1,5 +1,6 @@
 import type { Pin } from "./application.js";
-import type { ApplicationName } from "./brand.js";
+import type { ApplicationName, Revision } from "./brand.js";
+import type { Destination } from "./destination.js";
 import type { CommandResult } from "./result.js";
 
 /** What a run has done so far that cannot be seen from outside. */
@@ -19,6 +20,10 @@ export interface StartedApplication {
   readonly lastOperation: string | undefined;
   /** The commits that its sync asks for; empty for the target revisions. */
   readonly pins: readonly Pin[];
+  /** The commit of the change request's repository that is deployed: its head, or the tip of the base branch. */
+  readonly revision: Revision;
+  /** Where its objects go. */
+  readonly destination: Destination;
   /** Those applications of the run that apply its definition: it starts only once they succeeded. */
   readonly after: readonly ApplicationName[];
 }

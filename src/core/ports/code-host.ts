@@ -1,7 +1,8 @@
 import type { HostId } from "../../names.js";
 import type { Authorship } from "../model/authorship.js";
-import type { RepositoryName, Revision } from "../model/brand.js";
+import type { ApplicationName, RepositoryName, Revision } from "../model/brand.js";
 import type { ChangeRequest, ChangeRequestRef, Mergeability, Reviews, User } from "../model/change-request.js";
+import type { Destination } from "../model/destination.js";
 import type { MergeIntent } from "../model/result.js";
 
 /** Where change requests live. Methods throw `HostFailure` when the host fails or refuses. */
@@ -55,6 +56,42 @@ export interface CodeHost {
   belongsToAny(change: ChangeRequestRef, user: User, teams: readonly string[]): Promise<boolean>;
   /** Merges if the head is still `change.headRevision`, then deletes the source branch if the intent says so. */
   merge(change: ChangeRequest, intent: MergeIntent): Promise<MergeOutcome>;
+  /** Whether the host's environments show what is deployed. Without it `showDeployment` and `shownDeployment` are not called. */
+  readonly showsDeployments: boolean;
+  /**
+   * Shows a deployment in the environment of its application, or how it ended.
+   * @param id what this returned before; undefined for a deployment that is not shown yet.
+   * @returns Its id; undefined where the host shows it without a record of its own.
+   */
+  showDeployment(
+    change: ChangeRequest,
+    deployment: ShownDeployment,
+    state: DeploymentState,
+    id: string | undefined,
+  ): Promise<string | undefined>;
+  /** What an earlier attempt of the same run showed; undefined if that was nothing. */
+  shownDeployment(
+    change: ChangeRequest,
+    deployment: ShownDeployment,
+  ): Promise<{ readonly id: string; readonly state: DeploymentState } | undefined>;
+  /** What our credentials lack for what is switched on in the configuration, a sentence each. */
+  missingPermissions(): Promise<readonly string[]>;
+}
+
+export type DeploymentState = "running" | "succeeded" | "failed";
+
+/** One deployment of one application, as the environments of a host show it. */
+export interface ShownDeployment {
+  /** A `rollback` deploys the target branch in place of the head. */
+  readonly command: "sync" | "rollback";
+  readonly application: ApplicationName;
+  readonly destination: Destination;
+  /** The commit of the change request's repository that is deployed. */
+  readonly revision: Revision;
+  /** The same for every attempt of a run. */
+  readonly runId: string;
+  /** The application in Argo CD, and where people read what became of the command. */
+  readonly links: { readonly application: string; readonly result: string };
 }
 
 /** Somebody who logged in with their account on the host. */

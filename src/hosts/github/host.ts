@@ -1,9 +1,10 @@
 import type { Probot } from "probot";
 import { z } from "zod";
 import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
-import type { CodeHost, CommitStatus } from "../../core/ports/code-host.js";
+import type { CodeHost, CommitStatus, ShownDeployment } from "../../core/ports/code-host.js";
 import { STATUS_NAME } from "../../names.js";
-import { createContentPace, MERGE_WRITE, type ContentWrite } from "../content-pace.js";
+import { createContentPace, DEPLOYMENT_WRITE, MERGE_WRITE, type ContentWrite } from "../content-pace.js";
+import { environmentName } from "../environment-name.js";
 import type { HostParts } from "../host-module.js";
 import { ifFound, oneLine } from "../host-refusal.js";
 import { keepAccount } from "../own-account.js";
@@ -14,6 +15,14 @@ import { getChangeRequest, getMergeability, getState } from "./change-request.js
 import { createGitHubClient, type GitHubClient } from "./client.js";
 import { createCloneSource } from "./clone-source.js";
 import { editComment, listCommentsOf, minimise, postComment, react } from "./comments.js";
+import {
+  createDeployment,
+  findDeployment,
+  missingForDeployments,
+  retireDeployments,
+  setDeploymentState,
+  type Environment,
+} from "./deployments.js";
 import { merge } from "./merge.js";
 import { recentActivity } from "./recent-activity.js";
 import { findSelf, reachApp } from "./self.js";
@@ -32,6 +41,9 @@ export interface GitHubConfig {
   readonly aliases: readonly string[];
   /** Deadline of one request in milliseconds; 30 seconds when absent. */
   readonly requestTimeoutMs?: number;
+  readonly deployments?: boolean;
+  /** The template of `environmentName`. */
+  readonly environmentName?: string;
 }
 
 /** GitHub, through a GitHub App; `probot` receives its webhooks. Sends no request before the first call. */
@@ -48,6 +60,10 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
   const pace = createContentPace({ ...parts, host: "hosta", windows: () => (limited() ? CONTENT_WINDOWS : []) });
   const inTurn = async <T>({ repository }: ChangeRequestRef, write: ContentWrite, send: () => Promise<T>) =>
     pace.send(String(await client.installationOf(repository)), write, send);
+  const environmentOf = async (shown: ShownDeployment): Promise<Environment> => ({
+    name: environmentName(config.environmentName ?? "{application}", shown),
+    self: (await ownAccount()).id,
+  });
 
   return {
     id: "hosta",
@@ -73,6 +89,23 @@ export function createGitHubHost(config: GitHubConfig, parts: HostParts): CodeHo
     setStatus: (change, status) => setStatus(client, change, status),
     belongsToAny: (change, user, teams) => belongsToAnyTeam(client, change, user, teams),
     merge: (change, intent) => inTurn(change, MERGE_WRITE, () => merge(client, change, intent, clock)),
+    showsDeployments: config.deployments === true,
+    async showDeployment(change, shown, state, known) {
+      const { command, links } = shown;
+      const environment = await environmentOf(shown);
+      // The target branch has no Deployment of its own: what it takes the place of becomes inactive.
+      const id =
+        command === "rollback"
+          ? undefined
+          : (known ??
+            (await inTurn(change, DEPLOYMENT_WRITE, () => createDeployment(client, change, shown, environment))));
+      if (id !== undefined) await setDeploymentState(client, change, id, state, links);
+      if (state === "succeeded") await retireDeployments(client, change, environment, { current: id, links });
+      return id;
+    },
+    shownDeployment: async (change, shown) =>
+      shown.command === "rollback" ? undefined : findDeployment(client, change, shown, await environmentOf(shown)),
+    missingPermissions: async () => (config.deployments === true ? missingForDeployments(client) : []),
   };
 }
 

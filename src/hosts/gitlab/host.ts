@@ -1,9 +1,10 @@
 import { Users } from "@gitbeaker/rest";
 import { z } from "zod";
 import type { User } from "../../core/model/change-request.js";
-import type { CodeHost } from "../../core/ports/code-host.js";
+import type { CodeHost, ShownDeployment } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
 import { createContentPace } from "../content-pace.js";
+import { environmentName } from "../environment-name.js";
 import type { HostParts } from "../host-module.js";
 import { keepAccount } from "../own-account.js";
 import { idField, loginField } from "../payload-fields.js";
@@ -12,6 +13,7 @@ import { getAuthorship } from "./authorship.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { setStatus } from "./commit-status.js";
+import { createDeployment, findDeployment, missingForEnvironments, setDeploymentStatus } from "./deployments.js";
 import { belongsToAnyGroup, mayRead, mayWrite } from "./members.js";
 import { merge } from "./merge.js";
 import { editNote, listNotesOf, postNote, react } from "./notes.js";
@@ -26,6 +28,9 @@ export interface GitLabConfig {
   readonly aliases: readonly string[];
   /** Deadline of one request in milliseconds; 30 seconds when absent. */
   readonly requestTimeoutMs?: number;
+  readonly environments?: boolean;
+  /** The template of `environmentName`. */
+  readonly environmentName?: string;
 }
 
 export interface GitLabParts extends Pick<HostParts, "clock" | "budget" | "waits"> {
@@ -41,6 +46,7 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
   const ownAccount = keepAccount(() => findSelf(client, log));
   const windows = [new URL(url).hostname === "gitlab.com" ? NOTES_ON_GITLAB_COM : NOTES_BY_DEFAULT];
   const pace = createContentPace({ ...parts, host: "hostb", windows: () => windows });
+  const environmentOf = (shown: ShownDeployment) => environmentName(config.environmentName ?? "{application}", shown);
 
   return {
     id: "hostb",
@@ -73,6 +79,16 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     setStatus: (change, status) => setStatus(client, change, status, log),
     belongsToAny: (_change, user, groups) => belongsToAnyGroup(client, user, groups),
     merge: (change, intent) => merge(client, change, intent, clock),
+    showsDeployments: config.environments === true,
+    async showDeployment(change, shown, state, id) {
+      if (id === undefined)
+        return createDeployment(client, change, shown, { environment: environmentOf(shown), state, log });
+      await setDeploymentStatus(client, change, id, state);
+      return id;
+    },
+    shownDeployment: async (change, shown) =>
+      findDeployment(client, change, shown, { environment: environmentOf(shown), self: (await ownAccount()).id }),
+    missingPermissions: async () => (config.environments === true ? missingForEnvironments(client) : []),
   };
 }
 

@@ -1,0 +1,21 @@
+import type { SeenDeployments } from "../forge.js";
+import type { World } from "./world.js";
+
+export function seenDeployments(world: World): SeenDeployments {
+  return {
+    seen: (name) =>
+      world.repository(name).deployments.map(({ environment, sha, ref, statuses }) => ({
+        environment,
+        revision: sha,
+        ref,
+        states: statuses.map(({ state }) => state),
+        link: statuses.findLast(({ environmentUrl }) => environmentUrl !== "")?.environmentUrl,
+        output: statuses.findLast(({ logUrl }) => logUrl !== "")?.logUrl,
+      })),
+    /** Tokens that were handed out keep the permission. */
+    forbid() {
+      const { deployments: _taken, ...others } = world.app.permissions;
+      world.app.permissions = others;
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { startSandbox, type SandboxWorld } from "../../sandbox/world.js";
+import { checkOnline } from "../../src/service/check-online.js";
+import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
+import { configFor } from "../scenarios/bot-options.js";
+
+let world: SandboxWorld | undefined;
+afterEach(() => world?.stop());
+
+describe.each(HOSTS)("svc check --online against %s", (host) => {
+  const [title, on, missing] =
+    host === "hosta"
+      ? ["GitHub", "deployments", "the App lacks the permission `Deployments: read and write`"]
+      : ["GitLab", "environments", "the token of hostb.token lacks the scope `api`"];
+
+  async function check(setting: boolean, prepare: (world: SandboxWorld) => void = () => undefined) {
+    world = await startSandbox({ github: host === "hosta", gitlab: host === "hostb" });
+    const forge = host === "hosta" ? world.github : world.gitlab;
+    await forge?.createRepository(REPOSITORY, { "README.md": "hello" });
+    forge?.deployments.forbid(REPOSITORY);
+    world.gitlab?.deployments.setScopes("read_api");
+    prepare(world);
+    return checkOnline(configFor(world, { host, config: { [host]: { [on]: setting } } }));
+  }
+
+  test("says which permission is missing, if it is needed", async () => {
+    const { lines, exitCode } = await check(true);
+    expect(lines.join("\n")).toContain(`a permission is missing: ${missing}`);
+    expect(exitCode).toBe(1);
+    await world?.stop();
+    const fine = await check(false);
+    expect([...fine.lines].sort()).toEqual(["connected to Argo CD", `connected to ${title}`]);
+    expect(fine.exitCode).toBe(0);
+  });
+
+  test("says which system refuses the credentials, and what to do", async () => {
+    const { lines, exitCode } = await check(false, ({ argocd }) => {
+      argocd.faults.add({ fault: { kind: "status", status: 401, body: "{}" } });
+    });
+    expect(lines.join("\n")).toMatch(/not usable at start: Argo CD: .*check deployer\.server_url/);
+    expect(exitCode).toBe(1);
+  });
+});
