@@ -5,7 +5,14 @@ import { expect, test } from "@jest/globals";
 import MarkdownIt from "markdown-it";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", ...pagesIn("docs"), ...pagesIn("docs/adr")];
+const PAGES = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "CHANGELOG.md",
+  "SECURITY.md",
+  ...pagesIn("docs"),
+  ...pagesIn("docs/adr"),
+];
 const markdown = new MarkdownIt({ html: true });
 
 function pagesIn(folder: string): readonly string[] {
