@@ -132,7 +132,7 @@ describe("a sync", () => {
     const number = world.open({ ...config(WEB, "9"), ...config(API, "2") });
     await run(number, PLAN);
     expect(refused(await run(number, SYNC))).toMatchObject({ reason: "not-deployable", others: [API] });
-    expect(synced(await run(number, { ...SYNC, applications: [API] }))).toMatchObject([
+    expect(synced(await run(number, { ...SYNC, applications: [API] } as Command))).toMatchObject([
       { application: API, kind: "succeeded" },
     ]);
   });
