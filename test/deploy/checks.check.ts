@@ -90,3 +90,23 @@ describe("kubeconform", () => {
     expect(outcome.kind === "failed" && outcome.output).toContain("'/data/<<': got object");
   });
 });
+
+describe("conftest", () => {
+  writeFileSync(join(folder, "policy.rego"), block("policy.rego"));
+
+  function deployment(runAsNonRoot: boolean): Manifest {
+    const containers = [{ name: "web", image: "registry.example.org/web:1", securityContext: { runAsNonRoot } }];
+    const metadata = { name: "web", namespace: "shop" };
+    return { apiVersion: "apps/v1", kind: "Deployment", metadata, spec: { template: { spec: { containers } } } };
+  }
+
+  test("passes what the policy allows", async () => {
+    expect(await run("conftest", [strange, deployment(true)])).toEqual({ kind: "passed" });
+  });
+
+  test("fails for a container that may run as root, and says what to set", async () => {
+    const outcome = await run("conftest", [strange, deployment(false)]);
+    expect(outcome).toMatchObject({ kind: "failed", reason: "exit code 1" });
+    expect(outcome.kind === "failed" && outcome.output).toContain("Deployment web runs as root: set runAsNonRoot");
+  });
+});

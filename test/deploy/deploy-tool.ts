@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /** Programs that test/deploy/install-tools.sh installs. */
-export type Tool = "helm" | "kustomize" | "kubeconform" | "actionlint" | "hadolint";
+export type Tool = "helm" | "kustomize" | "kubeconform" | "conftest" | "actionlint" | "hadolint";
 
 /** What a program said and how it ended. */
 export interface ToolResult {

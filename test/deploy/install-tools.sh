@@ -17,6 +17,7 @@ install helm.sh/helm/v3/cmd/helm@v3.21.3 "${kubernetes[*]}"
 install sigs.k8s.io/kustomize/kustomize/v5@v5.8.1
 install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
+install github.com/open-policy-agent/conftest@v0.71.0
 
 requirements="$(dirname "$0")/requirements.txt"
 packages="$(go env GOPATH)/share/svc-deploy-tools"
