@@ -16,8 +16,8 @@ RUN npm run build
 
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --omit=dev --no-audit --no-fund
+COPY package.json package-lock.json .npmrc scripts/prune-packages.sh ./
+RUN npm ci --omit=dev --no-audit --no-fund && sh prune-packages.sh
 
 FROM ${NODE_IMAGE}
 # Debian's package lists move on: a pinned version of git would soon not be there, and would miss its security updates.

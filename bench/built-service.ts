@@ -17,7 +17,7 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-/** Starts the built service (`npm run build`) as users do. `build` is the folder of the build. */
+/** Starts the built service (`npm run build`) as users do. `build` is the folder of the build, of the repository or absolute. */
 export async function startBuiltService(sections: object, build = "dist"): Promise<Program> {
   const folder = await mkdtemp(join(tmpdir(), "svc-bench-"));
   const file = join(folder, "svc.yaml");
