@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { repositoryJsonSchema, serverJsonSchema, withVariables } from "../src/config/json-schema.js";
+import { repositoryJsonSchema, serverJsonSchema, withOtherNames, withVariables } from "../src/config/json-schema.js";
 import type { JsonSchema } from "../src/config/json-schema.js";
 import { chartValuesSchema } from "./chart-schema.js";
 import { commandTable, optionTable } from "./command-tables.js";
@@ -43,7 +43,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
   const svc = withVariables(server);
   const chartValues = JSON.parse(readFileSync(`${ROOT}${CHART_VALUES}`, "utf8")) as JsonSchema;
   return [
-    { path: "schemas/svc.schema.json", text: asText(svc) },
+    { path: "schemas/svc.schema.json", text: asText(withOtherNames(svc)) },
     { path: "schemas/repository.schema.json", text: asText(repository) },
     { path: CHART_VALUES, text: asText(chartValuesSchema(chartValues, svc)) },
     { path: REFERENCE, text: reference },

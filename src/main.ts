@@ -2,10 +2,12 @@
 import { readFile } from "node:fs/promises";
 import { checkFiles, serverFilesOf } from "./config/check.js";
 import { parseCommandLine, USAGE } from "./config/command-line.js";
+import { proxiesIn } from "./config/environment.js";
 import { loadServerFiles, readVersion } from "./config/files.js";
 import { describeProblem } from "./config/problem.js";
 import { loadServerConfig } from "./config/server.js";
 import type { Log } from "./core/ports/log.js";
+import { CannotListen } from "./http/listen.js";
 import { SERVICE } from "./names.js";
 import { createLogger } from "./observe/log.js";
 import type { Tracing } from "./observe/tracing/start-tracing.js";
@@ -53,12 +55,25 @@ async function run(files: Parameters<typeof loadServerConfig>[0]): Promise<numbe
     complain(["the configuration is not valid:", ...loaded.problems.map(describeProblem)]);
     return 1;
   }
+  const proxies = proxiesIn(process.env);
+  if (proxies.kind === "wrong") {
+    complain([`${proxies.variable}: expected the address of a proxy, such as http://proxy.example.org:3128`]);
+    return 1;
+  }
+  if (proxies.kind === "proxies") (await import("./http/proxy.js")).useProxies(proxies);
   // Loaded here, so that checking files does not wait for everything that the service is made of.
   const { startService } = await import("./service/service.js");
   const log = createLogger(loaded.config.server.logLevel, { terminal: process.stdout.isTTY });
   for (const warning of loaded.warnings) log.warn({}, warning);
   const tracing = await startTraces(log);
-  const service = await startService(loaded.config, log, tracing === undefined ? {} : { tracer: tracing.tracer });
+  const overrides = tracing === undefined ? {} : { tracer: tracing.tracer };
+  const service = await startService(loaded.config, log, overrides).catch(async (error: unknown) => {
+    if (!(error instanceof CannotListen)) throw error;
+    complain([`cannot start: ${error.message}`]);
+    await tracing?.close();
+    return undefined;
+  });
+  if (service === undefined) return 1;
   log.info({ url: service.url, version: readVersion() }, "listening");
   let closing = false;
   const stop = (signal: string) => {

@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -128,6 +130,62 @@ describe("the program", () => {
     const { code, output } = await start(["-c", server]).ended;
     expect(output).toMatch(/deployer\.token.*ARGOCD_TOKEN/);
     expect(code).toBe(1);
+  });
+
+  test("ends when its port is in use, and names the setting", async () => {
+    const other = createServer();
+    other.listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const server = await file("svc.yaml", VALID.replace("port: 0", `port: ${port}`));
+    const { code, output } = await start(["-c", server], { ARGOCD_TOKEN: "x" }).ended;
+    other.close();
+    expect(output).toContain(`cannot start: port ${port} is in use`);
+    expect(output).toContain("set server.port to a free port");
+    expect(code).toBe(1);
+  });
+
+  test("reaches GitHub, GitLab, Argo CD and the login provider through the proxy of the environment", async () => {
+    const asked = new Set<string>();
+    const proxy = createServer();
+    proxy.on("connect", (request, socket) => {
+      asked.add(request.url ?? "");
+      socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
+    });
+    proxy.listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    const { port } = proxy.address() as AddressInfo;
+    const key = JSON.stringify(appKeys().privateKey);
+    const server = await file(
+      "proxied.yaml",
+      `server: { host: 127.0.0.1, port: 0, base_url: "http://127.0.0.1" }
+argocd: { server_url: "https://argocd.invalid", token: t }
+github: { app_id: 1, private_key: ${key}, webhook_secret: hook-of-the-program, api_url: "https://github.invalid/api/v3", web_url: "https://github.invalid" }
+gitlab: { url: "http://gitlab.invalid", token: t, webhook_secret: hook-of-the-program }
+auth:
+  enabled: true
+  session_secret: "${"0".repeat(64)}"
+  cookie_secure: false
+  oidc: { name: Company, issuer_url: "https://id.invalid", client_id: i, client_secret: s, allowed_domains: [a.org] }
+`,
+    );
+    const proxies = { HTTPS_PROXY: `127.0.0.1:${port}`, HTTP_PROXY: `http://127.0.0.1:${port}` };
+    const program = start(["-c", server], proxies);
+    const [, url = ""] = await program.printed(/"url":"(http:[^"]+)","version"/);
+    for (const system of ["Argo CD", "GitLab", "GitHub"]) {
+      await program.printed(new RegExp(`not usable at start: ${system}`));
+    }
+    await fetch(`${url}/auth/oidc/login`, { redirect: "manual" });
+    program.child.kill("SIGTERM");
+    const { output } = await program.ended;
+    proxy.close();
+    expect([...asked].sort()).toEqual([
+      "argocd.invalid:443",
+      "github.invalid:443",
+      "gitlab.invalid:80",
+      "id.invalid:443",
+    ]);
+    expect(output).toContain("except to the hosts in NO_PROXY");
   });
 
   test("starts and answers although GitLab and Argo CD are away, says what is missing, and ends by SIGTERM", async () => {

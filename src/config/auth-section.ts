@@ -1,5 +1,6 @@
 import { HOST_IDS } from "../names.js";
-import { duration, flag, listOf, oneOf, secret, section, text, url } from "./schema-parts.js";
+import { duration, flag, listOf, oneOf, secret, section, text, textLeaf, url, Wrong } from "./schema-parts.js";
+import { OTHER_NAMES } from "./section-names.js";
 import { hostName, slashed } from "./server-parts.js";
 
 export const ROLES = ["admin", "user"] as const;
@@ -39,12 +40,24 @@ function roleAssignments() {
     pattern: text().describe(
       "`<email>`, `*@<domain>`, `@<org>/<team>` (provider `hosta`) or `<group>` (provider `oidc`); `*` stands for any text",
     ),
-    provider: oneOf([...HOST_IDS, "oidc"])
+    provider: loginProvider()
       .optional()
       .describe("only for people who logged in with this provider; if omitted: for everyone"),
     role: oneOf(ROLES).describe("role of these people"),
   });
   return listOf(assignment).prefault([]).describe("who gets which role; the first matching entry wins");
+}
+
+/** Also under the products' names, as sections are. */
+function loginProvider() {
+  const others = OTHER_NAMES.flatMap(({ within, name, other }) =>
+    within[0] === "auth" ? [[other, name] as const] : [],
+  );
+  const meant = new Map<string, string>(others);
+  const names = [...HOST_IDS, "oidc", ...meant.keys()];
+  return textLeaf(`one of ${names.join(", ")}`, (value) => {
+    return ([...HOST_IDS, "oidc"] as const).find((one) => one === (meant.get(value) ?? value)) ?? new Wrong();
+  }).meta({ title: "text", type: "string", enum: names });
 }
 
 function hostaLogin() {

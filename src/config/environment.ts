@@ -19,6 +19,42 @@ const PASSED_ON = [
   "GIT_SSL_CAINFO",
 ] as const;
 
+/** The proxies that the environment names, for requests of svc itself; git reads the same variables. */
+export type ProxiesRead =
+  | { readonly kind: "none" }
+  | {
+      readonly kind: "proxies";
+      readonly httpProxy: string | undefined;
+      readonly httpsProxy: string | undefined;
+      readonly noProxy: string;
+    }
+  /** A variable that names no proxy. */
+  | { readonly kind: "wrong"; readonly variable: string };
+
+/** Reads HTTP_PROXY, HTTPS_PROXY and NO_PROXY; the lower-case spelling comes first, and an address may lack `http://`. */
+export function proxiesIn(env: Environment): ProxiesRead {
+  const valueOf = (name: string) =>
+    [env[name.toLowerCase()], env[name]].find((one) => (one ?? "").trim() !== "")?.trim();
+  const [http, https] = ["HTTP_PROXY", "HTTPS_PROXY"].map((variable) => ({
+    variable,
+    address: proxyAddress(valueOf(variable)),
+  }));
+  const wrong = [http, https].find((one) => one?.address === WRONG);
+  if (wrong !== undefined) return { kind: "wrong", variable: wrong.variable };
+  const [httpProxy, httpsProxy] = [http?.address, https?.address];
+  if (httpProxy === undefined && httpsProxy === undefined) return { kind: "none" };
+  return { kind: "proxies", httpProxy, httpsProxy, noProxy: valueOf("NO_PROXY") ?? "" };
+}
+
+const WRONG = "";
+
+/** Undefined if there is none; `WRONG` if the text is no address of a proxy. */
+function proxyAddress(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const address = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`;
+  return URL.canParse(address) && /^https?:$/.test(new URL(address).protocol) ? address : WRONG;
+}
+
 /** Replaces `${NAME}` in parsed values by environment variables; `$${` stands for `${`. Problems never contain a value. */
 export function expandEnvironment(tree: MapTree, env: Environment) {
   const problems: ConfigProblem[] = [];

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { REPOSITORY_FILE, SERVER_FILE } from "../names.js";
 import { repositorySchema } from "./repository-schema.js";
+import { OTHER_NAMES, type OtherName } from "./section-names.js";
 import { serverSchema } from "./server-schema.js";
 
 /** The members of a JSON Schema (draft 7) that editors and the reference use. */
@@ -22,6 +23,8 @@ export interface JsonSchema {
   readonly if?: JsonSchema;
   readonly then?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
+  readonly allOf?: readonly JsonSchema[];
+  readonly not?: JsonSchema;
   readonly $ref?: string;
   readonly definitions?: Readonly<Record<string, JsonSchema>>;
 }
@@ -50,6 +53,36 @@ export function withVariables(schema: JsonSchema): JsonSchema {
     description: "${NAME} is replaced by the environment variable NAME",
   };
   return { ...allowVariables(schema), definitions: { variable } };
+}
+
+/** Allows the other names of sections as well, and not both. */
+export function withOtherNames(schema: JsonSchema): JsonSchema {
+  return OTHER_NAMES.reduce((all, one) => withOtherName(all, one.within, one), schema);
+}
+
+/** @param within What is left of the way from `schema` to the map that holds the section. */
+function withOtherName(schema: JsonSchema, [part, ...rest]: readonly string[], one: OtherName): JsonSchema {
+  const { properties = {}, required = [], anyOf = [] } = schema;
+  if (part !== undefined) {
+    const inner = properties[part];
+    if (inner === undefined) return schema;
+    return { ...schema, properties: { ...properties, [part]: withOtherName(inner, rest, one) } };
+  }
+  const { name, other } = one;
+  const left = required.filter((key) => key !== name);
+  const needs = (key: string): JsonSchema => ({ required: [key] });
+  const either = required.includes(name) ? [{ anyOf: [needs(name), needs(other)] }] : [];
+  const others = anyOf.flatMap((each) => (each.required?.includes(name) === true ? [needs(other)] : []));
+  return {
+    ...schema,
+    properties: {
+      ...properties,
+      [other]: { $ref: `#/${[...one.within, name].map((each) => `properties/${each}`).join("/")}` },
+    },
+    required: left.length === 0 ? undefined : left,
+    ...(anyOf.length === 0 ? {} : { anyOf: [...anyOf, ...others] }),
+    allOf: [...(schema.allOf ?? []), ...either, { not: { type: "object", required: [name, other] } }],
+  };
 }
 
 function allowVariables(schema: JsonSchema): JsonSchema {

@@ -4,6 +4,7 @@ import { camelKeys } from "./camel-keys.js";
 import { type Environment, expandEnvironment } from "./environment.js";
 import type { ConfigFile } from "./files.js";
 import { type ConfigProblem, orderedProblems } from "./problem.js";
+import { renameSections } from "./section-names.js";
 import type { ServerConfig } from "./server-config.js";
 import type { ReadFile } from "./server-parts.js";
 import { serverRules, serverWarnings } from "./server-rules.js";
@@ -35,7 +36,8 @@ export function loadServerConfig(
   const mistakes = read.flatMap(({ problems }) => problems);
   if (trees.length < files.length) return invalid(mistakes);
 
-  const expanded = trees.map((tree) => expandEnvironment(tree, env));
+  const renamed = trees.map(renameSections);
+  const expanded = renamed.map(({ tree }) => expandEnvironment(tree, env));
   const unset = expanded.flatMap(({ problems }) => problems);
   const tree = expanded.map((each) => each.tree).reduce(mergeTrees, emptyTree(names.at(-1) ?? SERVER_FILE));
   const readVariable = (name: string) => (Object.hasOwn(env, name) ? env[name] : undefined);
@@ -45,7 +47,12 @@ export function loadServerConfig(
   const said = new Set(unset.map(standing));
   const more = found.filter((problem) => !said.has(standing(problem)));
   const broken = serverRules(tree).filter((problem) => !said.has(standing(problem)));
-  const problems = [...mistakes, ...unset, ...more, ...broken];
+  const asWritten = new Map(renamed.map((one) => [one.tree.at.file, one.asWritten]));
+  const problems = [
+    ...mistakes,
+    ...renamed.flatMap((one) => one.problems),
+    ...[...unset, ...more, ...broken].map((problem) => asWritten.get(problem.file)?.(problem) ?? problem),
+  ];
   if (checked.kind === "invalid" || problems.length > 0) return invalid(problems);
   const config: ServerConfig = camelKeys(checked.value);
   return { kind: "valid", config, warnings: serverWarnings(config) };

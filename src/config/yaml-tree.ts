@@ -16,7 +16,6 @@ import { type ConfigProblem, keyPath, type Place } from "./problem.js";
 
 const DEEPEST = 20;
 const MOST_NODES = 20_000;
-const MOST_SYNTAX_PROBLEMS = 20;
 
 export type ConfigTree = MapTree | ListTree | ScalarTree;
 
@@ -86,7 +85,7 @@ export function readYaml(text: string, file: string, largest: number): YamlRead 
   const syntax = (error: YAMLError): ConfigProblem => ({
     ...place(error.pos[0]),
     key: "",
-    message: `not valid YAML: ${SYNTAX[error.code] ?? `the parser says ${error.code}`}`,
+    message: `not valid YAML: ${SYNTAX[error.code] ?? `the parser says ${error.code}`}. What follows was not checked`,
   });
   let document: Document.Parsed | undefined;
   let second: Document.Parsed | undefined;
@@ -97,9 +96,10 @@ export function readYaml(text: string, file: string, largest: number): YamlRead 
     throw error;
   }
   if (document === undefined) return { tree: emptyMap, problems: [] };
-  const mistakes = [...document.errors, ...document.warnings].slice(0, MOST_SYNTAX_PROBLEMS).map(syntax);
-  if (second !== undefined) mistakes.push({ ...place(second.range[0]), key: "", message: ONE_DOCUMENT });
-  if (mistakes.length > 0) return { tree: undefined, problems: mistakes };
+  const [mistake] = [...document.errors, ...document.warnings].sort((left, right) => left.pos[0] - right.pos[0]);
+  // Behind the first mistake, the parser and svc would only guess what was meant.
+  if (mistake !== undefined) return { tree: undefined, problems: [syntax(mistake)] };
+  if (second !== undefined) return bad(ONE_DOCUMENT, place(second.range[0]));
   if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) {
     return { tree: emptyMap, problems: [] };
   }

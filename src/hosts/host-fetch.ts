@@ -1,6 +1,7 @@
 import { HostFailure } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf, type Answer } from "../http/fetch-text.js";
+import { proxyHint } from "../http/proxy.js";
 import type { FailureWords } from "./host-refusal.js";
 import { proveJson } from "./json-answer.js";
 import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
@@ -167,7 +168,7 @@ function unanswered(
     const message = `${words.title} did not answer within ${requestTimeoutMs / 1000} seconds (${what}).`;
     throw new HostFailure("unreachable", message, { cause: error, maybeDone });
   }
-  const message = `${words.title} could not be reached at ${origin} (${what}): check ${words.addressKey} and the network.`;
+  const message = `${words.title} could not be reached at ${origin} (${what}): check ${words.addressKey} and the network${proxyHint()}.`;
   const failure = new HostFailure("unreachable", message, {
     cause: error,
     maybeDone: maybeDone && !neverConnected(error),

@@ -1,3 +1,5 @@
+import { proxied } from "./proxy.js";
+
 /** An answer is larger than allowed. */
 export class AnswerTooLarge extends Error {
   override readonly name = "AnswerTooLarge";
@@ -81,7 +83,7 @@ export function responseOf({ status, headers, text }: Answer): Response {
 }
 
 async function exchange(url: string | URL, init: RequestInit, maxBytes: number, onChunk: OnChunk): Promise<Response> {
-  const response = await fetch(url, init);
+  const response = await fetch(url, proxied(init));
   let size = 0;
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     size += chunk.byteLength;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import type { Tracer } from "@opentelemetry/api";
@@ -13,6 +13,7 @@ import type { Compute } from "../core/ports/compute.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import { BodyBudget } from "../hosts/body-budget.js";
 import { HOSTS, hostWords } from "../hosts/registry.js";
+import { listen } from "../http/listen.js";
 import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry } from "../observe/telemetry.js";
@@ -61,7 +62,10 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Wires the service and starts listening, even if systems that it needs are unavailable. */
+/**
+ * Wires the service and starts listening, even if systems that it needs are unavailable.
+ * @throws {CannotListen}
+ */
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
   const clock = overrides.clock ?? systemClock;
   const telemetry = await createTelemetry({ config, hosts: observedHosts(config), tracer: overrides.tracer, log });
@@ -173,15 +177,27 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     trustProxy: config.server.trustProxy,
     log,
   });
-  await telemetry.listen({
-    locks: async () => (await locks.list()).length,
-    queue: backlog,
-    webhookBytes: () => bodies.heldBytes,
-    workersWaiting: () => workers.waiting,
-    limitWaits: adapters.limitWaits,
-    hosts: hosts.map(({ id }) => id),
-  });
-  const server = await listen(app, config.server);
+  const server = createServer(app);
+  const release = async () => {
+    checkRunner.close();
+    await Promise.all([adapters.close(), telemetry.close(), workers.close()]);
+  };
+  try {
+    await telemetry.listen({
+      locks: async () => (await locks.list()).length,
+      queue: backlog,
+      webhookBytes: () => bodies.heldBytes,
+      workersWaiting: () => workers.waiting,
+      limitWaits: adapters.limitWaits,
+      hosts: hosts.map(({ id }) => id),
+    });
+    await listen(server, { ...config.server, key: "server.port" });
+  } catch (error) {
+    site.close();
+    await queue.close(config.server.shutdownGrace);
+    await release();
+    throw error;
+  }
 
   const stopChores = chores.doInIntervals();
   const started = checkAtStart({ config, hosts, deployer, ping, log }).then(() => chores.doAtStart());
@@ -199,17 +215,9 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
       await queue.close(config.server.shutdownGrace);
       server.closeAllConnections();
       await Promise.all([closed, started]);
-      checkRunner.close();
-      await Promise.all([adapters.close(), telemetry.close(), workers.close()]);
+      await release();
     },
   };
-}
-
-async function listen(app: RequestListener, { port, host }: ServerConfig["server"]): Promise<Server> {
-  const server = createServer(app);
-  server.listen(port, host);
-  await once(server, "listening");
-  return server;
 }
 
 function observedHosts(config: ServerConfig): readonly ObservedHost[] {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { proxiesIn } from "../../src/config/environment.js";
 import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
 
 describe("environment variables", () => {
@@ -74,5 +75,23 @@ describe("environment variables", () => {
     ]) {
       expect(problemsOf(`deployer:\n  ${broken}\n`).join()).not.toContain("hunter2");
     }
+  });
+});
+
+describe("proxies", () => {
+  const proxies = { kind: "proxies", httpProxy: undefined, httpsProxy: undefined, noProxy: "" };
+
+  test.each([
+    [{}, { kind: "none" }],
+    [{ NO_PROXY: "*", HTTPS_PROXY: " " }, { kind: "none" }],
+    [{ HTTPS_PROXY: "http://p:3128" }, { ...proxies, httpsProxy: "http://p:3128" }],
+    [
+      { HTTP_PROXY: "https://u:s@p", https_proxy: "q:1", HTTPS_PROXY: "http://r", NO_PROXY: "a.svc, .b" },
+      { kind: "proxies", httpProxy: "https://u:s@p", httpsProxy: "http://q:1", noProxy: "a.svc, .b" },
+    ],
+    [{ HTTPS_PROXY: "socks5://p:1080" }, { kind: "wrong", variable: "HTTPS_PROXY" }],
+    [{ http_proxy: "http://" }, { kind: "wrong", variable: "HTTP_PROXY" }],
+  ])("%j", (env, expected) => {
+    expect(proxiesIn(env)).toEqual(expected);
   });
 });

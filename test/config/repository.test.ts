@@ -157,6 +157,13 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
     ]);
   });
 
+  test.each(["autoplan: [\nfoo: }\nmerge_method: 4", "a: b: c\n\td: [\ne: 'f", "autoplan: 1\nx: @y\nz: `"])(
+    "nothing is guessed behind the first mistake in the syntax: %j",
+    (text) => {
+      expect(problemsOf(text)).toEqual([expect.stringMatching(/ not valid YAML: .+\. What follows was not checked$/)]);
+    },
+  );
+
   test("a flood of mistakes is counted", () => {
     const problems = problemsOf(Array.from({ length: 300 }, (_, index) => `key${index}: 1`).join("\n"));
     expect(problems).toHaveLength(51);

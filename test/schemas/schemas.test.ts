@@ -27,6 +27,8 @@ const REPOSITORY = compiled("schemas/repository.schema.json");
 /** Whether a schema takes the values of a YAML text. */
 const holds = (schema: ValidateFunction, text: string): boolean => schema(parse(text));
 
+const LOGIN = '{"client_id":"i","client_secret":"s"}';
+
 /** Values that between them are right for every kind of key. */
 const VARIABLES = ["5", "true", "10m", "https://a.example", "acme/x", "a.example:1", "info", "user", "hosta"];
 const loads = (text: string): boolean =>
@@ -62,11 +64,20 @@ describe("svc.yaml: the schema takes what the service takes", () => {
     ["auth.hosta.allowed_teams", '["acme/platform"]'],
     ["auth.role_assignments[].provider", '"oidc"'],
     ["hosta.private_key", '"key.pem"'],
+    ["auth.github", '{"client_id":"i","client_secret":"s"}'],
+    ["auth.role_assignments[].provider", '"github"'],
     ["hostb", `{"token":"t","signing_token":"whsec_${"A".repeat(32)}"}`],
   ])("%s: %s", (key, value) => {
     const text = withKey(key, value);
     expect([holds(SERVER, text), loads(text)]).toEqual([true, true]);
   });
+});
+
+test.each([
+  ["names of products", "argocd: {server_url: http://a, token: t}\ngitlab: {token: t, webhook_secret: hook-secret-of-tests}"],
+  ["one of each", "redis: {address: 'a:1'}\nargocd: {server_url: http://a, token: t}\nhostb: {token: t, webhook_secret: hook-secret-of-tests}"],
+])("svc.yaml: the schema takes what the service takes: %s", (_what, text) => {
+  expect([holds(SERVER, text), loads(text)]).toEqual([true, true]);
 });
 
 describe("svc.yaml: the schema refuses what the service refuses", () => {
@@ -79,6 +90,8 @@ describe("svc.yaml: the schema refuses what the service refuses", () => {
     ["half of a self-hosted GitHub", withKey("hosta", '{"app_id":1,"private_key":"k","webhook_secret":"s","api_url":"https://a"}')],
     ["two stores", withKey("kvstore", '{"address":"a:1","cluster":{"addresses":["b:1"]}}')],
     ["a database of a cluster", withKey("kvstore", '{"db":1,"cluster":{"addresses":["b:1"]}}')],
+    ["one host under both names", withKey("gitlab", '{"token":"t","webhook_secret":"hook-secret-of-tests"}')],
+    ["one login under both names", withKey("auth", `{"github":${LOGIN},"hosta":${LOGIN}}`)],
     ["not a map", "[]"],
     ["nothing", ""],
   ] as const;

@@ -1,8 +1,8 @@
-import { Agent } from "undici";
 import type { Json } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchBytes, fetchText, type AnswerLimits } from "../../http/fetch-text.js";
+import { createDispatcher } from "../../http/proxy.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 import { connectionProblem, redirectProblem } from "./connection-problem.js";
 import { framed, GRPC_WEB, readGrpcAnswer } from "./grpc-web.js";
@@ -90,12 +90,13 @@ export interface Client {
 export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: Log }): Client {
   const base = new URL(config.serverUrl);
   const prefix = base.pathname.replace(/\/+$/, "");
-  // `fetchText` sets the time-outs. The certificate check is off for this agent only, never for the process.
-  const agent = new Agent({
+  // `fetchText` sets the time-outs. The certificate check is off for these connections only, never for the process.
+  const connections = createDispatcher({
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: MAXIMUM_HEADERS,
-    connect: { rejectUnauthorized: !config.insecure, timeout: config.requestTimeoutMs },
+    insecure: config.insecure,
+    connectTimeout: config.requestTimeoutMs,
   });
 
   async function text(asked: Call): Promise<string> {
@@ -152,7 +153,7 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     const plain: RequestInit = { method: "POST", headers, body: framed(message), redirect: "manual" };
     const limits = { timeoutMs: Math.max(1, timeoutMs), maxBytes: MAXIMUM_GRPC_BODY, signal };
     const started = performance.now();
-    const fetched = fetchBytes(url, Object.assign(plain, { dispatcher: agent }), limits);
+    const fetched = fetchBytes(url, Object.assign(plain, { dispatcher: connections }), limits);
     const { status, headers: given, bytes } = await explained(fetched, limits, timeoutMs);
     const durationMs = Math.round(performance.now() - started);
     parts.log.debug({ method: "POST", path: url.pathname, status, durationMs }, "called Argo CD");
@@ -211,10 +212,10 @@ export function createClient(config: ArgoCdConfig, parts: { clock: Clock; log: L
     if (asked.method !== "GET") headers["content-type"] = "application/json";
     const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
     const plain: RequestInit = { method: asked.method, headers, body, redirect: "manual" };
-    return Object.assign(plain, { dispatcher: agent });
+    return Object.assign(plain, { dispatcher: connections });
   }
 
-  return { text, call: async (asked) => readAnswer(await text(asked)), grpc, close: () => agent.close() };
+  return { text, call: async (asked) => readAnswer(await text(asked)), grpc, close: () => connections.close() };
 }
 
 function queryText(query: Query): string {

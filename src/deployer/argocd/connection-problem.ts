@@ -1,3 +1,4 @@
+import { proxyHint } from "../../http/proxy.js";
 import { ArgoCdFailure } from "./argocd-failure.js";
 
 /** Failures before anything was sent. */
@@ -18,7 +19,7 @@ export function connectionProblem(error: unknown): ArgoCdFailure {
   const code = systemCode(error);
   const early = BEFORE_SENDING.get(code);
   if (early !== undefined) {
-    const message = `failed to connect to Argo CD: ${early}`;
+    const message = `failed to connect to Argo CD: ${early}${proxyHint()}`;
     return new ArgoCdFailure("unreachable", message, { transient: true, cause: error });
   }
   if (CERTIFICATE.test(code)) {
@@ -29,7 +30,7 @@ export function connectionProblem(error: unknown): ArgoCdFailure {
       { cause: error },
     );
   }
-  const message = "failed to connect to Argo CD: the connection broke before the answer was complete";
+  const message = `failed to connect to Argo CD: the connection broke before the answer was complete${proxyHint()}`;
   return new ArgoCdFailure("unreachable", message, { transient: true, maybeDone: true, cause: error });
 }
 

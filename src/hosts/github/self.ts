@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { User } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
 import { SERVICE } from "../../names.js";
 import { refusalOf } from "../host-refusal.js";
 import { decodeAnswer, refusalMessage } from "../json-answer.js";
@@ -48,12 +49,18 @@ export async function reachApp(client: GitHubClient): Promise<void> {
   decodeAnswer(appSchema, data, GITHUB, asked);
 }
 
+/** A self-hosted server in private mode, for one. Its answer says nothing about the App's key. */
+const NOT_ANONYMOUS =
+  "GitHub answers nobody without credentials (401), and the App is installed nowhere, so svc cannot ask for the App's own account: " +
+  "install the App on an organization or account.";
+
 async function readAnonymously(client: GitHubClient, url: string, asked: string): Promise<unknown> {
   const response = await client.fetch(url, {
     headers: { accept: "application/vnd.github+json", "user-agent": SERVICE },
   });
   const text = await response.text();
   if (response.ok) return JSON.parse(text) as unknown;
+  if (response.status === 401) throw new HostFailure("failed", NOT_ANONYMOUS);
   throw refusalOf(GITHUB, asked, {
     status: response.status,
     headers: Object.fromEntries(response.headers),

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { Registry } from "prom-client";
 import type { Log } from "../../core/ports/log.js";
+import { listen } from "../../http/listen.js";
 
 export interface MetricsServer {
   close(): Promise<void>;
@@ -19,8 +20,7 @@ export async function startMetricsServer(
     else if (request.method !== "GET" && request.method !== "HEAD") send(response, 405, "only GET is allowed\n");
     else void answer(registry, response, log);
   });
-  server.listen(address.port, address.host);
-  await once(server, "listening");
+  await listen(server, { ...address, key: "server.metrics_port" });
   return {
     async close() {
       const closed = once(server, "close");

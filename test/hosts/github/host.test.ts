@@ -193,6 +193,17 @@ describe("own account", () => {
     expect((await host.self()).id).toBe("900");
   });
 
+  test("a server that answers nobody without credentials is not taken for a wrong App key", async () => {
+    const { host, api } = githubUnderTest({ installed: false });
+    api.get("/app").reply(200, { slug: "svc-gate" });
+    api.get("/app/installations").query(true).reply(200, []);
+    api.get("/users/svc-gate%5Bbot%5D").reply(401, { message: "Requires authentication" });
+    const failure = host.self();
+    await expect(failure).rejects.toMatchObject({ name: "HostFailure", reason: "failed" });
+    await expect(failure).rejects.toThrow(/answers nobody without credentials.*install the App/);
+    await expect(failure).rejects.not.toThrow("hosta.private_key");
+  });
+
   test("a wrong App key is said with the settings to check, and asked again the next time", async () => {
     const { host, api } = githubUnderTest({ installed: false });
     api.get("/app").times(2).reply(401, { message: "A JSON web token could not be decoded" });

@@ -1,0 +1,43 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+
+/** An address cannot be listened on. The message is for the operator and names the setting. */
+export class CannotListen extends Error {
+  override readonly name = "CannotListen";
+}
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+  /** The setting of the port. */
+  readonly key: "server.port" | "server.metrics_port";
+}
+
+/** @throws {CannotListen} */
+export async function listen(server: Server, address: ListenAddress): Promise<void> {
+  server.listen(address.port, address.host);
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    throw new CannotListen(sentenceFor(codeOf(error), address), { cause: error });
+  }
+}
+
+function sentenceFor(code: string, { host, port, key }: ListenAddress): string {
+  switch (code) {
+    case "EADDRINUSE":
+      return `port ${port} is in use: another program, or another svc, listens on it; stop that, or set ${key} to a free port`;
+    case "EACCES":
+      return `this user may not listen on port ${port}: set ${key} to a port from 1024 on`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+    case "EAI_AGAIN":
+      return `this machine has no address ${host}: correct server.host`;
+    default:
+      return `cannot listen on port ${port} of ${host} (${code}): check server.host and ${key}`;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown reason";
+}

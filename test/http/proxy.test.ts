@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+import { once } from "node:events";
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { createDispatcher, proxied, useProxies } from "../../src/http/proxy.js";
+import { fetchText } from "../../src/http/fetch-text.js";
+import { localServer, type LocalServer } from "../local-server.js";
+
+const PEM = readFileSync(new URL("../fixtures/argocd-adapter/self-signed.pem", import.meta.url), "utf8");
+const LIMITS = { timeoutMs: 20_000, maxBytes: 1000 };
+const CONNECTION = { insecure: true, connectTimeout: 20_000, headersTimeout: 0, bodyTimeout: 0 };
+
+/** What was asked of the proxy, with the credentials that it got. */
+const asked: string[] = [];
+const proxy: Server = createServer();
+let plain: LocalServer;
+let secure: LocalServer;
+
+beforeAll(async () => {
+  plain = await localServer((request, response) => response.end(`plain ${request.headers.host ?? ""}`));
+  secure = await localServer((request, response) => response.end(`secure ${request.headers.host ?? ""}`), PEM);
+  // Every name leads to one of the two servers, which no name of these tests leads to without the proxy.
+  proxy.on("connect", (request, socket) => {
+    const target = request.url ?? "";
+    asked.push(`${target} ${request.headers["proxy-authorization"] ?? ""}`);
+    if (target.startsWith("refused")) {
+      socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+      return;
+    }
+    const { port } = new URL(target.endsWith(":443") ? secure.url : plain.url);
+    const upstream = connect(Number(port), "127.0.0.1", () => {
+      socket.write("HTTP/1.1 200 Connection Established\r\n\r\n");
+      upstream.pipe(socket).pipe(upstream);
+    });
+    upstream.on("error", () => socket.destroy());
+    socket.on("error", () => upstream.destroy());
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  const address = `http://svc:pass%20word@127.0.0.1:${port}`;
+  useProxies({ httpProxy: address, httpsProxy: address, noProxy: "127.0.0.1,.direct.invalid" });
+});
+
+afterAll(async () => {
+  proxy.closeAllConnections();
+  proxy.close();
+  await Promise.all([plain.stop(), secure.stop()]);
+});
+
+const CREDENTIALS = `Basic ${Buffer.from("svc:pass word").toString("base64")}`;
+
+test("an http address is reached through the proxy, with its credentials", async () => {
+  const { text } = await fetchText("http://gitlab.invalid/api", {}, LIMITS);
+  expect(text).toBe("plain gitlab.invalid");
+  expect(asked.splice(0)).toEqual([`gitlab.invalid:80 ${CREDENTIALS}`]);
+});
+
+test("connections of their own go the same way, and check certificates unless they are told not to", async () => {
+  const insecure = createDispatcher(CONNECTION);
+  const strict = createDispatcher({ ...CONNECTION, insecure: false });
+  const through = (dispatcher: typeof insecure) =>
+    fetchText("https://argocd.invalid/api", Object.assign({}, { dispatcher }) as RequestInit, LIMITS);
+  expect((await through(insecure)).text).toBe("secure argocd.invalid");
+  await expect(through(strict)).rejects.toThrow("fetch failed");
+  expect(asked.splice(0)).toEqual(Array(2).fill(`argocd.invalid:443 ${CREDENTIALS}`));
+  await Promise.all([insecure.close(), strict.close()]);
+});
+
+test("without a dispatcher of its own a request trusts no certificate that the machine does not trust", async () => {
+  await expect(fetchText("https://github.invalid/api", {}, LIMITS)).rejects.toThrow("fetch failed");
+  expect(asked.splice(0)).toEqual([`github.invalid:443 ${CREDENTIALS}`]);
+});
+
+test("hosts in NO_PROXY are reached directly, and so are hosts below them", async () => {
+  expect((await fetchText(plain.url, {}, LIMITS)).text).toContain("plain 127.0.0.1");
+  const direct = createDispatcher(CONNECTION);
+  const init = Object.assign({}, { dispatcher: direct }) as RequestInit;
+  expect((await fetchText(secure.url, init, LIMITS)).text).toContain("secure 127.0.0.1");
+  await expect(fetchText("http://argocd.direct.invalid", {}, LIMITS)).rejects.toThrow("fetch failed");
+  expect(asked.splice(0)).toEqual([]);
+  await direct.close();
+});
+
+test("a proxy that refuses is a failed request", async () => {
+  await expect(fetchText("https://refused.invalid/api", {}, LIMITS)).rejects.toThrow("fetch failed");
+  expect(asked.splice(0)).toEqual([`refused.invalid:443 ${CREDENTIALS}`]);
+});
+
+test("whoever brings a dispatcher keeps it", () => {
+  const own = { dispatcher: {} } as RequestInit;
+  expect(proxied(own)).toBe(own);
+});
