@@ -5,7 +5,7 @@ import type { CloneSource } from "../core/ports/code-host.js";
 import { localEnvironment, packingEnvironment, REMOTE, remoteEnvironment } from "./environment.js";
 import { damageOf } from "./examine-mirror.js";
 import { GitFailure } from "./git-failure.js";
-import { runGitProcess } from "./git-process.js";
+import { runGitProcess, startGit } from "./git-process.js";
 import { MirrorScale, type MirrorSize } from "./mirror-size.js";
 import { ObjectReader } from "./object-reader.js";
 import type { GitObject } from "./object-stream.js";
@@ -58,8 +58,9 @@ export class MirrorRepository {
   constructor(
     readonly path: string,
     private readonly limits: MirrorLimits,
+    private readonly start = startGit,
   ) {
-    this.#objects = new ObjectReader(path, limits.idleMs);
+    this.#objects = new ObjectReader(path, limits.idleMs, start);
     this.#scale = new MirrorScale(path);
   }
 
@@ -95,7 +96,7 @@ export class MirrorRepository {
     const args = ["repack", "-a", "-d", "-n", "-q", "--window=0"];
     const { timeoutMs } = this.limits;
     const environment = packingEnvironment(this.path);
-    await runGitProcess({ args, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal });
+    await runGitProcess(this.start, { args, environment, timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal });
     // Its answers do not change, but it would keep the files of the old packs open.
     await this.close();
   }
@@ -213,7 +214,8 @@ export class MirrorRepository {
 
   #local(args: readonly string[], input: string, signal: AbortSignal, maxOutput = MAX_SMALL_OUTPUT): Promise<Buffer> {
     const { timeoutMs } = this.limits;
-    return runGitProcess({ args, input, environment: localEnvironment(this.path), timeoutMs, maxOutput, signal });
+    const environment = localEnvironment(this.path);
+    return runGitProcess(this.start, { args, input, environment, timeoutMs, maxOutput, signal });
   }
 
   async #remote(args: readonly string[], source: CloneSource, input: string, signal: AbortSignal): Promise<Buffer> {
@@ -222,7 +224,7 @@ export class MirrorRepository {
     await this.#removeUnfinishedPacks();
     const mayContinue = async () => (await this.size()).bytes <= maxBytes;
     const limits = { timeoutMs, maxOutput: MAX_SMALL_OUTPUT, signal, mayContinue };
-    const output = await runGitProcess({ args, input, environment, ...limits });
+    const output = await runGitProcess(this.start, { args, input, environment, ...limits });
     if (!(await mayContinue())) throw new GitFailure("too-big", "");
     return output;
   }

@@ -12,6 +12,7 @@ import { SERVICE } from "../names.js";
 import { sourceProblem } from "./environment.js";
 import { FolderLocks } from "./folder-locks.js";
 import { GitFailure, lastWords, remoteProblem, repositoryFailure } from "./git-failure.js";
+import type { StartGit } from "./git-process.js";
 import { MirrorRepository, type MirrorLimits } from "./mirror-repository.js";
 import type { TreeNode } from "./parse-tree.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
@@ -26,6 +27,8 @@ export interface GitMirrorOptions {
   readonly timeoutMs?: number;
   /** A repository's reader process ends after this time without work, in milliseconds; 30 seconds by default. */
   readonly idleMs?: number;
+  /** How git is started; from this process by default. */
+  readonly startGit?: StartGit | undefined;
 }
 
 /** Every fetch leaves a pack or two, and git looks for an object in one after the other. Beyond this they are joined. */
@@ -84,7 +87,7 @@ class GitMirror implements Repositories {
 
   #folderOf(change: ChangeRequest, source: CloneSource): MirrorRepository {
     const path = join(this.#options.dataDir, folderNameOf(change.host, change.repository, source.url));
-    const folder = this.#folders.get(path) ?? new MirrorRepository(path, this.#limits);
+    const folder = this.#folders.get(path) ?? new MirrorRepository(path, this.#limits, this.#options.startGit);
     this.#folders.set(path, folder);
     return folder;
   }

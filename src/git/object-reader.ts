@@ -1,8 +1,6 @@
-import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { once } from "node:events";
 import { localEnvironment } from "./environment.js";
 import { GitFailure } from "./git-failure.js";
-import { signalGroup, STDERR_LIMIT } from "./git-process.js";
+import { startGit, STDERR_LIMIT, type GitProcess } from "./git-process.js";
 import { ObjectStream, type GitObject } from "./object-stream.js";
 
 /** Limits of one question. */
@@ -15,8 +13,10 @@ export interface QuestionLimits {
 }
 
 interface Running {
-  readonly child: ChildProcessWithoutNullStreams;
+  readonly git: GitProcess;
   stderr: string;
+  /** Takes the answer of the pending question. */
+  take: (chunk: Buffer) => void;
   /** Fails the pending question. */
   stop: (reason: unknown) => void;
 }
@@ -33,6 +33,7 @@ export class ObjectReader {
   constructor(
     private readonly folder: string,
     private readonly idleMs: number,
+    private readonly start = startGit,
   ) {}
 
   /** Objects in the order of the names (ids or refs), undefined for missing ones. @throws {GitFailure} or the signal's reason. */
@@ -62,33 +63,29 @@ export class ObjectReader {
     const running = this.#running;
     if (running === undefined) return;
     this.#running = undefined;
-    const { child } = running;
-    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
     // It writes nothing, so it leaves nothing to clean up.
-    signalGroup(child, "SIGKILL");
-    await ended;
+    running.git.signal("SIGKILL");
+    await running.git.ended.catch(() => null);
   }
 
   #start(): Running {
-    const child = spawn("git", ["cat-file", "--batch-command", "--buffer"], {
-      env: localEnvironment(this.folder),
-      detached: true,
+    const git = this.start(["cat-file", "--batch-command", "--buffer"], localEnvironment(this.folder), {
+      stdout: (chunk) => running.take(chunk),
+      stderr: (chunk) => {
+        running.stderr = (running.stderr + chunk.toString("utf8")).slice(-STDERR_LIMIT);
+      },
     });
-    const running: Running = { child, stderr: "", stop: () => undefined };
-    child.stderr.on("data", (chunk: Buffer) => {
-      running.stderr = (running.stderr + chunk.toString("utf8")).slice(-STDERR_LIMIT);
-    });
-    // "close" reports a process that is gone.
-    child.stdin.on("error", () => undefined);
-    child.once("error", (cause) => {
-      this.#forget(running);
-      running.stop(new GitFailure("not-started", "", { cause }));
-    });
-    child.once("close", () => {
-      this.#forget(running);
-      running.stop(new GitFailure("exit", running.stderr));
-    });
+    const running: Running = { git, stderr: "", take: () => undefined, stop: () => undefined };
+    git.ended.then(
+      () => {
+        this.#forget(running);
+        running.stop(new GitFailure("exit", running.stderr));
+      },
+      (cause: unknown) => {
+        this.#forget(running);
+        running.stop(new GitFailure("not-started", "", { cause }));
+      },
+    );
     return running;
   }
 
@@ -103,7 +100,6 @@ async function answerOf(
   names: readonly string[],
   { timeoutMs, maxOutput, signal }: QuestionLimits,
 ): Promise<readonly (GitObject | undefined)[]> {
-  const { child } = running;
   const stream = new ObjectStream(question === "contents", names.length);
   let received = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -113,7 +109,7 @@ async function answerOf(
       running.stop = reject;
       timer = setTimeout(() => reject(new GitFailure("timeout", running.stderr)), timeoutMs);
       signal.addEventListener("abort", aborted, { once: true });
-      child.stdout.on("data", (chunk: Buffer) => {
+      running.take = (chunk) => {
         received += chunk.length;
         try {
           if (received > maxOutput) throw new GitFailure("too-much-output", running.stderr);
@@ -121,13 +117,13 @@ async function answerOf(
         } catch (error) {
           running.stop(error);
         }
-      });
-      child.stdin.write(names.map((name) => `${question} ${name}\n`).join("") + "flush\n");
+      };
+      running.git.write(names.map((name) => `${question} ${name}\n`).join("") + "flush\n");
     });
   } finally {
     running.stop = () => undefined;
     clearTimeout(timer);
     signal.removeEventListener("abort", aborted);
-    child.stdout.removeAllListeners("data");
+    running.take = () => undefined;
   }
 }

@@ -9,6 +9,7 @@ import type { Compute } from "../core/ports/compute.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import { createArgoCd } from "../deployer/argocd/create-argocd.js";
+import type { StartGit } from "../git/git-process.js";
 import { createGitMirror } from "../git/mirror.js";
 import type { ConnectedHost } from "../hosts/host-module.js";
 import { createLimitWaits, type LimitWaits } from "../hosts/limit-waits.js";
@@ -25,6 +26,7 @@ export interface AdapterParts {
   /** Used in place of the configured stores. */
   readonly stores: Stores | undefined;
   readonly compute: Compute;
+  readonly startGit: StartGit | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -45,10 +47,10 @@ export interface Adapters {
 
 /** Creates every adapter. None asks its system for anything yet, so none needs it to be available. */
 export async function createAdapters(parts: AdapterParts): Promise<Adapters> {
-  const { config, telemetry, stores, compute, clock, log } = parts;
+  const { config, telemetry, stores, compute, startGit, clock, log } = parts;
   const observedStores = telemetry.stores(stores ?? (await createStores(config, clock, log)));
   const dataDir = config.server.dataDir ?? (await mkdtemp(join(tmpdir(), `${SERVICE}-`)));
-  const mirror = createGitMirror({ dataDir, log });
+  const mirror = createGitMirror({ dataDir, log, startGit });
   const argocd = createArgoCd(deployerConfig(config), { clock, log, compute });
   const waits = telemetry.limitWaits(createLimitWaits(clock, log));
   const hostParts = { clock, budget: observedStores.content, waits, log };

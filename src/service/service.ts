@@ -11,6 +11,7 @@ import { createManifestScanner } from "../core/detect/scan/manifests.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Compute } from "../core/ports/compute.js";
 import { createRenderCache } from "../core/render/render-cache.js";
+import type { StartGit } from "../git/git-process.js";
 import { BodyBudget } from "../hosts/body-budget.js";
 import { HOSTS, hostWords } from "../hosts/registry.js";
 import { listen } from "../http/listen.js";
@@ -46,6 +47,8 @@ export interface Overrides {
   readonly queueTiming?: Partial<QueueTiming>;
   /** Worker threads that outlive this service. */
   readonly compute?: Compute;
+  /** Starts git from another process than this one. */
+  readonly startGit?: StartGit;
 }
 
 /** The running service. */
@@ -79,7 +82,8 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   });
   const compute = overrides.compute ?? workers;
   const checkRunner = createCheckRunner({ folder: tmpdir(), clock, log, onEnd: telemetry.countCheck });
-  const adapters = await createAdapters({ config, telemetry, stores: overrides.stores, compute, clock, log });
+  const { stores: givenStores, startGit } = overrides;
+  const adapters = await createAdapters({ config, telemetry, stores: givenStores, compute, startGit, clock, log });
   const { stores, repositories, deployer } = adapters;
   const { locks, waiting, plans, deployments, audit, live, connection } = stores;
   const dependencies: Dependencies = {

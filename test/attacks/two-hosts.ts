@@ -7,6 +7,7 @@ import type { HostId } from "../../src/names.js";
 import { startService, type Service } from "../../src/service/service.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import type { Stores } from "../../src/store/stores.js";
+import { startGitElsewhere } from "../git/git-launcher.js";
 import { JumpClock } from "../jump-clock.js";
 import { configFor, loggerFor } from "../scenarios/bot-options.js";
 import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
@@ -84,6 +85,7 @@ async function furnish(world: SandboxWorld, owner: HostId, shared: boolean): Pro
     clock,
     stores,
     compute: sharedPool(),
+    startGit: startGitElsewhere,
   });
   for (const host of HOSTS) forges[host].connect({ url: `${service.url}/webhook/${host}`, secret: SECRETS[host] });
   const idle = () => settle(service, Object.values(forges));

@@ -6,6 +6,7 @@ import { createGitMirror } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost } from "./git-host.js";
 import { chain, writeHistory, type PlannedCommit } from "./history.js";
+import { startGitElsewhere } from "./git-launcher.js";
 
 let host: GitHost;
 let dataDir: string;
@@ -14,7 +15,7 @@ let mirror: ReturnType<typeof createGitMirror>;
 beforeEach(async () => {
   host = await GitHost.start({ "README.md": "hello\n" });
   dataDir = await mkdtemp(join(tmpdir(), "svc-merges-"));
-  mirror = createGitMirror({ dataDir, log: recordingLog() });
+  mirror = createGitMirror({ dataDir, log: recordingLog(), startGit: startGitElsewhere });
 });
 
 afterEach(async () => {

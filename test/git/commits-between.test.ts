@@ -9,6 +9,7 @@ import { createGitMirror, type GitMirrorOptions } from "../../src/git/mirror.js"
 import { recordingLog } from "../recording-log.js";
 import { GitHost } from "./git-host.js";
 import { chain, writeHistory, type PlannedCommit } from "./history.js";
+import { startGitElsewhere } from "./git-launcher.js";
 
 let host: GitHost;
 let dataDir: string;
@@ -27,7 +28,7 @@ afterEach(async () => {
 });
 
 function startMirror(options: Partial<GitMirrorOptions> = {}): void {
-  mirror = createGitMirror({ dataDir, log: recordingLog(), ...options });
+  mirror = createGitMirror({ dataDir, log: recordingLog(), ...options, startGit: startGitElsewhere });
 }
 
 type IdOf = (name: string) => Revision;

@@ -7,6 +7,7 @@ import { createGitMirror } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost } from "./git-host.js";
 import { writeHistory, type PlannedCommit } from "./history.js";
+import { startGitElsewhere } from "./git-launcher.js";
 
 /** A plain run does one short round; `SVC_FETCH_ROUNDS` asks for so many long ones, each with another history. */
 const ROUNDS = Number(process.env.SVC_FETCH_ROUNDS ?? 0);
@@ -33,7 +34,7 @@ test(`${Math.max(ROUNDS, 1)} × ${FETCHES} fetches of files sent as differences 
   for (let round = 1; round <= Math.max(ROUNDS, 1); round += 1) {
     const idOf = await writeHistory(host.directory, pushes(round));
     const log = recordingLog();
-    const mirror = createGitMirror({ dataDir: join(dataDir, String(round)), log });
+    const mirror = createGitMirror({ dataDir: join(dataDir, String(round)), log, startGit: startGitElsewhere });
     const before = host.requests.length;
     for (let number = 1; number <= FETCHES; number += 1) {
       const [head, base] = [idOf(`push${number}`), idOf(`push${number - 1}`)];

@@ -8,6 +8,7 @@ import { startService, type Service } from "../../src/service/service.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import type { Stores } from "../../src/store/stores.js";
 import { recordExchanges } from "../contract-replay/recording.js";
+import { startGitElsewhere } from "../git/git-launcher.js";
 import { JumpClock } from "../jump-clock.js";
 import { registerAuthorizations, registerSecretObjects } from "../secrets-in-logs/secrets-of.js";
 import { sharedPool } from "../workers/shared-pool.js";
@@ -66,6 +67,7 @@ async function furnish(world: SandboxWorld, options: BotOptions): Promise<Bot> {
     clock,
     stores,
     compute: options.compute === "own" ? undefined : (options.compute ?? sharedPool()),
+    startGit: startGitElsewhere,
     ...(options.tracer && { tracer: options.tracer }),
   };
   const service = await startService(configFor(world, options), loggerFor(options), overrides);

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import { startService } from "../../src/service/service.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
+import { startGitElsewhere } from "../git/git-launcher.js";
 import { scrape, valueOf } from "../observe/metrics/scrape.js";
 import { freePort } from "../redis-server.js";
+import { sharedPool } from "../workers/shared-pool.js";
 import { configFor, loggerFor, type BotOptions } from "./bot-options.js";
 import { HOSTS, REPOSITORY, SECRET, startBot, type Bot } from "./bot.js";
 import { changeOf } from "./resources.js";
@@ -88,6 +90,8 @@ describe.each(HOSTS)("what %s accepts in an hour", (host) => {
     const again = await startService(configFor(bot.world, options), loggerFor(options), {
       clock: bot.clock,
       stores: bot.stores,
+      compute: sharedPool(),
+      startGit: startGitElsewhere,
     });
     try {
       bot.forge.connect({ url: `${again.url}/webhook/${host}`, secret: SECRET });

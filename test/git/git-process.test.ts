@@ -1,0 +1,65 @@
+import { describe, expect, test } from "@jest/globals";
+import { childEnvironment } from "../../src/config/environment.js";
+import { startGit, type GitProcess } from "../../src/git/git-process.js";
+import { startGitElsewhere } from "./git-launcher.js";
+
+describe.each([
+  ["this process", startGit],
+  ["the launcher of the tests", startGitElsewhere],
+])("git, started from %s", (_, startFrom) => {
+  interface Started extends GitProcess {
+    readonly stdout: () => string;
+    readonly stderr: () => string;
+  }
+
+  function start(args: readonly string[], environment: Readonly<Record<string, string>> = childEnvironment()): Started {
+    const texts = { stdout: "", stderr: "" };
+    const git = startFrom(args, environment, {
+      stdout: (chunk) => void (texts.stdout += chunk.toString()),
+      stderr: (chunk) => void (texts.stderr += chunk.toString()),
+    });
+    return { ...git, stdout: () => texts.stdout, stderr: () => texts.stderr };
+  }
+
+  test("gets its arguments, its environment and its input, and gives its output and its status", async () => {
+    const hash = start(["hash-object", "--stdin"]);
+    hash.write("hello\n");
+    hash.end();
+    expect(await hash.ended).toBe(0);
+    expect(hash.stdout()).toBe("ce013625030ba8dba906f756967f9e9ca394464a\n");
+    const given = { GIT_CONFIG_COUNT: "1", GIT_CONFIG_KEY_0: "given.key", GIT_CONFIG_VALUE_0: "given value" };
+    const asked = start(["config", "--get", "given.key"], { ...childEnvironment(), ...given });
+    expect(await asked.ended).toBe(0);
+    expect(asked.stdout()).toBe("given value\n");
+    const wrong = start(["no-such-command"]);
+    expect(await wrong.ended).toBe(1);
+    expect(wrong.stderr()).toContain("'no-such-command' is not a git command");
+  });
+
+  test("gives megabytes whole and in order, of several commands at once", async () => {
+    const lines = Array.from({ length: 50_000 }, (_line, index) => `line ${index}, long enough for many chunks`);
+    const text = `${lines.join("\n")}\n`;
+    const commands = [1, 2].map(() => start(["stripspace"]));
+    for (const command of commands) {
+      command.write(text);
+      command.end();
+    }
+    expect(await Promise.all(commands.map(({ ended }) => ended))).toEqual([0, 0]);
+    expect(commands.map(({ stdout }) => stdout() === text)).toEqual([true, true]);
+  });
+
+  test("that is not installed is an error", async () => {
+    await expect(start(["--version"], { PATH: "/nowhere" }).ended).rejects.toThrow("ENOENT");
+    const version = start(["--version"]);
+    expect(await version.ended).toBe(0);
+    expect(version.stdout()).toMatch(/^git version 2/);
+  });
+
+  test("is ended by a signal", async () => {
+    const git = start(["hash-object", "--stdin-paths"]);
+    git.write("/dev/null\n");
+    while (git.stdout() === "") await new Promise((resolve) => setImmediate(resolve));
+    git.signal("SIGTERM");
+    expect(await git.ended).toBeNull();
+  });
+});
