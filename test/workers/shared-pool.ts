@@ -1,9 +1,11 @@
 import { createWorkerPool, type WorkerPool } from "../../src/workers/worker-pool.js";
+import { compiled } from "../compiled/compiled.js";
 
 const KEY = Symbol.for("svc.test.worker-pool");
 
 /** One pool for all services under test of this process, since threads take long to start from sources. */
 export function sharedPool(): WorkerPool {
   const realm = globalThis as { [KEY]?: WorkerPool };
-  return (realm[KEY] ??= createWorkerPool());
+  const entry = compiled("workers/entry.js");
+  return (realm[KEY] ??= createWorkerPool(entry === undefined ? {} : { entry }));
 }
