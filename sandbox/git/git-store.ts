@@ -200,7 +200,9 @@ export class GitStore {
     return parent;
   }
 
-  #mergedTree(name: string, base: string, head: string): Promise<string | undefined> {
+  async #mergedTree(name: string, base: string, head: string): Promise<string | undefined> {
+    const { graph, objects } = this.#repository(name);
+    if (graph.isAncestor(base, head) === true) return objects.treeOf(head)?.id;
     return this.#of(name, "merge-tree", base, head, (directory) => mergedTree(directory, base, head));
   }
 

@@ -29,9 +29,13 @@ export function exampleMember(event: string, action: string, member: string): Js
   return value;
 }
 
-/** The same JSON with strings replaced everywhere, in the given order. */
+const texts = new WeakMap<JsonObject, string>();
+
+/** The same JSON with strings replaced everywhere, in the given order. The value must never change: its text is kept. */
 export function rewritten(value: JsonObject, replacements: readonly (readonly [string, string])[]): JsonObject {
-  const text = replacements.reduce((json, [from, to]) => json.replaceAll(from, to), JSON.stringify(value));
+  const original = texts.get(value) ?? JSON.stringify(value);
+  texts.set(value, original);
+  const text = replacements.reduce((json, [from, to]) => json.replaceAll(from, to), original);
   return JSON.parse(text) as JsonObject;
 }
 

@@ -69,7 +69,18 @@ export function graphqlEndpoint({ world, tokens, violated }: GraphqlOptions): Re
   };
 }
 
-function understood(query: string): DocumentNode | { readonly errors: readonly GraphQLError[] } {
+type Understood = DocumentNode | { readonly errors: readonly GraphQLError[] };
+
+/** A client sends the same few queries, and validating one takes longer than answering it. */
+const understoodQueries = new Map<string, Understood>();
+
+function understood(query: string): Understood {
+  const known = understoodQueries.get(query) ?? validated(query);
+  understoodQueries.set(query, known);
+  return known;
+}
+
+function validated(query: string): Understood {
   try {
     const document = parse(query);
     const errors = validate(githubSchema(), document);

@@ -60,20 +60,31 @@ export function serve<Query extends z.ZodRawShape, Body extends z.ZodRawShape>(
   };
 }
 
+/** Schemas take longer to make than to use, so each is made once. */
+const schemas = new WeakMap<z.ZodRawShape, { readonly strict: z.ZodObject; readonly tolerant: z.ZodObject }>();
+
+function schemasOf<Shape extends z.ZodRawShape>(shape: Shape) {
+  const known = schemas.get(shape) ?? { strict: z.strictObject(shape), tolerant: z.object(shape) };
+  schemas.set(shape, known);
+  // Made of this very shape.
+  return known as { readonly strict: z.ZodObject<Shape>; readonly tolerant: z.ZodObject<Shape> };
+}
+
 function read<Shape extends z.ZodRawShape>(
   instance: Instance,
   title: string,
   shape: Shape,
   given: unknown,
 ): z.output<z.ZodObject<Shape>> {
-  const strict = z.strictObject(shape).safeParse(given);
+  const known = schemasOf(shape);
+  const strict = known.strict.safeParse(given);
   if (!strict.success) {
     for (const issue of strict.error.issues) {
       const names = issue.code === "unrecognized_keys" ? issue.keys.join(", ") : issue.path.join(".");
       instance.violations.push(`${title} ${names}: ${issue.message}`);
     }
   }
-  const tolerant = z.object(shape).safeParse(given);
+  const tolerant = known.tolerant.safeParse(given);
   if (tolerant.success) return tolerant.data;
   const [name = "body"] = tolerant.error.issues.map((issue) => String(issue.path[0] ?? "body"));
   const missing = typeof given === "object" && given !== null && !(name in given);
