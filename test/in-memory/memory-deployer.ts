@@ -202,8 +202,18 @@ export class MemoryDeployer implements Deployer {
     const files = Object.entries(this.repositories.filesAt(at));
     return files
       .filter(([file]) => file.startsWith(`${path}/`) && !file.slice(path.length + 1).includes("/"))
-      .flatMap(([, text]) => parseAllDocuments(text))
-      .map((document): unknown => document.toJS())
-      .filter((manifest) => isJsonObject(manifest));
+      .flatMap(([, text]) => manifestsOf(text));
   }
+}
+
+/** Parsing takes longer than anything else that this deployer does, and fuzzing writes the same texts again and again. */
+const PARSED = new Map<string, readonly Manifest[]>();
+
+function manifestsOf(text: string): readonly Manifest[] {
+  const known = PARSED.get(text);
+  if (known !== undefined) return known;
+  const documents = parseAllDocuments(text).map((document): unknown => document.toJS());
+  const manifests = documents.filter((manifest) => isJsonObject(manifest));
+  PARSED.set(text, manifests);
+  return manifests;
 }

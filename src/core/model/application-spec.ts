@@ -103,6 +103,15 @@ const NO_JSONNET: JsonnetOptions = { libraries: [], code: [] };
  * positions of the others.
  */
 export function sourcesOf(spec: ApplicationSpec): readonly Source[] {
+  const known = knownSources.get(spec) ?? readSources(spec);
+  knownSources.set(spec, known);
+  return known;
+}
+
+/** A plan asks for the sources of each application many times. */
+const knownSources = new WeakMap<ApplicationSpec, readonly Source[]>();
+
+function readSources(spec: ApplicationSpec): readonly Source[] {
   const hydrator = spec.sourceHydrator;
   if (isJsonObject(hydrator)) {
     const dry = readSource(hydrator.drySource, 1, "dry");
