@@ -1,11 +1,14 @@
 #!/usr/bin/env node
 import { readFile } from "node:fs/promises";
+import { newApiToken } from "./config/api-token.js";
 import { checkFiles, serverFilesOf } from "./config/check.js";
 import { parseCommandLine, USAGE } from "./config/command-line.js";
 import { proxiesIn } from "./config/environment.js";
 import { loadServerFiles, readVersion } from "./config/files.js";
 import { describeProblem } from "./config/problem.js";
 import { loadServerConfig } from "./config/server.js";
+import type { Role, ServerConfig } from "./config/server-config.js";
+import { StoredValueUnreadable, StoreUnavailable } from "./core/model/errors.js";
 import type { Log } from "./core/ports/log.js";
 import { CannotListen } from "./http/listen.js";
 import { SERVICE } from "./names.js";
@@ -25,7 +28,11 @@ async function main(argv: readonly string[]): Promise<number | undefined> {
     case "invalid":
       complain([commandLine.message, "", USAGE]);
       return 2;
+    case "token":
+      print(tokenLines());
+      return 0;
     case "check":
+    case "set-role":
     case "run": {
       const read = await loadServerFiles(commandLine.files, (path) => readFile(path, "utf8"));
       if (read.kind === "unreadable") {
@@ -33,6 +40,7 @@ async function main(argv: readonly string[]): Promise<number | undefined> {
         return 1;
       }
       if (commandLine.kind === "run") return run(read.files);
+      if (commandLine.kind === "set-role") return setRole(read.files, commandLine);
       const { lines, exitCode } = checkFiles(read.files, process.env);
       (exitCode === 0 ? print : complain)(lines.join("\n").split("\n"));
       return exitCode === 0 && commandLine.online ? checkSystems(serverFilesOf(read.files)) : exitCode;
@@ -40,27 +48,71 @@ async function main(argv: readonly string[]): Promise<number | undefined> {
   }
 }
 
-async function checkSystems(files: Parameters<typeof loadServerConfig>[0]): Promise<number> {
-  const loaded = loadServerConfig(files, process.env);
-  if (loaded.kind === "invalid") return 1;
+type Files = Parameters<typeof loadServerConfig>[0];
+
+async function checkSystems(files: Files): Promise<number> {
+  const loaded = load(files);
+  if (loaded === undefined || !(await connectAsTold())) return 1;
   const { checkOnline } = await import("./service/check-online.js");
   const { lines, exitCode } = await checkOnline(loaded.config);
   (exitCode === 0 ? print : complain)(lines);
   return exitCode;
 }
 
-async function run(files: Parameters<typeof loadServerConfig>[0]): Promise<number | undefined> {
+/** Undefined if it is not valid, which is then printed. */
+function load(files: Files): { readonly config: ServerConfig; readonly warnings: readonly string[] } | undefined {
   const loaded = loadServerConfig(files, process.env);
-  if (loaded.kind === "invalid") {
-    complain(["the configuration is not valid:", ...loaded.problems.map(describeProblem)]);
-    return 1;
-  }
+  if (loaded.kind === "valid") return loaded;
+  complain(["the configuration is not valid:", ...loaded.problems.map(describeProblem)]);
+  return undefined;
+}
+
+/** Uses the proxies of the environment. False if they are not valid, which is then printed. */
+async function connectAsTold(): Promise<boolean> {
   const proxies = proxiesIn(process.env);
-  if (proxies.kind === "wrong") {
-    complain([`${proxies.variable}: expected the address of a proxy, such as http://proxy.example.org:3128`]);
+  switch (proxies.kind) {
+    case "none":
+      return true;
+    case "proxies":
+      (await import("./http/proxy.js")).useProxies(proxies);
+      return true;
+    case "wrong":
+      complain([`${proxies.variable}: expected the address of a proxy, such as http://proxy.example.org:3128`]);
+      return false;
+  }
+}
+
+function tokenLines(): readonly string[] {
+  const { token, hash } = newApiToken();
+  return [
+    `token: ${token}`,
+    `hash:  ${hash}`,
+    "",
+    `Give the token to the program, which sends it as "Authorization: Bearer <token>"; it is not shown again.`,
+    "Put the hash into svc.yaml, under auth.api_tokens, with a name and a role, and start the service again:",
+    `  - { name: ci, hash: "${hash}", role: user }`,
+  ];
+}
+
+async function setRole(files: Files, asked: { readonly id: string; readonly role: Role }): Promise<number> {
+  const loaded = load(files);
+  if (loaded === undefined) return 1;
+  const service = await import("./service/set-role.js");
+  try {
+    const { lines, exitCode } = await service.setRole(loaded.config, asked);
+    (exitCode === 0 ? print : complain)(lines);
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable) && !(error instanceof StoredValueUnreadable)) throw error;
+    complain([error.message]);
     return 1;
   }
-  if (proxies.kind === "proxies") (await import("./http/proxy.js")).useProxies(proxies);
+}
+
+async function run(files: Files): Promise<number | undefined> {
+  const loaded = load(files);
+  if (loaded === undefined) return 1;
+  if (!(await connectAsTold())) return 1;
   // Loaded here, so that checking files does not wait for everything that the service is made of.
   const { startService } = await import("./service/service.js");
   const log = createLogger(loaded.config.server.logLevel, { terminal: process.stdout.isTTY });

@@ -28,6 +28,9 @@ export const HOSTB_TOKEN_HEADERS = ["x-hostb-token", "x-gitlab-token"] as const;
 
 export const SESSION_COOKIE = `${SERVICE}_session`;
 
+/** What every token for the API begins with. */
+export const API_TOKEN_PREFIX = `${SERVICE}_api_`;
+
 /** Every key in the store begins with this. */
 export const STORE_PREFIX = `${SERVICE}:`;
 export const LOCK_KEY_PREFIX = `${SERVICE}:lock:`;

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { appKeys } from "../sandbox/world.js";
+import { hashOfToken } from "../src/config/api-token.js";
 import { keepLog, registerSecret } from "./secrets-in-logs/kept-logs.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -102,6 +103,22 @@ describe("svc check", () => {
     const { code, output } = await start(["check", server], { ARGOCD_TOKEN: "x" }).ended;
     expect(output).toContain("warning: auth.enabled: no provider is configured");
     expect(code).toBe(0);
+  });
+});
+
+describe("the other commands", () => {
+  test("a token is printed once, with the hash that svc.yaml takes", async () => {
+    const { code, output } = await start(["token"]).ended;
+    const [, token = "", hash = ""] = /^token: (\S+)\nhash: {2}(\S+)\n/.exec(output) ?? [];
+    expect([code, token.startsWith("svc_api_"), hash]).toEqual([0, true, hashOfToken(token)]);
+  });
+
+  test("without Redis nobody else than the service can give a role", async () => {
+    const server = await file("svc.yaml", VALID);
+    const { code, output } = await start(["users", "set-role", "-c", server, "oidc:7", "admin"], { ARGOCD_TOKEN: "x" })
+      .ended;
+    expect(output).toContain("kvstore names no Redis");
+    expect(code).toBe(1);
   });
 });
 

@@ -1,4 +1,5 @@
 import { HOST_IDS } from "../names.js";
+import { tokenHash, tokenName } from "./api-token.js";
 import { duration, flag, listOf, oneOf, secret, section, text, textLeaf, url, Wrong } from "./schema-parts.js";
 import { OTHER_NAMES } from "./section-names.js";
 import { hostName, slashed } from "./server-parts.js";
@@ -29,6 +30,7 @@ export function authSection() {
       .describe("login with GitLab; the application needs the scopes `read_user` and `read_api`"),
     oidc: oidcLogin().optional().describe("login with any OpenID Connect provider"),
     basic: basicLogin().optional().describe("users in this file, for local development only"),
+    api_tokens: apiTokens(),
   }).meta({
     if: { required: ["enabled"], properties: { enabled: { const: true } } },
     then: { required: ["session_secret"] },
@@ -46,6 +48,17 @@ function roleAssignments() {
     role: oneOf(ROLES).describe("role of these people"),
   });
   return listOf(assignment).prefault([]).describe("who gets which role; the first matching entry wins");
+}
+
+function apiTokens() {
+  const token = section({
+    name: tokenName().describe("which program uses it; the log and the audit trail name it"),
+    hash: tokenHash().describe("the token's SHA-256, as `svc token` prints it"),
+    role: oneOf(ROLES).describe("`user`: may read; `admin`: may also release locks, read users and change roles"),
+  });
+  return listOf(token)
+    .prefault([])
+    .describe("tokens with which programs use `/api/v1` instead of a login; `svc token` makes one");
 }
 
 /** Also under the products' names, as sections are. */

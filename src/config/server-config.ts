@@ -22,6 +22,7 @@ export type AuthSection = ServerConfig["auth"];
 export type RoleAssignment = AuthSection["roleAssignments"][number];
 export type OidcSection = NonNullable<AuthSection["oidc"]>;
 export type OAuthClient = Pick<OidcSection, "clientId" | "clientSecret">;
+export type ApiToken = AuthSection["apiTokens"][number];
 export type BasicUser = NonNullable<AuthSection["basic"]>["users"][number];
 
 /** A `user` reads the pages; an `admin` can also force-unlock applications and change roles. */

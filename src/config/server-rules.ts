@@ -16,7 +16,7 @@ const SHORTEST_SECRET = 16;
 /** Checks rules between keys. They apply to the file as written, so they report even if other values are invalid. */
 export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   const problems: ConfigProblem[] = [];
-  const report = (path: readonly string[], message: string, atKey = false) =>
+  const report = (path: readonly PropertyKey[], message: string, atKey = false) =>
     problems.push(problemAt(tree, path, message, atKey));
   const has = (...path: string[]): boolean => treeAt(tree, path) !== undefined;
   if (!HOST_IDS.some((host) => has(host))) {
@@ -39,6 +39,7 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
     const missing = has("hosta", "api_url") ? "web_url" : "api_url";
     report(["hosta", missing], "is required: api_url and web_url of a self-hosted GitHub belong together");
   }
+  for (const key of ["name", "hash"]) reportRepeated(tree, key, report);
   const stores = STORE_KINDS.filter((kind) => has("kvstore", kind));
   if (stores.length > 1) {
     report(["kvstore", stores[1] ?? ""], `only one of ${STORE_KINDS.join(", ")} may be set`, true);
@@ -49,10 +50,28 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   return problems;
 }
 
+/** Each token needs a name of its own for the audit trail, and no two names may share a token. */
+function reportRepeated(
+  tree: MapTree,
+  key: string,
+  report: (path: readonly PropertyKey[], message: string) => void,
+): void {
+  const list = treeAt(tree, ["auth", "api_tokens"]);
+  const seen = new Set<string>();
+  for (const [index, token] of (list?.kind === "list" ? list.items : []).entries()) {
+    const value = token.kind === "map" ? textAt(token, [key]) : undefined;
+    if (value === undefined) continue;
+    if (seen.has(value)) report(["auth", "api_tokens", index, key], `another token has the same ${key}`);
+    seen.add(value);
+  }
+}
+
 /** Settings that are valid but probably a mistake. Shown at start and by the check command. */
 export function serverWarnings(config: ServerConfig): readonly string[] {
   const { auth, server } = config;
-  if (!auth.enabled) return [];
+  if (!auth.enabled) {
+    return auth.apiTokens.length === 0 ? [] : ["auth.api_tokens: not accepted while auth.enabled is false"];
+  }
   const warnings: string[] = [];
   const open = (key: string, keys: string) =>
     warnings.push(`auth.${key}: everyone with an account there can log in; restrict it with ${keys}`);

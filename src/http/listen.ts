@@ -39,5 +39,6 @@ function sentenceFor(code: string, { host, port, key }: ListenAddress): string {
 }
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown reason";
+  const hasCode = typeof error === "object" && error !== null && "code" in error && typeof error.code === "string";
+  return hasCode ? String(error.code) : "unknown reason";
 }

@@ -62,9 +62,15 @@ export class DiffReaders {
     return provider === host && logsInWith(host, this.parts.config);
   }
 
-  #withoutAccount({ role }: Account, title: string): DiffRight {
+  #withoutAccount({ role, provider }: Account, title: string): DiffRight {
     const { diffs }: Pick<AuthSection, "diffs"> = this.parts.config.auth;
     if (diffs === "all" || role === "admin") return SHOWN;
+    if (provider === "api-token") {
+      return hidden(
+        "Diffs are not shown to an API token with the role user.",
+        "Have the operator give it the role admin, or set `auth.diffs` to `all`.",
+      );
+    }
     return hidden(
       `Diffs are shown only to people who can read the repository on ${title}, and svc does not know your account there.`,
       `Sign in with ${title}, ask an admin, or have the operator set \`auth.diffs\` to \`all\`.`,

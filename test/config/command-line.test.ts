@@ -8,6 +8,9 @@ test.each([
   [["check"], { kind: "check", files: ["svc.yaml"], online: false }],
   [["check", ".svc.yaml", "x.yaml"], { kind: "check", files: [".svc.yaml", "x.yaml"], online: false }],
   [["-c", "a.yaml", "check", "b.yaml"], { kind: "check", files: ["a.yaml", "b.yaml"], online: false }],
+  [["token"], { kind: "token" }],
+  [["users", "set-role", "oidc:7", "admin"], { kind: "set-role", files: ["svc.yaml"], id: "oidc:7", role: "admin" }],
+  [["users", "-c", "a.yaml", "set-role", "x", "user"], { kind: "set-role", files: ["a.yaml"], id: "x", role: "user" }],
   [["--help"], { kind: "help" }],
   [["check", "-h"], { kind: "help" }],
   [["--version"], { kind: "version" }],
@@ -19,6 +22,13 @@ test.each([
   [["-c"], "--config"],
   [["--confg", "a.yaml"], "--confg"],
   [["start"], "unknown command `start`"],
+  [["token", "ci"], "no further words"],
+  [["users"], "users set-role ID ROLE"],
+  [["users", "set-role", "oidc:7"], "admin or user"],
+  [["users", "set-role", "oidc:7", "owner"], "admin or user"],
+  [["users", "set-role", "", "admin"], "users set-role ID ROLE"],
+  [["users", "set-role", "oidc:7", "admin", "x"], "users set-role ID ROLE"],
+  [["users", "delete", "oidc:7", "admin"], "users set-role ID ROLE"],
   [["-c", ""], "empty"],
   [["--help=yes"], "--help"],
 ])("%j is refused", (argv, part) => {
@@ -26,5 +36,6 @@ test.each([
 });
 
 test("the usage names every form", () => {
-  for (const word of ["check", "--config", "--help", "--version", "svc.yaml"]) expect(USAGE).toContain(word);
+  for (const word of ["check", "token", "users set-role", "--config", "--help", "--version", "svc.yaml"])
+    expect(USAGE).toContain(word);
 });

@@ -44,6 +44,7 @@ const BESIDE: Readonly<Record<string, object>> = {
   "kvstore.sentinel": { master: "m", addresses: ["h:1"] },
   "kvstore.cluster": { addresses: ["h:1"] },
   "auth.role_assignments": { pattern: "a@b", role: "user" },
+  "auth.api_tokens": { name: "ci", hash: `sha256:${"0".repeat(64)}`, role: "user" },
   "auth.basic.users": { username: "u", password: "p", role: "user" },
   checks: { name: "c", command: ["c"] },
   application_repositories: { application: "a", repositories: ["b/c"] },

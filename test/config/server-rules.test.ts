@@ -4,6 +4,8 @@ import { describeProblem } from "../../src/config/settings.js";
 import { rsaKey } from "./rsa-key.js";
 import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
 
+const HASH = `sha256:${"0".repeat(64)}`;
+const TOKEN = `svc_api_${"x".repeat(43)}`;
 const SIGNING_TOKEN = `whsec_${Buffer.alloc(24).toString("base64")}`;
 
 describe("what is required", () => {
@@ -27,6 +29,21 @@ describe("what is required", () => {
     ],
     [`${SMALLEST}auth: {enabled: true}`, ["4:1 auth.session_secret: is required when auth.enabled is true"]],
     [`${SMALLEST}auth: {enabled: true, session_secret: ''}`, ["auth.session_secret: expected text"]],
+    [
+      `${SMALLEST}auth: {api_tokens: [{name: ci, hash: "${HASH}", role: user}, {name: ci, hash: "${HASH}", role: user}]}`,
+      [
+        "auth.api_tokens[1].name: another token has the same name",
+        "auth.api_tokens[1].hash: another token has the same",
+      ],
+    ],
+    [
+      `${SMALLEST}auth: {api_tokens: [{name: ci, hash: ${TOKEN}, role: user}, {name: a b, hash: sha256:1, role: user}]}`,
+      [
+        "auth.api_tokens[0].hash: this is a token: write its hash",
+        "auth.api_tokens[1].name: expected 1 to 63 letters",
+        "auth.api_tokens[1].hash: expected the hash that `svc token` prints",
+      ],
+    ],
     [`${SMALLEST}kvstore: {address: "h:1", cluster: {addresses: ["h:1"]}}`, ["kvstore.cluster: only one of address,"]],
     [`${SMALLEST}kvstore: {cluster: {addresses: ["h:1"]}, db: 2}`, ["kvstore.db: leave it out with kvstore.cluster"]],
     [withKey("hosta.api_url", '"https://gh.example.org/api/v3"'), ["hosta.private_key", "hosta.web_url: is required"]],

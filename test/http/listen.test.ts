@@ -12,7 +12,9 @@ beforeAll(async () => {
   await once(other, "listening");
   taken = (other.address() as AddressInfo).port;
 });
-afterAll(() => other.close());
+afterAll(() => {
+  other.close();
+});
 
 test.each<[string, () => ListenAddress, RegExp]>([
   [

@@ -96,6 +96,7 @@ describe.each(HOSTS)("typing on %s", (host) => {
     expect(await bot.locked(other)).toEqual(["till"]);
     // A label that Argo CD got a moment ago counts at once.
     bot.argocd.addApplication(bot.resourceOf("api", { labels }));
+    bot.clock.advance(1000);
     await bot.comment(one, "svc unlock -a label:team=shop");
     expect(await bot.locked(one)).toEqual(["new"]);
   });

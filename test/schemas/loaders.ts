@@ -1,6 +1,7 @@
 import { expandEnvironment } from "../../src/config/environment.js";
 import type { Environment } from "../../src/config/environment.js";
 import { repositorySchema } from "../../src/config/repository-schema.js";
+import { renameSections } from "../../src/config/section-names.js";
 import { serverRules } from "../../src/config/server-rules.js";
 import { serverSchema } from "../../src/config/server-schema.js";
 import { validate } from "../../src/config/validate.js";
@@ -20,7 +21,9 @@ const LARGEST = 1024 * 1024;
 export function serverTakes(text: string, env: Environment): boolean {
   const { tree, problems } = readYaml(text, "svc.yaml", LARGEST);
   if (tree === undefined || problems.length > 0) return false;
-  const expanded = expandEnvironment(tree, env);
+  const renamed = renameSections(tree);
+  const expanded = expandEnvironment(renamed.tree, env);
+  if (renamed.problems.length > 0) return false;
   if (expanded.problems.length > 0 || serverRules(expanded.tree).length > 0) return false;
   return validate(expanded.tree, SERVER).kind === "valid";
 }

@@ -2,13 +2,14 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { expect } from "@jest/globals";
-import { Router } from "express";
+import { Router, type RequestHandler } from "express";
 import { stringify } from "yaml";
 import { loadServerConfig } from "../../src/config/server.js";
 import { describeProblem } from "../../src/config/settings.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { Deployer } from "../../src/core/ports/deployer.js";
 import { HOSTS } from "../../src/hosts/registry.js";
+import { WEBHOOK_PATHS } from "../../src/names.js";
 import { MemoryLiveFeed } from "../../src/store/memory/live-feed.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
@@ -58,6 +59,8 @@ export interface SiteUnderTest {
   readonly clock: JumpClock;
   readonly live: MemoryLiveFeed;
   readonly log: ReturnType<typeof recordingLog>;
+  /** What it answers, as `method /path/{parameter}`. */
+  readonly routes: readonly string[];
   /** Events that were handed to the queue. */
   readonly pushed: readonly HostEvent[];
   /** A browser of somebody who has just logged in. */
@@ -103,7 +106,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
   });
   const app = createWebServer({
     tracing: [broken],
-    webhooks: [],
+    webhooks: Object.values(WEBHOOK_PATHS).map((path) => ({ path, post: noWebhook })),
     identify: auth.identify,
     auth: auth.routes,
     api: site.api,
@@ -123,6 +126,7 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     clock,
     live,
     log,
+    routes: routesOf(app.router as unknown as Listed).filter((route) => route !== "get /broken"),
     pushed,
     stranger: () => new Visitor(url),
     async visitor(person) {
@@ -140,6 +144,25 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
       await redis?.stop();
     },
   };
+}
+
+/** No code host is connected. */
+const noWebhook: RequestHandler = (_request, response) => {
+  response.status(404).json({ error: "there is nothing at this address" });
+};
+
+/** A router as Express lists it; its types lack that. */
+interface Listed {
+  listRoutes(): readonly { readonly path: string; readonly methods?: readonly string[]; readonly router?: Listed }[];
+}
+
+function routesOf(router: Listed, before = ""): readonly string[] {
+  return router.listRoutes().flatMap(({ path, methods = [], router: mounted }) => {
+    const here = path === "/" && before !== "" ? before : before + path;
+    if (mounted !== undefined) return routesOf(mounted, path === "/" ? before : here);
+    const written = methods.map((method) => method.toLowerCase()).filter((method) => method !== "head");
+    return written.map((method) => `${method} ${here.replace(/:(\w+)/g, "{$1}")}`);
+  });
 }
 
 /** On a busy machine the first connection takes longer than the service waits for it. */

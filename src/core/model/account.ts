@@ -9,11 +9,14 @@ export const USER_KEPT_MS = 90 * 24 * 60 * 60 * 1000;
 /** Where a person logged in. */
 export type LoginProvider = HostId | "oidc" | "basic";
 
-/** A person who has logged in to the pages. */
+/** Whose account it is: of a person who logged in somewhere, or of a program with a token for the API. */
+export type AccountProvider = LoginProvider | "api-token";
+
+/** A person who has logged in to the pages, or a program. */
 export interface Account {
-  /** The provider and its own id of the person, such as `oidc:583231`; stable over renames. */
+  /** The provider and its own id of the person, such as `oidc:583231`; stable over renames. A program's is its token's name. */
   readonly id: string;
-  readonly provider: LoginProvider;
+  readonly provider: AccountProvider;
   readonly username: string;
   /** A verified address; undefined if the provider has none. */
   readonly email: string | undefined;

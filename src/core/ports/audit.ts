@@ -1,5 +1,5 @@
 import type { SERVICE } from "../../names.js";
-import type { LoginProvider } from "../model/account.js";
+import type { AccountProvider } from "../model/account.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
 import type { CommandName } from "../model/command.js";
@@ -29,7 +29,7 @@ export interface AuditEntry {
   readonly runId: string;
   /** The host's delivery that started the run; empty if a page or the API did. */
   readonly delivery: string;
-  /** A person, or the service itself: an automatic plan, a lost webhook. */
+  /** A person or a program, or the service itself: an automatic plan, a lost webhook. */
   readonly who: AuditPerson | typeof SERVICE;
   readonly change: ChangeRequestRef;
   /** Undefined if the run ended before it was known. */
@@ -43,9 +43,9 @@ export interface AuditEntry {
 }
 
 export interface AuditPerson {
-  /** The code host of the comment, or where the admin logged in. */
-  readonly host: LoginProvider;
-  /** The id there; logins can be renamed. */
+  /** The code host of the comment, or where the admin logged in; `api-token` for a program. */
+  readonly host: AccountProvider;
+  /** The id there; logins can be renamed. A program's login is the name of its token. */
   readonly id: string;
   readonly login: string;
 }

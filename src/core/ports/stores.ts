@@ -66,7 +66,7 @@ export interface UserStore {
    * Sets a role that outlasts later logins. The role `user` is kept for good: the rules might give this person more.
    * Atomic: whatever happens at the same time, an account with the role admin remains.
    */
-  setRole(id: string, role: Role, by: Account): Promise<RoleChange>;
+  setRole(id: string, role: Role, by: Pick<Account, "id">): Promise<RoleChange>;
   /** What the last login, or the last check, left behind; undefined if the provider cannot be asked about this person. */
   standing(id: string): Promise<Standing | undefined>;
   /**

@@ -19,7 +19,7 @@ const auditEntry: z.ZodType<AuditEntry> = z.object({
   delivery: z.string(),
   who: z.union([
     z.literal(SERVICE),
-    z.object({ host: z.enum([...HOST_IDS, "oidc", "basic"]), id: z.string(), login: z.string() }),
+    z.object({ host: z.enum([...HOST_IDS, "oidc", "basic", "api-token"]), id: z.string(), login: z.string() }),
   ]),
   change: stored.change,
   head: orUndefined(stored.revision),

@@ -81,7 +81,7 @@ export class RedisUserStore implements UserStore {
     return found.filter((account) => account !== undefined).sort(byUsername);
   }
 
-  async setRole(id: string, role: Role, by: Account): Promise<RoleChange> {
+  async setRole(id: string, role: Role, by: Pick<Account, "id">): Promise<RoleChange> {
     const key = userKey(id);
     const others = role === "user" ? await this.#otherAdmins(key) : [];
     const args = [ROLE_FIELD, JSON.stringify({ v: 1, role, by: by.id }), USER_KEPT_MS, role];

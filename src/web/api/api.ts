@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Router } from "express";
 import { parse } from "yaml";
 import { loggedIn } from "./guards.js";
+import { withoutQuery } from "./read-input.js";
 import { apiErrors } from "./respond.js";
 import { type ApiParts, lockRoutes, readRoutes, userRoutes } from "./routes.js";
 
@@ -14,7 +15,7 @@ export function apiRouter(parts: ApiParts): Router {
     response.set("cache-control", "no-store");
     next();
   });
-  router.get(`${BASE}/openapi.json`, (_request, response) => {
+  router.get(`${BASE}/openapi.json`, withoutQuery, (_request, response) => {
     response.json(readOpenapi());
   });
   router.use(BASE, loggedIn, lockRoutes(parts), userRoutes(parts), readRoutes(parts));

@@ -42,10 +42,7 @@ export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
     id,
     at,
     run_id: runId,
-    who:
-      typeof who === "string"
-        ? { kind: "service" as const }
-        : { kind: "person" as const, provider: who.host, id: who.id, username: who.login },
+    who: whoBody(who),
     change: changeBody(change, hostPageOf),
     head,
     action,
@@ -53,6 +50,12 @@ export function activityBody(record: AuditRecord, hostPageOf: HostPageOf) {
     applications: applications.map(({ application, outcome, detail }) => ({ application, outcome, detail })),
     reason,
   };
+}
+
+function whoBody(who: AuditRecord["who"]) {
+  if (typeof who === "string") return { kind: "service" as const };
+  if (who.host === "api-token") return { kind: "token" as const, name: who.login };
+  return { kind: "person" as const, provider: who.host, id: who.id, username: who.login };
 }
 
 /** A stored plan in full, including what a comment had to cut. Plans contain no values of Secrets. */

@@ -4,7 +4,8 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import type { UserStore } from "../../core/ports/stores.js";
 import type { Stores } from "../../store/stores.js";
-import { setViewer, type Viewer } from "../viewer.js";
+import { isIdentified, setViewer, type Viewer } from "../viewer.js";
+import { identifyToken } from "./api-tokens.js";
 import { meaningOf } from "./assign-role.js";
 import { githubLogin } from "./github.js";
 import { gitlabLogin } from "./gitlab.js";
@@ -47,7 +48,11 @@ export function createAuth({ config, stores, clock, log }: AuthOptions): Auth {
   const seal = new TokenSeal(auth.sessionSecret);
   const standings = new StandingChecks({ auth, users, providers, seal, clock, log });
   return {
-    identify: [sessions.middleware(), identify(sessions, users, standings)],
+    identify: [
+      identifyToken({ tokens: auth.apiTokens, attempts, log }),
+      unlessIdentified(sessions.middleware()),
+      unlessIdentified(identify(sessions, users, standings)),
+    ],
     routes: authRoutes({ config, providers, sessions, users, attempts, seal, clock, log }),
   };
 }
@@ -73,6 +78,14 @@ export function identifyNobody(): RequestHandler {
   return (request, _response, next) => {
     setViewer(request, { kind: "unguarded" });
     next();
+  };
+}
+
+function unlessIdentified(handler: RequestHandler): RequestHandler {
+  return (request, response, next) => {
+    if (!isIdentified(request)) return handler(request, response, next);
+    next();
+    return undefined;
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { rateLimit } from "express-rate-limit";
 import type { AuthSection, ServerSection } from "../../config/server-config.js";
 import type { Log } from "../../core/ports/log.js";
@@ -9,8 +9,18 @@ import { answerRefusal } from "./refusal.js";
 export const MOST_ATTEMPTS = 60;
 const WINDOW_MS = 5 * 60_000;
 
-/** Refuses (429) addresses with too many login requests. IPv6 addresses count per /56 network. */
+/** Refuses (429) addresses with too many login requests. */
 export function limitLogins(attempts: AttemptCounter): RequestHandler {
+  return limitAttempts(attempts, (response, seconds, request) => {
+    answerRefusal(request, response, { reason: "too-many", seconds });
+  });
+}
+
+/** Counts the requests of an address, and has those beyond `MOST_ATTEMPTS` refused. IPv6 addresses count per /56 network. */
+export function limitAttempts(
+  attempts: AttemptCounter,
+  refuse: (response: Response, seconds: number, request: Request) => void,
+): RequestHandler {
   return rateLimit({
     windowMs: WINDOW_MS,
     limit: MOST_ATTEMPTS,
@@ -27,7 +37,7 @@ export function limitLogins(attempts: AttemptCounter): RequestHandler {
     },
     handler: (request, response) => {
       const seconds = Number(response.getHeader("retry-after")) || WINDOW_MS / 1000;
-      answerRefusal(request, response, { reason: "too-many", seconds });
+      refuse(response, seconds, request);
     },
   });
 }

@@ -45,7 +45,8 @@ function ageOf(ms: number): string {
   return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
 }
 
-/** Name of a person or of the service in the audit trail. */
+/** Name of a person, a program or the service in the audit trail. */
 export function whoName(who: AuditEntry["who"]): string {
-  return typeof who === "string" ? SERVICE : who.login;
+  if (typeof who === "string") return SERVICE;
+  return who.host === "api-token" ? `${who.login} (API token)` : who.login;
 }

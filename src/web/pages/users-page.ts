@@ -2,7 +2,7 @@ import { ROLES } from "../../core/model/account.js";
 import { HOST_TITLES } from "../../names.js";
 import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
 
-const PROVIDERS = { ...HOST_TITLES, oidc: "OIDC", basic: "basic" } as const;
+const PROVIDERS = { ...HOST_TITLES, oidc: "OIDC", basic: "basic", "api-token": "API token" } as const;
 
 /** Who is logged in, and with which role; for admins only. */
 export async function usersPage(reader: Reader, { users }: PageParts): Promise<Page> {

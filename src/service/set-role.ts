@@ -1,0 +1,96 @@
+import type { ServerConfig } from "../config/server-config.js";
+import type { Account, Role } from "../core/model/account.js";
+import { StoreUnavailable } from "../core/model/errors.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { Log } from "../core/ports/log.js";
+import type { UserStore } from "../core/ports/stores.js";
+import { redisConfigOf } from "../store/redis/redis-config.js";
+import { createRedisStores } from "../store/redis/redis-stores.js";
+import type { Stores } from "../store/stores.js";
+import { systemClock } from "./system-clock.js";
+
+/** What the command prints. */
+export interface RoleSet {
+  readonly lines: readonly string[];
+  readonly exitCode: 0 | 1;
+}
+
+/** How long a new connection may take: a run of the service waits less, because it can be repeated. */
+const CONNECT_WITHIN_MS = 5_000;
+const PAUSE_MS = 200;
+
+/**
+ * Gives somebody a role as an admin would, without asking for one: for operators who have locked themselves out. It acts on
+ * Redis, so the running service follows at the person's next request.
+ * @throws {StoreUnavailable | StoredValueUnreadable}
+ */
+export async function setRole(
+  { kvstore }: Pick<ServerConfig, "kvstore">,
+  { id, role }: { readonly id: string; readonly role: Role },
+): Promise<RoleSet> {
+  const redis = redisConfigOf(kvstore);
+  if (redis === undefined) return failed([IN_MEMORY]);
+  const stores = createRedisStores(redis, { log: SILENT });
+  try {
+    await connect(stores, systemClock);
+    return await told(stores.users, id, role);
+  } finally {
+    await stores.close();
+  }
+}
+
+const IN_MEMORY =
+  "kvstore names no Redis, so only the running service knows its users, and no other program can change them. " +
+  "Set kvstore.address, or give the role with auth.role_assignments and start the service again.";
+
+async function told(users: UserStore, id: string, role: Role): Promise<RoleSet> {
+  const change = await users.setRole(id, role, { id: "command-line" });
+  switch (change.kind) {
+    case "set":
+      return {
+        lines: [`${shown(change.account.username)} (${id}) has the role ${role} from the next request on`],
+        exitCode: 0,
+      };
+    case "last-admin":
+      return failed([`${id} is the last admin: give somebody else the role admin first`]);
+    case "unknown":
+      return failed([
+        `nobody with the id ${JSON.stringify(id)} has logged in; that person has to log in once first`,
+        ...(await present(users)),
+      ]);
+  }
+}
+
+async function present(users: UserStore): Promise<readonly string[]> {
+  const active = await users.list();
+  return active.length === 0 ? ["nobody is logged in"] : ["logged in now:", ...active.map(userLine)];
+}
+
+function userLine({ id, username, email, role }: Account): string {
+  return `  ${[id, role, username, email ?? ""].map(shown).join("  ")}`.trimEnd();
+}
+
+/** Names come from outside: they must not steer the terminal. */
+function shown(name: string): string {
+  return name.replace(/[\p{Cc}\p{Cf}]/gu, "?");
+}
+
+async function connect(stores: Pick<Stores, "ping">, clock: Clock): Promise<void> {
+  const until = clock.now().getTime() + CONNECT_WITHIN_MS;
+  for (;;) {
+    try {
+      return await stores.ping();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || clock.now().getTime() > until) throw error;
+      await clock.sleep(PAUSE_MS);
+    }
+  }
+}
+
+function failed(lines: readonly string[]): RoleSet {
+  return { lines, exitCode: 1 };
+}
+
+const nothing = (): void => undefined;
+/** What goes wrong is thrown. */
+const SILENT: Log = { debug: nothing, info: nothing, warn: nothing, error: nothing, child: () => SILENT };

@@ -1,0 +1,73 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Request, RequestHandler } from "express";
+import { hashOfToken, isApiToken } from "../../config/api-token.js";
+import type { ApiToken } from "../../config/server-config.js";
+import type { Account } from "../../core/model/account.js";
+import type { Log } from "../../core/ports/log.js";
+import type { AttemptCounter } from "../../core/ports/stores.js";
+import { API_TOKEN_PREFIX } from "../../names.js";
+import { setViewer } from "../viewer.js";
+import { limitAttempts } from "./login-guards.js";
+
+const API = /^\/api\/v1(?:\/|$)/i;
+
+/**
+ * The API token that a request to `/api/v1` carries. Other bearers are not svc's: proxies in front of it send theirs along.
+ * A page of another site cannot send it, because browsers ask for leave first (CORS), which svc does not give.
+ */
+export function apiTokenIn({ path, headers }: Pick<Request, "path" | "headers">): string | undefined {
+  if (!API.test(path)) return undefined;
+  const [, sent] = /^bearer +(\S+)$/i.exec(headers.authorization ?? "") ?? [];
+  return sent?.startsWith(API_TOKEN_PREFIX) === true ? sent : undefined;
+}
+
+export interface ApiTokenParts {
+  readonly tokens: readonly ApiToken[];
+  readonly attempts: AttemptCounter;
+  readonly log: Log;
+}
+
+/**
+ * Records the token of a request as its viewer; a request without one goes on as it came. An unknown token is refused, even
+ * beside a session, and an address that sends many of them is told to wait: known ones work from there all the same.
+ */
+export function identifyToken({ tokens, attempts, log }: ApiTokenParts): RequestHandler {
+  // Counted apart from logins: a script with an old token must not keep the people behind its address out.
+  const counter: AttemptCounter = { add: (key, windowMs) => attempts.add(`api-token:${key}`, windowMs) };
+  const limit = limitAttempts(counter, (response, seconds) => {
+    const error = `too many unknown API tokens came from your address; wait ${seconds} seconds, and check the token meanwhile`;
+    response
+      .status(429)
+      .set({ "retry-after": String(seconds), "cache-control": "no-store" })
+      .json({ error });
+  });
+  return async (request, response, next) => {
+    const sent = apiTokenIn(request);
+    const account = sent === undefined ? undefined : accountOf(sent, tokens);
+    if (account !== undefined) setViewer(request, { kind: "account", account });
+    if (sent === undefined || account !== undefined) {
+      next();
+      return;
+    }
+    await limit(request, response, (problem?: unknown) => {
+      if (problem !== undefined) {
+        next(problem);
+        return;
+      }
+      log.warn({ remote: request.ip }, "refused an unknown API token");
+      response.status(401).set({ "www-authenticate": "Bearer", "cache-control": "no-store" }).json({ error: UNKNOWN });
+    });
+  };
+}
+
+const UNKNOWN =
+  "this API token is not known, or no longer: an operator lists the hash of each token in auth.api_tokens of svc.yaml";
+
+/** Compares with every token in constant time. */
+function accountOf(sent: string, tokens: readonly ApiToken[]): Account | undefined {
+  const hash = Buffer.from(hashOfToken(sent));
+  const [found] = tokens.filter((token) => timingSafeEqual(Buffer.from(token.hash), hash));
+  if (found === undefined || !isApiToken(sent)) return undefined;
+  const { name, role } = found;
+  return { id: `api-token:${name}`, provider: "api-token", username: name, email: undefined, role };
+}
