@@ -4,6 +4,7 @@ import { FaultSwitch } from "../faults.js";
 import { listenOnLoopback, type LoopbackServer } from "../loopback.js";
 import type { Permissions } from "./accounts.js";
 import { Controller } from "./controller/controller.js";
+import type { HealthLook, HealthPlayOptions } from "./controller/health-play.js";
 import type { PlannedOutcome } from "./controller/operation-result.js";
 import { Operations } from "./controller/operations.js";
 import { Watch, type Exchange, type SeenRequest } from "./exchanges.js";
@@ -210,6 +211,15 @@ export class ArgoCd {
   /** The application's next sync attempt ends with this outcome and writes nothing. */
   failNextSync(name: string, outcome: PlannedOutcome, namespace?: string): void {
     this.#operations.failNext(this.#get(name, namespace), outcome);
+  }
+
+  /** From now on, reads of the application after its syncs ended show these healths, one after the other; the last one stays. */
+  playHealth(
+    name: string,
+    looks: readonly HealthLook[],
+    options: HealthPlayOptions & { namespace?: string } = {},
+  ): void {
+    this.#controller.health.set(this.#get(name, options.namespace), looks, options);
   }
 
   /** Keeps the current or next sync in the phase Running until the returned function is called. */

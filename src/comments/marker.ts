@@ -2,12 +2,12 @@ import { SERVICE } from "../names.js";
 
 /** Identifies our comments, hidden in their first line. Only the author of a comment proves that it is ours. */
 export interface Marker {
-  readonly kind: "plan" | "no-applications" | "progress" | "result" | "refused" | "merge";
+  readonly kind: "plan" | "no-applications" | "progress" | "result" | "refused" | "merge" | "reminder";
   /** The head commit that the comment is about. */
   readonly head?: string;
   /** 1-based number of the part of an answer. */
   readonly part?: number;
-  /** A newer plan replaced this one. */
+  /** A newer plan or reminder replaced this one. */
   readonly stale?: boolean;
   /** No command asked for it. */
   readonly automatic?: boolean;
@@ -19,7 +19,15 @@ export interface Marker {
 
 const PATTERN = new RegExp(`^<!-- ${SERVICE}:([a-z-]+)((?: [a-z]+=[^\\s>]*)*) -->`);
 const MARKER_END = "-->";
-const KINDS: readonly Marker["kind"][] = ["plan", "no-applications", "progress", "result", "refused", "merge"];
+const KINDS: readonly Marker["kind"][] = [
+  "plan",
+  "no-applications",
+  "progress",
+  "result",
+  "refused",
+  "merge",
+  "reminder",
+];
 
 /** The marker as the first line of a comment. */
 export function markerLine(marker: Marker): string {

@@ -98,7 +98,7 @@ function standsFor(found: Marker | undefined, wanted: Marker | undefined): boole
   return placeOf(wanted) !== "plan" || found.head === wanted.head;
 }
 
-function placeOf({ kind }: Marker): "plan" | "answer" | "merge" {
+function placeOf({ kind }: Marker): "plan" | "answer" | "merge" | "reminder" {
   switch (kind) {
     case "plan":
     case "no-applications":
@@ -108,6 +108,7 @@ function placeOf({ kind }: Marker): "plan" | "answer" | "merge" {
     case "refused":
       return "answer";
     case "merge":
-      return "merge";
+    case "reminder":
+      return kind;
   }
 }

@@ -103,8 +103,10 @@ function phaseText(phase: Phase): string {
     case "waiting":
       return `${bar(0)} waiting`;
     case "running": {
-      const { done, total, message } = phase;
-      const counted = total === 0 ? "running" : `running, ${done} of ${total} resources`;
+      const { done, total, message, health } = phase;
+      const running = total === 0 ? "running" : `running, ${done} of ${total} resources`;
+      const counted =
+        health === undefined ? running : `deployed, waiting for its health (${code(shortened(health, 30))})`;
       return `${bar(total === 0 ? 0 : done / total)} ${counted}${message === "" ? "" : `: ${code(shortened(message, MAX_MESSAGE))}`}`;
     }
     case "ended":

@@ -18,6 +18,10 @@ function endText(outcome: Told["outcome"], { command }: HostWords): string {
   switch (outcome) {
     case "succeeded":
       return "✅ it succeeded, and its lock was released";
+    case "not-healthy":
+      return `❌ it was deployed and did not get healthy, and its lock is kept: push a fix and sync again, or comment ${code(`${command} rollback`)}`;
+    case "rolled-back":
+      return "↩️ it did not get healthy and was rolled back, and its lock was released";
     case "failed":
       return `❌ it failed, and its lock is kept: fix the cause and sync again, or comment ${code(`${command} rollback`)}`;
   }

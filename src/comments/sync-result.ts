@@ -7,10 +7,10 @@ import type { NextStep } from "../core/policy/standing.js";
 import { headLink, type Links } from "./links.js";
 import { code, codes, fence, shortened, warning } from "./markdown.js";
 import { nextStepClause } from "./next-step.js";
+import { MAX_MESSAGE, notHealthyLines, rolledBack } from "./not-healthy.js";
 import type { Block } from "./parts.js";
 import { counted, listOf } from "./phrases.js";
 
-const MAX_MESSAGE = 4000;
 const MAX_RESOURCES = 30;
 const MAX_NOT_PRUNED = 10;
 const MAX_DEGRADED = 5;
@@ -123,7 +123,9 @@ function dangers(all: readonly ApplicationSync[]): readonly string[] {
   const done = all.filter((one) => one.kind === "succeeded");
   const left = done.reduce((sum, { pruneSkipped }) => sum + pruneSkipped, 0);
   const degraded = done.filter(({ health }) => health === "Degraded").map(({ application }) => application);
+  const undone = rolledBack(all);
   return [
+    ...(undone.length === 0 ? [] : [`↩️ rolled back: ${codes(undone.slice(0, MAX_DEGRADED))}`]),
     ...(degraded.length === 0 ? [] : [`⚠️ degraded: ${codes(degraded.slice(0, MAX_DEGRADED))}`]),
     ...(left === 0 ? [] : [`⚠️ ${counted(left, "resource")} not pruned`]),
   ];
@@ -146,6 +148,10 @@ function outcomeLines(one: ApplicationSync, run: Run): readonly string[] {
         ? ["**Result:** ✅ the dry run succeeded, nothing was changed", ...resourceLines(one.resources)]
         : [`**Result:** ✅ succeeded, ${code(at)} is deployed`, ...healthLines(one), ...notPrunedLines(one, run)];
     case "failed":
+      if (one.notHealthy !== undefined) {
+        const objects = resourceLines(one.resources);
+        return [...notHealthyLines(one.notHealthy, one.message, objects, run.change), ...againLines(one, run)];
+      }
       return [
         `**Result:** ❌ ${dryRun ? "the dry run" : "the operation"} failed`,
         fence(shortened(one.message, MAX_MESSAGE)),

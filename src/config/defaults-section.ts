@@ -1,5 +1,5 @@
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
-import { flag, listOf, oneOf, pattern, section, text, textLeaf, Wrong } from "./schema-parts.js";
+import { duration, flag, listOf, oneOf, pattern, section, text, textLeaf, Wrong } from "./schema-parts.js";
 
 /** Settings in both files: `defaults` of the server's, and the top level of a repository's, which overrides them. */
 export const SHARED_SETTINGS = {
@@ -8,6 +8,13 @@ export const SHARED_SETTINGS = {
     "a sync, except a dry run, needs an approval of the current head commit by someone with write access other than the author",
   ),
   require_up_to_date: flag().describe("refuse a sync that would revert newer changes of the base branch"),
+  require_healthy: flag().describe(
+    "a sync succeeds only once Argo CD has reported the application as Healthy, or Suspended, for 30 seconds",
+  ),
+  health_timeout: duration("1h").describe("how long an application may take to get healthy"),
+  on_failure: oneOf(["keep", "rollback"]).describe(
+    "what becomes of an application that had to get healthy and did not. `keep`: it stays as it is; `rollback`: svc rolls it back by itself, once, unless another pull request was deployed since",
+  ),
   auto_merge: flag().describe("merge after a fully successful sync"),
   merge_method: oneOf(["squash", "merge", "rebase"]).describe(
     "how to merge; on GitLab the project decides between merge and rebase",
@@ -26,6 +33,9 @@ export function defaultsSection() {
       .prefault(false)
       .describe("count an approval also if who gave it wrote or pushed commits that nobody else approved"),
     require_up_to_date: SHARED_SETTINGS.require_up_to_date.prefault(true),
+    require_healthy: SHARED_SETTINGS.require_healthy.prefault(false),
+    health_timeout: SHARED_SETTINGS.health_timeout.prefault("5m"),
+    on_failure: SHARED_SETTINGS.on_failure.prefault("keep"),
     auto_merge: SHARED_SETTINGS.auto_merge.prefault(false),
     merge_method: SHARED_SETTINGS.merge_method.prefault("squash"),
     skip_no_changes: SHARED_SETTINGS.skip_no_changes.prefault(false),

@@ -81,6 +81,8 @@ function keyChange(key: string, before: object | undefined, after: object | unde
       return flagChange("approval", old, now);
     case "requireUpToDate":
       return flagChange("an up-to-date branch", old, now);
+    case "requireHealthy":
+      return flagChange("a healthy application", old, now);
     case "allowedUsers":
     case "allowedTeams":
       if (now === undefined) return `${NO_LONGER} restricted to ${snake(key)} ${listed(old)}`;

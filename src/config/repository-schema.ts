@@ -1,7 +1,7 @@
 import { SHARED_SETTINGS } from "./defaults-section.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
 import { bareCluster, describeSelectors, SELECTORS } from "./rule-match.js";
-import { leaf, flag, listOf, oneOf, pattern, section, textLeaf, Wrong } from "./schema-parts.js";
+import { duration, leaf, flag, listOf, oneOf, pattern, section, textLeaf, Wrong } from "./schema-parts.js";
 
 const MOST_PATTERNS_OF_AN_APPLICATION = 100;
 const MOST_USERS = 100;
@@ -9,6 +9,17 @@ const MOST_USERS = 100;
 const MOST_TEAMS = 20;
 const LOGIN = /^[^\s@/]+$/;
 const TEAM = /^[^\s@/]+(?:\/[^\s@/]+)*$/;
+
+/** An entry of `sync_requirements` has one of them at least. */
+const REQUIREMENTS = [
+  "require_approval",
+  "require_up_to_date",
+  "require_healthy",
+  "health_timeout",
+  "on_failure",
+  "allowed_users",
+  "allowed_teams",
+] as const;
 
 /** The whole of `.svc.yaml`. */
 export function repositorySchema() {
@@ -24,6 +35,13 @@ export function repositorySchema() {
     delete_source_branch: SHARED_SETTINGS.delete_source_branch.optional(),
     require_approval: SHARED_SETTINGS.require_approval.optional(),
     require_up_to_date: SHARED_SETTINGS.require_up_to_date.optional(),
+    require_healthy: SHARED_SETTINGS.require_healthy
+      .optional()
+      .describe(
+        "a sync succeeds only once Argo CD has reported the application as Healthy, or Suspended, for 30 seconds; `false` lifts nothing that the server requires",
+      ),
+    health_timeout: SHARED_SETTINGS.health_timeout.optional(),
+    on_failure: SHARED_SETTINGS.on_failure.optional(),
     applications: listOf(application())
       .prefault([])
       .describe("files beyond an application's own sources that affect it"),
@@ -58,6 +76,9 @@ function syncRequirements() {
     destination: destination().optional().describe("applications that deploy there"),
     require_approval: flag().optional().describe("as at the top of the file, for this application"),
     require_up_to_date: flag().optional().describe("as at the top of the file, for this application"),
+    require_healthy: flag().optional().describe("as at the top of the file, for this application"),
+    health_timeout: duration("1h").optional().describe("as at the top of the file, for this application"),
+    on_failure: oneOf(["keep", "rollback"]).optional().describe("as at the top of the file, for this application"),
     allowed_users: listOf(login(), MOST_USERS)
       .optional()
       .describe(
@@ -80,14 +101,13 @@ function syncRequirements() {
       if (!lists && entry.commands !== undefined) {
         const message = "commands says what allowed_users and allowed_teams restrict; set at least one of the two";
         context.addIssue({ code: "custom", path: ["commands"], message });
-      } else if (!lists && entry.require_approval === undefined && entry.require_up_to_date === undefined) {
-        const message =
-          "the entry requires nothing: set require_approval, require_up_to_date, allowed_users or allowed_teams";
+      } else if (!REQUIREMENTS.some((key) => entry[key] !== undefined)) {
+        const message = `the entry requires nothing: set ${REQUIREMENTS.slice(0, -1).join(", ")} or ${REQUIREMENTS.at(-1) ?? ""}`;
         context.addIssue({ code: "custom", message });
       }
     })
     .meta({
-      allOf: [SELECTORS, ["require_approval", "require_up_to_date", "allowed_users", "allowed_teams"]].map((keys) => ({
+      allOf: [SELECTORS, REQUIREMENTS].map((keys) => ({
         anyOf: keys.map((key) => ({ required: [key] })),
       })),
       dependencies: { commands: { anyOf: [{ required: ["allowed_users"] }, { required: ["allowed_teams"] }] } },

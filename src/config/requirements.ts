@@ -11,6 +11,15 @@ const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
 export interface Requirements {
   readonly requireApproval: boolean;
   readonly requireUpToDate: boolean;
+  /** Undefined if Argo CD's success is enough. */
+  readonly health?: HealthRule | undefined;
+}
+
+/** An application must get healthy after its sync. */
+export interface HealthRule {
+  readonly timeoutMs: number;
+  /** What becomes of it if it does not. */
+  readonly onFailure: "keep" | "rollback";
 }
 
 /** Who may give a command for an application: a person in either list. Nobody may if both are empty. */
@@ -26,23 +35,62 @@ export function strictest(all: readonly Requirements[]): Requirements {
   return {
     requireApproval: all.some(({ requireApproval }) => requireApproval),
     requireUpToDate: all.some(({ requireUpToDate }) => requireUpToDate),
+    health: strictestHealth(all.flatMap(({ health }) => health ?? [])),
+  };
+}
+
+/** The shortest time counts, and svc rolls back by itself only where every rule says so. */
+function strictestHealth(rules: readonly HealthRule[]): HealthRule | undefined {
+  if (rules.length === 0) return undefined;
+  return {
+    timeoutMs: Math.min(...rules.map(({ timeoutMs }) => timeoutMs)),
+    onFailure: rules.every(({ onFailure }) => onFailure === "rollback") ? "rollback" : "keep",
   };
 }
 
 /**
  * What a sync of an application requires, for each requirement: the exact entry, else the first matching pattern, else the
- * repository, else the server. An entry that may match holds besides if it requires something.
+ * repository, else the server. An entry that may match holds besides if it requires something. A health that the server
+ * requires is required whatever the repository says.
  */
 export function requirementsOf(
   application: RuledApplication,
   policy: RepositoryConfig,
-  defaults: Pick<ServerDefaults, "requireApproval" | "requireUpToDate">,
+  defaults: RequirementDefaults,
 ): Requirements {
-  const required = (key: keyof Requirements): boolean => {
+  const required = (key: "requireApproval" | "requireUpToDate"): boolean => {
     const { certain, possible } = decisive(policy.syncRequirements, application, (entry) => entry[key]);
     return possible.includes(true) || (certain ?? policy[key] ?? defaults[key]);
   };
-  return { requireApproval: required("requireApproval"), requireUpToDate: required("requireUpToDate") };
+  return {
+    requireApproval: required("requireApproval"),
+    requireUpToDate: required("requireUpToDate"),
+    health: healthRuleOf(application, policy, defaults),
+  };
+}
+
+export type RequirementDefaults = Pick<
+  ServerDefaults,
+  "requireApproval" | "requireUpToDate" | "requireHealthy" | "healthTimeout" | "onFailure"
+>;
+
+function healthRuleOf(
+  application: RuledApplication,
+  policy: RepositoryConfig,
+  defaults: RequirementDefaults,
+): HealthRule | undefined {
+  const found = <T>(valueOf: (entry: Entry) => T | undefined) =>
+    decisive(policy.syncRequirements, application, valueOf);
+  const required = found(({ requireHealthy }) => requireHealthy);
+  const isRequired = required.possible.includes(true) || (required.certain ?? policy.requireHealthy ?? false);
+  if (!isRequired && !defaults.requireHealthy) return undefined;
+  const timeout = found(({ healthTimeout }) => healthTimeout);
+  const failure = found(({ onFailure }) => onFailure);
+  const onFailure = failure.certain ?? policy.onFailure ?? defaults.onFailure;
+  return {
+    timeoutMs: Math.min(timeout.certain ?? policy.healthTimeout ?? defaults.healthTimeout, ...timeout.possible),
+    onFailure: failure.possible.includes("keep") ? "keep" : onFailure,
+  };
 }
 
 /** The rules that all must allow a person this command; none if nothing restricts it. */

@@ -74,6 +74,19 @@ export function duration(longest: string) {
   }).meta({ title: "duration", type: "string", pattern: "^(?=.*[1-9])(?:\\d+(?:ms|s|m|h|d|w))+$" });
 }
 
+/** A duration, read as milliseconds, or `off`. */
+export function durationOrOff(longest: string) {
+  const most = parseDuration(longest) ?? 0;
+  return textLeaf(
+    `off, or a duration such as 30s, 10m or 1h30m, ${longest} at most`,
+    (value): number | "off" | Wrong => {
+      if (value === "off") return value;
+      const milliseconds = parseDuration(value);
+      return milliseconds === undefined || milliseconds > most ? new Wrong() : milliseconds;
+    },
+  ).meta({ title: "duration or `off`", type: "string", pattern: "^(?=off$|.*[1-9])(?:off|(?:\\d+(?:ms|s|m|h|d|w))+)$" });
+}
+
 export function oneOf<const T extends string>(values: readonly T[]) {
   return textLeaf(
     `one of ${values.join(", ")}`,

@@ -3,7 +3,19 @@ import { authSection } from "./auth-section.js";
 import { checksSection } from "./checks-section.js";
 import { applicationRepositories, defaultsSection } from "./defaults-section.js";
 import { hostSections } from "./host-sections.js";
-import { count, duration, flag, listOf, oneOf, redaction, secret, section, text, url } from "./schema-parts.js";
+import {
+  count,
+  duration,
+  durationOrOff,
+  flag,
+  listOf,
+  oneOf,
+  redaction,
+  secret,
+  section,
+  text,
+  url,
+} from "./schema-parts.js";
 import { certificateFile, commandWord, type ReadFile, type ReadVariable, storeAddress } from "./server-parts.js";
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
@@ -60,6 +72,11 @@ function commentsSection() {
       .prefault("status")
       .describe(
         "how an automatic plan says that no application is affected. `status`: with the commit status alone where that could be set; `comment`: with a comment",
+      ),
+    remind_after: durationOrOff("52w")
+      .prefault("24h")
+      .describe(
+        "how long a pull request may be deployed and not merged before svc reminds of it, and then once a day; `off`: never",
       ),
   });
 }

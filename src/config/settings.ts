@@ -7,6 +7,7 @@ import {
   strictest,
   type AccessCommand,
   type AccessRule,
+  type RequirementDefaults,
   type Requirements,
 } from "./requirements.js";
 import type { RuledApplication } from "./rule-match.js";
@@ -17,7 +18,7 @@ export type { MergeMethod } from "./server-config.js";
 export { describeProblem } from "./problem.js";
 
 /** What holds for one change request: server defaults, overridden by the repository files of base branch and default branch. */
-export interface Settings extends Omit<ServerDefaults, "allowedRepos" | "requireApproval" | "requireUpToDate"> {
+export interface Settings extends Omit<ServerDefaults, "allowedRepos" | keyof RequirementDefaults> {
   /** Patterns of further files that affect applications: union of base and head. */
   readonly applications: RepositoryConfig["applications"];
   /** Patterns that narrow the scan for Application resources: union of base and head; empty means all files. */

@@ -33,6 +33,7 @@ const hostEvent = z.discriminatedUnion("kind", [
     found: z.object({ writtenAt: z.string(), overtaken: z.boolean() }).exactOptional(),
   }),
   z.object({ ...origin, kind: z.literal("reviewed") }),
+  z.object({ ...origin, kind: z.literal("still-deployed") }),
   z.object({ ...origin, kind: z.literal("base-moved"), branch: z.string() }),
   z.object({
     ...origin,

@@ -160,6 +160,7 @@ async function staySilent(outcome: Silent, asked: Answerable, change: ChangeRequ
     case "closed-meanwhile":
     case "left-out":
     case "plan-marked":
+    case "reminded":
     case "turn-over":
     case "turn-told":
     case "not-addressed":

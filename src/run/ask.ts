@@ -14,6 +14,8 @@ export async function ask(event: HostEvent, run: Run): Promise<Asked> {
       return { kind: "close" };
     case "reviewed":
       return { kind: "revisit" };
+    case "still-deployed":
+      return { kind: "remind" };
     case "base-moved":
       return { kind: "base-moved", branch: event.branch };
     case "turn":

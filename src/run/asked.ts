@@ -7,7 +7,13 @@ import type { Silent } from "./outcome.js";
 
 /** What an event asks for. */
 export type Asked =
-  Answerable | Silent | { readonly kind: "close" } | { readonly kind: "revisit" } | BaseMoved | TurnCame;
+  | Answerable
+  | Silent
+  | { readonly kind: "close" }
+  | { readonly kind: "revisit" }
+  | { readonly kind: "remind" }
+  | BaseMoved
+  | TurnCame;
 
 /** What is answered with a comment, unless there is a reason to stay silent. */
 export type Answerable = GivenCommand | Autoplan | InvalidComment;

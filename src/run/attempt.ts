@@ -73,6 +73,8 @@ export class Attempt {
 
   /** Shows how far an application is. */
   readonly report = (application: ApplicationName, phase: Phase): void => {
+    // A rollout may take minutes: other change requests need not wait for it.
+    if (phase.kind === "running" && phase.health !== undefined) this.parts.ticket.stepAside();
     this.#comment?.report(application, phase);
     this.#page?.report(application, phase);
     this.#environments?.report(application, phase);
@@ -102,7 +104,7 @@ export class Attempt {
     for (const one of settled) {
       const reports = new EnvironmentReports({ ...parts, command: "sync", runId: one.runId, again: true });
       reports.expect([one], change, linksOf(change, parts));
-      reports.ended([{ application: one.application, kind: one.outcome }]);
+      reports.ended([{ application: one.application, kind: one.outcome === "succeeded" ? "succeeded" : "failed" }]);
       this.#settled.push(reports);
     }
   }

@@ -18,6 +18,7 @@ export async function giveUp(event: HostEvent, run: Run): Promise<Outcome> {
       return asked;
     case "close":
     case "revisit":
+    case "remind":
     case "base-moved":
     case "turn":
       return { kind: "stopped" };

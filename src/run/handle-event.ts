@@ -10,7 +10,7 @@ import { markMovedPlan } from "./mark-moved-plan.js";
 import type { Finished, Outcome, Silent } from "./outcome.js";
 import { permit } from "./permit.js";
 import { recover } from "./recover.js";
-import { liftsWithheld, revisit } from "./revisit.js";
+import { liftsWithheld, remind, revisit } from "./revisit.js";
 import type { Run } from "./run.js";
 import { announcePlan } from "./status.js";
 import { takeTurn } from "./take-turn.js";
@@ -27,6 +27,8 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
       return (await liftsWithheld(event.change, run)) ? obey(AUTOPLAN, event.change, run) : revisit(event.change, run);
     case "turn":
       return takeTurn(event.change, asked, run, (turn) => obey(turn, event.change, run));
+    case "remind":
+      return remind(event.change, run);
     case "base-moved":
       return markMovedPlan(event.change, asked, run);
     case "command":
@@ -36,12 +38,11 @@ export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> 
   }
 }
 
-/** Gets the facts, resumes or permits, runs and answers. */
+/** Gets the facts, resumes or permits, runs and answers; with fresh facts if the head moved before the fetch. */
 async function obey(asked: Answerable, ref: ChangeRequestRef, given: Run): Promise<Outcome> {
   const run = heedingStops(asked, given);
   run.attempt.start(asked, ref);
   const [change, ended] = await carryOut(asked, ref, run).catch((error: unknown) => {
-    // The head moved between the facts and the fetch: once more, with fresh facts.
     if (error instanceof HeadMoved) return carryOut(asked, ref, run);
     throw error;
   });

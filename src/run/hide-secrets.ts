@@ -2,7 +2,7 @@ import { redact } from "../config/redaction.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { DeployerFailure } from "../core/model/errors.js";
 import type { SyncedResource, SyncOutcome } from "../core/model/result.js";
-import type { Deployer } from "../core/ports/deployer.js";
+import type { Deployer, HealthReport } from "../core/ports/deployer.js";
 import type { Log } from "../core/ports/log.js";
 import type { Snapshot } from "../core/ports/snapshot.js";
 import { type Scrub, scrubberOf } from "../core/secrets/value-scrubber.js";
@@ -52,6 +52,10 @@ export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
     return { ...outcome, message, ...resources, ...unhealthy };
   }
 
+  async function hideHealth(report: HealthReport): Promise<HealthReport> {
+    return report.kind === "compared" ? { ...report, unhealthy: await hideIn(report.unhealthy) } : report;
+  }
+
   /** Progress cannot wait for the search: until it is over, such a message is left out. */
   function hideNow(text: string): string {
     if (isUsual(text)) return redact(text, parts.redact);
@@ -83,6 +87,7 @@ export function hidingSecrets(deployer: Deployer, parts: Parts): Deployer {
     sync: async (_, request) => hideOutcome(await caught.sync(reporting(request))),
     follow: async (_, request) => hideOutcome(await caught.follow(reporting(request))),
     findOutcome: async (call) => hideOutcome(await call()),
+    healthAfter: async (call) => hideHealth(await call()),
   });
 }
 

@@ -37,6 +37,7 @@ export type SilentReason =
   | "settled"
   | "status-updated"
   | "plan-marked"
+  | "reminded"
   /** Somebody else has the lock by now, or the change request does not wait for it any more. */
   | "turn-over"
   | "turn-told"
@@ -114,6 +115,7 @@ const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
   settled: "settled",
   "status-updated": "status updated",
   "plan-marked": "plan marked: the base branch moved",
+  reminded: "reminded of what is deployed and not merged",
   "turn-over": undefined,
   "turn-told": "told that a lock was released",
   "nothing-to-update": undefined,

@@ -10,6 +10,8 @@ import { silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
 import { refreshPlanStatus } from "./status.js";
 
+export { remind } from "./remind.js";
+
 /** Updates a change request after a review, or for the reconciler: its unsettled syncs and its commit status. */
 export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> {
   const unsettled = (await run.deployments.ofChange(ref)).some(isUnsettled);

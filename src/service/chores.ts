@@ -3,10 +3,12 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import type { Deployer } from "../core/ports/deployer.js";
 import type { LockStore } from "../core/ports/stores.js";
 import { LastLooks } from "../queue/last-looks.js";
+import { Reminders } from "../queue/reminders.js";
 import { takesTurn } from "../queue/turn.js";
 import type { Stores } from "../store/stores.js";
 import { findLost, type FindLostParts } from "./find-lost.js";
 import { reconcile, reconcileChange } from "./reconcile.js";
+import { remindWaiting, type RemindParts } from "./remind-waiting.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
 const SWEEP_EVERY_MS = 10 * 60_000;
@@ -16,7 +18,7 @@ const TAKE_OVER_EVERY_MS = 15_000;
 const HOLDER_EVERY_MS = 60_000;
 const MAX_HOLDERS = 1000;
 
-export interface ChoreParts extends Omit<FindLostParts, "looks"> {
+export interface ChoreParts extends Omit<FindLostParts, "looks">, Pick<RemindParts, "remindAfter"> {
   readonly deployer: Deployer;
   /** Shared with other replicas; undefined if there are none. */
   readonly connection: Stores["connection"];
@@ -24,7 +26,7 @@ export interface ChoreParts extends Omit<FindLostParts, "looks"> {
 
 /** What the service does by itself from time to time. Of several replicas, one does it per interval. */
 export interface Chores {
-  /** Makes up for lost webhooks, whichever replica has the turn. */
+  /** Makes up for lost webhooks, and reminds of what is deployed and not merged, whichever replica has the turn. */
   reconcile(): Promise<void>;
   /** Deletes expired temporary Applications, whichever replica has the turn. */
   sweep(): Promise<void>;
@@ -42,9 +44,11 @@ export function createChores(parts: ChoreParts): Chores {
   const { deployer, connection, clock, log } = parts;
 
   const looks = new LastLooks(connection);
+  const reminders = new Reminders(connection, clock);
 
   async function makeUpForLostWebhooks(): Promise<void> {
     await reconcile(parts);
+    await remindWaiting({ ...parts, reminders });
     await findLost({ ...parts, looks });
   }
 

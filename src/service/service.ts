@@ -135,6 +135,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     deployer,
     connection,
     commandWord: config.server.command,
+    remindAfter: config.comments.remindAfter,
     clock,
     log,
   });

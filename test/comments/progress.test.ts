@@ -11,6 +11,16 @@ const PHASES: readonly (readonly [string, Phase])[] = [
     "db",
     { kind: "running", done: 3, total: 7, message: "waiting for healthy state of apps/StatefulSet/db `@all`\n/close" },
   ],
+  [
+    "rollout",
+    {
+      kind: "running",
+      done: 7,
+      total: 7,
+      message: "Pod shop/web-1: Degraded: Back-off pulling image `@all`",
+      health: "Progressing",
+    },
+  ],
   ["shop", { kind: "ended", outcome: "failed" }],
   ["slow", { kind: "ended", outcome: "unknown" }],
   ["web", { kind: "ended", outcome: "succeeded" }],

@@ -4,7 +4,13 @@ import { renderTurn } from "../../src/comments/turn.js";
 import { applicationName, repositoryName } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
-import type { ApplicationSync, CommandResult, Refusal, SyncedResult } from "../../src/core/model/result.js";
+import type {
+  ApplicationSync,
+  AutomaticRollback,
+  CommandResult,
+  Refusal,
+  SyncedResult,
+} from "../../src/core/model/result.js";
 import { adviceAfter } from "../../src/core/policy/advice.js";
 import type { Standing } from "../../src/core/policy/standing.js";
 import { expectGolden } from "./golden.js";
@@ -64,6 +70,18 @@ const failed: ApplicationSync = {
   message: 'one or more objects failed to apply, reason: namespaces "x" not found',
   resources: [{ title: "ConfigMap x/api", status: "SyncFailed", message: 'namespaces "x" not found' }],
 };
+/** Deployed by Argo CD, and not as healthy as its rules ask. */
+function notHealthy(name: string, health: string, rollback: AutomaticRollback | undefined): ApplicationSync {
+  return {
+    application: applicationName(name),
+    warnings: [],
+    kind: "failed",
+    message: `it did not get healthy within 300 seconds: Argo CD reports it as ${health}`,
+    resources: [{ title: `Pod guestbook/${name}-1`, status: health, message: "Back-off pulling image `x` @all" }],
+    notHealthy: { health, rollback },
+  };
+}
+
 const MERGE = { method: "squash", deleteSourceBranch: false, protectedBranches: [] } as const;
 
 const ENDS = {
@@ -88,13 +106,16 @@ function standingAfter(result: CommandResult, more: Partial<Standing> = {}): Sta
     );
     return { ...standing, plan: samplePlan(released), ...more };
   }
-  const over = new Set(synced.filter(({ kind }) => kind === "succeeded").map(({ application }) => application));
+  const isUndone = (one: ApplicationSync) => one.kind === "failed" && one.notHealthy?.rollback?.kind === "succeeded";
+  const undone = new Set(synced.filter(isUndone).map(({ application }) => application));
+  const ended = synced.filter((one) => one.kind === "succeeded" || isUndone(one));
+  const over = new Set(ended.map(({ application }) => application));
   const rolledBack = result.kind === "rolled-back";
   return {
     ...standing,
     locks: standing.locks.filter(({ application }) => !over.has(application)),
     records: synced.flatMap(({ application, kind }) => {
-      if (kind === "rejected") return [];
+      if (kind === "rejected" || undone.has(application)) return [];
       if (rolledBack) return kind === "succeeded" ? [] : [sampleDeployment(application)];
       return [sampleDeployment(application, { outcome: ENDS[kind] })];
     }),
@@ -113,6 +134,17 @@ describe("the answers to commands", () => {
     ["sync", synced({ merge: MERGE })],
     ["sync-no-auto-merge", synced({})],
     ["sync-failed", synced({ applications: [failed] })],
+    [
+      "sync-not-healthy",
+      synced({
+        applications: [
+          notHealthy("api", "Degraded", undefined),
+          notHealthy("shop", "Degraded", { kind: "succeeded", message: "" }),
+          notHealthy("slow", "Progressing", { kind: "skipped", message: "PR #7 was deployed to it since" }),
+          notHealthy("web", "Missing", { kind: "failed", message: "permission denied @all" }),
+        ],
+      }),
+    ],
     ["sync-not-pruned-and-merging", synced({ merge: MERGE, applications: [{ ...succeeded, pruneSkipped: 1 }] })],
     ["sync-dry-run", synced({ dryRun: true })],
     [

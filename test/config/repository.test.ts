@@ -18,6 +18,9 @@ merge_method: rebase
 delete_source_branch: true
 require_approval: true
 require_up_to_date: false
+require_healthy: true
+health_timeout: 1h
+on_failure: rollback
 applications:
   - name: team-a/web
     paths: [charts/web/**, "{a,b}/*.yaml"]
@@ -25,6 +28,7 @@ cr_paths: [argocd/**]
 sync_requirements:
   - {name: prod-*, require_approval: true}
   - {name: web, require_up_to_date: true}
+  - {name: slow, require_healthy: false, health_timeout: 10m, on_failure: keep}
   - {name: api, allowed_users: [Ana, "renovate[bot]"], allowed_teams: [acme/platform, group], commands: [plan, sync]}
 `;
   expect(parseRepositoryConfig(text, ".svc.yaml")).toEqual({
@@ -38,11 +42,15 @@ sync_requirements:
       deleteSourceBranch: true,
       requireApproval: true,
       requireUpToDate: false,
+      requireHealthy: true,
+      healthTimeout: 3_600_000,
+      onFailure: "rollback",
       applications: [{ name: "team-a/web", paths: ["charts/web/**", "{a,b}/*.yaml"] }],
       crPaths: ["argocd/**"],
       syncRequirements: [
         { name: "prod-*", requireApproval: true },
         { name: "web", requireUpToDate: true },
+        { name: "slow", requireHealthy: false, healthTimeout: 600_000, onFailure: "keep" },
         {
           name: "api",
           allowedUsers: ["Ana", "renovate[bot]"],
@@ -72,6 +80,11 @@ describe("mistakes are named with line, column, key and what is allowed", () => 
     ["delete_source_branch:", "delete_source_branch: expected true or false; found nothing"],
     ["\n\nrequire_approval: {}", ".svc.yaml:3:1 require_approval: expected true or false; found a section"],
     ['require_up_to_date: "true"', "require_up_to_date: expected true or false; found other text"],
+    [
+      "health_timeout: 2h",
+      "health_timeout: expected a duration such as 30s, 10m or 1h30m, 1h at most; found other text",
+    ],
+    ["on_failure: retry", "on_failure: expected one of keep, rollback; found other text"],
     ["applications: web", "applications: expected a list; found other text"],
     ["applications: [web]", ".svc.yaml:1:16 applications[0]: expected a section with name, paths; found other text"],
     ["applications:\n  - paths: [a]", ".svc.yaml:2:5 applications[0].name: is required: an exact name, or a pattern"],

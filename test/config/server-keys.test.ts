@@ -11,6 +11,7 @@ const flags = [
   "defaults.autoplan",
   "defaults.require_approval",
   "defaults.require_up_to_date",
+  "defaults.require_healthy",
   "defaults.auto_merge",
   "defaults.skip_no_changes",
   "defaults.delete_source_branch",
@@ -63,6 +64,7 @@ const durations = [
   "deployer.sync_timeout",
   "deployer.request_timeout",
   "deployer.poll_interval",
+  "defaults.health_timeout",
   "auth.session_ttl",
 ];
 const urls = [
@@ -77,6 +79,7 @@ const choices = [
   ["server.log_level", "debug, info, warn, error"],
   ["deployer.diff_mode", "branch, live, both"],
   ["deployer.temporary_apps", "auto, always"],
+  ["defaults.on_failure", "keep, rollback"],
   ["defaults.merge_method", "squash, merge, rebase"],
   ["defaults.command_access", "write, anyone"],
   ["auth.diffs", "readers, all"],

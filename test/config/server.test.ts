@@ -19,7 +19,7 @@ test("every default is filled in", () => {
       shutdownGrace: 25_000,
     },
     kvstore: { db: 0, tls: false },
-    comments: { plan: "auto", nothingAffected: "status" },
+    comments: { plan: "auto", nothingAffected: "status", remindAfter: 86_400_000 },
     deployer: {
       serverUrl: "https://argocd.example.org",
       token: "t",
@@ -46,6 +46,9 @@ test("every default is filled in", () => {
       allowedRepos: [],
       requireApproval: false,
       requireUpToDate: true,
+      requireHealthy: false,
+      healthTimeout: 300_000,
+      onFailure: "keep",
       approvalFromCommitters: false,
       autoMerge: false,
       mergeMethod: "squash",

@@ -54,6 +54,63 @@ sync_requirements:
   });
 });
 
+describe("how healthy an application must get", () => {
+  const of = (base: string, more: Partial<ServerDefaults> = {}, defaultBranch: string | null = null) => {
+    const files = { base, head: base, defaultBranch };
+    const { settings } = resolveTexts({ ...DEFAULTS, ...more }, { applicationRepositories: [] }, files);
+    return settings.requirementsFor({ name: "prod-web" }).health;
+  };
+  const rule = (keys: string) => `sync_requirements: [{name: prod-*, ${keys}}]`;
+
+  test.each<[string, string, Partial<ServerDefaults>, ReturnType<typeof of>]>([
+    ["nothing asks for it", "health_timeout: 1m\non_failure: rollback", {}, undefined],
+    ["the server", "", { requireHealthy: true }, { timeoutMs: 300_000, onFailure: "keep" }],
+    [
+      "the server, whatever the repository says",
+      "require_healthy: false",
+      { requireHealthy: true },
+      { timeoutMs: 300_000, onFailure: "keep" },
+    ],
+    [
+      "the server, whatever an entry says",
+      rule("require_healthy: false"),
+      { requireHealthy: true },
+      { timeoutMs: 300_000, onFailure: "keep" },
+    ],
+    ["the repository", "require_healthy: true\nhealth_timeout: 1m", {}, { timeoutMs: 60_000, onFailure: "keep" }],
+    ["not for an entry of the repository", `require_healthy: true\n${rule("require_healthy: false")}`, {}, undefined],
+    [
+      "an entry, each key on its own",
+      `health_timeout: 2m\n${rule("require_healthy: true, on_failure: rollback")}`,
+      {},
+      { timeoutMs: 120_000, onFailure: "rollback" },
+    ],
+    [
+      "an entry over the server's rollback",
+      rule("require_healthy: true, on_failure: keep"),
+      { onFailure: "rollback" },
+      { timeoutMs: 300_000, onFailure: "keep" },
+    ],
+    [
+      "an entry that may match",
+      "sync_requirements: [{name: '*', project: p, require_healthy: true, health_timeout: 1m, on_failure: rollback}]",
+      {},
+      { timeoutMs: 60_000, onFailure: "keep" },
+    ],
+  ])("%s", (_case, base, defaults, expected) => {
+    expect(of(base, defaults)).toEqual(expected);
+  });
+
+  test("the default branch asks for it, and svc rolls back only where both branches say so", () => {
+    const [strict, other] = [
+      "require_healthy: true\nhealth_timeout: 1m\non_failure: rollback",
+      "require_healthy: true",
+    ];
+    expect(of("", {}, strict)).toEqual({ timeoutMs: 60_000, onFailure: "rollback" });
+    expect(of(other, {}, strict)).toEqual({ timeoutMs: 60_000, onFailure: "keep" });
+  });
+});
+
 describe("auto-merge: repository auto_merge; server defaults.auto_merge", () => {
   test.each([
     ["", false, false],

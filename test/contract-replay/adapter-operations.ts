@@ -7,6 +7,7 @@ export const adapterOperations: readonly string[] = [
   "GET /api/v1/applications/{name}",
   "GET /api/v1/applications/{name}/manifests",
   "GET /api/v1/applications/{applicationName}/managed-resources",
+  "GET /api/v1/applications/{applicationName}/resource-tree",
   "POST /api/v1/applications",
   "DELETE /api/v1/applications/{name}",
   "PUT /api/v1/applications/{name}/spec",

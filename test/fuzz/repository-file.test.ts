@@ -116,6 +116,7 @@ const FLAGS = [
   "deleteSourceBranch",
   "requireApproval",
   "requireUpToDate",
+  "requireHealthy",
 ] as const;
 
 function expectKnownShape(config: RepositoryConfig): void {

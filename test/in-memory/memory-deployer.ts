@@ -15,6 +15,7 @@ import type { SyncOutcome } from "../../src/core/model/result.js";
 import type {
   Deployer,
   FollowRequest,
+  HealthReport,
   LiveState,
   Naming,
   RenderRequest,
@@ -33,6 +34,8 @@ export interface Faults {
   render?: (request: RenderRequest) => void;
   updateSpec?: (name: ApplicationName, spec: ApplicationSpec) => void;
   sync?: (request: SyncRequest) => SyncOutcome | undefined;
+  /** The health after a sync, Healthy if absent. */
+  health?: (name: ApplicationName) => string;
 }
 
 /** Argo CD in memory: renders the plain YAML files right under the path of each source of the one repository. */
@@ -186,6 +189,12 @@ export class MemoryDeployer implements Deployer {
     await this.delay();
     const ended = this.#ended.get(application.name);
     return ended?.runId === runId ? ended.outcome : undefined;
+  }
+
+  async healthAfter({ application: { name }, runId }: SyncLookup): Promise<HealthReport> {
+    await this.delay();
+    if (this.#ended.get(name)?.runId !== runId) return { kind: "replaced" };
+    return { kind: "compared", health: this.faults.health?.(name) ?? "Healthy", since: undefined, unhealthy: [] };
   }
 
   async sweep(): Promise<number> {

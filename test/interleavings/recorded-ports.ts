@@ -71,6 +71,7 @@ export class Recorder {
       sweep: (now) => deployer.sweep(now),
       follow: (request) => deployer.follow(request),
       findOutcome: (lookup) => deployer.findOutcome(lookup),
+      healthAfter: (lookup, options) => deployer.healthAfter(lookup, options),
       sync: async (request) => {
         const start = this.now();
         try {

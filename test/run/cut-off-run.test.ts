@@ -421,6 +421,69 @@ test("a refusal that was told stays the answer: nothing is run, even if the stor
   expect(world.deployer.syncs).toEqual([]);
 });
 
+const UNHEALTHY = { require_healthy: true, on_failure: "rollback" };
+
+test.each([
+  ["while it waits for its health", "deployer", { method: "healthAfter", when: "before" }],
+  [
+    "before it is written down that it is rolled back",
+    "deployments",
+    { method: "save", when: "before", saying: '"undoing":{' },
+  ],
+  ["before it is rolled back", "deployer", { method: "sync", when: "before", saying: "-rollback" }],
+  ["after it was rolled back", "deployer", { method: "sync", when: "after", saying: "-rollback" }],
+  ["after the record of it was removed", "deployments", { method: "remove", when: "after" }],
+  ["after its lock was released", "locks", { method: "release", when: "after" }],
+] as const)(
+  "an unhealthy application whose run is cut off %s is rolled back once, and that is told",
+  async (_when, at, cut) => {
+    const world = new CutWorld();
+    world.defaults = UNHEALTHY;
+    world.deployer.faults.health = () => "Degraded";
+    const number = world.open(config("web", "2"));
+    await world.says(number, "svc plan");
+    const target = { deployer: world.deployer, deployments: world.stores.deployments, locks: world.stores.locks }[at];
+    await world.cutOff(world.comment(number, "svc sync"), { at: target, ...cut });
+    expect(world.deployer.syncs.map(({ at: pins }) => (pins === "target" ? "main" : "head"))).toEqual(["head", "main"]);
+    expect(world.host.commentsOf(number)).toHaveLength(2);
+    expect(world.host.commentsOf(number)[1]).toContain("❌ deployed, but not healthy");
+    expect(world.host.commentsOf(number)[1]).toContain("↩️ svc rolled it back: `main` is deployed again");
+    expect(await world.holders()).toEqual({});
+    expect(await world.stores.deployments.ofChange(world.host.ref(number))).toEqual([]);
+  },
+);
+
+test("a run that is cut off while it waits for a health goes on waiting, and succeeds only once that came", async () => {
+  const world = new CutWorld();
+  world.defaults = { require_healthy: true };
+  const healths = ["Progressing", "Progressing", "Progressing"];
+  world.deployer.faults.health = () => healths.shift() ?? "Healthy";
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  await world.cutOff(world.comment(number, "svc sync"), { at: world.deployer, method: "healthAfter", when: "after" });
+  expect(world.deployer.syncs).toHaveLength(1);
+  expect(healths).toEqual([]);
+  expect(world.host.commentsOf(number)[1]).toContain("✅ succeeded");
+  expect(await world.holders()).toEqual({});
+});
+
+test("a run that is gone for good while it waits for a health is no success for the next command", async () => {
+  const world = new CutWorld();
+  world.defaults = { require_healthy: true, health_timeout: "1m" };
+  world.deployer.faults.health = () => "Progressing";
+  const number = world.open(config("web", "2"));
+  await world.says(number, "svc plan");
+  void world.handle(world.comment(number, "svc sync"), { ...ticketOf(), confirm: () => Promise.resolve() });
+  await cutAt({ at: world.deployer, method: "healthAfter", when: "before" });
+  await world.says(number, "svc plan");
+  expect(world.host.commentsOf(number)[1]).not.toContain("Argo CD reports how an earlier sync ended");
+  expect(await world.holders()).toEqual({ web: number });
+  world.clock.advance(60 * 60_000);
+  await world.says(number, "svc plan");
+  expect(world.host.commentsOf(number)[2]).toContain("❌ it was deployed and did not get healthy");
+  expect(await world.holders()).toEqual({ web: number });
+});
+
 test("the progress that a run showed before it was cut off becomes its answer", async () => {
   const world = new CutWorld();
   const number = world.open(config("web", "2"));

@@ -17,11 +17,13 @@ import { trackedBy } from "../tracking.js";
 import { controlNamespace, type World } from "../world.js";
 import { compare, summarise, type Managed } from "./compare.js";
 import { FiledManifests } from "./generate-paths.js";
+import { HealthPlays } from "./health-play.js";
 import { keyOfApplication, liveObject, removeTracked } from "./live-objects.js";
 
 /** The application controller: compares, auto-syncs and reverts. */
 export class Controller {
   readonly filed: FiledManifests;
+  readonly health: HealthPlays;
   /** Results of the last comparisons, for managed-resources. */
   readonly #compared = new Map<Application, Managed[]>();
   readonly #stale = new Set<Application>();
@@ -32,6 +34,7 @@ export class Controller {
 
   constructor(readonly world: World) {
     this.filed = new FiledManifests(world.repositories);
+    this.health = new HealthPlays(world);
   }
 
   rendered(application: Application): Rendered {

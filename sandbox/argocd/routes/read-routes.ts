@@ -1,6 +1,7 @@
 import { mayDo } from "../accounts.js";
 import { invalid, unknown } from "../api-error.js";
 import type { Managed } from "../controller/compare.js";
+import { uidOf } from "../controller/health-play.js";
 import { findApplication, projectFor } from "../find-application.js";
 import type { JsonObject } from "../json.js";
 import { sortedText, stringAt } from "../json.js";
@@ -45,6 +46,7 @@ export const readRoutes = {
     // While an operation waits to be picked up, the controller has not reconciled either.
     const isAhead = application.operation !== undefined && application.operationState === undefined;
     if (!isAhead) await call.controller.settle(application);
+    call.controller.health.show(application, refresh !== undefined);
     return presentWithHealth(application);
   },
   async "managed-resources"(call) {
@@ -65,6 +67,27 @@ export const readRoutes = {
     for (const { liveState } of items) call.world.tellLive(liveState);
     return items.length === 0 ? {} : { items };
   },
+  "resource-tree"(call) {
+    const application = foundIn(call, call.parameters.applicationName ?? "", text(call, "project"));
+    if (skipsReconcile(application)) throw new NeverAnswered();
+    const managed = (call.controller.managed(application) ?? []).flatMap(({ key, live }) => {
+      return live === undefined ? [] : [nodeOf(key.group, key.kind, key.namespace, key.name)];
+    });
+    const namespace = application.spec.destination.namespace ?? "";
+    const sick = call.controller.health.objectsOf(application);
+    const shown = sick.map((one, index): JsonObject => {
+      const owner = sick[index - 1];
+      const message = one.message === undefined ? {} : { message: one.message };
+      return {
+        ...nodeOf(one.group ?? "", one.kind, namespace, one.name),
+        ...(owner === undefined ? {} : { parentRefs: [nodeOf(owner.group ?? "", owner.kind, namespace, owner.name)] }),
+        health: { status: one.status, ...message },
+      };
+    });
+    const uids = new Set(shown.map(({ uid }) => uid));
+    const nodes = [...managed.filter(({ uid }) => !uids.has(uid)), ...shown];
+    return nodes.length === 0 ? {} : { nodes };
+  },
   "sync-windows"(call) {
     const application = foundIn(call, call.parameters.name ?? "", text(call, "project"));
     const windows = windowsOf(call, application).map(({ kind, schedule, duration }) => ({
@@ -78,6 +101,17 @@ export const readRoutes = {
       : { activeWindows: windows, assignedWindows: windows, canSync: false };
   },
 } satisfies Partial<Record<EndpointId, Handler>>;
+
+function nodeOf(group: string, kind: string, namespace: string, name: string): JsonObject {
+  return {
+    ...(group === "" ? {} : { group }),
+    version: "v1",
+    kind,
+    ...(namespace === "" ? {} : { namespace }),
+    name,
+    uid: uidOf(kind, name),
+  };
+}
 
 function foundIn(call: Call, name: string, project: string | undefined): Application {
   return findApplication(call.world, accountOf(call), "get", { name, namespace: text(call, "appNamespace"), project });

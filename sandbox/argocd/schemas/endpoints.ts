@@ -133,6 +133,20 @@ const version = z.strictObject({
 const empty = z.strictObject({});
 const apps = "/api/v1/applications";
 
+const resourceRef = z.strictObject({
+  group: text.optional(),
+  kind: text,
+  name: text,
+  namespace: text.optional(),
+  uid: text,
+  version: text,
+});
+
+const resourceNode = resourceRef.extend({
+  health: z.strictObject({ message: text.optional(), status: text }).optional(),
+  parentRefs: z.array(resourceRef).optional(),
+});
+
 /* prettier-ignore */
 export const endpoints = [
   { id: "health", method: "GET", path: "/healthz", query: {}, answer: text },
@@ -149,6 +163,9 @@ export const endpoints = [
   { id: "managed-resources", method: "GET", path: `${apps}/{applicationName}/managed-resources`,
     query: { ...selection, namespace: "string", name: "string", version: "string", group: "string", kind: "string" },
     answer: z.strictObject({ items: z.array(resourceDiff).optional() }) },
+  { id: "resource-tree", method: "GET", path: `${apps}/{applicationName}/resource-tree`,
+    query: { ...selection, namespace: "string", name: "string", version: "string", group: "string", kind: "string" },
+    answer: z.strictObject({ nodes: z.array(resourceNode).optional() }) },
   { id: "sync-windows", method: "GET", path: `${apps}/{name}/syncwindows`, query: selection,
     answer: z.strictObject({ activeWindows: z.array(syncWindow).optional(), assignedWindows: z.array(syncWindow).optional(), canSync: z.boolean().optional() }) },
   { id: "create", method: "POST", path: apps, query: { validate: "boolean" },

@@ -3,7 +3,7 @@ import { changeRequestName } from "../model/change-request.js";
 import type { OverriddenCheck } from "../model/check.js";
 import type { Lock } from "../model/lock.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
-import type { ApplicationSync, CommandResult, MergeIntent, Refusal } from "../model/result.js";
+import type { ApplicationSync, AutomaticRollback, CommandResult, MergeIntent, Refusal } from "../model/result.js";
 import type { AuditAction, AuditedApplication } from "../ports/audit.js";
 import type { MergeOutcome } from "../ports/code-host.js";
 
@@ -122,9 +122,27 @@ function plannedApplication(plan: ApplicationPlan): AuditedApplication {
   return audited(plan.application, outcome, plan.lock.kind === "held" ? lockedBy(plan.lock.by) : undefined);
 }
 
-function deployedApplication({ application, kind, message, overridden = [] }: ApplicationSync): AuditedApplication {
-  const entry = audited(application, kind, overridden.map(overriddenText).join("; "));
+function deployedApplication(one: ApplicationSync): AuditedApplication {
+  const { application, kind, message, overridden = [] } = one;
+  const undone = one.kind === "failed" ? rollbackDetail(one.notHealthy?.rollback) : undefined;
+  const details = [...overridden.map(overriddenText), ...(undone === undefined ? [] : [undone])];
+  const entry = audited(application, kind, details.join("; "));
   return kind === "succeeded" || message === "" ? entry : { ...entry, message: cut(message) };
+}
+
+/** What svc did by itself about an application that did not get healthy. */
+function rollbackDetail(rollback: AutomaticRollback | undefined): string | undefined {
+  switch (rollback?.kind) {
+    case undefined:
+    case "skipped":
+      return undefined;
+    case "succeeded":
+      return "rolled back automatically";
+    case "failed":
+      return "an automatic rollback failed";
+    case "unknown":
+      return "the end of an automatic rollback is not known";
+  }
 }
 
 function audited(application: ApplicationName, outcome: string, detail?: string): AuditedApplication {

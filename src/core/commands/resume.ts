@@ -1,16 +1,12 @@
 import { blockedBy, type Blocked } from "../deploy/child.js";
 import { levelsOf } from "../deploy/levels.js";
-import { settleRollback, settleSync } from "../deploy/settle.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { DeployingCommand } from "../model/command.js";
-import type { Deployment } from "../model/deployment.js";
-import { safeMessage } from "../model/errors.js";
-import type { SyncProgress } from "../model/progress.js";
-import type { ApplicationSync, CommandResult, SyncedResult, SyncOutcome } from "../model/result.js";
+import type { ApplicationSync, CommandResult, SyncedResult } from "../model/result.js";
 import type { RunNotes, StartedApplication } from "../model/run-notes.js";
-import { specEqual } from "../model/spec-equality.js";
 import { decideMerge } from "../policy/auto-merge.js";
 import type { CommandContext } from "../ports/context.js";
+import { followStarted, isFollowed, writeDown } from "./follow-started.js";
 import { rollback } from "./rollback.js";
 import { releaseSkipped } from "./skip.js";
 import { sync } from "./sync.js";
@@ -24,16 +20,16 @@ export async function resumeDeployment(
   { started = [], skipped = [] }: Pick<RunNotes, "started" | "skipped">,
   context: CommandContext,
 ): Promise<CommandResult | undefined> {
-  const followed = await Promise.all(started.map((one) => follow(one, command, context)));
-  const applications = followed.filter((one) => one !== undefined);
-  if (applications.length === 0 && started.length > 0) return undefined;
+  const followed = (await Promise.all(started.map((one) => followStarted(one, command, context)))).filter(isFollowed);
+  if (followed.length === 0 && started.length > 0) return undefined;
+  const applications = followed.map(({ operation }) => operation);
   const { missing, blocked } = splitMissing(started, applications, command);
-  const restarted =
-    missing.length === 0
-      ? undefined
-      : await startMissing(command, missing, { started, skipped, applications }, context);
-  const stopped = await Promise.all(blocked.map((one) => giveUp(one, command, context)));
-  const all = [...applications, ...stopped, ...rest(restarted, missing)];
+  const [confirmed, restarted, stopped] = await Promise.all([
+    Promise.all(followed.map(({ confirm }) => confirm())),
+    missing.length === 0 ? undefined : startMissing(command, missing, { started, skipped, applications }, context),
+    Promise.all(blocked.map((one) => giveUp(one, command, context))),
+  ]);
+  const all = [...confirmed, ...stopped, ...rest(restarted, missing)];
   const { dryRun } = command;
   if (command.name === "rollback") {
     const takenOver = restarted?.kind === "rolled-back" ? restarted.takenOver : [];
@@ -65,85 +61,6 @@ export async function resumeSynced(result: SyncedResult, context: CommandContext
   const plan = await context.plans.find(context.change);
   const deployed = result.applications;
   return { ...result, ...(await decideMerge({ dryRun: result.dryRun, involved, deployed, plan }, context)) };
-}
-
-/** Undefined if the operation never reached Argo CD. */
-async function follow(
-  { application, lastOperation, pins }: StartedApplication,
-  command: DeployingCommand,
-  context: CommandContext,
-): Promise<ApplicationSync | undefined> {
-  const { deployer, deployments, change, runId, progress } = context;
-  // A dry run writes no record; one that exists is of another command.
-  const records = command.dryRun ? [] : await deployments.ofChange(change);
-  const record = records.find((one) => one.application === application);
-  const onProgress = (reported: SyncProgress) => progress(application, { kind: "running", ...reported });
-  let outcome: SyncOutcome | undefined;
-  let warnings: readonly string[] = command.name === "sync" && record?.reverted !== undefined ? [record.reverted] : [];
-  try {
-    const live = await deployer.findApplication(application);
-    if (live === undefined) return unknown(application, "the application no longer exists");
-    const spec = command.name === "sync" ? (record?.specWritten ?? live.spec) : live.spec;
-    const at = pins.length === 0 ? "target" : pins;
-    outcome = await deployer.follow({ application: { ...live, spec }, at, runId, onProgress });
-    outcome ??= writtenDown(record, command, runId);
-    if (outcome === undefined) {
-      if (live.lastOperation === lastOperation) return undefined;
-      return unknown(application, "another operation took the place of this one, so its outcome is not known");
-    }
-    if (outcome.kind === "failed" && keepsWritten(record, live.spec)) warnings = [...warnings, specLeft(context)];
-  } catch (error) {
-    context.log.warn({ application, err: error }, "could not look up an operation from before the restart");
-    return unknown(application, safeMessage(error));
-  }
-  const kept = await writeDown(application, outcome, record, command, context);
-  const overridden = command.name === "sync" && record?.runId === runId ? record.overridden : undefined;
-  return { application, ...outcome, overridden, warnings: kept === undefined ? warnings : [...warnings, kept] };
-}
-
-/** Argo CD remembers only the last operation; our record may say how an earlier one ended. */
-function writtenDown(
-  record: Deployment | undefined,
-  { name }: DeployingCommand,
-  runId: string,
-): SyncOutcome | undefined {
-  if (name !== "sync" || record?.runId !== runId) return undefined;
-  const message = "another operation ran after it";
-  if (record.outcome === "failed") return { kind: "failed", message, resources: [] };
-  if (record.outcome !== "succeeded") return undefined;
-  return {
-    kind: "succeeded",
-    message,
-    resources: [],
-    revisions: [],
-    pruneSkipped: 0,
-    health: "Unknown",
-    unhealthy: [],
-  };
-}
-
-function keepsWritten(record: Deployment | undefined, live: Deployment["specBefore"]): boolean {
-  return record?.specWritten !== undefined && specEqual(record.specWritten, live);
-}
-
-function specLeft({ change, hostWords }: CommandContext): string {
-  return `svc was restarted meanwhile, and its definition is still the one of this ${hostWords[change.host].short}: run the rollback command to restore it`;
-}
-
-function unknown(application: ApplicationName, message: string): ApplicationSync {
-  return { application, warnings: [], kind: "unknown", message };
-}
-
-async function writeDown(
-  application: ApplicationName,
-  outcome: SyncOutcome,
-  record: Deployment | undefined,
-  { name, dryRun }: DeployingCommand,
-  context: CommandContext,
-): Promise<string | undefined> {
-  if (dryRun) return undefined;
-  if (name === "sync") return record?.runId === context.runId ? settleSync(record, outcome, context) : undefined;
-  return outcome.kind === "succeeded" ? settleRollback(application, context) : undefined;
 }
 
 /** Runs the command for the applications that never started, and keeps the notes of the others. */

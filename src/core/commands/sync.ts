@@ -15,7 +15,7 @@ import { decideMerge } from "../policy/auto-merge.js";
 import { gateChecks } from "../policy/check-gate.js";
 import { checkSync } from "../policy/checks.js";
 import { confirmSync, type ConfirmOptions } from "../policy/confirm-sync.js";
-import { deployedOf, needsApproval } from "../policy/effect-rules.js";
+import { deployedOf, healthRuleFor, needsApproval } from "../policy/effect-rules.js";
 import { unseenIn } from "../policy/unseen-sources.js";
 import type { CommandContext } from "../ports/context.js";
 import { withPlannedDefinitions } from "../survey/followed-children.js";
@@ -74,6 +74,7 @@ export async function sync(
   const behind = await behindOf(confirmed.subjects, context);
   const targets = confirmed.subjects.map((subject): HeadTarget => {
     const planned = plan?.applications.find(({ application }) => application === subject.name);
+    const health = deployedOf(plan, [subject.name], change).map((one) => healthRuleFor(one, settings));
     return {
       subject: planned === undefined ? subject : withRefusals(subject, planned),
       after: parentsAmong(confirmed.subjects, subject, plan),
@@ -81,6 +82,7 @@ export async function sync(
       behind: behind.get(subject.name),
       overridden: checked.overridden.get(subject.name) ?? [],
       planned: planned?.kind === "evaluated" ? planned.sources : [],
+      health: health[0],
     };
   });
   const deployed = await deployHeads(targets, {

@@ -1,3 +1,4 @@
+import type { HealthRule } from "../../config/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { OverriddenCheck } from "../model/check.js";
@@ -11,6 +12,7 @@ import type { ApplicationSync } from "../model/result.js";
 import { specEqual } from "../model/spec-equality.js";
 import { pinsOf, type BehindBase, type LiveSubject } from "../model/subject.js";
 import { blockedBy, findDefinition, type Blocked } from "./child.js";
+import { confirmHealth } from "./confirm-health.js";
 import {
   deployAll,
   deployOne,
@@ -32,6 +34,8 @@ export interface HeadTarget extends Pick<DeployTarget, "after"> {
   readonly overridden: readonly OverriddenCheck[];
   /** What the plan showed. */
   readonly planned: readonly PlannedSource[];
+  /** How healthy it must get. */
+  readonly health: HealthRule | undefined;
 }
 
 /** How the head is deployed. */
@@ -64,6 +68,7 @@ export function deployHeads(targets: readonly HeadTarget[], options: HeadOptions
         const deployed = await deployHead(target, record, [...earlier, ...parents], options);
         return overridden.length === 0 ? deployed : { ...deployed, overridden };
       },
+      confirm: command.dryRun ? undefined : (deployed) => confirmHealth(deployed, record, command, context),
     };
   });
   async function writeRecords(): Promise<readonly ApplicationSync[] | undefined> {
@@ -107,6 +112,9 @@ async function deployHead(
   const found = blocked ?? (await findDefinition(subject, parents, context));
   const outcome: DeployOutcome =
     "live" in found ? await deployOne({ live: found.live, spec, at }, command, context) : rejected(found);
+  if (outcome.kind === "succeeded" && record.health !== undefined) {
+    return { application, ...outcome, warnings: [...warnings, ...otherwise(outcome, planned)] };
+  }
   const failed = outcome.kind === "failed" || outcome.kind === "rejected";
   // A parent has written, or may still write, what nobody has seen: the record keeps the definition from before.
   const wrote = "live" in found ? undefined : found.wrote;
@@ -171,7 +179,7 @@ const NO_LOCK = "failed to acquire lock: nothing was deployed";
 
 /** Every later record keeps the spec from before this change request's first sync. */
 function recordOf(
-  { subject: { name, ownRecord, live, head }, behind, overridden }: HeadTarget,
+  { subject: { name, ownRecord, live, head }, behind, overridden, health }: HeadTarget,
   { approvers, context }: HeadOptions,
 ): Deployment {
   const { change, user, clock, runId } = context;
@@ -179,6 +187,7 @@ function recordOf(
     application: name,
     change: changeRequestRef(change),
     revision: change.headRevision,
+    baseRevision: change.baseRevision,
     outcome: "started",
     pins: pinsOf(head, change.headRevision),
     specBefore: ownRecord?.specBefore ?? live.spec,
@@ -188,6 +197,7 @@ function recordOf(
     reverted: behind?.reverted,
     ...(overridden.length === 0 ? {} : { overridden }),
     runId,
+    health,
     timestamp: clock.now().toISOString(),
   };
 }

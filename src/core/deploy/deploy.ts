@@ -37,6 +37,8 @@ export interface DeployTarget extends Ordered {
   readonly destination: Destination;
   /** @param parents how those of `after` ended; without those that wait for this one themselves. */
   readonly deploy: (parents: readonly ApplicationSync[]) => Promise<ApplicationSync>;
+  /** What follows its operation, such as a wait for its health. Nothing waits for this: a parent gets healthy through its children. */
+  readonly confirm?: ((deployed: ApplicationSync) => Promise<ApplicationSync>) | undefined;
 }
 
 export interface DeployOptions {
@@ -60,17 +62,32 @@ export async function deployAll(
   const refused = await prepare?.();
   if (refused !== undefined) return refused;
   const results = new Map<ApplicationName, ApplicationSync>();
+  const confirmed = new Map<ApplicationName, Promise<ApplicationSync>>();
   for (const level of levelsOf(targets)) {
     const ended = await Promise.all(
-      level.map(async ({ application, after, deploy }) => {
+      level.map(async ({ application, after, deploy, confirm }) => {
         const result = await deploy(after.flatMap((name) => results.get(name) ?? []));
-        context.progress(application, { kind: "ended", outcome: endOf(result) });
+        confirmed.set(application, ending(application, confirm === undefined ? result : confirm(result), context));
         return result;
       }),
     );
     for (const result of ended) results.set(result.application, result);
   }
-  return targets.flatMap(({ application }) => results.get(application) ?? []);
+  return Promise.all(targets.flatMap(({ application }) => confirmed.get(application) ?? []));
+}
+
+function ending(
+  application: ApplicationName,
+  result: ApplicationSync | Promise<ApplicationSync>,
+  { progress }: DeployContext,
+): Promise<ApplicationSync> {
+  const ended = Promise.resolve(result).then((one) => {
+    progress(application, { kind: "ended", outcome: endOf(one) });
+    return one;
+  });
+  // It is awaited at the end; until then its failure must not count as unhandled.
+  ended.catch(() => undefined);
+  return ended;
 }
 
 function startedOf(target: DeployTarget): readonly StartedApplication[] {

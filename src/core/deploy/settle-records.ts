@@ -1,20 +1,28 @@
+import type { HealthRule } from "../../config/requirements.js";
+import type { LiveApplication } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import { destinationOf, type Destination } from "../model/destination.js";
 import { StoreUnavailable } from "../model/errors.js";
-import type { SyncOutcome } from "../model/result.js";
 import type { CommandPorts } from "../ports/context.js";
+import type { SyncLookup } from "../ports/deployer.js";
+import { awaitHealth } from "./await-health.js";
+import { lookupOf } from "./confirm-health.js";
 import { endDeployment } from "./settle.js";
+import { undoIdOf } from "./undo.js";
 
-type SettlePorts = Pick<CommandPorts, "deployer" | "deployments" | "locks" | "log">;
+type SettlePorts = Pick<CommandPorts, "deployer" | "deployments" | "locks" | "clock" | "log">;
+
+/** Longer than an operation in Argo CD usually takes, in milliseconds. */
+const OPERATION_MS = 15 * 60_000;
 
 /** An earlier sync whose end was not recorded at the time, because the store or this program was unavailable. */
 export interface Settled {
   readonly application: ApplicationName;
   /** The run that started it. */
   readonly runId: string;
-  readonly outcome: "succeeded" | "failed";
+  readonly outcome: "succeeded" | "failed" | "not-healthy" | "rolled-back";
   /** The commit that it deployed, and where. */
   readonly revision: Revision;
   readonly destination: Destination;
@@ -24,7 +32,8 @@ type Unsettled = Deployment & { readonly runId: string };
 
 /** Whether the end of this record's sync is not recorded and can be looked up. */
 export function isUnsettled(record: Deployment): record is Unsettled {
-  return record.runId !== undefined && (record.outcome === "started" || record.outcome === "unknown");
+  const { runId, outcome, undoing } = record;
+  return runId !== undefined && (outcome === "started" || outcome === "unknown" || undoing !== undefined);
 }
 
 /**
@@ -41,14 +50,14 @@ export async function settleRecords(change: ChangeRequestRef, ports: SettlePorts
 async function settleOne(record: Unsettled, ports: SettlePorts): Promise<Settled | undefined> {
   const { application, runId } = record;
   try {
-    const { outcome, destination } = await lookUp(record, ports);
-    if (outcome?.kind !== "succeeded" && outcome?.kind !== "failed") return undefined;
-    if (outcome.kind === "succeeded" && (await isLockOf(record, ports))) {
-      await endDeployment(application, record.change, ports);
-    }
-    await ports.deployments.save({ ...record, outcome: outcome.kind });
-    ports.log.info({ application, runId, outcome: outcome.kind }, "looked up the end of an earlier sync");
-    return { application, runId, outcome: outcome.kind, revision: record.revision, destination };
+    const live = await ports.deployer.findApplication(application);
+    if (live === undefined) return undefined;
+    const outcome = await lookUp(record, live, ports);
+    if (outcome === undefined) return undefined;
+    await writeDown(record, outcome, ports);
+    ports.log.info({ application, runId, outcome }, "looked up the end of an earlier sync");
+    const destination = destinationOf(record.specWritten ?? live.spec);
+    return { application, runId, outcome, revision: record.revision, destination };
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     ports.log.warn({ application, err: error }, "could not look up how an earlier sync ended");
@@ -58,15 +67,48 @@ async function settleOne(record: Unsettled, ports: SettlePorts): Promise<Settled
 
 async function lookUp(
   record: Unsettled,
-  { deployer }: SettlePorts,
-): Promise<{ readonly outcome: SyncOutcome | undefined; readonly destination: Destination }> {
-  const live = await deployer.findApplication(record.application);
-  const spec = record.specWritten ?? live?.spec ?? record.specBefore;
-  const destination = destinationOf(spec);
-  if (live === undefined) return { outcome: undefined, destination };
-  const at = record.pins.length === 0 ? "target" : record.pins;
-  const outcome = await deployer.findOutcome({ application: { ...live, spec }, at, runId: record.runId });
-  return { outcome, destination };
+  live: LiveApplication,
+  ports: SettlePorts,
+): Promise<Settled["outcome"] | undefined> {
+  const { deployer } = ports;
+  if (record.undoing !== undefined) {
+    const undone = await deployer.findOutcome({ application: live, at: "target", runId: undoIdOf(record.runId) });
+    if (undone?.kind === "succeeded") return "rolled-back";
+    return undone?.kind === "failed" ? "not-healthy" : undefined;
+  }
+  const lookup = lookupOf(record, live, record.runId);
+  const outcome = await deployer.findOutcome(lookup);
+  if (outcome?.kind === "failed") return "failed";
+  if (outcome?.kind !== "succeeded") return undefined;
+  return record.health === undefined ? "succeeded" : lookAtHealth(record, lookup, record.health, ports);
+}
+
+/** Waits only for one that is about to hold its health. Undefined while it may still get healthy. */
+async function lookAtHealth(
+  { timestamp }: Unsettled,
+  lookup: SyncLookup,
+  { timeoutMs }: HealthRule,
+  ports: SettlePorts,
+): Promise<Settled["outcome"] | undefined> {
+  const end = await awaitHealth(lookup, { timeoutMs: 0 }, ports);
+  if (end.kind === "healthy") return "succeeded";
+  const late = ports.clock.now().getTime() - Date.parse(timestamp) > timeoutMs + OPERATION_MS;
+  return end.kind === "unhealthy" && late ? "not-healthy" : undefined;
+}
+
+async function writeDown(record: Unsettled, outcome: Settled["outcome"], ports: SettlePorts): Promise<void> {
+  const { application, change } = record;
+  switch (outcome) {
+    case "succeeded":
+      if (await isLockOf(record, ports)) await endDeployment(application, change, ports);
+      return ports.deployments.save({ ...record, outcome });
+    case "failed":
+    case "not-healthy":
+      return ports.deployments.save({ ...record, outcome: "failed", undoing: undefined });
+    case "rolled-back":
+      if (await isLockOf(record, ports)) await ports.locks.release(application, change);
+      return ports.deployments.remove(application, change);
+  }
 }
 
 /** False once a newer plan took the lock for a newer head. */

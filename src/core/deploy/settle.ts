@@ -71,7 +71,9 @@ async function writeOutcome(
   outcome: DeployOutcome | Untouched,
   { deployments }: DeployContext,
 ): Promise<void> {
-  if (outcome.kind !== "untouched") return deployments.save({ ...record, outcome: endOf(outcome) });
+  if (outcome.kind !== "untouched") {
+    return deployments.save({ ...record, outcome: endOf(outcome), undoing: undefined });
+  }
   if (outcome.earlier !== undefined) return deployments.save(outcome.earlier);
   return deployments.remove(record.application, record.change);
 }

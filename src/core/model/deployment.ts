@@ -1,3 +1,4 @@
+import type { HealthRule } from "../../config/requirements.js";
 import type { ApplicationSpec, Pin } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
@@ -9,6 +10,8 @@ export interface Deployment {
   readonly change: ChangeRequestRef;
   /** The head commit of the last attempt to deploy. */
   readonly revision: Revision;
+  /** Where the target branch was then. */
+  readonly baseRevision?: Revision | undefined;
   /** `started` is written before the first write to Argo CD, and replaced once the outcome is known. */
   readonly outcome: "started" | "succeeded" | "failed" | "unknown";
   /** The commits that the last attempt asked Argo CD for; empty if it asked for the target revisions. */
@@ -26,8 +29,18 @@ export interface Deployment {
   readonly overridden?: readonly OverriddenCheck[] | undefined;
   /** The run that synced last; undefined in records of older versions. */
   readonly runId?: string | undefined;
+  /** How healthy it must get before the sync has succeeded; undefined if Argo CD's success is enough. */
+  readonly health?: HealthRule | undefined;
+  /** Why svc rolls it back by itself; written before it does, so that it happens once. */
+  readonly undoing?: Undoing | undefined;
   /** Last written. ISO 8601. */
   readonly timestamp: string;
+}
+
+/** What an application was like that did not get healthy, in Argo CD's words: untrusted. */
+export interface Undoing {
+  readonly health: string;
+  readonly message: string;
 }
 
 /** Whether this commit was certainly deployed; a failed or unfinished sync proves nothing. */

@@ -4,7 +4,7 @@ import type { ChangeRequestRef, User } from "./change-request.js";
 
 /** What a webhook reported, as plain JSON: a trigger, never a source of facts. */
 export type HostEvent = EventOrigin &
-  (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged | BaseMoved | TurnCame);
+  (ChangeUpdated | ChangeClosed | CommentCreated | ReviewChanged | BaseMoved | TurnCame | StillDeployed);
 
 export interface EventOrigin {
   /** The host's delivery id, `<host>-<guid>`; a repeated delivery has the same. */
@@ -55,6 +55,11 @@ export interface TurnCame {
   readonly applications: readonly ApplicationName[];
   /** The change request that had the locks; absent if that is not known. */
   readonly after?: ChangeRequestRef;
+}
+
+/** The change request is deployed and not merged, and it is time to say so again. */
+export interface StillDeployed {
+  readonly kind: "still-deployed";
 }
 
 /** A branch of a repository got commits, whichever change requests it concerns. */

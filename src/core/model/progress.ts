@@ -9,6 +9,8 @@ export interface SyncProgress {
   readonly total: number;
   /** Argo CD's own words; untrusted. */
   readonly message: string;
+  /** Set once the operation succeeded and the application has to get healthy: its health now. Untrusted. */
+  readonly health?: string | undefined;
 }
 
 /** Progress of one application in a command that deploys. */

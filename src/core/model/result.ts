@@ -94,11 +94,31 @@ export type SyncOutcome =
       /** Objects that are not healthy yet; `status` is their health. */
       readonly unhealthy: readonly SyncedResource[];
     }
-  | { readonly kind: "failed"; readonly message: string; readonly resources: readonly SyncedResource[] }
+  | {
+      readonly kind: "failed";
+      readonly message: string;
+      readonly resources: readonly SyncedResource[];
+      /** Set if the operation succeeded and the application did not get healthy; `resources` are then its unhealthy objects. */
+      readonly notHealthy?: NotHealthy | undefined;
+    }
   /** The time-out passed while the operation runs on. */
   | { readonly kind: "running"; readonly message: string }
   /** Another operation replaced ours, or another revision was deployed. */
   | { readonly kind: "unknown"; readonly message: string };
+
+/** What became of an application that had to get healthy after its sync and did not. */
+export interface NotHealthy {
+  /** As Argo CD reports it. */
+  readonly health: string;
+  /** Set if svc was to roll it back by itself. */
+  readonly rollback?: AutomaticRollback | undefined;
+}
+
+/** A rollback that nobody asked for. `skipped`: it was not tried, for this reason. Messages are untrusted. */
+export interface AutomaticRollback {
+  readonly kind: "succeeded" | "failed" | "skipped" | "unknown";
+  readonly message: string;
+}
 
 /** What a sync or rollback did to one application. `rejected`: nothing was started. */
 export type ApplicationSync = {

@@ -1,4 +1,10 @@
-import { strictest, type AccessCommand, type AccessRule, type Requirements } from "../../config/requirements.js";
+import {
+  strictest,
+  type AccessCommand,
+  type AccessRule,
+  type HealthRule,
+  type Requirements,
+} from "../../config/requirements.js";
 import type { RuledApplication } from "../../config/rule-match.js";
 import type { Settings } from "../../config/settings.js";
 import type { ApplicationName } from "../model/brand.js";
@@ -57,6 +63,11 @@ export function needsApproval(all: readonly Deployed[], settings: Settings): boo
 /** Whether any rule for what is deployed requires that the branch is up to date. */
 export function requiresUpToDate({ application, members }: Deployed, settings: Settings): boolean {
   return strictest(ruledOf(application, members).map((one) => settings.requirementsFor(one))).requireUpToDate;
+}
+
+/** How healthy an application must get after its sync, for itself and everything that the sync reaches. */
+export function healthRuleFor({ application, members }: Deployed, settings: Settings): HealthRule | undefined {
+  return strictest(ruledOf(application, members).map((one) => settings.requirementsFor(one))).health;
 }
 
 /** The lists that must all allow a person this command for one member. */

@@ -11,7 +11,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { JsonText } from "../model/json.js";
 import type { SyncProgress } from "../model/progress.js";
-import type { SyncOutcome } from "../model/result.js";
+import type { SyncedResource, SyncOutcome } from "../model/result.js";
 
 /** One render of one application. */
 export interface RenderRequest {
@@ -99,9 +99,30 @@ export interface Deployer {
   follow(request: FollowRequest): Promise<SyncOutcome | undefined>;
   /** How an earlier sync ended. Undefined while it runs, and if Argo CD's last operation is another one. */
   findOutcome(lookup: SyncLookup): Promise<SyncOutcome | undefined>;
+  /**
+   * The health of an application after one of our syncs. `refresh` asks Argo CD to compare it now, if it has not since the
+   * sync ended.
+   */
+  healthAfter(lookup: SyncLookup, options: { readonly refresh: boolean }): Promise<HealthReport>;
   /** Deletes expired temporary Applications and returns how many. */
   sweep(now: Date): Promise<number>;
 }
+
+/** What Argo CD says of an application's health; everything in it is untrusted. */
+export type HealthReport =
+  /** Nothing yet that includes the sync. */
+  | { readonly kind: "not-compared" }
+  /** Another operation ran since. */
+  | { readonly kind: "replaced" }
+  | {
+      readonly kind: "compared";
+      /** Healthy, Suspended, Progressing, Degraded, Missing, Unknown. */
+      readonly health: string;
+      /** When it got so, as Argo CD writes it; undefined if it does not say. */
+      readonly since: string | undefined;
+      /** The objects that it is not Healthy for, those that know most first; `status` is their health. */
+      readonly unhealthy: readonly SyncedResource[];
+    };
 
 /** The objects of an application in the cluster. */
 export interface LiveState {

@@ -81,6 +81,7 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
     applicationsOfSet: "read",
     follow: "read",
     findOutcome: "read",
+    healthAfter: "read",
     updateSpec: "act",
     sync: "act",
     sweep: "act",

@@ -1,7 +1,13 @@
 import type { Json, JsonObject } from "../../core/model/json.js";
 import { misspelledMember } from "../../core/model/member-names.js";
 import { TEMPORARY_NAME_PREFIX } from "../../names.js";
-import { applicationList, wholeApplication, type WholeApplication } from "./application-schema.js";
+import {
+  applicationList,
+  resourceTree,
+  wholeApplication,
+  type ResourceNode,
+  type WholeApplication,
+} from "./application-schema.js";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
 import type { Call, Client, Query } from "./client.js";
 
@@ -48,6 +54,12 @@ export function getManifests(
 /** Asks for a refresh, which Argo CD notes in an annotation; resolves when the controller has compared the application. */
 export async function refreshApplication(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
   await read(client, [target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits });
+}
+
+/** Read from Argo CD's cache. */
+export async function getResourceTree(client: Client, target: Target): Promise<readonly ResourceNode[]> {
+  const answer = await read(client, [target.resourceName, "resource-tree"], { query: identity(target) });
+  return parseAnswer(resourceTree, answer, `the objects of ${target.resourceName}`).nodes ?? [];
 }
 
 /** The answer unread. */

@@ -59,9 +59,24 @@ const operationState = z.object({
   phase: z.string().nullish(),
   message: z.string().nullish(),
   startedAt: z.string().nullish(),
+  finishedAt: z.string().nullish(),
   syncResult: z.object({ ...revisions, resources: z.array(resource).nullish() }).nullish(),
 });
 export type OperationState = z.infer<typeof operationState>;
+
+/** What hangs together with an application in its cluster: managed objects, and what they own, down to the pods. */
+export const resourceTree = z.object({
+  nodes: z
+    .array(
+      resource.extend({
+        uid: z.string().nullish(),
+        parentRefs: z.array(z.object({ uid: z.string().nullish() })).nullish(),
+        health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
+      }),
+    )
+    .nullish(),
+});
+export type ResourceNode = NonNullable<z.infer<typeof resourceTree>["nodes"]>[number];
 
 /** One Application from a full GET. */
 export const wholeApplication = applicationItem.extend({
@@ -69,7 +84,8 @@ export const wholeApplication = applicationItem.extend({
   status: z
     .object({
       sync: z.object(revisions).nullish(),
-      health: z.object({ status: z.string().nullish() }).nullish(),
+      health: z.object({ status: z.string().nullish(), lastTransitionTime: z.string().nullish() }).nullish(),
+      reconciledAt: z.string().nullish(),
       resources: z.array(managedResource).nullish(),
       sourceType: z.string().nullish(),
       sourceTypes: z.array(z.string()).nullish(),

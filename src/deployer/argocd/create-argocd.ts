@@ -17,6 +17,7 @@ import {
 import { createApplications } from "./applications.js";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
 import { createClient, type ArgoCdConfig, type Client } from "./client.js";
+import { createHealth } from "./health.js";
 import { keep } from "./kept.js";
 import { createLiveResources } from "./live-resources.js";
 import { ownersOf } from "./object-owners.js";
@@ -54,6 +55,7 @@ export function createArgoCd(
   const version = keep(() => askVersion(client), clock, VERSION_KEPT_MS);
   const tryObjects = createTrials(config, { client, compute, clock, log, version: (signal) => version.get(signal) });
   const sync = createSync(config, { client, clock, log });
+  const healthAfter = createHealth({ client, log });
 
   return {
     check: async () => check(client, await version.get(undefined, clock.now())),
@@ -100,6 +102,7 @@ export function createArgoCd(
     sync: (request) => sync.run(request),
     follow: (request) => sync.follow(request),
     findOutcome: (lookup) => sync.find(lookup),
+    healthAfter,
     sweep: async (now) => sweep({ client, clock, log, settings: await serverSettings() }, now),
     close: () => client.close(),
   };

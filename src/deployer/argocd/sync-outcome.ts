@@ -6,7 +6,7 @@ import { SYNC_INFO_RUN } from "../../names.js";
 import type { OperationState, SyncedObject, WholeApplication } from "./application-schema.js";
 import { readableText } from "./interpret-error.js";
 
-const RESOURCE_MESSAGE_LENGTH = 500;
+export const RESOURCE_MESSAGE_LENGTH = 500;
 
 /** The state of our operation, from one read of the application. */
 export type SyncState =
@@ -61,7 +61,8 @@ function progressOf(application: WholeApplication, state: OperationState | undef
   return { done, total, message: readableText(state?.message ?? "waiting for Argo CD to start") };
 }
 
-function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
+/** Managed objects that are not Healthy; Argo CD tells of none that has no health. */
+export function unhealthyOf({ status }: WholeApplication): readonly SyncedResource[] {
   return (status?.resources ?? []).flatMap((resource) => {
     const word = resource.health?.status ?? "Healthy";
     if (word === "Healthy") return [];
@@ -77,7 +78,8 @@ function lastDeployed(application: WholeApplication): string {
   return readableText(`its history ends with ${revisions.join(", ")} at ${entry.deployedAt ?? "an unknown time"}`, 500);
 }
 
-function isOurs(operation: OperationState["operation"], run: string): boolean {
+/** Whether a run started this operation. */
+export function isOurs(operation: OperationState["operation"], run: string): boolean {
   return operation?.info.some((entry) => entry.name === SYNC_INFO_RUN && entry.value === run) ?? false;
 }
 
@@ -129,7 +131,7 @@ function resourcesOf(state: OperationState): readonly SyncedResource[] {
 }
 
 /** Such as `apps/Deployment guestbook/web`, as in the plan. */
-function titleOf({ group, kind, namespace, name }: SyncedObject): string {
+export function titleOf({ group, kind, namespace, name }: SyncedObject): string {
   const type = [group, kind].filter(Boolean).join("/");
   return readableText(`${type} ${[namespace, name].filter(Boolean).join("/")}`, RESOURCE_MESSAGE_LENGTH);
 }

@@ -102,7 +102,7 @@ export function createSync(config: ArgoCdConfig, parts: { client: Client; clock:
 }
 
 /** The spec may have been replaced since the application was read, including its project. */
-function targetOf({ application }: SyncLookup): Target {
+export function targetOf({ application }: SyncLookup): Target {
   return { ...application, project: projectOf(application.spec) };
 }
 

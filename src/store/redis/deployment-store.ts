@@ -13,6 +13,7 @@ const deployment: z.ZodType<Deployment> = z.object({
   application: stored.application,
   change: stored.change,
   revision: stored.revision,
+  baseRevision: orUndefined(stored.revision),
   outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
   pins: z.array(z.object({ position: z.int().positive(), revision: stored.revision })),
   specBefore: stored.spec,
@@ -22,6 +23,8 @@ const deployment: z.ZodType<Deployment> = z.object({
   reverted: orUndefined(z.string()),
   overridden: orUndefined(z.array(z.object({ check: z.string(), by: z.array(z.string()) }))),
   runId: orUndefined(z.string()),
+  health: orUndefined(z.object({ timeoutMs: z.int().positive(), onFailure: z.enum(["keep", "rollback"]) })),
+  undoing: orUndefined(z.object({ health: z.string(), message: z.string() })),
   timestamp: stored.time,
 });
 

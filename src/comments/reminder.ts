@@ -1,0 +1,117 @@
+import type { ChangeRequest } from "../core/model/change-request.js";
+import type { Deployment } from "../core/model/deployment.js";
+import { HostFailure } from "../core/model/errors.js";
+import type { HostWords } from "../core/model/host-words.js";
+import type { CodeHost } from "../core/ports/code-host.js";
+import type { CommitRange } from "../core/ports/repositories.js";
+import { SERVICE } from "../names.js";
+import { applicationLink, type Links } from "./links.js";
+import { code, details, fence, shortened } from "./markdown.js";
+import { markerLine, readMarker } from "./marker.js";
+import { counted } from "./phrases.js";
+import { publish, type PublishPlanOptions } from "./publish.js";
+
+const HOUR_MS = 60 * 60 * 1000;
+const MAX_APPLICATIONS = 30;
+const MAX_COMMITS = 10;
+const MAX_SUBJECT = 100;
+
+export interface ReminderFacts {
+  /** What is deployed, the oldest first. */
+  readonly records: readonly Deployment[];
+  /** What the target branch got since; undefined if it is not known. */
+  readonly gained: CommitRange | undefined;
+  readonly now: Date;
+}
+
+interface Reader {
+  readonly change: ChangeRequest;
+  readonly words: HostWords;
+  readonly links: Links;
+}
+
+/** Posts a reminder, then folds the earlier ones. */
+export async function publishReminder(
+  host: CodeHost,
+  facts: ReminderFacts,
+  reader: Reader,
+  { runId, posting, log }: Pick<PublishPlanOptions, "runId" | "posting" | "log">,
+): Promise<void> {
+  const { change } = reader;
+  const posted = await publish(host, change, [renderReminder(facts, reader)], { runId, posting });
+  try {
+    for (const { id, body } of await host.listOwnComments(change)) {
+      const folded = id === posted ? undefined : foldedReminder(body);
+      if (folded === undefined) continue;
+      await host.editComment(change, id, folded);
+      await host.minimise(change, id);
+    }
+  } catch (error) {
+    if (!(error instanceof HostFailure)) throw error;
+    log.warn({ err: error }, "could not fold an earlier reminder");
+  }
+}
+
+/** Who deployed what when, what the target branch got since, and the two ways out. */
+export function renderReminder({ records, gained, now }: ReminderFacts, { change, words, links }: Reader): string {
+  const since = Math.max(0, now.getTime() - Date.parse(records[0]?.timestamp ?? now.toISOString()));
+  const more = records.length - MAX_APPLICATIONS;
+  return [
+    markerLine({ kind: "reminder", head: change.headRevision }),
+    `## ${SERVICE} Reminder`,
+    "",
+    `**Deployed and not merged for ${lengthText(since)}** · merge this ${words.short}, or comment ${code(`${words.command} rollback`)} to deploy ${code(change.baseBranch)} again`,
+    "",
+    ...records
+      .slice(0, MAX_APPLICATIONS)
+      .map((one) => `- ${applicationLink(one.application, links)}: ${deployedText(one)}`),
+    ...(more > 0 ? [`- and ${more} more`] : []),
+    ...headLines(records, change),
+    ...gainedLines(gained, change),
+  ].join("\n");
+}
+
+function deployedText({ revision, outcome, user, timestamp }: Deployment): string {
+  const when = `${timestamp.slice(0, 10)} ${timestamp.slice(11, 16)} UTC`;
+  const what = `${code(revision.slice(0, 8))} by ${code(user)}, ${when}`;
+  switch (outcome) {
+    case "succeeded":
+      return what;
+    case "failed":
+      return `${what}; that sync failed`;
+    case "started":
+    case "unknown":
+      return `${what}; how that sync ended is not known`;
+  }
+}
+
+function headLines(records: readonly Deployment[], { headRevision }: ChangeRequest): readonly string[] {
+  if (records.every(({ revision }) => revision === headRevision)) return [];
+  return ["", `⚠️ The head is ${code(headRevision.slice(0, 8))} now, and is not all that is deployed.`];
+}
+
+function gainedLines(gained: CommitRange | undefined, { baseBranch }: ChangeRequest): readonly string[] {
+  if (gained === undefined) return [];
+  const { commits, complete } = gained;
+  if (commits.length === 0) return complete ? ["", `${code(baseBranch)} has not changed since.`] : [];
+  const lines = commits
+    .slice(0, MAX_COMMITS)
+    .map(({ id, subject }) => `${id.slice(0, 8)} ${shortened(subject, MAX_SUBJECT)}`);
+  const left = commits.length - lines.length;
+  const rest = left > 0 || !complete ? [`and ${complete ? left : `${left} or`} more`] : [];
+  const count = complete ? counted(commits.length, "commit") : `more than ${counted(commits.length, "commit")}`;
+  return ["", `${code(baseBranch)} got ${count} since:`, "", fence([...lines, ...rest].join("\n"))];
+}
+
+function lengthText(ms: number): string {
+  const hours = Math.floor(ms / HOUR_MS);
+  return hours < 48 ? counted(hours, "hour") : `${Math.floor(hours / 24)} days`;
+}
+
+/** Undefined for any other comment. */
+function foldedReminder(body: string): string | undefined {
+  const marker = readMarker(body);
+  if (marker?.kind !== "reminder" || marker.stale === true) return undefined;
+  const content = body.slice(body.indexOf("-->") + 3).trim();
+  return `${markerLine({ ...marker, stale: true })}\n${details("An earlier reminder: a newer one is below", content)}`;
+}

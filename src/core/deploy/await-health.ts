@@ -1,0 +1,118 @@
+import { DeployerFailure } from "../model/errors.js";
+import type { SyncedResource } from "../model/result.js";
+import type { CommandPorts } from "../ports/context.js";
+import type { HealthReport, SyncLookup } from "../ports/deployer.js";
+
+/** How long a health must hold before it counts, in milliseconds. */
+const HOLDS_AFTER_MS = 30_000;
+const POLL_MS = 5_000;
+const POLL_GROWTH = 1.25;
+const LONGEST_POLL_MS = 15_000;
+
+/** How the wait for an application's health ended. Words of Argo CD are untrusted. */
+export type HealthEnd =
+  /** Healthy, or Suspended: somebody paused it on purpose. */
+  | { readonly kind: "healthy"; readonly health: string; readonly unhealthy: readonly SyncedResource[] }
+  | {
+      readonly kind: "unhealthy";
+      readonly health: string;
+      readonly message: string;
+      readonly unhealthy: readonly SyncedResource[];
+    }
+  /** Nobody can tell any more. */
+  | { readonly kind: "unknown"; readonly message: string };
+
+interface HealthWait {
+  /** After that, only an application that is about to hold its health is waited for. */
+  readonly timeoutMs: number;
+  readonly onLook?: (health: string, unhealthy: readonly SyncedResource[]) => void;
+}
+
+type Compared = Extract<HealthReport, { kind: "compared" }>;
+
+/** What the last looks have in common. */
+interface Streak {
+  readonly word: "good" | "bad" | "between";
+  /** Argo CD's own time of the last change: between two looks it may have been something else. */
+  readonly since: string | undefined;
+  readonly from: number;
+}
+
+/**
+ * Waits until an application has been healthy for half a minute after a sync. What Argo CD compared before the sync ended
+ * does not count, and neither does a time in which it could not be asked.
+ */
+export async function awaitHealth(
+  lookup: SyncLookup,
+  { timeoutMs, onLook }: HealthWait,
+  { deployer, clock }: Pick<CommandPorts, "deployer" | "clock">,
+): Promise<HealthEnd> {
+  const start = clock.now().getTime();
+  let pause = POLL_MS;
+  let streak: Streak | undefined;
+  let last: Compared | undefined;
+  for (let looks = 0; ; looks += 1) {
+    const seen = await deployer.healthAfter(lookup, { refresh: looks > 0 }).catch(unseen);
+    const now = clock.now().getTime();
+    switch (seen.kind) {
+      case "replaced":
+        return { kind: "unknown", message: "another operation ran while svc waited for its health" };
+      case "lost":
+        return { kind: "unknown", message: `svc can no longer see its health: ${seen.message}` };
+      case "unseen":
+      case "not-compared":
+        streak = undefined;
+        break;
+      case "compared":
+        last = seen;
+        streak = continued(streak, seen, now);
+        onLook?.(seen.health, seen.unhealthy);
+        break;
+    }
+    const held = streak !== undefined && now - streak.from >= HOLDS_AFTER_MS;
+    if (held && last !== undefined && streak?.word === "good") {
+      return { kind: "healthy", health: last.health, unhealthy: last.unhealthy };
+    }
+    if (held && last !== undefined && streak?.word === "bad") return degraded(last);
+    const left = start + timeoutMs - now;
+    if (left <= 0 && streak?.word !== "good") return timedOut(last, timeoutMs);
+    await clock.sleep(left > 0 ? Math.min(pause, left) : POLL_MS);
+    pause = Math.min(Math.round(pause * POLL_GROWTH), LONGEST_POLL_MS);
+  }
+}
+
+function continued(before: Streak | undefined, { health, since }: Compared, now: number): Streak {
+  const word = wordOf(health);
+  return before?.word === word && before.since === since ? before : { word, since, from: now };
+}
+
+function wordOf(health: string): Streak["word"] {
+  if (health === "Healthy" || health === "Suspended") return "good";
+  return health === "Degraded" ? "bad" : "between";
+}
+
+function degraded({ health, unhealthy }: Compared): HealthEnd {
+  return { kind: "unhealthy", health, unhealthy, message: `Argo CD reported it as ${health} for 30 seconds` };
+}
+
+function timedOut(last: Compared | undefined, timeoutMs: number): HealthEnd {
+  const waited = `within ${Math.round(timeoutMs / 1000)} seconds`;
+  if (last !== undefined) {
+    const { health, unhealthy } = last;
+    return {
+      kind: "unhealthy",
+      health,
+      unhealthy,
+      message: `it did not get healthy ${waited}: Argo CD reports it as ${health}`,
+    };
+  }
+  const message = `Argo CD did not compare it ${waited}, so its health is not known`;
+  return { kind: "unhealthy", health: "Unknown", unhealthy: [], message };
+}
+
+/** Argo CD may be away for a moment; without permission to read the application, waiting is pointless. */
+function unseen(error: unknown): { readonly kind: "unseen" } | { readonly kind: "lost"; readonly message: string } {
+  if (!(error instanceof DeployerFailure)) throw error;
+  const passing = error.reason === "unreachable" || error.reason === "failed";
+  return passing ? { kind: "unseen" } : { kind: "lost", message: error.message };
+}

@@ -1,0 +1,41 @@
+import { describe, expect, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, startBot } from "./bot.js";
+import { changeOf, configMap } from "./resources.js";
+
+const HOUR = 60 * 60 * 1000;
+
+describe.each(HOSTS)("a reminder of what is deployed and not merged on %s", (host) => {
+  test("once a day: who deployed what when, what main got since, and the two ways out; none before, or once rolled back", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.open({ "README.md": "nothing deployed" });
+    const remind = async (hours: number) => {
+      bot.clock.advance(hours * HOUR);
+      await bot.service.reconcile();
+      await bot.idle();
+    };
+    const reminders = () => bot.answers(one).filter((body) => body.includes("## svc Reminder"));
+    await remind(30);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    await remind(23);
+    expect(reminders()).toEqual([]);
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/api/more.yaml": configMap("more", { value: "1" }) });
+    await bot.idle();
+    await remind(2);
+    const [said = ""] = reminders();
+    expect(said).toContain("**Deployed and not merged for 25 hours** · merge this ");
+    expect(said).toContain(", or comment `svc rollback` to deploy `main` again");
+    expect(said).toMatch(/^- \[`web`\]\([^)]*\): `[0-9a-f]{8}` by `ana`, \d{4}-\d\d-\d\d \d\d:\d\d UTC$/m);
+    expect(said).toContain("`main` got 1 commit since:");
+    await remind(23);
+    expect(reminders()).toHaveLength(1);
+    await remind(2);
+    expect(reminders()).toHaveLength(2);
+    expect(reminders()[0]).toContain("An earlier reminder: a newer one is below");
+    expect(reminders()[1]).toContain("**Deployed and not merged for 2 days**");
+    await bot.comment(one, "svc rollback");
+    await remind(30);
+    expect(reminders()).toHaveLength(2);
+  });
+});
