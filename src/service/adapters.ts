@@ -26,7 +26,7 @@ export interface AdapterParts {
   /** Used in place of the configured stores. */
   readonly stores: Stores | undefined;
   readonly compute: Compute;
-  readonly startGit: StartGit | undefined;
+  readonly startGit?: StartGit | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
