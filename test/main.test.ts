@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { appKeys } from "../sandbox/world.js";
 import { hashOfToken } from "../src/config/api-token.js";
+import { mainProgram } from "./compiled/compiled.js";
 import { keepLog, registerSecret } from "./secrets-in-logs/kept-logs.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -28,7 +29,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** The program as a person starts it, with nothing in its environment but what is given. */
 function start(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, ["--import", "tsx", "src/main.ts", ...args], {
+  const child = spawn(process.execPath, [...mainProgram(), ...args], {
     cwd: ROOT,
     env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "pipe"],

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, test } from "@jest/globals";
+import { mainProgram } from "../../compiled/compiled.js";
 import { startReceiver } from "./otlp-receiver.js";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
@@ -25,7 +26,7 @@ async function startProgram(env: Readonly<Record<string, string>>) {
     hostb: { url: "http://127.0.0.1:9", token: "glpat-of-the-program", webhook_secret: "hook-of-the-program" },
   };
   await writeFile(file, JSON.stringify(config));
-  const child: ChildProcess = spawn(process.execPath, ["--import", "tsx", "src/main.ts", "--config", file], {
+  const child: ChildProcess = spawn(process.execPath, [...mainProgram(), "--config", file], {
     cwd: ROOT,
     env: { PATH: process.env.PATH ?? "", ...env },
     stdio: ["ignore", "pipe", "inherit"],
