@@ -1,20 +1,28 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { keepLog } from "../secrets-in-logs/kept-logs.js";
 
-/** A cold start compiles everything, on machines that may be busy. */
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
+/** What tsx compiled for one start serves the next. */
+let cache: string;
 let folder: string;
 let child: ChildProcess | undefined;
 
+beforeAll(async () => {
+  cache = await mkdtemp(join(tmpdir(), "demo-program-tsx-"));
+});
+
+afterAll(() => rm(cache, { recursive: true, force: true }));
+
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "demo-program-"));
+  await symlink(cache, join(folder, `tsx-${process.geteuid?.() ?? ""}`));
 });
 
 afterEach(async () => {
@@ -27,7 +35,7 @@ function start(environment: NodeJS.ProcessEnv = {}): { readonly started: ChildPr
   const program = join(ROOT, "demo/main.ts");
   const started = spawn(process.execPath, ["--import", "tsx", program], {
     cwd: ROOT,
-    env: { ...process.env, NODE_OPTIONS: "", TMPDIR: folder, TSX_DISABLE_CACHE: "1", ...environment },
+    env: { ...process.env, NODE_OPTIONS: "", TMPDIR: folder, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let text = "";
@@ -41,7 +49,7 @@ function start(environment: NodeJS.ProcessEnv = {}): { readonly started: ChildPr
   return { started, output: () => text };
 }
 
-/** Folders that the demo made; tsx keeps a pipe of its own there. */
+/** Folders that the demo made; tsx keeps its cache and a pipe there. */
 async function left(): Promise<readonly string[]> {
   return (await readdir(folder)).filter((name) => !name.startsWith("tsx-"));
 }
