@@ -18,6 +18,9 @@ const { options } = ts.parseJsonConfigFileContent(
   dirname(join(ROOT, "tsconfig.json")),
 );
 
+/** No edit changes an import, so each is resolved once. */
+const resolutions = ts.createModuleResolutionCache(ROOT, (path) => path, options);
+
 /** What the compiler says of `files` after the edits, one text per error, beginning with the file's path. */
 export function typeErrors(files: readonly string[], edits: readonly Edit[] = []): readonly string[] {
   const host = ts.createCompilerHost(options);
@@ -29,6 +32,11 @@ export function typeErrors(files: readonly string[], edits: readonly Edit[] = []
     if (known !== undefined) parsed.set(path, known);
     return known;
   };
+  host.resolveModuleNameLiterals = (literals, from, redirected, opts, file) =>
+    literals.map((literal) => {
+      const mode = ts.getModeForUsageLocation(file, literal, opts);
+      return ts.resolveModuleName(literal.text, from, opts, host, resolutions, redirected, mode);
+    });
   const program = ts.createProgram(
     files.map((file) => join(ROOT, file)),
     { ...options, noEmit: true },
