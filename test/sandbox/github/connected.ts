@@ -1,16 +1,12 @@
-import { generateKeyPairSync } from "node:crypto";
 import express from "express";
 import { Probot, ProbotOctokit } from "probot";
 import { GitStore } from "../../../sandbox/git/git-store.js";
 import type { GitHubForge } from "../../../sandbox/github/github-forge.js";
 import { startGitHub } from "../../../sandbox/github/start-github.js";
 import { listenOnLoopback } from "../../../sandbox/loopback.js";
+import { appKeys } from "../../../sandbox/world.js";
 
-export const keys = generateKeyPairSync("rsa", {
-  modulusLength: 2048,
-  publicKeyEncoding: { type: "spki", format: "pem" },
-  privateKeyEncoding: { type: "pkcs8", format: "pem" },
-});
+export const keys = appKeys();
 
 /** What the tests look at in a webhook's body. */
 export interface Body {

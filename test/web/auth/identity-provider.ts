@@ -1,8 +1,9 @@
-import { generateKeyPairSync } from "node:crypto";
+import { createPrivateKey } from "node:crypto";
 import { afterEach } from "@jest/globals";
 import express from "express";
 import Provider, { type Configuration } from "oidc-provider";
 import { listenOnLoopback } from "../../../sandbox/loopback.js";
+import { appKeys } from "../../../sandbox/world.js";
 import { identityStore } from "./identity-store.js";
 import { BASE_URL } from "./site.js";
 
@@ -69,7 +70,7 @@ export async function startIdentityProvider(options: IdentityOptions = {}): Prom
 }
 
 function configurationOf(options: IdentityOptions, claims: () => IdentityProvider["claims"]): Configuration {
-  key ??= generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" });
+  key ??= createPrivateKey(appKeys().privateKey).export({ format: "jwk" });
   const {
     redirectUri = `${BASE_URL}/auth/oidc/callback`,
     inIdToken = false,
