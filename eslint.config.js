@@ -39,7 +39,6 @@ export default tseslint.config(
         },
       ],
       "import-x/no-default-export": "error",
-      "import-x/no-cycle": ["error", { ignoreExternal: true }],
       eqeqeq: "error",
       "no-console": "error",
       curly: ["error", "multi-line"],
