@@ -64,7 +64,17 @@ function membersOf(trailers: string): (name: string) => string | undefined {
 function statusIn(member: (name: string) => string | undefined): { code: number; text: string } | undefined {
   const status = member("grpc-status");
   if (status === undefined || !/^\d{1,3}$/.test(status)) return undefined;
-  return { code: Number(status), text: unescaped(member("grpc-message") ?? "") };
+  return { code: Number(status), text: unescaped(beginning(member("grpc-message") ?? "")) };
+}
+
+/** Characters of an error, which may quote whole objects; people are shown 4,000. */
+const MAXIMUM_TEXT = 64 * 1024;
+
+/** Whole words only, so that half a token is not taken for something harmless. */
+function beginning(text: string): string {
+  if (text.length <= MAXIMUM_TEXT) return text;
+  const cut = text.slice(0, MAXIMUM_TEXT);
+  return cut.slice(0, cut.lastIndexOf(" ") + 1);
 }
 
 /** gRPC writes everything but printable ASCII as `%` and two digits. Argo CD leaves most texts as they are. */

@@ -15,29 +15,23 @@ export function withoutValues(text: string): string {
   return [first, ...kept].join("").trim();
 }
 
-/** What follows a value as Go prints it: a string, a number, JSON, or a struct. */
+/** What follows a value as Go prints it: a string, a number, JSON, or a struct. Nothing follows one that was cut off. */
 function behindValue(text: string): string {
   return text.slice(endOfValue(text));
 }
 
 function endOfValue(text: string): number {
-  const string = /^"(?:[^"\\]|\\[^])*"/.exec(text);
+  const string = /^"(?:[^"\\]|\\[^]?)*(?:"|$)/.exec(text);
   if (string !== null) return string[0].length;
   const opening = /^[&*\w.[\]]{0,200}[{[]/.exec(text);
   if (opening === null) return /^[^:,\]\n]*/.exec(text)?.[0].length ?? 0;
   let depth = 0;
-  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[^])*"|[[{]|[\]}]/g)) {
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[^]?)*(?:"|$)|[[{]|[\]}]/g)) {
     if (token === "{" || token === "[") depth += 1;
-    if (token === "}" || token === "]") depth -= 1;
-    if (depth === 0 && !token.startsWith('"')) {
-      return index + 1 === text.length ? text.length : afterClosing(text, index);
-    }
+    if (token !== "}" && token !== "]") continue;
+    depth -= 1;
+    // A type such as `[]string{…}` closes a bracket before its braces open.
+    if (depth <= 0 && !/^[\w.*]{0,100}\{/.test(text.slice(index + 1, index + 102))) return index + 1;
   }
   return text.length;
-}
-
-/** A type such as `[]string{…}` closes a bracket before its braces open. */
-function afterClosing(text: string, index: number): number {
-  const more = /^[\w.*]{0,100}\{/.exec(text.slice(index + 1));
-  return more === null ? index + 1 : index + 1 + endOfValue(text.slice(index + 1));
 }
