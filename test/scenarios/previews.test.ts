@@ -187,7 +187,7 @@ describe.each(HOSTS)("applications that a plan shows and a sync does not deploy,
     ] as const) {
       const text = section(bot.lastComment(one), name);
       expect(text).toContain("it is not rendered before somebody who may deploy it has approved this commit");
-      expect(text).toContain(read);
+      expect(text).toContain(`it uses ${read}, and no running application that ${REPOSITORY} defines`);
       expect(text).toContain("An approval of this commit plans it again");
     }
     expect(created(bot)).toEqual([]);

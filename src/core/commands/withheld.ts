@@ -17,8 +17,8 @@ export async function withholdingOf(
   const missing = await why([{ application: subject.name, members: [directMember(subject, change)] }]);
   if (missing === undefined) return undefined;
   return (
-    `it is not rendered before somebody who may deploy it has approved this commit: its definition reads what the live ` +
-    `Application does not, which is ${reads.join(", ")}. ${missing}`
+    "it is not rendered before somebody who may deploy it has approved this commit: " +
+    `its definition uses ${reads.join(", ")}, and the live Application does not. ${missing}`
   );
 }
 

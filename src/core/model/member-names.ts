@@ -39,6 +39,7 @@ const NAMES: readonly string[] = [
   ...["titleMatch", "tlas", "tokenRef", "topic", "type", "user", "username", "value", "valueFiles", "values"],
   ...["valuesObject", "version"],
 ];
+const KNOWN: ReadonlySet<string> = new Set(NAMES);
 const MEMBERS = new Map(NAMES.map((name) => [folded(name), name]));
 
 /**
@@ -58,8 +59,8 @@ function misspelled(value: Json | undefined): readonly Misspelled[] {
   if (Array.isArray(value)) return (value as readonly Json[]).flatMap(misspelled);
   if (!isJsonObject(value)) return [];
   return Object.entries(value).flatMap(([key, inner]) => {
-    const member = MEMBERS.get(folded(key));
-    if (member !== undefined && !NAMES.includes(key)) return [{ key, member }];
+    const member = KNOWN.has(key) ? undefined : MEMBERS.get(folded(key));
+    if (member !== undefined) return [{ key, member }];
     const free = FREE.has(key) || (key === "parameters" && isJsonObject(inner));
     return free ? [] : misspelled(inner);
   });

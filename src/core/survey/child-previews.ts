@@ -16,7 +16,8 @@ export type Parent = readonly [ApplicationName, RenderFacts];
 
 /**
  * Previews the children that the heads of these parents add, change or remove, what ApplicationSets among their objects make
- * of that, and what such applications do to theirs, as far as the plan does not show them already. Each is shown once, so that applications that define each other come to an end.
+ * of that, and what such applications do to theirs, as far as the plan does not show them already. Each is shown once, so
+ * that applications that define each other come to an end.
  */
 export async function childPreviews(
   parents: readonly Parent[],

@@ -143,7 +143,8 @@ async function withheld(
   ]);
   if (missing === undefined) return undefined;
   return (
-    "it is not rendered before somebody who may deploy it has approved this commit: it reads what no application does " +
-    `that ${change.repository} defines and Argo CD runs in its project, which is ${reads.join(", ")}. ${missing}`
+    "it is not rendered before somebody who may deploy it has approved this commit: " +
+    `it uses ${reads.join(", ")}, and no running application that ${change.repository} defines in the same project does. ` +
+    missing
   );
 }

@@ -7,9 +7,9 @@ export interface KubernetesRefusal {
 }
 
 /**
- * Reads Argo CD's error about one object that it tried, without the values that it quoted. Undefined if the text does not say that Kubernetes refuses the object:
- * the cluster cannot be reached, a webhook does not answer, or Argo CD itself may not ask. Only forms that are known to be
- * refusals count, since "Kubernetes will refuse this" must be true.
+ * Reads Argo CD's error about one object that it tried, without the values that it quoted. Undefined if the text does not
+ * say that Kubernetes refuses the object: the cluster cannot be reached, a webhook does not answer, or Argo CD itself may
+ * not ask. Only forms that are known to be refusals count, since "Kubernetes will refuse this" must be true.
  */
 export function readRefusal(
   text: string,
