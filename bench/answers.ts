@@ -85,8 +85,7 @@ async function main(): Promise<void> {
   const sandbox = startOtherProcess<Order>(new URL("sandbox-process.ts", import.meta.url));
   const started = (await sandbox.ask({
     name: "start",
-    applications: APPLICATIONS,
-    renderMs: RENDER_MS,
+    scene: { applications: APPLICATIONS, renderMs: RENDER_MS },
   })) as Started;
   const [large = ""] = APPLICATIONS;
   await sandbox.ask({

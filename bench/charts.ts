@@ -6,7 +6,7 @@ export function applicationNames(count: number): readonly string[] {
 }
 
 /** The Application resource of an application with a chart in the repository. */
-export function applicationOf(name: string, repoURL: string): object {
+export function applicationOf(name: string, repoURL: string) {
   return {
     apiVersion: "argoproj.io/v1alpha1",
     kind: "Application",
@@ -24,13 +24,40 @@ export function chartRepository(names: readonly string[], repoURL: string): File
   return Object.fromEntries(
     names.flatMap((name) => [
       [`argocd/${name}.yaml`, `${JSON.stringify(applicationOf(name, repoURL), null, 2)}\n`],
-      [`apps/${name}/Chart.yaml`, `apiVersion: v2\nname: ${name}\nversion: 1.0.0\n`],
-      [`apps/${name}/values.yaml`, values(1)],
-      [`apps/${name}/templates/deployment.yaml`, DEPLOYMENT],
-      [`apps/${name}/templates/service.yaml`, SERVICE],
-      [`apps/${name}/templates/configmap.yaml`, CONFIG_MAP],
+      ...Object.entries(chartOf(name)),
     ]),
   );
+}
+
+/** A small chart, without an Application resource. */
+export function chartOf(name: string): FileChanges {
+  return {
+    [`apps/${name}/Chart.yaml`]: `apiVersion: v2\nname: ${name}\nversion: 1.0.0\n`,
+    [`apps/${name}/values.yaml`]: values(1),
+    [`apps/${name}/templates/deployment.yaml`]: DEPLOYMENT,
+    [`apps/${name}/templates/service.yaml`]: SERVICE,
+    [`apps/${name}/templates/configmap.yaml`]: CONFIG_MAP,
+  };
+}
+
+/** An ApplicationSet that makes an application of each of these charts. */
+export function setOf(names: readonly string[], repoURL: string): object {
+  const { spec } = applicationOf("{{ .name }}", repoURL);
+  return {
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "ApplicationSet",
+    metadata: { name: "generated" },
+    spec: {
+      goTemplate: true,
+      generators: [{ list: { elements: names.map((name) => ({ name })) } }],
+      template: { metadata: { name: "{{ .name }}" }, spec },
+    },
+  };
+}
+
+/** The file of the set. */
+export function setFile(names: readonly string[], repoURL: string): FileChanges {
+  return { "sets/generated.yaml": `${JSON.stringify(setOf(names, repoURL), null, 2)}\n` };
 }
 
 /** Changes of these applications' values. */

@@ -1,9 +1,5 @@
-import { Pool } from "undici";
+import { issueAgain } from "./bare-calls.js";
 import type { RunningService } from "./running-service.js";
-import type { SeenCall } from "./sandbox-process.js";
-
-/** Default of `deployer.render_concurrency`. */
-export const RENDER_CONCURRENCY = 8;
 
 /** One plan: its calls to Argo CD, its duration, and the duration of the same renders alone. */
 export interface MeasuredPlan {
@@ -19,7 +15,7 @@ export interface MeasuredPlan {
   readonly boundMs: number;
 }
 
-/** Measures the plan that `order` causes, and then its lower bound: the same renders again, in the same order. */
+/** Measures the plan that `order` causes, and then its lower bound: the same calls for renders again, bare. */
 export async function measurePlan(
   service: RunningService,
   order: Parameters<RunningService["timed"]>[0],
@@ -30,7 +26,7 @@ export async function measurePlan(
   const { user, system } = process.cpuUsage(before);
   const calls = await service.calls();
   const renders = calls.filter(({ path }) => path.endsWith("/manifests"));
-  const gets = calls.filter(({ path }) => /\/applications\/[^/]+$/.test(path));
+  const gets = calls.filter(({ method, path }) => method === "GET" && /\/applications\/[^/]+$/.test(path));
   return {
     renders: renders.length,
     gets: gets.length,
@@ -38,25 +34,6 @@ export async function measurePlan(
     bytes: calls.reduce((sum, { bytes }) => sum + bytes, 0),
     planMs,
     cpuMs: (user + system) / 1000,
-    boundMs: await issueAgain(renders, service),
+    boundMs: await issueAgain(calls, service),
   };
-}
-
-/** Milliseconds of these renders with a bare HTTP client at the same concurrency. Answers are read and dropped. */
-async function issueAgain(renders: readonly SeenCall[], service: RunningService): Promise<number> {
-  const pool = new Pool(service.argocdUrl, { connections: RENDER_CONCURRENCY });
-  const headers = { authorization: `Bearer ${service.argocdToken}`, "accept-encoding": "gzip" };
-  const waiting = [...renders];
-  const started = performance.now();
-  const work = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const { statusCode, body } = await pool.request({ method: "GET", path: `${next.path}?${next.query}`, headers });
-      await body.dump({ limit: Infinity });
-      if (statusCode !== 200) throw new Error(`a render of the bound answered ${statusCode}`);
-    }
-  };
-  await Promise.all(Array.from({ length: RENDER_CONCURRENCY }, work));
-  const ms = performance.now() - started;
-  await pool.close();
-  return ms;
 }

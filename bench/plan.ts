@@ -1,44 +1,79 @@
 import { cpus } from "node:os";
-import { applicationNames, changedValues } from "./charts.js";
-import { measurePlan, RENDER_CONCURRENCY, type MeasuredPlan } from "./measure-plan.js";
-import { startRunningService, type Check } from "./running-service.js";
+import type { FileChanges } from "../sandbox/forge.js";
+import { RENDER_CONCURRENCY } from "./bare-calls.js";
+import { applicationNames, changedValues, setFile } from "./charts.js";
+import { measurePlan, type MeasuredPlan } from "./measure-plan.js";
+import { startRunningService, type RunningService, type ServiceOptions } from "./running-service.js";
+import type { Scene } from "./sandbox-process.js";
 
 /** Roughly what a real Argo CD takes to render a small chart. */
 const RENDER_MS = 200;
-
+/** Default of `deployer.preview_limit`. */
+const GENERATED = 100;
+const TRIED = 50;
 /** A program that does nothing: what is left is the cost of running one for each application. */
-const TRIVIAL: Check = { name: "trivial", command: ["true"] };
+const TRIVIAL = { name: "trivial", command: ["true"] };
 
-/** Prints the cost of plans of different sizes, of the next push to each, and of one changed application out of 200. */
-async function main(counts: readonly number[]): Promise<void> {
+/** A pull request and the next push to it. */
+interface Case {
+  readonly what: string;
+  readonly scene: Scene;
+  readonly options?: ServiceOptions;
+  readonly opened: (service: RunningService) => FileChanges;
+  readonly pushed: FileChanges;
+}
+
+/** Prints the cost of plans of different sizes, and of the next push to each. */
+async function main(cases: readonly Case[]): Promise<void> {
   const about = `${cpus().length} cores, Node ${process.versions.node}`;
   print(`Plans with Argo CD answering each render in ${RENDER_MS} ms, ${RENDER_CONCURRENCY} at a time (${about})`);
   print("");
   print("| plan | renders | GETs | other calls | KiB from Argo CD | service CPU | plan | bound | ratio |");
   print("|---|--:|--:|--:|--:|--:|--:|--:|--:|");
-  for (const count of counts) {
-    await planAndPush(`${count} changed`, applicationNames(count), count);
-    await planAndPush(`${count} changed, one check`, applicationNames(count), count, [TRIVIAL]);
-  }
-  await planAndPush("1 of 200 changed", applicationNames(200), 1);
+  for (const one of cases) await planAndPush(one);
 }
 
-/** A pull request that changes the values of the first applications, then a push that changes them again. */
-async function planAndPush(
-  title: string,
-  applications: readonly string[],
-  changed: number,
-  checks: readonly Check[] = [],
-): Promise<void> {
-  const service = await startRunningService(applications, RENDER_MS, checks);
-  const names = applications.slice(0, changed);
+/** Changes the values of the first applications. */
+function changed(count: number, of = count): Case {
+  const names = applicationNames(of).slice(0, count);
+  return {
+    what: count === of ? `${count} changed` : `${count} of ${of} changed`,
+    scene: { applications: applicationNames(of), renderMs: RENDER_MS },
+    opened: () => changedValues(names, 2),
+    pushed: changedValues(names, 3),
+  };
+}
+
+/** Asks Kubernetes about the changed objects as well. */
+function tried(): Case {
+  const plain = changed(TRIED);
+  return { ...plain, what: `${TRIED} changed and tried`, scene: { ...plain.scene, deployed: true }, options: { dryRun: true } };
+}
+
+function checked(count: number): Case {
+  return { ...changed(count), what: `${count} changed, one check`, options: { checks: [TRIVIAL] } };
+}
+
+/** Adds an application of each chart to an ApplicationSet. Another one runs in the project, so that they may be rendered. */
+function generated(): Case {
+  const [running = "", ...charts] = applicationNames(GENERATED + 1);
+  return {
+    what: `${GENERATED} generated`,
+    scene: { applications: [running], charts, renderMs: RENDER_MS },
+    opened: ({ repositoryUrl }) => setFile(charts, repositoryUrl),
+    pushed: changedValues(charts, 3),
+  };
+}
+
+async function planAndPush({ what, scene, options, opened, pushed }: Case): Promise<void> {
+  const service = await startRunningService(scene, options);
   try {
     // The service has cloned the repository already.
     await service.timed({ name: "open", number: 1, changes: { "README.md": "hello\n" } });
-    const opened = { name: "open", number: 2, changes: changedValues(names, 2) } as const;
-    print(row(`${title}, opened`, await measurePlan(service, opened)));
-    const pushed = { name: "push", number: 2, changes: changedValues(names, 3) } as const;
-    print(row(`${title}, pushed again`, await measurePlan(service, pushed)));
+    const open = { name: "open", number: 2, changes: opened(service) } as const;
+    print(row(`${what}, opened`, await measurePlan(service, open)));
+    const push = { name: "push", number: 2, changes: pushed } as const;
+    print(row(`${what}, pushed again`, await measurePlan(service, push)));
   } finally {
     await service.stop();
   }
@@ -58,5 +93,19 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-const asked = process.argv.slice(2).map(Number);
-await main(asked.length > 0 ? asked : [1, 50, 500]);
+/** `tsx bench/plan.ts 50 generated` prints some of them. */
+function asked(word: string): readonly Case[] {
+  switch (word) {
+    case "generated":
+      return [generated()];
+    case "tried":
+      return [tried()];
+    case "one":
+      return [changed(1, 200)];
+    default:
+      return [changed(Number(word)), checked(Number(word))];
+  }
+}
+
+const words = process.argv.slice(2);
+await main((words.length > 0 ? words : ["1", "50", "500", "one", "generated", "tried"]).flatMap(asked));

@@ -6,7 +6,7 @@ import type * as Server from "../src/config/server.js";
 import type * as Service from "../src/service/service.js";
 import { builtModule } from "./built-module.js";
 import { startOtherProcess } from "./other-process.js";
-import type { Order, SeenCall, Started } from "./sandbox-process.js";
+import type { Order, Scene, SeenCall, Started } from "./sandbox-process.js";
 
 const { loadServerConfig } = await builtModule<typeof Server>("config/server.js");
 const { startService } = await builtModule<typeof Service>("service/service.js");
@@ -15,6 +15,13 @@ const { startService } = await builtModule<typeof Service>("service/service.js")
 export interface Check {
   readonly name: string;
   readonly command: readonly string[];
+}
+
+/** How the service differs from its defaults. */
+export interface ServiceOptions {
+  /** Plans ask what Kubernetes would say. */
+  readonly dryRun?: boolean;
+  readonly checks?: readonly Check[];
 }
 
 const SECRET = "bench-webhook-secret";
@@ -37,6 +44,8 @@ function isComment(message: unknown): boolean {
 export interface RunningService {
   readonly argocdUrl: string;
   readonly argocdToken: string;
+  /** URL of the repository, as Application resources name it. */
+  readonly repositoryUrl: string;
   /**
    * Triggers an event on the code host and waits until the service is idle. Returns the milliseconds from the webhook's
    * arrival until the host had taken the comment.
@@ -48,20 +57,17 @@ export interface RunningService {
 }
 
 /** @throws {Error} if the service rejects the benchmark's configuration. */
-export async function startRunningService(
-  applications: readonly string[],
-  renderMs: number,
-  checks: readonly Check[] = [],
-): Promise<RunningService> {
+export async function startRunningService(scene: Scene, options: ServiceOptions = {}): Promise<RunningService> {
   const sandbox = startOtherProcess<Order>(new URL("sandbox-process.ts", import.meta.url));
-  const started = (await sandbox.ask({ name: "start", applications, renderMs })) as Started;
+  const started = (await sandbox.ask({ name: "start", scene })) as Started;
   const log = pino({ level: "error" }, process.stderr);
-  const service = await startService(configOf(started, checks), log);
+  const service = await startService(configOf(started, options), log);
   await sandbox.ask({ name: "connect", url: `${service.url}/webhook/hosta`, secret: SECRET });
-  const { argocdUrl, argocdToken } = started;
+  const { argocdUrl, argocdToken, repositoryUrl } = started;
   return {
     argocdUrl,
     argocdToken,
+    repositoryUrl,
     async timed(order) {
       webhooks.length = comments.length = 0;
       await sandbox.ask(order);
@@ -77,11 +83,13 @@ export async function startRunningService(
   };
 }
 
-function configOf({ argocdUrl, argocdToken, githubUrl, githubApiUrl, githubKey }: Started, checks: readonly Check[]) {
+function configOf(
+  { argocdUrl, argocdToken, githubUrl, githubApiUrl, githubKey }: Started,
+  { dryRun = false, checks = [] }: ServiceOptions,
+) {
   const text = stringify({
     server: { host: "127.0.0.1", port: 0, base_url: "http://svc.example.com" },
-    // What Kubernetes takes to answer is not ours, and the bare renders do not ask it.
-    deployer: { server_url: argocdUrl, token: argocdToken, server_dry_run: "off" },
+    deployer: { server_url: argocdUrl, token: argocdToken, server_dry_run: dryRun ? "auto" : "off" },
     checks,
     // Every event is timed by its comment.
     comments: { nothing_affected: "comment" },

@@ -1,17 +1,28 @@
 import { gzipSync } from "node:zlib";
-import type { Exchange } from "../sandbox/argocd/exchanges.js";
+import type { Exchange, GrpcExchange } from "../sandbox/argocd/exchanges.js";
+import { readQuery } from "../sandbox/argocd/grpc/messages.js";
 import type { Manifest } from "../sandbox/argocd/manifest.js";
 import type { FileChanges, Forge } from "../sandbox/forge.js";
 import { appKeys, startSandbox, type SandboxWorld } from "../sandbox/world.js";
 import { STATUS_NAME } from "../src/names.js";
-import { applicationOf, chartRepository, manifestsOf } from "./charts.js";
+import { applicationOf, chartOf, chartRepository, manifestsOf, setFile, setOf } from "./charts.js";
 import { answerOrders } from "./other-process.js";
 
 export const REPOSITORY = "acme/deploy";
 
+/** What Argo CD runs and how it renders. */
+export interface Scene {
+  readonly applications: readonly string[];
+  /** Charts of the repository that no application deploys yet; Argo CD runs an ApplicationSet that names none of them. */
+  readonly charts?: readonly string[];
+  /** The objects of the applications are in the cluster. */
+  readonly deployed?: boolean;
+  readonly renderMs: number;
+}
+
 /** Orders to the process that runs GitHub and Argo CD. */
 export type Order =
-  | { readonly name: "start"; readonly applications: readonly string[]; readonly renderMs: number }
+  | { readonly name: "start"; readonly scene: Scene }
   | { readonly name: "connect"; readonly url: string; readonly secret: string }
   | { readonly name: "open" | "push"; readonly number: number; readonly changes: FileChanges }
   /** A person without access opens it from a fork. */
@@ -30,23 +41,33 @@ export type Order =
 export interface Started {
   readonly argocdUrl: string;
   readonly argocdToken: string;
+  /** URL of the repository, as Application resources name it. */
+  readonly repositoryUrl: string;
   readonly githubUrl: string;
   readonly githubApiUrl: string;
   /** Private key of the sandbox's GitHub App, PEM. */
   readonly githubKey: string;
 }
 
-/** One call to Argo CD; `bytes` is the compressed size of the answer. */
+/** One call to Argo CD. */
 export interface SeenCall {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
   readonly query: string;
+  /** In base64, since a message over gRPC-Web is no text. Empty without one. */
+  readonly body: string;
+  readonly status: number;
+  /** Compressed size of the answer. */
   readonly bytes: number;
+  /** The one application that it is about, perhaps a temporary one. */
+  readonly application: string | undefined;
 }
 
 interface Running {
   readonly world: SandboxWorld;
   readonly forge: Forge;
-  readonly exchanges: Exchange[];
+  /** Compressed and counted only once the plan is over. */
+  readonly calls: (() => SeenCall)[];
 }
 
 let running: Running | undefined;
@@ -54,9 +75,9 @@ let running: Running | undefined;
 answerOrders(obey);
 
 async function obey(order: Order): Promise<unknown> {
-  if (order.name === "start") return start(order.applications, order.renderMs);
+  if (order.name === "start") return start(order.scene);
   if (running === undefined) throw new Error("the sandbox was not started");
-  const { world, forge, exchanges } = running;
+  const { world, forge, calls } = running;
   switch (order.name) {
     case "connect":
       forge.connect({ url: order.url, secret: order.secret });
@@ -78,29 +99,36 @@ async function obey(order: Order): Promise<unknown> {
       await forge.push(REPOSITORY, order.number, order.changes);
       return forge.idle();
     case "calls":
-      return exchanges.splice(0).map(seenCall);
+      return calls.splice(0).map((seen) => seen());
     case "stop":
       await forge.idle();
       return world.stop();
   }
 }
 
-async function start(applications: readonly string[], renderMs: number): Promise<Started> {
+async function start({ applications, charts = [], deployed, renderMs }: Scene): Promise<Started> {
   const world = await startSandbox({ github: true });
   const { github: forge, argocd, argocdToken } = world;
   if (forge === undefined) throw new Error("the sandbox has no code host");
   const cloneUrl = `${forge.url}/${REPOSITORY}.git`;
-  await forge.createRepository(REPOSITORY, chartRepository(applications, cloneUrl));
+  const further = charts.length === 0 ? {} : setFile([], cloneUrl);
+  for (const name of charts) Object.assign(further, chartOf(name));
+  await forge.createRepository(REPOSITORY, { ...chartRepository(applications, cloneUrl), ...further });
   forge.setAccess(REPOSITORY, "ana", "write");
   for (const name of applications) argocd.addApplication(applicationOf(name, cloneUrl));
+  if (charts.length > 0) argocd.addApplicationSet(setOf([], cloneUrl));
+  for (const name of charts) argocd.setManifests({ path: `apps/${name}` }, "*", manifestsOf(name, 1));
   await prepareRenders(world, applications);
+  if (deployed === true) for (const name of applications) await argocd.deploy(name);
   argocd.slowRender(renderMs);
-  const exchanges: Exchange[] = [];
-  argocd.onExchange((exchange) => exchanges.push(exchange));
-  running = { world, forge, exchanges };
+  const calls: (() => SeenCall)[] = [];
+  argocd.onExchange((exchange) => calls.push(() => seenCall(exchange)));
+  argocd.onGrpc((exchange) => calls.push(() => seenGrpcCall(exchange)));
+  running = { world, forge, calls };
   return {
     argocdUrl: argocd.url,
     argocdToken,
+    repositoryUrl: cloneUrl,
     githubUrl: forge.url,
     githubApiUrl: forge.apiUrl,
     githubKey: appKeys().privateKey,
@@ -125,6 +153,35 @@ function tipOf({ argocd }: SandboxWorld, application: string): string {
   return tip;
 }
 
-function seenCall({ path, query, answer }: Exchange): SeenCall {
-  return { path, query, bytes: gzipSync(JSON.stringify(answer)).length };
+function seenCall({ method, path, query, requestBody, status, answer }: Exchange): SeenCall {
+  return {
+    method: method as SeenCall["method"],
+    path,
+    query,
+    body: Buffer.from(requestBody).toString("base64"),
+    status,
+    bytes: gzipSync(JSON.stringify(answer)).length,
+    application: method === "POST" && path.endsWith("/applications") ? createdName(requestBody) : nameIn(path),
+  };
+}
+
+function createdName(body: string): string {
+  return (JSON.parse(body) as { readonly metadata: { readonly name: string } }).metadata.name;
+}
+
+function nameIn(path: string): string | undefined {
+  return /\/applications\/([^/]+)/.exec(path)?.[1];
+}
+
+function seenGrpcCall({ path, requestBody, answer }: GrpcExchange): SeenCall {
+  const frameHead = 5;
+  return {
+    method: "POST",
+    path,
+    query: "",
+    body: requestBody.toString("base64"),
+    status: 200,
+    bytes: answer.length,
+    application: readQuery(requestBody.subarray(frameHead)).appName,
+  };
 }

@@ -7,7 +7,7 @@ import { Controller } from "./controller/controller.js";
 import type { HealthLook, HealthPlayOptions } from "./controller/health-play.js";
 import type { PlannedOutcome } from "./controller/operation-result.js";
 import { Operations } from "./controller/operations.js";
-import { Watch, type Exchange, type SeenRequest } from "./exchanges.js";
+import { Watch, type Exchange, type GrpcExchange, type SeenRequest } from "./exchanges.js";
 import { keyOf, type Manifest } from "./manifest.js";
 import { normalizeSpec, presentApplication } from "./present.js";
 import type { ProjectOptions } from "./projects.js";
@@ -93,6 +93,10 @@ export class ArgoCd {
 
   onExchange(listener: (exchange: Exchange) => void): () => void {
     return this.#watch.onExchange(listener);
+  }
+
+  onGrpc(listener: (exchange: GrpcExchange) => void): () => void {
+    return this.#watch.onGrpc(listener);
   }
 
   /** Adds an account with an API key, or changes its permissions. Returns a token. */

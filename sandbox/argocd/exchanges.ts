@@ -16,6 +16,15 @@ export interface Exchange {
   readonly answer: unknown;
 }
 
+/** One call over gRPC-Web. Its bytes are no text, so it is no `Exchange`. */
+export interface GrpcExchange {
+  readonly path: string;
+  /** As sent, with the frame. */
+  readonly requestBody: Buffer;
+  /** Empty if it was refused. */
+  readonly answer: Buffer;
+}
+
 /** A request as received, even if it then met a fault. */
 export interface SeenRequest {
   readonly method: string;
@@ -35,6 +44,7 @@ export class Watch {
   readonly requests: SeenRequest[] = [];
   readonly violations: string[] = [];
   readonly #listeners = new Set<(exchange: Exchange) => void>();
+  readonly #grpcListeners = new Set<(exchange: GrpcExchange) => void>();
 
   readonly report = (violation: string): void => {
     this.violations.push(violation);
@@ -43,6 +53,15 @@ export class Watch {
   onExchange(listener: (exchange: Exchange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  onGrpc(listener: (exchange: GrpcExchange) => void): () => void {
+    this.#grpcListeners.add(listener);
+    return () => this.#grpcListeners.delete(listener);
+  }
+
+  noteGrpc(exchange: GrpcExchange): void {
+    for (const listener of this.#grpcListeners) listener(exchange);
   }
 
   noteRequest(method: string, path: string, query: URLSearchParams, body: Buffer, account: string | undefined): void {

@@ -53,7 +53,8 @@ export function application(backend: Backend, faults: FaultSwitch, watch: Watch)
   app.use(async (request, response) => {
     const path = urlOf(request).pathname;
     if (isGrpcWeb(request)) {
-      await answerGrpc(backend, request, response, path);
+      const answer = await answerGrpc(backend, request, response, path);
+      watch.noteGrpc({ path, requestBody: rawBody(request), answer });
       return;
     }
     const [status, answer, endpoint] = await answerTo(backend, request, path, watch);
