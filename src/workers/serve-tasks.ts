@@ -2,18 +2,18 @@ import { setPriority } from "node:os";
 import { parentPort } from "node:worker_threads";
 import type { Task, TaskName } from "../core/ports/compute.js";
 
-/** All tasks that a worker knows. */
-export type Tasks = Readonly<Record<TaskName, Task<never, unknown>>>;
+/** All tasks that a worker knows, each loaded when it is first asked for. */
+export type Tasks = Readonly<Record<TaskName, () => Promise<Task<never, unknown>>>>;
 
-/** What a worker is asked to do; it answers with one `WorkerMessage`. */
+/** What a worker is asked to do; it answers `started`, and then how it ended. */
 export interface Asked {
   readonly name: TaskName;
   readonly input: unknown;
 }
 
 export type WorkerMessage =
-  /** Its modules are loaded. */
-  | { readonly kind: "ready" }
+  /** The modules of the task are loaded. */
+  | { readonly kind: "started" }
   | { readonly kind: "done"; readonly output: unknown }
   | { readonly kind: "failed"; readonly error: unknown };
 
@@ -28,13 +28,14 @@ export function serveTasks(tasks: Tasks): void {
   port.on("message", ({ name, input }: Asked) => {
     void (async () => {
       try {
-        answer({ kind: "done", output: await tasks[name].run(input as never) });
+        const task = await tasks[name]();
+        answer({ kind: "started" });
+        answer({ kind: "done", output: await task.run(input as never) });
       } catch (error) {
         answer({ kind: "failed", error: error instanceof Error ? error : new Error(String(error)) });
       }
     })();
   });
-  answer({ kind: "ready" });
 }
 
 /** Requests and leases come first. Only Linux gives a thread a priority of its own: see NOTES in setpriority(2). */

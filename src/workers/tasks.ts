@@ -1,31 +1,21 @@
-import { renderPlanTask } from "../comments/plan.js";
-import { mayHoldResourceTask } from "../core/detect/scan/read-files.js";
-import { readResourcesTask } from "../core/detect/scan/resources.js";
-import { readDocumentsTask } from "../core/detect/tree/foreign-text.js";
-import { definitionDiffTask } from "../core/diff/definition-diff.js";
-import { diffTask } from "../core/diff/diff-task.js";
-import { removalTask } from "../core/diff/removal.js";
-import { checkInputTask } from "../core/render/check-input.js";
-import { readRepositoryFileTask } from "../core/survey/repository-file.js";
-import { readGeneratedTask } from "../deployer/argocd/application-sets.js";
-import { readLiveTask } from "../deployer/argocd/live-resources.js";
-import { readLiveTextsTask } from "../deployer/argocd/live-texts.js";
-import { readManifestsTask } from "../deployer/argocd/normalise-manifests.js";
 import type { Tasks } from "./serve-tasks.js";
 
-/** Everything that reads what strangers wrote and may take long. */
+/**
+ * Everything that reads what strangers wrote and may take long. A thread loads the modules of what it does and no more: all of
+ * them take longer than most tasks.
+ */
 export const TASKS: Tasks = {
-  "may-hold-resource": mayHoldResourceTask,
-  "read-resources": readResourcesTask,
-  "read-documents": readDocumentsTask,
-  "read-repository-file": readRepositoryFileTask,
-  "read-manifests": readManifestsTask,
-  "read-generated": readGeneratedTask,
-  "read-live": readLiveTask,
-  "read-live-texts": readLiveTextsTask,
-  diff: diffTask,
-  removal: removalTask,
-  "check-input": checkInputTask,
-  "definition-diff": definitionDiffTask,
-  "render-plan": renderPlanTask,
+  "may-hold-resource": async () => (await import("../core/detect/scan/read-files.js")).mayHoldResourceTask,
+  "read-resources": async () => (await import("../core/detect/scan/resources.js")).readResourcesTask,
+  "read-documents": async () => (await import("../core/detect/tree/foreign-text.js")).readDocumentsTask,
+  "read-repository-file": async () => (await import("../core/survey/repository-file.js")).readRepositoryFileTask,
+  "read-manifests": async () => (await import("../deployer/argocd/normalise-manifests.js")).readManifestsTask,
+  "read-generated": async () => (await import("../deployer/argocd/application-sets.js")).readGeneratedTask,
+  "read-live": async () => (await import("../deployer/argocd/live-resources.js")).readLiveTask,
+  "read-live-texts": async () => (await import("../deployer/argocd/live-texts.js")).readLiveTextsTask,
+  diff: async () => (await import("../core/diff/diff-task.js")).diffTask,
+  removal: async () => (await import("../core/diff/removal.js")).removalTask,
+  "check-input": async () => (await import("../core/render/check-input.js")).checkInputTask,
+  "definition-diff": async () => (await import("../core/diff/definition-diff.js")).definitionDiffTask,
+  "render-plan": async () => (await import("../comments/plan.js")).renderPlanTask,
 };

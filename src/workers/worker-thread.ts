@@ -11,15 +11,11 @@ const SLICES = 10;
 /** One thread. It does one task at a time. Once it has `ended` it does no more. */
 export class WorkerThread {
   readonly #worker: Worker;
-  readonly #ready: Promise<void>;
-  #markReady: () => void = () => undefined;
+  #markStarted: () => void = () => undefined;
   #current: ((end: TaskEnd) => void) | undefined;
   #ended: Promise<unknown> | undefined;
 
   constructor(entry: URL, memoryMb: number) {
-    this.#ready = new Promise((resolve) => {
-      this.#markReady = resolve;
-    });
     this.#worker = startWorker(entry, {
       execArgv: [],
       env: {},
@@ -27,7 +23,7 @@ export class WorkerThread {
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 8 },
     });
     this.#worker.on("message", (message: WorkerMessage) => {
-      if (message.kind === "ready") this.#markReady();
+      if (message.kind === "started") this.#markStarted();
       else this.#finish(message);
     });
     this.#worker.on("error", (error: unknown) => {
@@ -44,15 +40,18 @@ export class WorkerThread {
     return this.#ended !== undefined;
   }
 
-  /** Never rejects. The deadline begins once the thread has loaded its modules. */
+  /** Never rejects. The deadline begins once the thread has loaded the modules of the task. */
   async run(asked: Asked, deadlineMs: number): Promise<TaskEnd> {
     const ended = new Promise<TaskEnd>((resolve) => {
       this.#current = resolve;
     });
+    const started = new Promise<void>((resolve) => {
+      this.#markStarted = resolve;
+    });
     // The process lives until the task has ended.
     this.#worker.ref();
-    await Promise.race([this.#ready, ended]);
-    if (this.#ended === undefined) this.#worker.postMessage(asked);
+    this.#worker.postMessage(asked);
+    await Promise.race([started, ended]);
     const stopTimer = inSlices(deadlineMs, () => this.#end({ kind: "exceeded", limit: "time" }));
     try {
       return await ended;

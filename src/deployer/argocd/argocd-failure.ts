@@ -49,6 +49,16 @@ export function isAbsent(error: unknown): boolean {
   return error instanceof ArgoCdFailure && (error.code === GRPC.notFound || error.code === GRPC.permissionDenied);
 }
 
+/** @throws {ArgoCdFailure} if it is not JSON. */
+export function readAnswer(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (error) {
+    const message = "Argo CD's answer is incomplete or not JSON";
+    throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: error });
+  }
+}
+
 /**
  * Reads an answer with a schema; `what` completes "Argo CD's answer about".
  * @throws {ArgoCdFailure} that names the unexpected members, but not their values.

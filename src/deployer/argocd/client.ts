@@ -3,7 +3,7 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchBytes, fetchText, type AnswerLimits } from "../../http/fetch-text.js";
 import { createDispatcher } from "../../http/proxy.js";
-import { ArgoCdFailure } from "./argocd-failure.js";
+import { ArgoCdFailure, readAnswer } from "./argocd-failure.js";
 import { connectionProblem, redirectProblem } from "./connection-problem.js";
 import { framed, GRPC_WEB, readGrpcAnswer } from "./grpc-web.js";
 import { interpretError, isHtml } from "./interpret-error.js";
@@ -80,7 +80,7 @@ export interface GrpcCall extends Pick<Call, "permission" | "signal"> {
 export interface Client {
   /** Resolves with the JSON of the answer. */
   call(call: Call): Promise<unknown>;
-  /** Resolves with the answer unread, for those that may be too large to be read here; see `readAnswer`. */
+  /** Resolves with the answer unread, for those that may be too large to be read here; see `readLarge`. */
   text(call: Call): Promise<string>;
   /** Resolves with the message of the answer. */
   grpc(call: GrpcCall): Promise<Uint8Array>;
@@ -233,14 +233,4 @@ function encodeSegment(segment: string): string {
     throw new ArgoCdFailure("not-found", `"${segment}" cannot be the name of an application`);
   }
   return encodeURIComponent(segment);
-}
-
-/** @throws {ArgoCdFailure} if it is not JSON. */
-export function readAnswer(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch (error) {
-    const message = "Argo CD's answer is incomplete or not JSON";
-    throw new ArgoCdFailure("failed", message, { maybeDone: true, cause: error });
-  }
 }

@@ -6,8 +6,8 @@ import type { Compute, Task } from "../../core/ports/compute.js";
 import type { LiveResource, LiveState } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { getManagedResources, refreshApplication } from "./application-calls.js";
-import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
-import { type ArgoCdConfig, type Client, readAnswer } from "./client.js";
+import { ArgoCdFailure, parseAnswer, readAnswer } from "./argocd-failure.js";
+import type { ArgoCdConfig, Client } from "./client.js";
 import { MAX_DEPTH, type Read, reading, readLarge } from "./read-large.js";
 import { createSemaphore } from "./semaphore.js";
 

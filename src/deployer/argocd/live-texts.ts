@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { Manifest } from "../../core/model/application.js";
 import type { Task } from "../../core/ports/compute.js";
-import { parseAnswer } from "./argocd-failure.js";
-import { readAnswer } from "./client.js";
+import { parseAnswer, readAnswer } from "./argocd-failure.js";
 import { lastAppliedOf, readState } from "./live-resources.js";
 import { type Read, reading } from "./read-large.js";
 
