@@ -1,6 +1,6 @@
 import type { Manifest } from "../model/application.js";
 import type { Revision } from "../model/brand.js";
-import { isJsonObject, sortedKeys, type Json, type JsonObject } from "../model/json.js";
+import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 
 /** Argo CD adds these to every rendered object. They depend on the application's name, not on the change. */
 const TRACKING_ANNOTATIONS = new Set(["argocd.argoproj.io/tracking-id", "argocd.argoproj.io/installation-id"]);
@@ -17,8 +17,7 @@ export function normalise(manifest: Manifest, renderedAt: Revision | undefined):
     status: undefined,
     metadata: isJsonObject(metadata) ? normaliseMetadata(metadata) : metadata,
   };
-  const cleaned = sortedKeys(withoutCommit(withoutNulls(kept), placeholdersFor(renderedAt)));
-  return isJsonObject(cleaned) ? cleaned : {};
+  return membersCleaned(kept, placeholdersFor(renderedAt));
 }
 
 function normaliseMetadata(metadata: JsonObject): JsonObject {
@@ -39,14 +38,19 @@ function isEmpty(value: Json | undefined): boolean {
 }
 
 /** A null member equals a missing one; in a list a null keeps its place. */
-function withoutNulls(value: Json): Json {
-  if (Array.isArray(value)) return (value as readonly Json[]).map(withoutNulls);
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, member]) =>
-      member === null || member === undefined ? [] : [[key, withoutNulls(member)] as const],
-    ),
-  );
+function cleaned(value: Json, placeholders: Placeholders): Json {
+  if (typeof value === "string") return withoutCommit(value, placeholders);
+  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => cleaned(item, placeholders));
+  return isJsonObject(value) ? membersCleaned(value, placeholders) : value;
+}
+
+function membersCleaned(value: JsonObject, placeholders: Placeholders): JsonObject {
+  const members: (readonly [string, Json])[] = [];
+  for (const key of Object.keys(value).sort()) {
+    const member = value[key];
+    if (member !== null && member !== undefined) members.push([key, cleaned(member, placeholders)]);
+  }
+  return Object.fromEntries(members);
 }
 
 const PLACEHOLDER = /<commit(?::([78]))?>/g;
@@ -76,31 +80,32 @@ function idOf(length: string | undefined): string {
   return length === undefined ? "(?:[0-9a-f]{40}|[0-9a-f]{64})" : `[0-9a-f]{${length}}`;
 }
 
-type Placeholders = readonly (readonly [RegExp, string])[];
+interface Placeholders {
+  /** What every form of the commit begins with; undefined without a commit. */
+  readonly shortest: string | undefined;
+  readonly forms: readonly (readonly [RegExp, string])[];
+}
 
 /** A different placeholder for each length: switching from the short to the long form is a change. */
 function placeholdersFor(commit: Revision | undefined): Placeholders {
-  if (commit === undefined) return [];
-  return [
-    [wholeToken(commit), "<commit>"],
-    [wholeToken(commit.slice(0, 8)), "<commit:8>"],
-    [wholeToken(commit.slice(0, 7)), "<commit:7>"],
-  ];
+  if (commit === undefined) return { shortest: undefined, forms: [] };
+  const shortest = commit.slice(0, 7);
+  return {
+    shortest,
+    forms: [
+      [wholeToken(commit), "<commit>"],
+      [wholeToken(commit.slice(0, 8)), "<commit:8>"],
+      [wholeToken(shortest), "<commit:7>"],
+    ],
+  };
 }
 
 function wholeToken(digits: string): RegExp {
   return new RegExp(`(?<![0-9A-Za-z])${digits}(?![0-9A-Za-z])`, "g");
 }
 
-function withoutCommit(value: Json, placeholders: Placeholders): Json {
-  if (typeof value === "string") {
-    return placeholders.reduce((text, [token, placeholder]) => text.replace(token, placeholder), value);
-  }
-  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => withoutCommit(item, placeholders));
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, member]) =>
-      member === undefined ? [] : [[key, withoutCommit(member, placeholders)] as const],
-    ),
-  );
+/** Hardly any text has a commit in it, and searching for its beginning is quick. */
+function withoutCommit(text: string, { shortest, forms }: Placeholders): string {
+  if (shortest === undefined || !text.includes(shortest)) return text;
+  return forms.reduce((replaced, [token, placeholder]) => replaced.replace(token, placeholder), text);
 }

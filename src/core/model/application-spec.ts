@@ -52,12 +52,14 @@ const text = z.unknown().optional().transform(textOf);
 const optionalText = text.transform((value) => (value === "" ? undefined : value));
 const texts = z
   .array(z.unknown())
-  .catch([])
-  .transform((items) => items.flatMap((item) => (typeof item === "string" && item !== "" ? [item] : [])));
+  .optional()
+  .catch(undefined)
+  .transform((items = []) => items.flatMap((item) => (typeof item === "string" && item !== "" ? [item] : [])));
 const paths = z
   .array(z.object({ path: text }).catch({ path: "" }))
-  .catch([])
-  .transform((items) => items.flatMap(({ path }) => (path === "" ? [] : [path])));
+  .optional()
+  .catch(undefined)
+  .transform((items = []) => items.flatMap(({ path }) => (path === "" ? [] : [path])));
 
 function textOf(value: unknown): string {
   if (typeof value === "number" || typeof value === "boolean") return String(value);
@@ -90,8 +92,9 @@ const sourceSchema = z.object({
 });
 const codes = z
   .array(z.object({ code: z.literal(true), value: z.string() }).catch({ code: true, value: "" }))
-  .catch([])
-  .transform((items) => items.map(({ value }) => value));
+  .optional()
+  .catch(undefined)
+  .transform((items = []) => items.map(({ value }) => value));
 const jsonnetSchema = z
   .object({ libs: texts, tlas: codes, extVars: codes })
   .transform(({ libs, tlas, extVars }) => ({ libraries: libs, code: [...tlas, ...extVars] }));
