@@ -1,5 +1,5 @@
 import { movingPositions } from "../detect/inputs/moving-sources.js";
-import { detect, type AffectedApplication, type Detection } from "../detect/scan/affected.js";
+import { detect, scanSides, type AffectedApplication, type Detection } from "../detect/scan/affected.js";
 import type { Application, ApplicationSet, LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestKey, sameChangeRequest } from "../model/change-request.js";
@@ -63,22 +63,16 @@ export async function survey(
   { withLiveSets = false, onSubject }: SurveyOptions = {},
 ): Promise<Survey> {
   const { change, settings, snapshot, deployer, deployments, scanner, signal } = context;
-  const [everyApplication, sets, nameOf, records] = await Promise.all([
+  const nameOf = await deployer.naming();
+  // Argo CD answers while the repository is being read.
+  const [everyApplication, sets, records, sides] = await Promise.all([
     deployer.listApplications(signal),
     withLiveSets ? readLiveSets(context) : NO_SETS,
-    deployer.naming(),
     deployments.list(),
+    scanSides({ change, settings, snapshot, nameOf, scanner, signal }),
   ]);
-  const detected = await detect({
-    change,
-    settings,
-    snapshot,
-    live: everyApplication,
-    liveSets: sets.found,
-    nameOf,
-    scanner,
-    signal,
-  });
+  const known = { live: everyApplication, liveSets: sets.found };
+  const detected = await detect({ change, settings, snapshot, nameOf, sides, ...known });
   const detection = { ...detected, notes: [...detected.notes, ...sets.notes] };
   const affected = withDeployed(detection.applications, records, context);
   const baseTip = await baseTipApplications(affected, records, nameOf, context);

@@ -17,17 +17,30 @@ import { changedApplicationSets, type ChangedApplicationSet } from "./applicatio
 import { findInputReasons } from "./input-reasons.js";
 import { byName, compareResources, type ResourceChange } from "./resource-changes.js";
 
-export interface DetectionRequest {
+/** Where the resources of a change request are read. */
+export interface ScanOrder {
   readonly change: ChangeRequest;
   readonly settings: Settings;
   readonly snapshot: Snapshot;
+  readonly nameOf: Naming;
+  readonly scanner: ManifestScanner;
+  readonly signal: AbortSignal;
+}
+
+/** The resources of a change request on both sides, and what it changes. */
+export interface ScannedSides {
+  readonly changedPaths: readonly string[];
+  /** At the merge base. */
+  readonly base: ManifestScan;
+  readonly head: ManifestScan;
+}
+
+export interface DetectionRequest extends Omit<ScanOrder, "scanner" | "signal"> {
+  readonly sides: ScannedSides;
   /** Every application that Argo CD shows. */
   readonly live: readonly Application[];
   /** Every ApplicationSet that Argo CD shows. */
   readonly liveSets: readonly ApplicationSet[];
-  readonly nameOf: Naming;
-  readonly scanner: ManifestScanner;
-  readonly signal: AbortSignal;
 }
 
 /** What a change request affects, before anything is rendered. */
@@ -62,19 +75,25 @@ export interface AffectedApplication {
   readonly reasons: readonly string[];
 }
 
-/**
- * Which applications a change request affects. Too many is fine, since rendering decides. An application is missed only if
- * none of its sources reads a changed file, neither in the live object nor in its resource at the head or the merge base.
- */
-export async function detect(request: DetectionRequest): Promise<Detection> {
-  const { change, settings, snapshot, liveSets, nameOf, scanner, signal } = request;
+/** Reads the repository, for which Argo CD need not be asked. */
+export async function scanSides(order: ScanOrder): Promise<ScannedSides> {
+  const { change, settings, snapshot, nameOf, scanner, signal } = order;
   const changedPaths = await snapshot.changedPaths(change.mergeBase, change.headRevision);
   // In sequence, since most of the head's files are then known from the merge base.
   const scan = { snapshot, crPaths: settings.crPaths, nameOf, owner: changeRequestKey(change), signal };
   const base = await scanner.scan({ ...scan, revision: change.mergeBase, trusted: true });
   const trusted = !change.fork && !change.draft;
   const head = await scanner.scan({ ...scan, revision: change.headRevision, trusted });
+  return { changedPaths, base, head };
+}
 
+/**
+ * Which applications a change request affects. Too many is fine, since rendering decides. An application is missed only if
+ * none of its sources reads a changed file, neither in the live object nor in its resource at the head or the merge base.
+ */
+export async function detect(request: DetectionRequest): Promise<Detection> {
+  const { change, settings, snapshot, liveSets, nameOf } = request;
+  const { changedPaths, base, head } = request.sides;
   const resources = new Map((await compareResources(base, head)).map((one) => [one.name, one]));
   const live = new Map(request.live.filter((one) => !isTemporary(one)).map((one) => [one.name, one]));
   const names = [...new Set([...resources.keys(), ...live.keys()])].sort();

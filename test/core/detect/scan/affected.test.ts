@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Settings } from "../../../../src/config/settings.js";
-import { detect } from "../../../../src/core/detect/scan/affected.js";
+import { detect, scanSides } from "../../../../src/core/detect/scan/affected.js";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
 import type { Application } from "../../../../src/core/model/application.js";
 import type { ChangeRequest } from "../../../../src/core/model/change-request.js";
@@ -60,17 +60,16 @@ const SETTINGS: Settings = {
   notes: [],
 };
 
-function detection({ base, head, live: running = [], settings = {}, change = {} }: Situation) {
-  return detect({
+async function detection({ base, head, live: running = [], settings = {}, change = {} }: Situation) {
+  const order = {
     change: { ...CHANGE, ...change },
     settings: { ...SETTINGS, ...settings },
     snapshot: memorySnapshot(base, head),
-    live: running,
-    liveSets: [],
     nameOf,
     scanner: createManifestScanner(inlineCompute),
     signal: TRUSTED_SCAN.signal,
-  });
+  };
+  return detect({ ...order, sides: await scanSides(order), live: running, liveSets: [] });
 }
 
 /** `<name> <kind>` of what is affected. */
