@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { z } from "zod";
 import type { Application, ApplicationSpec } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
@@ -19,7 +20,7 @@ import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
 import { createClient, type ArgoCdConfig, type Client } from "./client.js";
 import { createHealth } from "./health.js";
 import { keep } from "./kept.js";
-import { createLiveResources } from "./live-resources.js";
+import { createLiveResources, type RecentAnswers } from "./live-resources.js";
 import { ownersOf } from "./object-owners.js";
 import { createRender } from "./render.js";
 import { createServerSettings } from "./server-settings.js";
@@ -32,6 +33,10 @@ const userAnswer = z.object({ loggedIn: z.boolean().nullish(), username: z.strin
 
 /** Argo CD is not upgraded every minute. */
 const VERSION_KEPT_MS = 5 * 60_000;
+
+/** In characters. Only what a comparison is about to ask Kubernetes about is worth keeping. */
+const MAX_RECENT = 8 * 1024 * 1024;
+const RECENT_MS = 30_000;
 
 /** How often, and how many milliseconds apart, a lost answer to a changed definition is looked up. */
 const UPDATE_LOOKS = 3;
@@ -51,9 +56,16 @@ export function createArgoCd(
   const applications = createApplications({ client, clock, log, serverSettings });
   const sets = keep(async () => listApplicationSets(client, await serverSettings(), log), clock);
   const render = createRender(config, { client, clock, log, compute, serverSettings });
-  const liveResources = createLiveResources(config, { client, compute, log });
+  const recent: RecentAnswers = new LRUCache({
+    maxSize: MAX_RECENT,
+    sizeCalculation: (answer) => answer.length + 1,
+    ttl: RECENT_MS,
+    ttlAutopurge: true,
+  });
+  const liveResources = createLiveResources(config, { client, compute, log, recent });
   const version = keep(() => askVersion(client), clock, VERSION_KEPT_MS);
-  const tryObjects = createTrials(config, { client, compute, clock, log, version: (signal) => version.get(signal) });
+  const asked = (signal: AbortSignal) => version.get(signal);
+  const tryObjects = createTrials(config, { client, compute, clock, log, recent, version: asked });
   const sync = createSync(config, { client, clock, log });
   const healthAfter = createHealth({ client, log });
 

@@ -1,3 +1,4 @@
+import type { LRUCache } from "lru-cache";
 import { z } from "zod";
 import type { LiveApplication, Manifest } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
@@ -39,6 +40,9 @@ type Item = NonNullable<z.infer<typeof answerSchema>["items"]>[number];
 
 export type LiveResources = (application: LiveApplication, signal: AbortSignal) => Promise<JsonText<LiveState>>;
 
+/** Answers that the same plan may soon need again, by the application that it read. */
+export type RecentAnswers = LRUCache<LiveApplication, string>;
+
 interface LiveAnswer extends Pick<LiveState, "stale"> {
   readonly answer: string;
   readonly application: ApplicationName;
@@ -61,7 +65,7 @@ export const readLiveTask: Task<LiveAnswer, Read<LiveState>> = {
  */
 export function createLiveResources(
   config: ArgoCdConfig,
-  { client, compute, log }: { client: Client; compute: Compute; log: Log },
+  { client, compute, log, recent }: { client: Client; compute: Compute; log: Log; recent: RecentAnswers },
 ): LiveResources {
   const semaphore = createSemaphore(config.renderConcurrency);
 
@@ -81,6 +85,7 @@ export function createLiveResources(
       const stale = await refresh(application, signal);
       // If Argo CD has lost its cache, this call makes it compare as well.
       const answer = await getManagedResources(client, application, { timeoutMs: REFRESH_MS, signal });
+      recent.set(application, answer);
       return { answer, application: application.name, stale };
     }, signal);
     return readLarge(compute, readLiveTask, input, { owner: "live resources", signal, what: "the live resources" });

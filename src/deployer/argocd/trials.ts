@@ -10,6 +10,7 @@ import type { Log } from "../../core/ports/log.js";
 import { getManagedResources } from "./application-calls.js";
 import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
 import type { ArgoCdConfig, Client } from "./client.js";
+import type { RecentAnswers } from "./live-resources.js";
 import { liveKey, readLiveTextsTask, type LiveTexts } from "./live-texts.js";
 import { readLarge } from "./read-large.js";
 import { readRefusal } from "./refusal.js";
@@ -30,6 +31,7 @@ interface Parts {
   readonly compute: Compute;
   readonly clock: Clock;
   readonly log: Log;
+  readonly recent: RecentAnswers;
   /** Argo CD's version as it writes it: `v3.5.1+abc`. */
   readonly version: (signal: AbortSignal) => Promise<string>;
 }
@@ -40,7 +42,10 @@ export type TryObjects = (request: TrialRequest, signal: AbortSignal) => Promise
  * Asks Kubernetes through Argo CD's server-side diff, which applies objects server-side without storing them. Only refusals
  * are read from it: for what was applied client-side, its answer misses removed members, so that it never proves "no change".
  */
-export function createTrials(config: ArgoCdConfig, { client, compute, clock, log, version }: Parts): TryObjects {
+export function createTrials(
+  config: ArgoCdConfig,
+  { client, compute, clock, log, recent, version }: Parts,
+): TryObjects {
   const semaphore = createSemaphore(config.renderConcurrency);
   /** Why a cluster is not asked, and until when. */
   const pauses = new Map<string, { readonly until: number; readonly reason: string }>();
@@ -48,7 +53,10 @@ export function createTrials(config: ArgoCdConfig, { client, compute, clock, log
   async function ask({ application, objects, change }: TrialRequest, signal: AbortSignal): Promise<readonly Trial[]> {
     const deadline = performance.now() + config.requestTimeoutMs;
     const left = () => deadline - performance.now();
-    const answer = await getManagedResources(client, application, { timeoutMs: config.requestTimeoutMs, signal });
+    const answer =
+      recent.get(application) ??
+      (await getManagedResources(client, application, { timeoutMs: config.requestTimeoutMs, signal }));
+    recent.delete(application);
     const wanted = objects.flatMap((one) => [liveKey(one), liveKey({ ...one, namespace: "" })]);
     const limits = { owner: changeRequestKey(change), signal, what: "the live resources" };
     const live = readJsonText<LiveTexts>(await readLarge(compute, readLiveTextsTask, { answer, wanted }, limits));

@@ -95,6 +95,23 @@ test("live objects are sent as they came, targets in their namespace, all in one
   ]);
 });
 
+test("the live objects that a plan has just been compared with are not read again, and those of another plan are", async () => {
+  const { deployer } = underTest();
+  const application = live();
+  version();
+  argocd().get("/api/v1/applications/plain").query({ project: "default", refresh: "normal" }).reply(200, {});
+  managed("a");
+  const asked = kubernetes(() => undefined);
+  const { resources } = await deployer.liveResources(application);
+  expect(resources).toHaveLength(1);
+  const order = { objects: [object("a")], change: CHANGE };
+  expect(await deployer.tryObjects({ ...order, application }, signal)).toEqual([{ kind: "accepted" }]);
+  expect(asked[0]?.liveResources).toMatchObject([{ name: "a", liveState: liveState("a") }]);
+  managed("b");
+  await deployer.tryObjects({ ...order, application }, signal);
+  expect(asked[1]?.liveResources).toMatchObject([{ name: "a", liveState: "" }]);
+});
+
 test("where one is refused the halves are asked about, until it is found", async () => {
   version();
   const names = Array.from({ length: 20 }, (_, at) => `m${at}`);
