@@ -1,15 +1,14 @@
 import { issueAgain } from "./bare-calls.js";
-import type { RunningService } from "./running-service.js";
+import type { RunningService, Timed } from "./running-service.js";
 
 /** One plan: its calls to Argo CD, its duration, and the duration of the same renders alone. */
-export interface MeasuredPlan {
+export interface MeasuredPlan extends Timed {
   readonly renders: number;
   /** Single applications. */
   readonly gets: number;
   readonly otherCalls: number;
   /** Compressed size. */
   readonly bytes: number;
-  readonly planMs: number;
   /** CPU time of the service during the plan; the rest was waiting. */
   readonly cpuMs: number;
   readonly boundMs: number;
@@ -22,7 +21,7 @@ export async function measurePlan(
 ): Promise<MeasuredPlan> {
   await service.calls();
   const before = process.cpuUsage();
-  const planMs = await service.timed(order);
+  const timed = await service.timed(order);
   const { user, system } = process.cpuUsage(before);
   const calls = await service.calls();
   const renders = calls.filter(({ path }) => path.endsWith("/manifests"));
@@ -32,7 +31,7 @@ export async function measurePlan(
     gets: gets.length,
     otherCalls: calls.length - renders.length - gets.length,
     bytes: calls.reduce((sum, { bytes }) => sum + bytes, 0),
-    planMs,
+    ...timed,
     cpuMs: (user + system) / 1000,
     boundMs: await issueAgain(calls, service),
   };

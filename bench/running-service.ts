@@ -26,18 +26,42 @@ export interface ServiceOptions {
 
 const SECRET = "bench-webhook-secret";
 
-/** Times (`performance.now()`) when webhooks arrived and when the host had taken comments. */
+/** Times (`performance.now()`) when webhooks arrived, when renders were asked for, and when the host had taken comments. */
 const webhooks: number[] = [];
+const renders: number[] = [];
 const comments: number[] = [];
 subscribe("http.server.request.start", () => webhooks.push(performance.now()));
+subscribe("undici:request:create", (message) => {
+  if (isRender(requestOf(message))) renders.push(performance.now());
+});
 subscribe("undici:request:trailers", (message) => {
-  if (isComment(message)) comments.push(performance.now());
+  if (isComment(requestOf(message))) comments.push(performance.now());
 });
 
-/** Whether the request that just finished posted a comment (see undici's documentation of DiagnosticsChannel). */
-function isComment(message: unknown): boolean {
-  const { request } = message as { readonly request: { readonly method: string; readonly path: string } };
-  return request.method === "POST" && /\/issues\/\d+\/comments$/.test(request.path);
+interface SentRequest {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** See undici's documentation of DiagnosticsChannel. */
+function requestOf(message: unknown): SentRequest {
+  return (message as { readonly request: SentRequest }).request;
+}
+
+function isRender({ path }: SentRequest): boolean {
+  return /\/applications\/[^/]+\/manifests(?:\?|$)/.test(path);
+}
+
+function isComment({ method, path }: SentRequest): boolean {
+  return method === "POST" && /\/issues\/\d+\/comments$/.test(path);
+}
+
+/** Milliseconds from the arrival of a webhook. */
+export interface Timed {
+  /** Until the host had taken the comment. */
+  readonly planMs: number;
+  /** Until the first render was asked for; infinite if none was. */
+  readonly firstMs: number;
 }
 
 /** The service, and a separate process with GitHub and Argo CD. */
@@ -46,11 +70,8 @@ export interface RunningService {
   readonly argocdToken: string;
   /** URL of the repository, as Application resources name it. */
   readonly repositoryUrl: string;
-  /**
-   * Triggers an event on the code host and waits until the service is idle. Returns the milliseconds from the webhook's
-   * arrival until the host had taken the comment.
-   */
-  timed(order: Extract<Order, { readonly name: "open" | "push" }>): Promise<number>;
+  /** Triggers an event on the code host and waits until the service is idle. */
+  timed(order: Extract<Order, { readonly name: "open" | "push" }>): Promise<Timed>;
   /** The calls to Argo CD since the last call of this method. */
   calls(): Promise<readonly SeenCall[]>;
   stop(): Promise<void>;
@@ -69,11 +90,12 @@ export async function startRunningService(scene: Scene, options: ServiceOptions 
     argocdToken,
     repositoryUrl,
     async timed(order) {
-      webhooks.length = comments.length = 0;
+      webhooks.length = renders.length = comments.length = 0;
       await sandbox.ask(order);
       await service.idle();
       if (comments.length === 0) throw new Error("the service posted no comment");
-      return Math.max(...comments) - Math.min(...webhooks);
+      const arrived = Math.min(...webhooks);
+      return { planMs: Math.max(...comments) - arrived, firstMs: Math.min(...renders) - arrived };
     },
     calls: async () => (await sandbox.ask({ name: "calls" })) as readonly SeenCall[],
     async stop() {
