@@ -49,7 +49,12 @@ function changed(count: number, of = count): Case {
 /** Asks Kubernetes about the changed objects as well. */
 function tried(): Case {
   const plain = changed(TRIED);
-  return { ...plain, what: `${TRIED} changed and tried`, scene: { ...plain.scene, deployed: true }, options: { dryRun: true } };
+  return {
+    ...plain,
+    what: `${TRIED} changed and tried`,
+    scene: { ...plain.scene, deployed: true },
+    options: { dryRun: true },
+  };
 }
 
 function checked(count: number): Case {

@@ -16,11 +16,15 @@ export interface InputGaps {
   readonly behind: BehindBase | undefined;
 }
 
+const NO_GAPS: InputGaps = { uncovered: undefined, behind: undefined };
 const MAX_NAMED = 5;
 
 /** Reads trees only; renders nothing. */
 export async function findInputGaps(subject: LiveSubject, context: CommandContext): Promise<InputGaps> {
   const { change, snapshot } = context;
+  const hasPaths = subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined;
+  // Neither gap can be there, whatever the application reads.
+  if (!hasPaths && change.mergeBase === change.baseRevision) return NO_GAPS;
   const application: Application = { ...subject.live, spec: subject.head.spec };
   const read = (at: Revision) => inputsOf(application, subject.head.positions, snapshot, at);
   const [base, head] = await Promise.all([read(change.baseRevision), read(change.headRevision)]);
