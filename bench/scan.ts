@@ -23,7 +23,7 @@ import type { Order, Served } from "./monorepo-process.js";
 import { SERVICES } from "./monorepo.js";
 import { startOtherProcess } from "./other-process.js";
 
-const { detect } = await builtModule<typeof Affected>("core/detect/scan/affected.js");
+const { detect, scanSides } = await builtModule<typeof Affected>("core/detect/scan/affected.js");
 const { createManifestScanner } = await builtModule<typeof Manifests>("core/detect/scan/manifests.js");
 const { createDetectionCaches, openSnapshot } = await builtModule<typeof Snapshots>("core/detect/inputs/snapshot.js");
 const { createWorkerPool } = await builtModule<typeof Workers>("workers/worker-pool.js");
@@ -89,8 +89,8 @@ let live: readonly Application[] = [];
 /** The part of a plan before rendering. Returns the number of affected applications. */
 async function scan(change: ChangeRequest): Promise<number> {
   const snapshot = openSnapshot(await mirror.open(change, source), caches, reading);
-  const common = { nameOf, scanner, signal: reading.signal };
-  const found = await detect({ change, settings: sampleSettings(), snapshot, live, liveSets: [], ...common });
+  const order = { change, settings: sampleSettings(), snapshot, nameOf, scanner, signal: reading.signal };
+  const found = await detect({ ...order, sides: await scanSides(order), live, liveSets: [] });
   return found.applications.length;
 }
 
