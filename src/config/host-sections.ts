@@ -64,7 +64,8 @@ function aliases() {
  * At most one placeholder between two slashes, and always the application: two applications never share an environment,
  * which a branch's rules may require a deployment to.
  */
-const SEGMENT = String.raw`(?=[^/])[A-Za-z0-9._-]*(?:\{(?:cluster|namespace|application)\}[A-Za-z0-9._-]*)?`;
+const PLACEHOLDER = String.raw`\{(?:cluster|namespace|application)\}[A-Za-z0-9._-]*`;
+const SEGMENT = String.raw`(?:[A-Za-z0-9._-]+(?:${PLACEHOLDER})?|${PLACEHOLDER})`;
 const ENVIRONMENT_NAME = new RegExp(String.raw`^(?=.{1,100}$)(?=.*\{application\})${SEGMENT}(?:/${SEGMENT})*$`);
 
 function environmentName() {
