@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
+import { Reminders } from "../../../src/queue/reminders.js";
 import { takesTurn } from "../../../src/queue/turn.js";
+import { systemClock } from "../../../src/service/system-clock.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { tableUnder } from "../../observe/metrics/markdown-table.js";
 import { recordingLog } from "../../recording-log.js";
@@ -55,6 +57,7 @@ beforeAll(async () => {
   await redis.users.signIn(account, 0);
   await redis.attempts.add("10.0.0.1", 60_000);
   await takesTurn(redis.connection, "sweep", 60_000);
+  await new Reminders(redis.connection, systemClock).isTime("hosta/acme/deploy/1");
   const session = { cookie: { originalMaxAge: null }, expiresAt: Date.now() + DAY_MS, lifetimeMs: DAY_MS };
   await new Promise<void>((resolve, reject) => {
     redis.sessions.set("one", session, (error) => (error instanceof Error ? reject(error) : resolve()));
