@@ -18,7 +18,7 @@ const READ_BY_TEMPLATES: Readonly<Record<string, ChartSchema>> = {
 };
 
 /** Helm quotes a text that does not match a pattern, so these have none; `_secrets.tpl` refuses what must not stand here. */
-const SECRET = /(?:secret|token|password|private_key)$/;
+const SECRET = /(?:secret|token|password|private_key)$|^notifications\[\]\.url$/;
 
 /**
  * The schema of the chart's values, with `config` as svc.yaml's own schema has it, so that `helm template` refuses what

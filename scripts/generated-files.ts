@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
 import { repositoryJsonSchema, serverJsonSchema, withOtherNames, withVariables } from "../src/config/json-schema.js";
 import type { JsonSchema } from "../src/config/json-schema.js";
+import { notificationBody } from "../src/notifications/json-format.js";
 import { chartValuesSchema } from "./chart-schema.js";
 import { commandTable, optionTable } from "./command-tables.js";
 import { referenceTable } from "./reference-table.js";
@@ -46,9 +48,16 @@ export function generatedFiles(): readonly GeneratedFile[] {
     { path: "schemas/svc.schema.json", text: asText(withOtherNames(svc)) },
     { path: "schemas/repository.schema.json", text: asText(repository) },
     { path: CHART_VALUES, text: asText(chartValuesSchema(chartValues, svc)) },
+    { path: "schemas/notification.schema.json", text: asText(notificationJsonSchema()) },
     { path: REFERENCE, text: reference },
     { path: COMMANDS_PAGE, text: commandsPage(readFileSync(`${ROOT}${COMMANDS_PAGE}`, "utf8")) },
   ];
+}
+
+/** The body of a notification in the format `json`. Receivers must accept members that are added later. */
+function notificationJsonSchema(): object {
+  const schema = z.toJSONSchema(notificationBody, { io: "input", target: "draft-7" });
+  return { ...schema, title: "a notification of svc in the format json" };
 }
 
 /** The tables of commands and options, and comments as the tests expect them, without their hidden first line, as quotes. */

@@ -46,6 +46,8 @@ export const LOGIN_ATTEMPT_KEY_PREFIX = `${SERVICE}:login-attempts:`;
 export const CONTENT_KEY_PREFIX = `${SERVICE}:content:`;
 /** The braces keep all keys of the queue in one slot of a Redis Cluster, as its scripts require. */
 export const QUEUE_KEY_PREFIX = `${SERVICE}:{queue}`;
+/** Notifications that are not delivered yet, or were a short time ago. */
+export const OUTBOX_KEY_PREFIX = `${SERVICE}:{notifications}`;
 /** The progress of running commands, and the channel that announces it. */
 export const LIVE_KEY_PREFIX = `${SERVICE}:live:`;
 export const LIVE_CHANNEL = `${SERVICE}:live`;

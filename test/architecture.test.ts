@@ -22,7 +22,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["core/policy"],
   ["core/commands"],
   ["comments"],
-  ["queue", "git", "deployer", "store", "hosts"],
+  ["queue", "git", "deployer", "store", "hosts", "notifications"],
   ["workers"],
   ["observe"],
   ["run"],

@@ -1,9 +1,7 @@
 import type { z } from "zod";
 import type { HostId } from "../names.js";
-import { count, flag, listOf, secret, section, textLeaf, url, Wrong } from "./schema-parts.js";
+import { count, flag, listOf, secret, section, signingSecret, textLeaf, url, Wrong } from "./schema-parts.js";
 import { hostName, privateKey, type ReadFile } from "./server-parts.js";
-
-const SIGNING_TOKEN = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
 
 /** The section of each code host. All are optional: a host without a section is not configured. */
 export function hostSections(readFile: ReadFile) {
@@ -42,7 +40,8 @@ function hostbSection() {
     webhook_secret: secret()
       .optional()
       .describe("the webhook's secret token; required without `signing_token`, and unused with it"),
-    signing_token: signingToken()
+    // https://docs.gitlab.com/user/project/integrations/webhooks/
+    signing_token: signingSecret("GitLab's signing token: whsec_ and at least 24 bytes as Base64")
       .optional()
       .describe(
         "the webhook's signing token (`whsec_…`, GitLab 19.1 and later); with it svc refuses a request without a valid signature, or signed more than 5 minutes ago, even if the secret token is right",
@@ -78,12 +77,4 @@ function environmentName() {
     .describe(
       "name of an application's environment, with `{application}`, `{cluster}` and `{namespace}` of its destination; what the host does not accept becomes `-`",
     );
-}
-
-/** https://docs.gitlab.com/user/project/integrations/webhooks/ : `whsec_` and the Base64 of the key. */
-function signingToken() {
-  return textLeaf("GitLab's signing token: whsec_ and at least 24 bytes as Base64", (value) => {
-    const key = SIGNING_TOKEN.exec(value)?.[1] ?? "";
-    return Buffer.from(key, "base64").length >= 24 ? value : new Wrong();
-  }).meta({ title: "text", type: "string", pattern: SIGNING_TOKEN.source });
 }

@@ -48,6 +48,16 @@ export function secret() {
   ).meta({ title: "text", type: "string", pattern: "^\\S(?:[\\s\\S]*\\S)?$" });
 }
 
+const SIGNING_SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/;
+
+/** A key as Standard Webhooks writes it: `whsec_` and the Base64 of 24 bytes or more. */
+export function signingSecret(allowed: string) {
+  return textLeaf(allowed, (value) => {
+    const key = SIGNING_SECRET.exec(value)?.[1] ?? "";
+    return Buffer.from(key, "base64").length >= 24 ? value : new Wrong();
+  }).meta({ title: "text", type: "string", pattern: SIGNING_SECRET.source });
+}
+
 export function flag() {
   return leaf("true or false", (input) => {
     if (typeof input === "boolean") return input;

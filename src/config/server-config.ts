@@ -17,6 +17,9 @@ export type KvstoreSection = ServerConfig["kvstore"];
 export type ServerDefaults = ServerConfig["defaults"];
 export type MergeMethod = ServerDefaults["mergeMethod"];
 
+/** Somebody who is told what was deployed. With the format `json` there is a `secret`. */
+export type NotificationReceiver = ServerConfig["notifications"][number];
+
 /** `sessionSecret` is set whenever `enabled` is true. */
 export type AuthSection = ServerConfig["auth"];
 export type RoleAssignment = AuthSection["roleAssignments"][number];

@@ -47,7 +47,31 @@ export function serverRules(tree: MapTree): readonly ConfigProblem[] {
   if (has("kvstore", "cluster") && has("kvstore", "db")) {
     report(["kvstore", "db"], "leave it out with kvstore.cluster: a cluster has only database 0", true);
   }
-  return problems;
+  return [...problems, ...notificationRules(tree)];
+}
+
+/** Programs can check a signature, chats cannot; the log and the status page tell receivers apart by their names. */
+function notificationRules(tree: MapTree): readonly ConfigProblem[] {
+  const list = treeAt(tree, ["notifications"]);
+  const receivers = list?.kind === "list" ? list.items : [];
+  const names = receivers.map((one) => (one.kind === "map" ? textAt(one, ["name"]) : undefined));
+  return receivers.flatMap((one, index) => {
+    if (one.kind !== "map") return [];
+    const found: ConfigProblem[] = [];
+    const report = (key: string, message: string) =>
+      found.push(problemAt(tree, ["notifications", index, key], message));
+    const [format, signed] = [textAt(one, ["format"]), treeAt(one, ["secret"]) !== undefined];
+    if (format === "json" && !signed) {
+      report("secret", 'is required with `format: json`: echo "whsec_$(openssl rand -base64 32)"');
+    }
+    if (signed && (format === "slack" || format === "teams")) {
+      report("secret", `leave it out with \`format: ${format}\`, which cannot check a signature`);
+    }
+    if (names[index] !== undefined && names.indexOf(names[index]) < index) {
+      report("name", "another receiver has this name");
+    }
+    return found;
+  });
 }
 
 /** Each token needs a name of its own for the audit trail, and no two names may share a token. */

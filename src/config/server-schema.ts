@@ -3,6 +3,7 @@ import { authSection } from "./auth-section.js";
 import { checksSection } from "./checks-section.js";
 import { applicationRepositories, defaultsSection } from "./defaults-section.js";
 import { hostSections } from "./host-sections.js";
+import { notificationsSection } from "./notifications-section.js";
 import {
   count,
   duration,
@@ -34,6 +35,7 @@ export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
     auth: authSection().prefault({}).describe("login for the web pages"),
     application_repositories: applicationRepositories(),
     checks: checksSection(readVariable),
+    notifications: notificationsSection(),
     redact: listOf(redaction(), 50)
       .prefault([])
       .describe(

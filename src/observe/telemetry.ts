@@ -6,6 +6,7 @@ import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
+import type { DeliveryOutcome } from "../core/ports/notifications.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import type { LimitWaits } from "../hosts/limit-waits.js";
 import type { WebhookIntake } from "../hosts/webhook-route.js";
@@ -40,6 +41,8 @@ export interface Telemetry {
   /** How a check ended, and after how many seconds. */
   readonly countCheck: (check: string, outcome: string, seconds: number) => void;
   readonly countRefusal: WebhookIntake["countRefusal"];
+  /** An attempt to deliver a notification. */
+  readonly countDelivery: (receiver: string, outcome: DeliveryOutcome) => void;
   /** Stands around the run of one event. */
   run(event: HostEvent, run: () => Promise<RunEnd>): Promise<RunEnd>;
   /** Mount it before the webhook routes. */
@@ -99,6 +102,7 @@ export async function createTelemetry({ config, hosts, tracer, log }: TelemetryP
     },
     countTask: (task, outcome) => metrics?.workerTasks.inc({ task, outcome }),
     countCheck: (check, outcome, seconds) => metrics?.checkDuration.observe({ check, outcome }, seconds),
+    countDelivery: (notification, outcome) => metrics?.notifications.inc({ notification, outcome }),
     countRefusal: (host, reason) => metrics?.webhooksRefused.inc({ host, reason }),
     run(event, run) {
       const measuredRun = measure ? () => measure.measure(event, run) : run;

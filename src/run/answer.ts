@@ -14,6 +14,7 @@ import { advise } from "./advise.js";
 import type { Answerable } from "./asked.js";
 import { auditRun } from "./audit.js";
 import { linksOf } from "./links.js";
+import { tellReceivers } from "./notify.js";
 import { silent, type Finished, type Outcome, type Silent } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
 import { postPlan } from "./post-plan.js";
@@ -44,7 +45,9 @@ export async function answer(
   // What is known of an earlier attempt does not say whom it answers.
   const outsider =
     ended.outsider ?? (recorded || run.ticket.givenUp ? await outsiderIn(asked, change, run) : undefined);
+  const told = tellReceivers({ ...asked, outsider: outsider !== undefined }, result, change, run);
   const posted = await reply(asked, { ...ended, outsider }, change, run);
+  await told;
   return posted ? { kind: "answered", result } : silent("left-out");
 }
 

@@ -6,6 +6,7 @@ import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-reque
 import type { CommandResult } from "../core/model/result.js";
 import { auditRun } from "./audit.js";
 import { linksOf } from "./links.js";
+import { tellOfMerge } from "./notify.js";
 import { silent, type Outcome } from "./outcome.js";
 import { postingOf } from "./posting.js";
 import type { Run } from "./run.js";
@@ -14,6 +15,7 @@ import type { Run } from "./run.js";
 export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promise<Outcome> {
   const change = await run.host.getChangeRequest(ref);
   if (change.state === "open") return silent("still-open");
+  if (change.state === "merged") await tellOfMerge(change, run);
   const result = await release(ref, change.state === "merged", run);
   if (result.stillDeployed.length > 0) {
     const parts = renderResult(result, change, run.hostWords[change.host], linksOf(change, run));
@@ -30,6 +32,7 @@ export async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<
   try {
     const state = await run.host.state(change);
     if (state === "open") return undefined;
+    if (state === "merged") await tellOfMerge(change, run);
     await release(change, state === "merged", run);
     return state;
   } catch (error) {

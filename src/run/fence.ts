@@ -22,6 +22,7 @@ export function fence<Parts extends RunPorts & { readonly ticket: RunTicket }>(p
     deployments: wrapPort(parts.deployments, confirmFirst(PORT_REACH.deployments, ticket)),
     audit: wrapPort(parts.audit, confirmFirst(PORT_REACH.audit, ticket)),
     live: wrapPort(parts.live, confirmFirst(PORT_REACH.live, ticket)),
+    notifications: wrapPort(parts.notifications, confirmFirst(PORT_REACH.notifications, ticket)),
   };
   return { ...parts, ...ports };
 }

@@ -8,6 +8,7 @@ import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommandPorts } from "../core/ports/context.js";
 import type { EventQueue, RunTicket } from "../core/ports/event-queue.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
+import type { Notifications } from "../core/ports/notifications.js";
 import type { Repositories } from "../core/ports/repositories.js";
 import type { HostId } from "../names.js";
 import type { Attempt } from "./attempt.js";
@@ -22,6 +23,7 @@ export interface Dependencies extends CommandPorts {
   readonly detection: DetectionCaches;
   readonly audit: AuditLog;
   readonly live: LiveFeed;
+  readonly notifications: Notifications;
   readonly complaints: Complaints;
   readonly outsiders: Outsiders;
   /** Gives another change request an event. */

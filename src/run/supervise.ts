@@ -14,6 +14,7 @@ import { explainFailure } from "./explain-failure.js";
 import { fence } from "./fence.js";
 import { giveUp } from "./give-up.js";
 import { handleEvent } from "./handle-event.js";
+import { tellReceivers } from "./notify.js";
 import { didAsAsked, outcomeText, refused, silent, type Outcome } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
 import { NotRecovered } from "./recover.js";
@@ -90,7 +91,9 @@ async function answerFailure(error: unknown, event: HostEvent, given: Run): Prom
   const outsider = await outsiderIn(asked, change, run);
   if (outsider !== undefined && (await run.outsiders.wereAnswered(run.host, change))) return silent("refused-before");
   await auditRun(auditFactsOf(failure.result), { change, asked }, run);
+  const told = tellReceivers({ ...asked, outsider: outsider !== undefined }, failure.result, change, run);
   await reply(asked, { ...failure, outsider }, change, run);
+  await told;
   return { kind: "answered", result: failure.result };
 }
 

@@ -9,6 +9,7 @@ import type { Stores } from "../store/stores.js";
 import { findLost, type FindLostParts } from "./find-lost.js";
 import { reconcile, reconcileChange } from "./reconcile.js";
 import { remindWaiting, type RemindParts } from "./remind-waiting.js";
+import { WATCH_EVERY_MS, type SystemWatch } from "./system-watch.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
 const SWEEP_EVERY_MS = 10 * 60_000;
@@ -20,6 +21,8 @@ const MAX_HOLDERS = 1000;
 
 export interface ChoreParts extends Omit<FindLostParts, "looks">, Pick<RemindParts, "remindAfter"> {
   readonly deployer: Deployer;
+  /** Undefined if no receiver wants to hear of outages. */
+  readonly watch: SystemWatch | undefined;
   /** Shared with other replicas; undefined if there are none. */
   readonly connection: Stores["connection"];
 }
@@ -36,7 +39,9 @@ export interface Chores {
   afterTakeOver(): Promise<void>;
   /** A change request waits for a lock of this one, which may be closed by now. Logs errors. */
   lookAtHolder(holder: ChangeRequestRef): Promise<void>;
-  /** Does both in intervals. @returns Stops that. */
+  /** Looks whether the systems around answer, if receivers want to know. Logs errors. */
+  watch(): Promise<void>;
+  /** Does all of it in intervals. @returns Stops that. */
   doInIntervals(): () => void;
 }
 
@@ -85,6 +90,8 @@ export function createChores(parts: ChoreParts): Chores {
     await reconcileChange(holder, { holds: true, unsettled: false }, parts);
   }
 
+  const watch = async () => parts.watch?.look();
+
   return {
     reconcile: makeUpForLostWebhooks,
     sweep,
@@ -95,11 +102,13 @@ export function createChores(parts: ChoreParts): Chores {
     },
     afterTakeOver: () => tryReconcile(() => takesTurn(connection, "take-over", TAKE_OVER_EVERY_MS)),
     lookAtHolder,
+    watch,
     doInIntervals() {
       const sweepInTurn = () => trySweep(() => takesTurn(connection, "sweep", SWEEP_EVERY_MS));
       const timers = [
         setInterval(() => void reconcileInTurn(), RECONCILE_EVERY_MS),
         setInterval(() => void sweepInTurn(), SWEEP_EVERY_MS),
+        ...(parts.watch === undefined ? [] : [setInterval(() => void watch(), WATCH_EVERY_MS)]),
       ];
       for (const timer of timers) timer.unref();
       return () => {

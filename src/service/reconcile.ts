@@ -1,16 +1,23 @@
 import { isUnsettled } from "../core/deploy/settle-records.js";
-import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../core/model/change-request.js";
+import {
+  changeRequestKey,
+  changeRequestRef,
+  type ChangeRequest,
+  type ChangeRequestRef,
+} from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
 import type { HostEvent } from "../core/model/event.js";
+import { overdueChanges, type OverdueChange } from "../core/model/overdue.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
+import type { Notifications } from "../core/ports/notifications.js";
 import type { DeploymentStore, LockStore, WaitStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
 import { callNext } from "../run/turns.js";
 
-const RECENT_MS = 24 * 60 * 60 * 1000;
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 export interface ReconcileParts {
   readonly hosts: Readonly<Partial<Record<HostId, CodeHost>>>;
@@ -18,6 +25,7 @@ export interface ReconcileParts {
   readonly waiting: WaitStore;
   readonly deployments: DeploymentStore;
   readonly queue: EventQueue;
+  readonly notifications: Notifications;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -45,8 +53,13 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
   for (const change of [...holding, ...records.map((record) => record.change)]) {
     changes.set(changeRequestKey(change), change);
   }
+  const overdue = new Map(
+    overdueChanges(records, parts.clock.now(), DAY_MS).map((one) => [changeRequestKey(one.change), one]),
+  );
   for (const [key, change] of changes) {
-    await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
+    const state = await reconcileChange(change, { holds: holders.has(key), unsettled: unsettled.has(key) }, parts);
+    const waiting = overdue.get(key);
+    if (waiting !== undefined && state !== undefined) await tellOfOverdue(waiting, state, parts);
   }
   const applications = queues.map(({ application }) => application);
   const cause = `reconcile-${parts.clock.now().getTime()}`;
@@ -54,16 +67,30 @@ export async function reconcile(parts: ReconcileParts): Promise<void> {
   await callNext({ applications, after: undefined }, cause, { ...parts, push });
 }
 
-/** Gives a change request the event that it misses. Logs what fails. */
+/** Tells receivers every day that a change request is deployed and not merged. */
+async function tellOfOverdue(
+  { change, applications, head, user: by, since }: OverdueChange,
+  state: ChangeRequest["state"],
+  { notifications, clock }: ReconcileParts,
+): Promise<void> {
+  if (state === "merged") return;
+  const now = clock.now();
+  const days = Math.floor((now.getTime() - Date.parse(since)) / DAY_MS);
+  const id = `not-merged ${changeRequestKey(change)} ${since} ${days}`;
+  const facts = { change, closed: state === "closed", head, by, since, applications };
+  await notifications.publish({ id, at: now.toISOString(), kind: "not-merged", ...facts });
+}
+
+/** Gives a change request the event that it misses. Logs what fails. @returns Its state, if the host tells. */
 export async function reconcileChange(
   change: ChangeRequestRef,
   { holds, unsettled }: { readonly holds: boolean; readonly unsettled: boolean },
   parts: ReconcileParts,
-): Promise<void> {
+): Promise<ChangeRequest["state"] | undefined> {
   const key = changeRequestKey(change);
   try {
     const state = await parts.hosts[change.host]?.state(change);
-    if (state === undefined) return;
+    if (state === undefined) return undefined;
     const origin = {
       change: changeRequestRef(change),
       delivery: `reconcile-${key}-${parts.clock.now().getTime()}`,
@@ -74,12 +101,14 @@ export async function reconcileChange(
     } else if (unsettled) {
       await parts.queue.push({ kind: "reviewed", ...origin });
     }
+    return state;
   } catch (error) {
     parts.log.warn({ change: key, err: error }, "could not reconcile a change request");
+    return undefined;
   }
 }
 
 /** After a day, Argo CD no longer knows how a sync ended. */
 function isRecent({ timestamp }: Deployment, clock: Clock): boolean {
-  return clock.now().getTime() - Date.parse(timestamp) < RECENT_MS;
+  return clock.now().getTime() - Date.parse(timestamp) < DAY_MS;
 }

@@ -34,7 +34,9 @@ import { createAdministrators } from "./administrators.js";
 import { createChores, watchHolders } from "./chores.js";
 import { createQueue } from "./create-queue.js";
 import { checkAtStart } from "./start-checks.js";
+import { startNotifications } from "./start-notifications.js";
 import { systemClock } from "./system-clock.js";
+import { watchSystems } from "./system-watch.js";
 import { tellPlanned } from "./tell-planned.js";
 
 /** What tests put in place of the real thing. */
@@ -59,6 +61,8 @@ export interface Service {
   idle(): Promise<void>;
   /** Makes up for lost webhooks; also done every 5 minutes. */
   reconcile(): Promise<void>;
+  /** Looks whether the systems around answer; also done every minute, if receivers want to know. */
+  watch(): Promise<void>;
   /** Deletes expired temporary Applications; also done every 10 minutes. */
   sweep(): Promise<void>;
   /** Takes no more events, waits for running ones up to the grace period, and stops everything it started. */
@@ -86,6 +90,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const adapters = await createAdapters({ config, telemetry, stores: givenStores, compute, startGit, clock, log });
   const { stores, repositories, deployer } = adapters;
   const { locks, waiting, plans, deployments, audit, live, connection } = stores;
+  const { notifications, ...told } = await startNotifications({ config, connection, telemetry, clock, log });
   const dependencies: Dependencies = {
     config,
     hosts: adapters.hosts,
@@ -104,6 +109,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     checkRunner,
     checks: config.checks,
     live,
+    notifications,
     outsiders: new Outsiders(clock),
     push: (event) => queue.push(event),
     clock,
@@ -132,6 +138,8 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     deployments,
     audit,
     queue,
+    notifications,
+    watch: watchSystems(config, { ...told, notifications, deployer, stores, clock, log }),
     deployer,
     connection,
     commandWord: config.server.command,
@@ -142,7 +150,6 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const bodies = new BodyBudget();
   const push = telemetry.push((event) => queue.push(event));
   const backlog = () => queue.backlog();
-  const ping = () => stores.ping();
   const hosts = Object.values(adapters.hosts);
 
   const site = createSite({
@@ -156,6 +163,8 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     push,
     backlog,
     limitWaits: adapters.limitWaits,
+    notifications,
+    receivers: () => told.states(),
     lookUp: (change) => lookUp(change, dependencies),
     newRunId: randomUUID,
     clock,
@@ -178,13 +187,14 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     pages: site.pages,
     words: hosts.map(({ id }) => dependencies.hostWords[id]),
     baseUrl: config.server.baseUrl,
-    ping,
+    ping: () => stores.ping(),
     trustProxy: config.server.trustProxy,
     log,
   });
   const server = createServer(app);
   const release = async () => {
     checkRunner.close();
+    await told.close();
     await Promise.all([adapters.close(), telemetry.close(), workers.close()]);
   };
   try {
@@ -195,6 +205,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
       workersWaiting: () => workers.waiting,
       limitWaits: adapters.limitWaits,
       hosts: hosts.map(({ id }) => id),
+      receivers: () => told.states(),
     });
     await listen(server, { ...config.server, key: "server.port" });
   } catch (error) {
@@ -205,12 +216,13 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   }
 
   const stopChores = chores.doInIntervals();
-  const started = checkAtStart({ config, hosts, deployer, ping, log }).then(() => chores.doAtStart());
+  const started = checkAtStart({ config, hosts, deployer, ping: () => stores.ping(), log }).then(() => chores.doAtStart());
 
   return {
     url: urlOf(server, config.server),
     idle: () => queue.idle(),
     reconcile: () => chores.reconcile(),
+    watch: () => chores.watch(),
     sweep: () => chores.sweep(),
     async close() {
       stopChores();

@@ -1,6 +1,7 @@
 import type { Router } from "express";
 import { readVersion } from "../config/files.js";
 import type { KvstoreSection, ServerConfig } from "../config/server-config.js";
+import { ReceiverBroken } from "../core/model/errors.js";
 import type { AllHostWords } from "../core/model/host-words.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
@@ -8,6 +9,7 @@ import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
 import type { Log } from "../core/ports/log.js";
+import type { Notifications, ReceiverState } from "../core/ports/notifications.js";
 import type { LimitWaits } from "../hosts/limit-waits.js";
 import { DEPLOYER_TITLE, HOST_TITLES, STORE_TITLE } from "../names.js";
 import type { Stores } from "../store/stores.js";
@@ -31,6 +33,9 @@ export interface SiteParts {
   readonly backlog: EventQueue["backlog"];
   readonly limitWaits: LimitWaits["current"];
   readonly lookUp: SituationsParts["lookUp"];
+  readonly notifications: Notifications;
+  /** Of the receivers of notifications. */
+  readonly receivers: () => Promise<readonly ReceiverState[]>;
   readonly newRunId: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -58,7 +63,7 @@ export function createSite(parts: SiteParts): Site {
   };
 }
 
-function checksOf({ config, stores, hosts, deployer }: SiteParts): readonly StatusCheck[] {
+function checksOf({ config, stores, hosts, deployer, receivers }: SiteParts): readonly StatusCheck[] {
   const redis = redisTitle(config.kvstore);
   return [
     {
@@ -84,7 +89,19 @@ function checksOf({ config, stores, hosts, deployer }: SiteParts): readonly Stat
         return "answers, and accepts our credentials";
       },
     })),
+    ...config.notifications.map(({ name }) => ({
+      name: `Notifications: ${name}`,
+      ask: async () => receiverDetail((await receivers()).find(({ receiver }) => receiver === name)),
+    })),
   ];
+}
+
+/** @throws {ReceiverBroken} */
+function receiverDetail(state: ReceiverState | undefined): string {
+  const { waiting = 0, broken } = state ?? {};
+  const waits = `${waiting === 1 ? "1 message waits" : `${waiting} messages wait`}`;
+  if (broken === undefined) return waiting === 0 ? "no message waits" : waits;
+  throw new ReceiverBroken(`${broken.problem}, since ${broken.since}; ${waits}`);
 }
 
 /** Undefined if no Redis is configured. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
+import { HookReceiver } from "../scenarios/hook-receiver.js";
 import { changeOf } from "../scenarios/resources.js";
 
 const FILE = ".svc.yaml";
@@ -17,6 +18,22 @@ async function expectNotMerged(bot: Bot, one: number, because: string): Promise<
 }
 
 describe.each(HOSTS)("the policy file on %s", (host) => {
+  test("cannot name a receiver of notifications: nothing is posted to an address that a PR wrote", async () => {
+    const [known, stranger] = [await HookReceiver.start(), await HookReceiver.start()];
+    const receivers = [{ name: "chat", url: `${known.url}/hook`, format: "slack" }];
+    const bot = await startBot({ host, config: { notifications: receivers } });
+    const theirs = `notifications: [{ name: chat, url: "${stranger.url}", format: slack }]\n`;
+    const one = await bot.open({ ...changeOf(["web"]), [FILE]: theirs });
+    expect(bot.lastComment(one)).toContain("unknown key");
+    const two = await bot.open(changeOf(["web"], "3"));
+    bot.expectChanges("sync web");
+    await bot.comment(two, "svc sync");
+    await known.until(1);
+    expect(known.messages).toEqual([expect.objectContaining({ path: "/hook" })]);
+    expect(stranger.messages).toEqual([]);
+    await Promise.all([known.stop(), stranger.stop()]);
+  });
+
   test("an empty list of people lets nobody command, and is no gap in a wider list", async () => {
     const bot = await startBot({
       host,

@@ -19,9 +19,11 @@ function environment(text: string): Record<string, string> {
   const value = (name: string) =>
     name.includes("PRIVATE_KEY")
       ? rsaKey()
-      : name === "GITLAB_SIGNING_TOKEN"
+      : name === "GITLAB_SIGNING_TOKEN" || name === "NOTIFICATION_SECRET"
         ? `whsec_${Buffer.alloc(32, "k").toString("base64")}`
-        : "0123456789abcdef".repeat(4);
+        : name.endsWith("_URL")
+          ? "https://chat.example.org/hook?sig=x"
+          : "0123456789abcdef".repeat(4);
   return Object.fromEntries(names.map((name) => [name, value(name)]));
 }
 

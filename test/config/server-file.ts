@@ -48,6 +48,7 @@ const BESIDE: Readonly<Record<string, object>> = {
   "auth.basic.users": { username: "u", password: "p", role: "user" },
   checks: { name: "c", command: ["c"] },
   application_repositories: { application: "a", repositories: ["b/c"] },
+  notifications: { name: "n", url: "https://chat.example.org/hook", format: "slack" },
 };
 
 function put(target: Record<string, unknown>, parts: readonly string[], value: string, before = ""): void {

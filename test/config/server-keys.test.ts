@@ -102,6 +102,9 @@ const lists = [
   ["checks[].command", "/bin/check"],
   ["checks[].overridable_by", "acme/platform"],
   ["redact", "token-[0-9a-f]+"],
+  ["notifications[].events", "not_merged"],
+  ["notifications[].repositories", "acme/*"],
+  ["notifications[].applications", "team-*"],
   ["kvstore.sentinel.addresses", "a:1"],
   ["kvstore.cluster.addresses", "a:1"],
 ] as const;
@@ -224,6 +227,8 @@ test.each([
   ["auth.hostb.allowed_groups", "/acme"],
   ["auth.oidc.allowed_domains", "@example.org"],
   ["application_repositories[].repositories", "[a]/b"],
+  ["notifications[].events", "planned"],
+  ["notifications[].repositories", "[a]/b"],
   ["redact", "(?=a)b"],
   ["redact", "(a)\\1"],
   ["redact", "((a{1000}){1000})"],

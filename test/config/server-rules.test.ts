@@ -1,4 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
+import { NOTIFICATION_EVENTS } from "../../src/config/notifications-section.js";
 import { loadServerConfig } from "../../src/config/server.js";
 import { describeProblem } from "../../src/config/settings.js";
 import { rsaKey } from "./rsa-key.js";
@@ -66,6 +67,29 @@ describe("what is required", () => {
 
   test("sections that are written down but empty are read as such", () => {
     expect(configOf([`${SMALLEST}server:\ndefaults:\nauth:\nkvstore:\n`]).server.port).toBe(4141);
+  });
+});
+
+describe("notifications", () => {
+  const chat = "name: a, url: https://chat.example.org/x?sig=hunter2";
+  test.each([
+    ["{name: a, url: https://a.example.org/x, format: json}", ["secret: is required with `format: json`"]],
+    [`{${chat}, format: slack, secret: ${SIGNING_TOKEN}}`, ["secret: leave it out with `format: slack`"]],
+    [`{${chat}, format: slack}, {${chat}, format: teams}`, ["notifications[1].name: another receiver has this name"]],
+    ["{name: a, url: https://a.example.org/x, format: json, secret: hunter2}", ["expected a signing secret"]],
+    ["{name: A_b, url: https://u:hunter2@a.example.org, format: xml}", ["[0].name: e", "[0].url: e", "[0].format: e"]],
+    [`{${chat}, format: teams, events: []}`, ["at least one event is needed"]],
+    [`{${chat}, format: teams}, {name: b, url: http://b, format: json, secret: ${SIGNING_TOKEN}}`, []],
+  ])("%s", (receivers, expected) => {
+    const problems = problemsOf(`${SMALLEST}notifications: [${receivers}]\n`);
+    expect(problems).toHaveLength(expected.length);
+    for (const part of expected) expect(problems.join("\n")).toContain(part);
+    expect(problems.join()).not.toContain("hunter2");
+  });
+
+  test("a receiver without `events` is told of everything", () => {
+    const [receiver] = configOf([`${SMALLEST}notifications: [{${chat}, format: teams}]\n`]).notifications;
+    expect(receiver?.events).toEqual([...NOTIFICATION_EVENTS]);
   });
 });
 

@@ -71,6 +71,7 @@ test("every default is filled in", () => {
     },
     applicationRepositories: [],
     checks: [],
+    notifications: [],
     redact: [],
   });
 });

@@ -59,6 +59,10 @@ export const EVERYTHING: ChartValues = {
     },
     checks: [{ name: "conftest", command: ["/opt/checks/conftest", "test", "-p", "/etc/svc-checks", "-"] }],
     application_repositories: [{ application: "shop-*", repositories: ["acme/shop"] }],
+    notifications: [
+      { name: "chat", url: "${CHAT_URL}", format: "slack" },
+      { name: "records", url: "http://records.example.org:8090/svc", format: "json", secret: "${RECORDS_SECRET}" },
+    ],
   },
   existingSecret: "svc-secrets",
   filesSecret: "svc-files",
@@ -169,6 +173,18 @@ export const BAD_VALUES: readonly (readonly [string, ChartValues, RegExp])[] = [
     "a secret in config",
     { ...SINGLE, config: { deployer: { ...deployer, token: "plain-secret" }, hosta: github } },
     /config\.deployer\.token: write \$\{NAME\} here/,
+  ],
+  [
+    "the address of a chat in config",
+    {
+      ...SINGLE,
+      config: {
+        deployer,
+        hosta: github,
+        notifications: [{ name: "a", url: "https://a.example.org", format: "slack" }],
+      },
+    },
+    /config\.notifications\[0\]\.url: write \$\{NAME\} here/,
   ],
   [
     "a private key in config",

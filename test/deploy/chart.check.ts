@@ -95,7 +95,7 @@ describe("what values do", () => {
   test("the network policy lets out what config names, and Argo CD's port in its namespace alone", () => {
     const { egress = [], ingress } = only(renderChart(EVERYTHING), "NetworkPolicy").spec;
     const open = egress.filter(({ to }) => to === undefined).flatMap(({ ports }) => ports.map(({ port }) => port));
-    expect(open).toEqual([53, 53, 443, 8443, 8180, 6380, 4318]);
+    expect(open).toEqual([53, 53, 443, 8443, 8180, 8090, 6380, 4318]);
     expect(egress.filter(({ to }) => to !== undefined)).toEqual([
       {
         to: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "argocd" } } }],

@@ -49,6 +49,7 @@ export function runDependencies(
     config: testConfig(),
     detection: createDetectionCaches(),
     live: new MemoryLiveFeed(),
+    notifications: { publish: () => Promise.resolve() },
     complaints: new Complaints(),
     outsiders: new Outsiders(given.clock),
     push: () => Promise.resolve(true),

@@ -66,6 +66,8 @@ describe("svc.yaml: the schema takes what the service takes", () => {
     ["hosta.private_key", '"key.pem"'],
     ["auth.github", '{"client_id":"i","client_secret":"s"}'],
     ["auth.role_assignments[].provider", '"github"'],
+    ["notifications[].url", '"${V}"'],
+    ["notifications[].format", '"teams"'],
     ["hostb", `{"token":"t","signing_token":"whsec_${"A".repeat(32)}"}`],
   ])("%s: %s", (key, value) => {
     const text = withKey(key, value);
@@ -126,6 +128,11 @@ describe("svc.yaml: the schema refuses what the service refuses", () => {
     ["defaults.allowed_repos", '["/acme/deploy"]'],
     ["defaults.merge_method", '"fast"'],
     ["application_repositories[].application", '"a[b]"'],
+    ["notifications[].format", '"json"'],
+    ["notifications[].secret", '"whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="'],
+    ["notifications[].url", '"https://u:p@chat.example.org"'],
+    ["notifications[].events", "[]"],
+    ["notifications[].name", '"A b"'],
     ["auth.hosta.allowed_teams", '["platform"]'],
     ["auth.role_assignments[].role", '"root"'],
     ["hosta.app_id", "0"],

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { keepsLogs, registerSecret } from "./kept-logs.js";
 
-const SECRET_KEY = /(?:token|password|secret|private_key)$/;
+const SECRET_KEY = /(?:token|password|secret|private_key)$|^notifications\.\d+\.url$/;
 
 /** Registers every secret of a server's configuration, wherever it stands; its key is its name. */
 export function registerSecretFields(config: unknown, path = ""): void {

@@ -96,6 +96,8 @@ export async function startSite(options: SiteOptions = {}): Promise<SiteUnderTes
     backlog: options.backlog ?? (async () => ({ waiting: 2, running: 1, oldestMs: 90_000 })),
     limitWaits: () => options.limitWaits ?? [],
     lookUp: options.lookUp ?? (async () => undefined),
+    notifications: { publish: () => Promise.resolve() },
+    receivers: () => Promise.resolve([]),
     newRunId: () => `run-${(runs += 1)}`,
     clock,
     log,

@@ -93,6 +93,7 @@
 {{- $hostb := $config.hostb | default dict -}}
 {{- $urls := list $config.deployer.server_url $hosta.api_url $hosta.web_url $hostb.url -}}
 {{- $urls = concat $urls (list ($auth.hostb | default dict).url ($auth.oidc | default dict).issuer_url) -}}
+{{- range $config.notifications }}{{ if not (hasPrefix "${" .url) }}{{ $urls = append $urls .url }}{{ end }}{{ end -}}
 {{- $ports := list 443 -}}
 {{- range compact $urls -}}
 {{- $url := urlParse . -}}

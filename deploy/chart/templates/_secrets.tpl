@@ -21,6 +21,13 @@ key and not the value.
 {{- include "svc.refuseSecret" (dict "path" (printf "auth.basic.users[%d].password" $index) "value" $user.password) -}}
 {{- end -}}
 {{- end -}}
+{{- range $index, $receiver := .Values.config.notifications -}}
+{{- include "svc.refuseSecret" (dict "path" (printf "notifications[%d].secret" $index) "value" $receiver.secret) -}}
+{{- /* The address of a chat's webhook lets anybody post there. */ -}}
+{{- if ne (toString $receiver.format) "json" -}}
+{{- include "svc.refuseSecret" (dict "path" (printf "notifications[%d].url" $index) "value" $receiver.url) -}}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/* `hosta.private_key` may name a file instead of a variable. */}}

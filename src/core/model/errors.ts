@@ -82,6 +82,11 @@ export class RepositoryFailure extends Error {
   override readonly name = "RepositoryFailure";
 }
 
+/** A receiver of notifications does not take them. */
+export class ReceiverBroken extends Error {
+  override readonly name = "ReceiverBroken";
+}
+
 /** The branch moved meanwhile: git fetched another commit than the host named. */
 export class HeadMoved extends Error {
   override readonly name = "HeadMoved";
@@ -96,6 +101,7 @@ export function safeMessage(error: unknown): string {
     error instanceof DeployerFailure ||
     error instanceof HostFailure ||
     error instanceof RepositoryFailure ||
+    error instanceof ReceiverBroken ||
     error instanceof HeadMoved
   ) {
     return error.message;

@@ -2,6 +2,7 @@ import type { AuditLog } from "./audit.js";
 import type { CodeHost } from "./code-host.js";
 import type { Deployer } from "./deployer.js";
 import type { LiveFeed } from "./live-feed.js";
+import type { Notifications } from "./notifications.js";
 import type { Repositories } from "./repositories.js";
 import type { DeploymentStore, LockStore, PlanStore, WaitStore } from "./stores.js";
 
@@ -34,6 +35,7 @@ export interface RunPorts {
   readonly deployments: DeploymentStore;
   readonly audit: AuditLog;
   readonly live: LiveFeed;
+  readonly notifications: Notifications;
 }
 
 export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[Name]> } = {
@@ -92,4 +94,5 @@ export const PORT_REACH: { readonly [Name in keyof RunPorts]: ReachOf<RunPorts[N
   deployments: { ofApplication: "read", ofChange: "read", list: "read", save: "act", remove: "act" },
   audit: { list: "read", record: "record" },
   live: { subscribe: "read", publish: "record" },
+  notifications: { publish: "speak" },
 };

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client";
 import type { QueueBacklog } from "../../core/ports/event-queue.js";
+import type { ReceiverState } from "../../core/ports/notifications.js";
 import { WAIT_REASONS, type LimitWaits } from "../../hosts/limit-waits.js";
 import { SERVICE, type HostId } from "../../names.js";
 
@@ -19,6 +20,8 @@ export interface Metrics {
   readonly workerTasks: Counter<"task" | "outcome">;
   readonly checkDuration: Histogram<"check" | "outcome">;
   readonly webhooksRefused: Counter<"host" | "reason">;
+  /** `notification` is a name of the server's file. */
+  readonly notifications: Counter<"notification" | "outcome">;
   /** Adds the gauges that are read at each scrape. Call it once. */
   collectFrom(sources: MetricSources): void;
 }
@@ -31,6 +34,7 @@ export interface MetricSources {
   readonly workersWaiting: () => number;
   readonly limitWaits: LimitWaits["current"];
   readonly hosts: readonly HostId[];
+  readonly receivers: () => Promise<readonly ReceiverState[]>;
 }
 
 /** In seconds. The longest command is a sync that runs into `deployer.sync_timeout`. */
@@ -120,6 +124,12 @@ export function createMetrics(): Metrics {
       labelNames: ["host", "reason"],
       registers,
     }),
+    notifications: new Counter({
+      name: name("notification_attempts_total"),
+      help: "Attempts of this replica to deliver a notification: delivered, failed, or given up after the last one.",
+      labelNames: ["notification", "outcome"],
+      registers,
+    }),
     collectFrom(sources) {
       const gauge = (rest: string, help: string, ask: () => Promise<number>) =>
         collectedGauge(registry, { name: name(rest), help }, ask);
@@ -134,6 +144,7 @@ export function createMetrics(): Metrics {
           for (const { host, reason } of sources.limitWaits()) waiting.inc({ host, reason });
         },
       });
+      collectReceivers(sources.receivers, registers);
       gauge(
         "queue_depth",
         "Waiting events; with Redis, over all replicas.",
@@ -152,6 +163,26 @@ export function createMetrics(): Metrics {
       );
     },
   };
+}
+
+/** Of the receivers of notifications; with Redis, over all replicas. */
+function collectReceivers(receivers: MetricSources["receivers"], registers: Registry[]): void {
+  const gauge = (name: string, help: string, valueOf: (state: ReceiverState) => number) =>
+    new Gauge({
+      name: `${SERVICE}_${name}`,
+      help,
+      labelNames: ["notification"],
+      registers,
+      async collect() {
+        const states = await receivers().catch(() => []);
+        this.reset();
+        for (const state of states) this.set({ notification: state.receiver }, valueOf(state));
+      },
+    });
+  gauge("notifications_waiting", "Messages that are not delivered yet.", ({ waiting }) => waiting);
+  gauge("notification_broken", "1 if the newest attempt to deliver to this receiver failed.", ({ broken }) =>
+    broken === undefined ? 0 : 1,
+  );
 }
 
 function collectedGauge(

@@ -6,6 +6,7 @@ import { recordAudit, type AuditLog } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
+import type { Notifications } from "../../core/ports/notifications.js";
 import type { LockStore, WaitStore } from "../../core/ports/stores.js";
 import { callNext } from "../../run/turns.js";
 
@@ -14,6 +15,7 @@ export interface ForceUnlockParts {
   readonly waiting: WaitStore;
   readonly audit: AuditLog;
   readonly push: EventQueue["push"];
+  readonly notifications: Notifications;
   readonly newRunId: () => string;
   readonly clock: Clock;
   readonly log: Log;
@@ -79,6 +81,10 @@ async function noteRelease(locks: readonly Lock[], by: Account, parts: ForceUnlo
     reason: undefined,
   } as const;
   await recordAudit(entry, parts);
+  const applications = locks.map(({ application }) => application);
+  const facts = { change: first.holder, by: by.username, applications };
+  // The admin does not wait for it.
+  void parts.notifications.publish({ id: runId, at: entry.at, kind: "locks-released", ...facts });
   try {
     // Goes into the change request's lane. A review plans nothing and updates the commit status.
     await push({ kind: "reviewed", change: first.holder, delivery: `unlock-${runId}` });
@@ -86,7 +92,6 @@ async function noteRelease(locks: readonly Lock[], by: Account, parts: ForceUnlo
     const message = "could not queue the status update of a change request whose lock was released";
     log.warn({ err: error, application: first.application }, message);
   }
-  const applications = locks.map(({ application }) => application);
   await callNext({ applications, after: first.holder }, runId, parts);
 }
 

@@ -7,7 +7,7 @@ import { systemClock } from "../../../src/service/system-clock.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { tableUnder } from "../../observe/metrics/markdown-table.js";
 import { recordingLog } from "../../recording-log.js";
-import { RedisServer } from "../../redis-server.js";
+import { freePort, RedisServer } from "../../redis-server.js";
 import { startBot } from "../../scenarios/bot.js";
 import { changeOf } from "../../scenarios/resources.js";
 
@@ -46,11 +46,20 @@ beforeAll(async () => {
     for (const arg of args) if (arg.startsWith("svc:")) named.add(arg);
   });
   const redis = createRedisStores({ address: server.address, db: 0, tls: false }, { log: recordingLog() });
-  const bot = await startBot({ host: "hosta", stores: () => redis });
+  const nowhere = `http://127.0.0.1:${await freePort()}/`;
+  const bot = await startBot({
+    host: "hosta",
+    stores: () => redis,
+    config: { notifications: [{ name: "chat", url: nowhere, format: "slack" }] },
+  });
   const one = await bot.open(changeOf(["web"]));
   await bot.open(changeOf(["api"]));
   bot.expectChanges("sync web");
   await bot.comment(one, "svc sync");
+  while ((await raw.exists("svc:{notifications}:broken")) === 0) await new Promise((resolve) => setImmediate(resolve));
+  bot.argocd.faults.add({ path: /\/session\/userinfo/, fault: { kind: "status", status: 503 } });
+  await bot.service.watch();
+  bot.argocd.faults.clear();
   await bot.service.reconcile();
   await bot.idle();
   const account = { id: "oidc:1", provider: "oidc", username: "ana", email: undefined, role: "user" } as const;

@@ -1,0 +1,69 @@
+import type { ApplicationName, Revision } from "./brand.js";
+import type { ChangeRequestRef } from "./change-request.js";
+import type { ApplicationSync } from "./result.js";
+
+/** What receivers outside are told: facts alone. Holds neither a secret nor a message of somebody else. */
+export type Notification = {
+  /** The same for whatever is told twice, such as by two attempts of one run: a receiver gets it once. */
+  readonly id: string;
+  /** When it happened. ISO 8601. */
+  readonly at: string;
+} & (RunEnded | LocksReleased | Merged | NotMerged | SystemChanged);
+
+/** A sync or a rollback came to its end. */
+export interface RunEnded {
+  readonly kind: "run-ended";
+  readonly command: "sync" | "rollback";
+  readonly change: ChangeRequestRef;
+  /** Undefined if it ended before that was known. */
+  readonly head: Revision | undefined;
+  /** The login of who asked for it. */
+  readonly by: string;
+  /** Empty if something broke before any application was looked at. */
+  readonly applications: readonly {
+    readonly application: ApplicationName;
+    readonly outcome: ApplicationSync["kind"];
+  }[];
+  /** Locks that it took from change requests that had only planned. */
+  readonly takenOver: readonly { readonly application: ApplicationName; readonly from: ChangeRequestRef }[];
+}
+
+/** An administrator released locks of a change request. */
+export interface LocksReleased {
+  readonly kind: "locks-released";
+  readonly change: ChangeRequestRef;
+  readonly by: string;
+  readonly applications: readonly ApplicationName[];
+}
+
+/** A change request was merged that had locked or deployed something. */
+export interface Merged {
+  readonly kind: "merged";
+  readonly change: ChangeRequestRef;
+  readonly head: Revision | undefined;
+  readonly applications: readonly ApplicationName[];
+}
+
+/** Commits of a change request have run in the cluster for more than a day, and its branch is not merged. */
+export interface NotMerged {
+  readonly kind: "not-merged";
+  readonly change: ChangeRequestRef;
+  /** Closed without a merge, or still open. */
+  readonly closed: boolean;
+  readonly head: Revision;
+  /** Who deployed last. */
+  readonly by: string;
+  /** When that was. ISO 8601. */
+  readonly since: string;
+  readonly applications: readonly ApplicationName[];
+}
+
+/** A system that svc needs went away, or came back. */
+export interface SystemChanged {
+  readonly kind: "system";
+  /** As people call it. */
+  readonly system: string;
+  readonly available: boolean;
+  /** Since when it was away. ISO 8601. */
+  readonly since: string;
+}

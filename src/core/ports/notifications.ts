@@ -1,0 +1,81 @@
+import type { Notification } from "../model/notification.js";
+import type { Clock } from "./clock.js";
+import type { Log } from "./log.js";
+
+/** Tells the receivers that the server's file names. */
+export interface Notifications {
+  /**
+   * Queues a message for each receiver that wants to know, and resolves at once where nobody does. Never rejects, and waits half
+   * a second at most. What was told before is not told again.
+   */
+  publish(notification: Notification): Promise<void>;
+}
+
+/** A message for one receiver. */
+export interface OutgoingMessage {
+  /** The receiver's name. */
+  readonly receiver: string;
+  /** The outbox takes each id once per receiver, for a week at least. Letters, digits, dashes and underscores. */
+  readonly id: string;
+  /** The bytes to post, as text. */
+  readonly body: string;
+}
+
+/** How one attempt to deliver a message ended. */
+export type Delivery =
+  | { readonly kind: "delivered" }
+  | {
+      readonly kind: "failed";
+      /** A few words without secrets, the same for the same cause. */
+      readonly problem: string;
+      /** The receiver asked for a pause, in milliseconds. */
+      readonly retryAfterMs: number | undefined;
+    };
+
+/** How an attempt ended for the message: after `given-up` it is not tried again. */
+export type DeliveryOutcome = "delivered" | "failed" | "given-up";
+
+export interface ReceiverState {
+  readonly receiver: string;
+  /** Messages that are not delivered yet. */
+  readonly waiting: number;
+  /** Why the newest attempt failed, and since when each has; undefined if it did not. */
+  readonly broken: { readonly problem: string; readonly since: string } | undefined;
+}
+
+/** Keeps messages until they are delivered; one receiver never delays another. */
+export interface Outbox {
+  /** Never rejects. While the store is unavailable the messages stay in this process until it answers. */
+  add(messages: readonly OutgoingMessage[]): Promise<void>;
+  /** Of every receiver. @throws {StoreUnavailable} */
+  states(): Promise<readonly ReceiverState[]>;
+  /** Takes no more messages, waits up to `graceMs` for those that are being delivered, then stops them. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** What every outbox needs. */
+export interface OutboxOptions {
+  readonly receivers: readonly string[];
+  /** One attempt; never rejects. */
+  readonly deliver: (message: OutgoingMessage, signal: AbortSignal) => Promise<Delivery>;
+  readonly onAttempt: (receiver: string, outcome: DeliveryOutcome, delivery: Delivery) => void;
+  /** Pauses before each further attempt, in milliseconds; after the last one a message is given up. */
+  readonly retryAfterMs: readonly number[];
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Delivers for about a day. */
+export const DELIVERY_PAUSES_MS: readonly number[] = [
+  5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000, 28_800_000,
+];
+
+/** A receiver cannot ask for a longer pause, in milliseconds. */
+const LONGEST_ASKED_MS = 60 * 60_000;
+
+/** The pause before the next attempt; undefined after the last one. @param attempts How many failed. */
+export function pauseAfter(attempts: number, delivery: Delivery, pauses: readonly number[]): number | undefined {
+  const planned = pauses[attempts - 1];
+  if (planned === undefined || delivery.kind === "delivered") return undefined;
+  return Math.max(planned, Math.min(delivery.retryAfterMs ?? 0, LONGEST_ASKED_MS));
+}

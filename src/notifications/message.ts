@@ -1,0 +1,162 @@
+import { shortened, withoutDeceivers } from "../comments/markdown.js";
+import { changePagePath, changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
+import type { AllHostWords } from "../core/model/host-words.js";
+import type {
+  LocksReleased,
+  Merged,
+  Notification,
+  NotMerged,
+  RunEnded,
+  SystemChanged,
+} from "../core/model/notification.js";
+import { SERVICE } from "../names.js";
+
+/** What people read of a notification: plain text without markup, which each format escapes. */
+export interface Message {
+  /** One line. */
+  readonly headline: string;
+  /** One application each, or a sentence. */
+  readonly lines: readonly string[];
+  readonly links: readonly MessageLink[];
+}
+
+export interface MessageLink {
+  readonly title: string;
+  readonly url: string;
+}
+
+export interface MessageParts {
+  readonly hostWords: AllHostWords;
+  /** The page of a change request on its host; undefined if that host is no longer configured. */
+  readonly hostPageOf: (change: ChangeRequestRef) => string | undefined;
+  /** Where the pages of svc are; undefined if nobody can log in. */
+  readonly pagesUrl: string | undefined;
+}
+
+const MOST_LINES = 20;
+const LONGEST_LINE = 200;
+
+export function messageOf(notification: Notification, parts: MessageParts): Message {
+  const { headline, lines } = said(notification, parts);
+  const shown = lines.slice(0, MOST_LINES).map(oneLine);
+  const more = lines.length - shown.length;
+  return {
+    headline: oneLine(headline),
+    lines: more === 0 ? shown : [...shown, `and ${more} more`],
+    links: linksOf(notification, parts),
+  };
+}
+
+type Said = Pick<Message, "headline" | "lines">;
+
+function said(notification: Notification, { hostWords }: MessageParts): Said {
+  switch (notification.kind) {
+    case "run-ended":
+      return runEnded(notification, hostWords[notification.change.host].command);
+    case "locks-released":
+      return locksReleased(notification);
+    case "merged":
+      return merged(notification);
+    case "not-merged":
+      return notMerged(notification, hostWords[notification.change.host].command);
+    case "system":
+      return systemChanged(notification);
+  }
+}
+
+function runEnded({ command, change, head, by, applications, takenOver }: RunEnded, word: string): Said {
+  const name = changeRequestName(change);
+  const at = atCommit(command === "sync" ? head : undefined);
+  const taken = takenOver.map(
+    ({ application, from }) => `the lock of ${application} was taken over from ${changeRequestName(from)}`,
+  );
+  if (applications.length === 0) {
+    return { headline: `❌ ${name}: ${word} ${command} by ${by} could not be carried out`, lines: taken };
+  }
+  const failed = applications.filter(({ outcome }) => outcome !== "succeeded");
+  if (failed.length === 0) {
+    const [symbol, did] = command === "sync" ? ["✅", "deployed"] : ["↩️", "rolled back"];
+    const lines = applications.map(({ application }) => application);
+    return { headline: `${symbol} ${name}: ${by} ${did} ${counted(applications)}${at}`, lines: [...lines, ...taken] };
+  }
+  const lines = [...failed, ...applications.filter((one) => !failed.includes(one))].map(
+    ({ application, outcome }) => `${application}: ${OUTCOMES[outcome]}`,
+  );
+  const of = failed.length === applications.length ? "" : `${failed.length} of `;
+  const headline = `❌ ${name}: ${word} ${command} by ${by} failed for ${of}${counted(applications)}${at}`;
+  return { headline, lines: [...lines, ...taken] };
+}
+
+const OUTCOMES: Readonly<Record<RunEnded["applications"][number]["outcome"], string>> = {
+  succeeded: "succeeded",
+  failed: "failed",
+  running: "still running after the time-out",
+  unknown: "the outcome is not known",
+  rejected: "not started",
+};
+
+function locksReleased({ change, by, applications }: LocksReleased): Said {
+  return {
+    headline: `🔓 ${changeRequestName(change)}: ${by}, an administrator, released its ${applications.length === 1 ? "lock" : "locks"}`,
+    lines: applications,
+  };
+}
+
+function merged({ change, head, applications }: Merged): Said {
+  return { headline: `🔀 ${changeRequestName(change)} was merged${atCommit(head)}`, lines: applications };
+}
+
+function notMerged({ change, closed, head, by, since, applications }: NotMerged, word: string): Said {
+  const state = closed ? "was closed without a merge, and is still deployed" : "is deployed and not merged";
+  const cure = closed
+    ? `To take it back, comment ${word} rollback on it.`
+    : `Merge it, or comment ${word} rollback on it.`;
+  return {
+    headline: `⏰ ${changeRequestName(change)} ${state}: by ${by}, since ${timeOf(since)}${atCommit(head)}`,
+    lines: [cure, ...applications],
+  };
+}
+
+function systemChanged({ system, available, since }: SystemChanged): Said {
+  if (available)
+    return { headline: `✅ ${SERVICE} can use ${system} again; it could not since ${timeOf(since)}`, lines: [] };
+  return {
+    headline: `⚠️ ${SERVICE} cannot use ${system} since ${timeOf(since)}`,
+    lines: ["Nothing can be deployed until it can. The status page and the log say more."],
+  };
+}
+
+function counted(applications: readonly unknown[]): string {
+  return applications.length === 1 ? "1 application" : `${applications.length} applications`;
+}
+
+function atCommit(head: string | undefined): string {
+  return head === undefined ? "" : ` at ${head.slice(0, 8)}`;
+}
+
+function timeOf(iso: string): string {
+  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+}
+
+function linksOf(notification: Notification, { hostPageOf, pagesUrl }: MessageParts): readonly MessageLink[] {
+  if (notification.kind === "system") {
+    return pagesUrl === undefined ? [] : [{ title: `status of ${SERVICE}`, url: `${pagesUrl}/status` }];
+  }
+  const { change } = notification;
+  const page = pageOf(change, pagesUrl);
+  const host = hostPageOf(change);
+  return [
+    ...(host === undefined ? [] : [{ title: changeRequestName(change), url: host }]),
+    ...(page === undefined ? [] : [{ title: `page in ${SERVICE}`, url: page }]),
+  ];
+}
+
+/** The page of a change request here. */
+export function pageOf(change: ChangeRequestRef, pagesUrl: string | undefined): string | undefined {
+  return pagesUrl === undefined ? undefined : pagesUrl + changePagePath(change);
+}
+
+/** Names come from outside, although their forms leave little room. */
+export function oneLine(text: string): string {
+  return shortened(withoutDeceivers(text).replace(/[\n\t]+/g, " "), LONGEST_LINE);
+}

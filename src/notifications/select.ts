@@ -1,0 +1,69 @@
+import type { NotificationEvent } from "../config/notifications-section.js";
+import { matchesName } from "../config/pattern.js";
+import type { NotificationReceiver } from "../config/server-config.js";
+import type { ApplicationName } from "../core/model/brand.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { Notification } from "../core/model/notification.js";
+
+/** What of a notification a receiver wants to know: with its applications alone. Undefined if it is nothing. */
+export function selected(notification: Notification, receiver: NotificationReceiver): Notification | undefined {
+  const mine = narrowed(notification, receiver);
+  return mine !== undefined && eventsOf(mine).some((event) => receiver.events.includes(event)) ? mine : undefined;
+}
+
+/** What a notification tells of; the first says what it is about. */
+export function eventsOf(notification: Notification): readonly [NotificationEvent, ...NotificationEvent[]] {
+  switch (notification.kind) {
+    case "run-ended": {
+      const { applications, command, takenOver } = notification;
+      const well = applications.length > 0 && applications.every(({ outcome }) => outcome === "succeeded");
+      const main = !well ? "failed" : command === "sync" ? "synced" : "rolled_back";
+      return takenOver.length === 0 ? [main] : [main, "lock_taken_over"];
+    }
+    case "locks-released":
+      return ["lock_taken_over"];
+    case "merged":
+      return ["merged"];
+    case "not-merged":
+      return ["not_merged"];
+    case "system":
+      return ["unavailable"];
+  }
+}
+
+type Filters = Pick<NotificationReceiver, "repositories" | "applications">;
+
+function narrowed(notification: Notification, filters: Filters): Notification | undefined {
+  switch (notification.kind) {
+    // Concerns every repository.
+    case "system":
+      return notification;
+    case "run-ended": {
+      const applications = notification.applications.filter((one) => isOne(one.application, filters));
+      const takenOver = notification.takenOver.filter((one) => isOne(one.application, filters));
+      if (!isOfRepository(notification.change, filters) || nothingOf(filters, applications)) return undefined;
+      return { ...notification, applications, takenOver };
+    }
+    case "locks-released":
+    case "merged":
+    case "not-merged": {
+      const applications = notification.applications.filter((one) => isOne(one, filters));
+      if (!isOfRepository(notification.change, filters) || nothingOf(filters, applications)) return undefined;
+      return { ...notification, applications };
+    }
+  }
+}
+
+function isOfRepository({ repository }: ChangeRequestRef, { repositories }: Filters): boolean {
+  const name = repository.toLowerCase();
+  return repositories.length === 0 || repositories.some((pattern) => matchesName(pattern.toLowerCase(), name));
+}
+
+function isOne(application: ApplicationName, { applications }: Filters): boolean {
+  return applications.length === 0 || applications.some((pattern) => matchesName(pattern, application));
+}
+
+/** Whoever named applications wants to hear of them alone. */
+function nothingOf({ applications }: Filters, found: readonly unknown[]): boolean {
+  return applications.length > 0 && found.length === 0;
+}

@@ -1,0 +1,106 @@
+import { LRUCache } from "lru-cache";
+import {
+  pauseAfter,
+  type Delivery,
+  type Outbox,
+  type OutboxOptions,
+  type OutgoingMessage,
+  type ReceiverState,
+} from "../core/ports/notifications.js";
+
+const MAX_IDS = 10_000;
+
+/** An outbox in memory: messages that are not delivered are lost when the process ends. */
+export function createMemoryOutbox(options: OutboxOptions): Outbox {
+  return new MemoryOutbox(options);
+}
+
+class MemoryOutbox implements Outbox {
+  readonly #known = new LRUCache<string, true>({ max: MAX_IDS });
+  readonly #lines: ReadonlyMap<string, Line>;
+  /** Ends the pauses. */
+  readonly #closing = new AbortController();
+  /** Ends the attempts. */
+  readonly #stopping = new AbortController();
+
+  constructor(private readonly options: OutboxOptions) {
+    this.#lines = new Map(options.receivers.map((name) => [name, new Line()]));
+  }
+
+  add(messages: readonly OutgoingMessage[]): Promise<void> {
+    for (const message of messages) {
+      const line = this.#lines.get(message.receiver);
+      const key = `${message.receiver} ${message.id}`;
+      if (line === undefined || this.#known.has(key) || this.#closing.signal.aborted) continue;
+      this.#known.set(key, true);
+      const work: Promise<void> = this.#work(message, line).finally(() => line.working.delete(work));
+      line.working.add(work);
+    }
+    return Promise.resolve();
+  }
+
+  states(): Promise<readonly ReceiverState[]> {
+    const states = [...this.#lines].map(([receiver, { working, broken }]) => {
+      return { receiver, waiting: working.size, broken };
+    });
+    return Promise.resolve(states);
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#closing.abort(CLOSED);
+    const timer = new AbortController();
+    const ended = Promise.all([...this.#lines.values()].flatMap(({ working }) => [...working]));
+    const late = this.options.clock.sleep(graceMs, timer.signal).catch(() => undefined);
+    await Promise.race([ended, late]);
+    timer.abort();
+    this.#stopping.abort(CLOSED);
+    await ended;
+  }
+
+  /** Never rejects. */
+  async #work(message: OutgoingMessage, line: Line): Promise<void> {
+    const { clock, deliver, onAttempt, retryAfterMs } = this.options;
+    try {
+      for (let attempts = 1; ; attempts += 1) {
+        const delivery = await line.inTurn(async () => {
+          this.#closing.signal.throwIfAborted();
+          return deliver(message, this.#stopping.signal);
+        });
+        this.#stopping.signal.throwIfAborted();
+        line.note(delivery, clock.now());
+        const pause = pauseAfter(attempts, delivery, retryAfterMs);
+        const outcome = delivery.kind === "delivered" ? "delivered" : pause === undefined ? "given-up" : "failed";
+        onAttempt(message.receiver, outcome, delivery);
+        if (pause === undefined) return;
+        await clock.sleep(pause, this.#closing.signal);
+      }
+    } catch (error) {
+      if (error !== CLOSED) throw error;
+    }
+  }
+}
+
+const CLOSED = new Error("the outbox is closed");
+
+/** The messages of one receiver, which gets one at a time. */
+class Line {
+  readonly working = new Set<Promise<void>>();
+  broken: ReceiverState["broken"];
+  #last: Promise<unknown> = Promise.resolve();
+
+  inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(act);
+    this.#last = turn.catch(() => undefined);
+    return turn;
+  }
+
+  note(delivery: Delivery, now: Date): void {
+    this.broken = brokenAfter(delivery, this.broken, now);
+  }
+}
+
+/** What is wrong with a receiver after an attempt; a cause that goes on keeps its time. */
+export function brokenAfter(delivery: Delivery, before: ReceiverState["broken"], now: Date): ReceiverState["broken"] {
+  if (delivery.kind === "delivered") return undefined;
+  return { problem: delivery.problem, since: before?.since ?? now.toISOString() };
+}

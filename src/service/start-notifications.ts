@@ -1,0 +1,80 @@
+import type { ServerConfig } from "../config/server-config.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { Log } from "../core/ports/log.js";
+import {
+  DELIVERY_PAUSES_MS,
+  type Notifications,
+  type Outbox,
+  type ReceiverState,
+} from "../core/ports/notifications.js";
+import { HOSTS, hostWords } from "../hosts/registry.js";
+import { createNotifications, ReceiverLog } from "../notifications/create-notifications.js";
+import { createDelivery } from "../notifications/deliver.js";
+import type { Telemetry } from "../observe/telemetry.js";
+import { createMemoryOutbox } from "../queue/memory-outbox.js";
+import type { Stores } from "../store/stores.js";
+
+/** How long a message that is being delivered may take at the end, in milliseconds. */
+const GRACE_MS = 2_000;
+
+export interface StartNotificationsParts {
+  readonly config: ServerConfig;
+  /** The Redis that keeps the messages; without it they are kept in memory. */
+  readonly connection: Stores["connection"];
+  readonly telemetry: Pick<Telemetry, "countDelivery">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface StartedNotifications {
+  readonly notifications: Notifications;
+  /** Does not need the store, for news of the store itself: this process keeps the messages. */
+  readonly withoutStore: Notifications;
+  states(): Promise<readonly ReceiverState[]>;
+  close(): Promise<void>;
+}
+
+/** The receivers of the server's file. Without any, nothing is started and everything costs nothing. */
+export async function startNotifications(parts: StartNotificationsParts): Promise<StartedNotifications> {
+  const { config, connection, telemetry, clock, log } = parts;
+  const receivers = config.notifications;
+  const toNobody: Notifications = { publish: () => Promise.resolve() };
+  if (receivers.length === 0) {
+    const nothing = () => Promise.resolve();
+    return { notifications: toNobody, withoutStore: toNobody, states: () => Promise.resolve([]), close: nothing };
+  }
+  const receiverLog = new ReceiverLog(log);
+  const options = {
+    receivers: receivers.map(({ name }) => name),
+    deliver: createDelivery(receivers, { clock }),
+    onAttempt: (...[receiver, outcome, delivery]: Parameters<ReceiverLog["note"]>) => {
+      telemetry.countDelivery(receiver, outcome);
+      receiverLog.note(receiver, outcome, delivery);
+    },
+    retryAfterMs: DELIVERY_PAUSES_MS,
+    clock,
+    log,
+  };
+  const inMemory = createMemoryOutbox(options);
+  // BullMQ is slow to load.
+  const outbox: Outbox =
+    connection === undefined
+      ? inMemory
+      : (await import("../queue/durable-outbox.js")).createDurableOutbox({ ...options, connection });
+  const { server, auth } = config;
+  const writing = {
+    hostWords: hostWords(server.command),
+    hostPageOf: (change: ChangeRequestRef) => HOSTS[change.host].configured(config)?.changeRequestUrl(change),
+    pagesUrl: auth.enabled ? server.baseUrl : undefined,
+    log,
+  };
+  return {
+    notifications: createNotifications(receivers, outbox, writing),
+    withoutStore: createNotifications(receivers, inMemory, writing),
+    states: () => outbox.states(),
+    async close() {
+      await Promise.all([...new Set([outbox, inMemory])].map((one) => one.close(GRACE_MS)));
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import type { ServerConfig } from "../config/server-config.js";
+import { StoreUnavailable } from "../core/model/errors.js";
+import type { Clock } from "../core/ports/clock.js";
+import type { Deployer } from "../core/ports/deployer.js";
+import type { Log } from "../core/ports/log.js";
+import type { Notifications } from "../core/ports/notifications.js";
+import { DEPLOYER_TITLE, STORE_TITLE } from "../names.js";
+import { Outages, type Outage } from "../queue/outages.js";
+import { takesTurn } from "../queue/turn.js";
+import type { Stores } from "../store/stores.js";
+import type { StartedNotifications } from "./start-notifications.js";
+
+export const WATCH_EVERY_MS = 60_000;
+
+export interface SystemWatchParts extends Pick<StartedNotifications, "notifications" | "withoutStore"> {
+  readonly deployer: Pick<Deployer, "check">;
+  readonly stores: Pick<Stores, "ping" | "connection">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Undefined if no receiver wants to hear of outages: then nobody looks for them. */
+export function watchSystems(
+  { notifications }: Pick<ServerConfig, "notifications">,
+  parts: SystemWatchParts,
+): SystemWatch | undefined {
+  return notifications.some(({ events }) => events.includes("unavailable")) ? new SystemWatch(parts) : undefined;
+}
+
+/**
+ * Looks whether the store and Argo CD answer, and tells receivers of an outage at its second look in a row, and of its end. Each
+ * replica tells of the store by itself, for without it they cannot agree on who does; of Argo CD one of them tells.
+ */
+export class SystemWatch {
+  #storeOutage: Outage | undefined;
+  readonly #outages: Outages;
+
+  constructor(private readonly parts: SystemWatchParts) {
+    this.#outages = new Outages(parts.stores.connection);
+  }
+
+  /** Never rejects. */
+  async look(): Promise<void> {
+    const { stores, deployer, log, withoutStore, notifications } = this.parts;
+    try {
+      const storeAnswers = await answers(stores.ping());
+      this.#storeOutage = await this.#tell(STORE_TITLE, storeAnswers, this.#storeOutage, withoutStore);
+      if (!storeAnswers || !(await takesTurn(stores.connection, "watch", WATCH_EVERY_MS))) return;
+      const before = await this.#outages.find(DEPLOYER_TITLE);
+      const after = await this.#tell(DEPLOYER_TITLE, await answers(deployer.check()), before, notifications);
+      if (after !== undefined) await this.#outages.save(DEPLOYER_TITLE, after);
+      else if (before !== undefined) await this.#outages.end(DEPLOYER_TITLE);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) log.debug({ err: error }, "the store went away during a look");
+      else log.warn({ err: error }, "could not look whether the systems around answer");
+    }
+  }
+
+  /** Returns the outage as it is now; undefined without one. */
+  async #tell(
+    system: string,
+    available: boolean,
+    before: Outage | undefined,
+    to: Notifications,
+  ): Promise<Outage | undefined> {
+    const at = this.parts.clock.now().toISOString();
+    if (available && before === undefined) return undefined;
+    if (before === undefined) return { since: at, told: false };
+    const { since, told } = before;
+    const news = { kind: "system", system, available, since, at } as const;
+    if (available) {
+      if (told) await to.publish({ ...news, id: `available ${system} ${since}` });
+      return undefined;
+    }
+    if (!told) await to.publish({ ...news, id: `unavailable ${system} ${since}` });
+    return { since, told: true };
+  }
+}
+
+async function answers(question: Promise<unknown>): Promise<boolean> {
+  return question.then(
+    () => true,
+    () => false,
+  );
+}

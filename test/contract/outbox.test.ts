@@ -1,0 +1,90 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/globals";
+import { Redis } from "ioredis";
+import type { Outbox } from "../../src/core/ports/notifications.js";
+import { createDurableOutbox } from "../../src/queue/durable-outbox.js";
+import { createMemoryOutbox } from "../../src/queue/memory-outbox.js";
+import { systemClock } from "../../src/service/system-clock.js";
+import { RedisConnection } from "../../src/store/redis/connection.js";
+import { JumpClock } from "../jump-clock.js";
+import { recordingLog } from "../recording-log.js";
+import { RedisServer } from "../redis-server.js";
+import { message, outboxContract, Receiver, type StartOutbox } from "./outbox.contract.js";
+
+jest.setTimeout(30_000);
+
+const CHILD = join(fileURLToPath(new URL("../queue", import.meta.url)), "outbox-process.ts");
+const RECEIVERS = ["chat", "other"];
+const PAUSES = [10, 20];
+const log = recordingLog();
+let server: RedisServer;
+let raw: Redis;
+const connections: RedisConnection[] = [];
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+  raw = new Redis(server.port, "127.0.0.1");
+});
+
+afterEach(async () => {
+  for (const connection of connections.splice(0)) await connection.close();
+  await raw.flushall();
+});
+
+afterAll(async () => {
+  raw.disconnect();
+  await server.stop();
+});
+
+const startDurable: StartOutbox = ({ deliver, onAttempt }): Outbox => {
+  const connection = new RedisConnection({ address: server.address, db: 0, tls: false }, log);
+  connections.push(connection);
+  const timing = { lockMs: 500, lookEveryMs: 100 };
+  const options = { receivers: RECEIVERS, retryAfterMs: PAUSES, clock: systemClock, log };
+  return createDurableOutbox({ ...options, deliver, onAttempt, connection, timing });
+};
+
+outboxContract("memory", ({ deliver, onAttempt }) =>
+  createMemoryOutbox({ receivers: RECEIVERS, retryAfterMs: PAUSES, clock: new JumpClock(), log, deliver, onAttempt }),
+);
+outboxContract("redis", startDurable);
+
+test("what a killed replica was delivering is delivered by another, and what was delivered is not sent again", async () => {
+  const child = spawn(process.execPath, ["--import", "tsx", CHILD, server.address, "chat", "a"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [spoken] = (await once(child.stdout, "data")) as unknown[];
+  expect(String(spoken)).toBe("a\n");
+  child.kill("SIGKILL");
+  const [first, second] = [new Receiver(), new Receiver()];
+  const one = startDurable(first);
+  await first.until(() => first.outcomes.length === 1);
+  expect(first.attempts).toEqual([message("a")]);
+  await one.close(0);
+  const two = startDurable(second);
+  await two.add([message("a"), message("b")]);
+  await second.until(() => second.outcomes.length === 1);
+  expect(second.attempts).toEqual([message("b")]);
+  await two.close(0);
+});
+
+test("while Redis is away nobody waits longer than a moment, and the message is delivered as soon as it is back", async () => {
+  const receiver = new Receiver();
+  const outbox = startDurable(receiver);
+  await outbox.add([message("a")]);
+  await receiver.until(() => receiver.outcomes.length === 1);
+  server.freeze();
+  try {
+    await outbox.add([message("b")]);
+    expect(receiver.attempts.map(({ id }) => id)).toEqual(["a"]);
+  } finally {
+    server.thaw();
+  }
+  await receiver.until(() => receiver.outcomes.length === 2);
+  expect(receiver.attempts.map(({ id }) => id)).toEqual(["a", "b"]);
+  expect(log.lines.map(({ text }) => text)).toContain("notifications stay in this process until the store answers");
+  await outbox.close(0);
+});
