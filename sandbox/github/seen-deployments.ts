@@ -14,8 +14,8 @@ export function seenDeployments(world: World): SeenDeployments {
       })),
     /** Tokens that were handed out keep the permission. */
     forbid() {
-      const { deployments: _taken, ...others } = world.app.permissions;
-      world.app.permissions = others;
+      const left = Object.entries(world.app.permissions).filter(([name]) => name !== "deployments");
+      world.app.permissions = Object.fromEntries(left);
     },
   };
 }

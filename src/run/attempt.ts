@@ -111,7 +111,8 @@ export class Attempt {
 
   /** Resolves once the environments show what was deployed, as far as they can. */
   async shown(): Promise<void> {
-    await Promise.all([this.#environments, ...this.#settled].map((reports) => reports?.settle()));
+    const reports = this.#environments === undefined ? this.#settled : [this.#environments, ...this.#settled];
+    await Promise.all(reports.map((one) => one.settle()));
   }
 
   /** @param work Runs beside the command; must not reject. */

@@ -60,7 +60,7 @@ describe.each(HOSTS)("what is deployed, in the environments of %s", (host) => {
     expect(bot.seen(one).state).toBe("merged");
     const asked = bot.forge.requests.map(({ path }) => path);
     expect(asked.findLastIndex((path) => CALLS.test(path))).toBeLessThan(
-      asked.findIndex((path) => /\/merge$/.test(path)),
+      asked.findIndex((path) => path.endsWith("/merge")),
     );
     expect(bot.world.gitlab?.deployments.environments(REPOSITORY) ?? {}).toEqual(
       host === "hosta" ? {} : { "in-cluster/guestbook/web": "available" },

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { startSandbox, type SandboxWorld } from "../../sandbox/world.js";
 import { checkOnline } from "../../src/service/check-online.js";
-import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
 import { configFor } from "../scenarios/bot-options.js";
+import { HOSTS, REPOSITORY } from "../scenarios/bot.js";
 
 let world: SandboxWorld | undefined;
 afterEach(() => world?.stop());

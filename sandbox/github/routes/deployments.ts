@@ -24,8 +24,10 @@ export const deploymentRoutes: readonly Route[] = [
 /** Newest first. */
 function listDeployments(call: Call): Answer {
   const { world, repository, query } = call;
-  const fits = (name: string, value: string): boolean =>
-    query[name] === undefined || String(query[name]).toLowerCase() === value.toLowerCase();
+  const fits = (name: string, value: string): boolean => {
+    const wanted = query[name];
+    return typeof wanted !== "string" || wanted.toLowerCase() === value.toLowerCase();
+  };
   const fitting = repository.deployments.filter(
     (one) =>
       fits("sha", one.sha) && fits("ref", one.ref) && fits("task", one.task) && fits("environment", one.environment),

@@ -1,7 +1,7 @@
 import { sendMergeRequestHook, stateIds } from "../hooks/merge-request-body.js";
 import { hookTime } from "../hooks/project-body.js";
-import type { Instance } from "../model/instance.js";
 import { stopEnvironmentsOf } from "../model/environment.js";
+import type { Instance } from "../model/instance.js";
 import type { MergeRequest } from "../model/merge-request.js";
 import type { Person } from "../model/people.js";
 import { branchMoved } from "./heads.js";

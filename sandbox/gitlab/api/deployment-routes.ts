@@ -38,8 +38,9 @@ export function deploymentRoutes(router: Router, instance: Instance): void {
       const { environment: name, sha, ref, status } = call.body;
       const problem = environmentNameProblem(name);
       if (problem !== undefined) throw new ApiFailure(400, `name: ${problem}`);
-      if ((await instance.store.resolve(project.path, sha)) !== sha)
+      if ((await instance.store.resolve(project.path, sha)) !== sha) {
         throw new ApiFailure(400, "sha: The commit does not exist");
+      }
       const at = instance.now();
       const deployment: Deployment = {
         id: instance.nextId(),

@@ -20,6 +20,13 @@ const TASK = "deploy";
 
 const STATES = { running: "in_progress", succeeded: "success", failed: "failure" } as const;
 
+const ENDS: ReadonlyMap<string, DeploymentState> = new Map([
+  ["success", "succeeded"],
+  ["inactive", "succeeded"],
+  ["failure", "failed"],
+  ["error", "failed"],
+]);
+
 /** Earlier deployments of an environment that are looked at. Only the newest of ours can be active. */
 const MOST_EARLIER = 10;
 
@@ -88,16 +95,8 @@ export async function findDeployment(
     ({ payload }) => runOf(payload) === runId,
   );
   if (found === undefined) return undefined;
-  switch (await stateOf(client, change, found.id)) {
-    case "success":
-    case "inactive":
-      return { id: found.id, state: "succeeded" };
-    case "failure":
-    case "error":
-      return { id: found.id, state: "failed" };
-    default:
-      return { id: found.id, state: "running" };
-  }
+  const state = await stateOf(client, change, found.id);
+  return { id: found.id, state: ENDS.get(state ?? "") ?? "running" };
 }
 
 /** Ends what was deployed to the environment before `current`, or everything: a rollback took it out of the cluster. */
@@ -160,7 +159,10 @@ function runOf(payload: unknown): string | undefined {
 
 const grantsSchema = z.object({ permissions: z.record(z.string(), z.string()) });
 const installationsSchema = z.array(
-  grantsSchema.extend({ account: z.object({ login: loginField }).nullish().catch(undefined), suspended_at: z.string().nullish() }),
+  grantsSchema.extend({
+    account: z.object({ login: loginField }).nullish().catch(undefined),
+    suspended_at: z.string().nullish(),
+  }),
 );
 
 /** Whether the App, and each of its first hundred installations, may write deployments. */

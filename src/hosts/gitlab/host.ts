@@ -81,8 +81,9 @@ export function createGitLabHost(config: GitLabConfig, parts: GitLabParts): Code
     merge: (change, intent) => merge(client, change, intent, clock),
     showsDeployments: config.environments === true,
     async showDeployment(change, shown, state, id) {
-      if (id === undefined)
+      if (id === undefined) {
         return createDeployment(client, change, shown, { environment: environmentOf(shown), state, log });
+      }
       await setDeploymentStatus(client, change, id, state);
       return id;
     },

@@ -21,7 +21,7 @@ const create = (more: object) =>
 const idOf = async (more: object): Promise<number> => {
   const { data } = await create(more);
   if (!("id" in data)) throw new Error("no deployment was created");
-  return Number(data.id);
+  return data.id;
 };
 const set = (id: number, more: object) =>
   octokit.rest.repos.createDeploymentStatus({
@@ -61,7 +61,7 @@ test("a success ends earlier ones of its environment, unless it is told not to",
 test("the newest come first, and an environment's name has no case", async () => {
   const ids = [await idOf({ environment: "Staging" }), await idOf({ environment: "staging", payload: { run: "1" } })];
   const { data } = await octokit.rest.repos.listDeployments({ owner, repo, environment: "STAGING", sha });
-  expect(data.map(({ id }) => Number(id))).toEqual(ids.reverse());
+  expect(data.map(({ id }) => id)).toEqual(ids.reverse());
   expect(data[0]?.payload).toEqual({ run: "1" });
 });
 
