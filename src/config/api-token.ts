@@ -38,8 +38,9 @@ export function tokenName() {
 
 export function tokenHash() {
   return textLeaf("the hash that `svc token` prints: sha256: and 64 hexadecimal digits", (value) => {
-    if (isApiToken(value))
+    if (isApiToken(value)) {
       return new Wrong("this is a token: write its hash, and make a new token, since this one was seen");
+    }
     return HASH.test(value) ? value : new Wrong();
   }).meta({ title: "hash", type: "string", pattern: HASH.source });
 }

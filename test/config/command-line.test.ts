@@ -36,6 +36,7 @@ test.each([
 });
 
 test("the usage names every form", () => {
-  for (const word of ["check", "token", "users set-role", "--config", "--help", "--version", "svc.yaml"])
+  for (const word of ["check", "token", "users set-role", "--config", "--help", "--version", "svc.yaml"]) {
     expect(USAGE).toContain(word);
+  }
 });

@@ -15,7 +15,9 @@ const REPOSITORY = read(".svc.example.yaml");
 
 /** A value for every variable in the text. */
 function environment(text: string): Record<string, string> {
-  const names = [...text.matchAll(/\$\{(\w+)\}|\benv: \[(\w+)\]/g)].map(([, name, own = ""]) => name ?? own).filter((name) => name !== "NAME");
+  const names = [...text.matchAll(/\$\{(\w+)\}|\benv: \[(\w+)\]/g)]
+    .map(([, name, own = ""]) => name ?? own)
+    .filter((name) => name !== "NAME");
   const value = (name: string) =>
     name.includes("PRIVATE_KEY")
       ? rsaKey()
@@ -60,10 +62,12 @@ function keysShown(tree: ConfigTree, path = ""): readonly string[] {
   ];
 }
 
-const SERVER_KEYS = keysOf(serverSchema(
+const SERVER_KEYS = keysOf(
+  serverSchema(
     () => "",
     () => "",
-  ));
+  ),
+);
 const REPOSITORY_KEYS = keysOf(repositorySchema());
 
 describe("svc.example.yaml", () => {

@@ -68,6 +68,7 @@ test("every default is filled in", () => {
       diffs: "readers",
       defaultRole: "user",
       roleAssignments: [],
+      apiTokens: [],
     },
     applicationRepositories: [],
     checks: [],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { SessionData } from "express-session";
 import type { Account } from "../../src/core/model/account.js";
 import { setRole } from "../../src/service/set-role.js";
 import { createRedisStores } from "../../src/store/redis/redis-stores.js";
@@ -39,10 +40,8 @@ test("the last admin keeps the role, and an unknown id is answered with who is l
   expect(nobody.exitCode).toBe(1);
   expect(nobody.lines.join("\n")).toMatch(/"oidc:8" has logged in.*\nnobody is logged in$/);
   await new Promise<void>((resolve, reject) => {
-    const cookie = { originalMaxAge: 60_000 };
-    stores.sessions.set("a", { cookie, accountId: "oidc:7", lifetimeMs: 60_000 } as never, (error: unknown) =>
-      error ? reject(error as Error) : resolve(),
-    );
+    const session = { accountId: "oidc:7", lifetimeMs: 60_000 } as unknown as SessionData;
+    stores.sessions.set("a", session, (error) => (error instanceof Error ? reject(error) : resolve()));
   });
   const known = await setRole(config(), { id: "oidc:8", role: "admin" });
   expect(known.lines.slice(1)).toEqual(["logged in now:", "  oidc:7  admin  ana?[2J  ana@a.org"]);

@@ -1,7 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { parseComment } from "../../../src/core/commands/parse-command.js";
 import type { LabelsOf } from "../../../src/core/commands/label-selector.js";
+import { parseComment } from "../../../src/core/commands/parse-command.js";
 import { namesOf, select } from "../../../src/core/commands/selection.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { SERVICE } from "../../../src/names.js";
