@@ -39,6 +39,8 @@ test("every default is filled in", () => {
       token: "t",
       webhookSecret: "hook-secret-of-tests",
       commitStatus: false,
+      environments: false,
+      environmentName: "{cluster}/{namespace}/{application}",
       aliases: [],
     },
     defaults: {
@@ -101,6 +103,8 @@ auth:
     apiUrl: "https://api.github.com",
     webUrl: "https://github.com",
     commitStatus: true,
+    deployments: false,
+    environmentName: "{cluster}/{namespace}/{application}",
     aliases: ["ssh.github.com"],
   });
   expect(config.auth.cookieDomain).toBeUndefined();
