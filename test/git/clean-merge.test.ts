@@ -5,8 +5,8 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { createGitMirror } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost } from "./git-host.js";
-import { chain, writeHistory, type PlannedCommit } from "./history.js";
 import { startGitElsewhere } from "./git-launcher.js";
+import { chain, writeHistory, type PlannedCommit } from "./history.js";
 
 let host: GitHost;
 let dataDir: string;

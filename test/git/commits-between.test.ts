@@ -8,8 +8,8 @@ import type { CommitRange, RepositorySnapshot } from "../../src/core/ports/repos
 import { createGitMirror, type GitMirrorOptions } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost } from "./git-host.js";
-import { chain, writeHistory, type PlannedCommit } from "./history.js";
 import { startGitElsewhere } from "./git-launcher.js";
+import { chain, writeHistory, type PlannedCommit } from "./history.js";
 
 let host: GitHost;
 let dataDir: string;

@@ -6,8 +6,8 @@ import { revision } from "../../src/core/model/brand.js";
 import { createGitMirror } from "../../src/git/mirror.js";
 import { recordingLog } from "../recording-log.js";
 import { GitHost } from "./git-host.js";
-import { writeHistory, type PlannedCommit } from "./history.js";
 import { startGitElsewhere } from "./git-launcher.js";
+import { writeHistory, type PlannedCommit } from "./history.js";
 
 /** A plain run does one short round; `SVC_FETCH_ROUNDS` asks for so many long ones, each with another history. */
 const ROUNDS = Number(process.env.SVC_FETCH_ROUNDS ?? 0);

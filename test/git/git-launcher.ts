@@ -67,15 +67,19 @@ class GitLauncher {
     if (run === undefined) return;
     switch (answer.kind) {
       case "stdout":
-        return run.stdout(answer.chunk);
+        run.stdout(answer.chunk);
+        return;
       case "stderr":
-        return run.stderr(answer.chunk);
+        run.stderr(answer.chunk);
+        return;
       case "closed":
         this.#forget(answer.run);
-        return run.resolve(answer.status);
+        run.resolve(answer.status);
+        return;
       case "failed":
         this.#forget(answer.run);
-        return run.reject(new Error(answer.message));
+        run.reject(new Error(answer.message));
+        return;
     }
   }
 

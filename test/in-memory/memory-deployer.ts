@@ -221,7 +221,7 @@ const PARSED = new Map<string, readonly Manifest[]>();
 function manifestsOf(text: string): readonly Manifest[] {
   const known = PARSED.get(text);
   if (known !== undefined) return known;
-  const documents = parseAllDocuments(text).map((document): unknown => document.toJS());
+  const documents = parseAllDocuments(text).map((document) => document.toJS() as unknown);
   const manifests = documents.filter((manifest) => isJsonObject(manifest));
   PARSED.set(text, manifests);
   return manifests;
