@@ -94,7 +94,11 @@ export function durationOrOff(longest: string) {
       const milliseconds = parseDuration(value);
       return milliseconds === undefined || milliseconds > most ? new Wrong() : milliseconds;
     },
-  ).meta({ title: "duration or `off`", type: "string", pattern: "^(?=off$|.*[1-9])(?:off|(?:\\d+(?:ms|s|m|h|d|w))+)$" });
+  ).meta({
+    title: "duration or `off`",
+    type: "string",
+    pattern: "^(?=off$|.*[1-9])(?:off|(?:\\d+(?:ms|s|m|h|d|w))+)$",
+  });
 }
 
 export function oneOf<const T extends string>(values: readonly T[]) {
