@@ -1,4 +1,5 @@
 import { AnswerTimedOut } from "./fetch-text.js";
+import { proxied } from "./proxy.js";
 import { parseRetryAfter } from "./retry-after.js";
 
 /** What the head of an answer says. */
@@ -35,7 +36,7 @@ export async function postText({ url, headers, body, timeoutMs, signal, now }: P
   });
   try {
     const init: RequestInit = { method: "POST", headers, body, redirect: "manual", signal: stop.signal };
-    const response = await Promise.race([stopped, fetch(url, init)]);
+    const response = await Promise.race([stopped, fetch(url, proxied(init))]);
     // Closes the connection: an answer of many bytes, or of one a minute, costs nothing.
     void response.body?.cancel().catch(() => undefined);
     return { status: response.status, retryAfterMs: parseRetryAfter(response.headers.get("retry-after"), now) };

@@ -6,6 +6,7 @@ import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Dispatcher } from "undici";
 import { fetchText } from "../../src/http/fetch-text.js";
+import { postText } from "../../src/http/post-text.js";
 import { createDispatcher, proxied, useProxies } from "../../src/http/proxy.js";
 import { localServer, type LocalServer } from "../local-server.js";
 
@@ -66,6 +67,13 @@ test("an http address is reached through the proxy, with its credentials", async
   const { text } = await fetchText("http://gitlab.invalid/api", {}, LIMITS);
   expect(text).toBe("plain gitlab.invalid");
   expect(asked.splice(0)).toEqual([`gitlab.invalid:80 ${CREDENTIALS}`]);
+});
+
+test("a message for a receiver of notifications goes the same way", async () => {
+  const signal = new AbortController().signal;
+  const request = { url: "http://chat.invalid/hook", headers: {}, body: "{}", timeoutMs: 20_000, now: new Date(0) };
+  expect((await postText({ ...request, signal })).status).toBe(200);
+  expect(asked.splice(0)).toEqual([`chat.invalid:80 ${CREDENTIALS}`]);
 });
 
 test("connections of their own go the same way, and check certificates unless they are told not to", async () => {
