@@ -218,12 +218,8 @@ export class ArgoCd {
   }
 
   /** From now on, reads of the application after its syncs ended show these healths, one after the other; the last one stays. */
-  playHealth(
-    name: string,
-    looks: readonly HealthLook[],
-    options: HealthPlayOptions & { namespace?: string } = {},
-  ): void {
-    this.#controller.health.set(this.#get(name, options.namespace), looks, options);
+  playHealth(name: string, looks: readonly HealthLook[], of: HealthPlayOptions & { namespace?: string } = {}): void {
+    this.#controller.health.set(this.#get(name, of.namespace), looks, of);
   }
 
   /** Keeps the current or next sync in the phase Running until the returned function is called. */

@@ -7,6 +7,7 @@ import { wrapPort } from "../../../src/observe/wrap-port.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { freePort } from "../../redis-server.js";
 import { startBot } from "../../scenarios/bot.js";
+import { HookReceiver } from "../../scenarios/hook-receiver.js";
 import { changeOf } from "../../scenarios/resources.js";
 import { tableUnder } from "./markdown-table.js";
 import { scrape, type Scraped } from "./scrape.js";
@@ -21,11 +22,16 @@ let exported: ReadonlyMap<string, Scraped>;
 /** What a service exports after a conversation in which a bit of everything happened. */
 beforeAll(async () => {
   const port = await freePort();
+  const receiver = await HookReceiver.start();
   let away = false;
   const bot = await startBot({
     host: "hosta",
     compute: "own",
-    config: { server: { metrics_port: port } },
+    config: {
+      server: { metrics_port: port },
+      checks: [{ name: "trivial", command: ["true"] }],
+      notifications: [{ name: "chat", url: receiver.url, format: "slack" }],
+    },
     stores: (clock) => {
       const stores = createMemoryStores(clock);
       const deployments = wrapPort(stores.deployments, (_method, run) =>
@@ -35,6 +41,9 @@ beforeAll(async () => {
     },
   });
   const one = await bot.open({ ...changeOf(["web"]), "long.yaml": "# argoproj.io/ Application\n".repeat(100) });
+  bot.expectChanges("sync web");
+  await bot.comment(one, "svc sync");
+  await receiver.until(1);
   away = true;
   await bot.comment(one, "svc plan");
   away = false;
@@ -46,6 +55,7 @@ beforeAll(async () => {
   await bot.comment(one, "svc unlock");
   exported = await scrape(port);
   await bot.end();
+  await receiver.stop();
 });
 
 function labelsOf({ samples }: Scraped): readonly string[] {
