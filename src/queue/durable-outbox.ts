@@ -86,9 +86,9 @@ class DurableOutbox implements Outbox {
   async add(messages: readonly OutgoingMessage[]): Promise<void> {
     const { log } = this.#options;
     const adding = Promise.all(
-      messages.map(({ receiver, id, body }) =>
-        this.#lines.get(receiver)?.queue.add("message", { v: 1, body }, { jobId: id }),
-      ),
+      messages.map(async ({ receiver, id, body }) => {
+        await this.#lines.get(receiver)?.queue.add("message", { v: 1, body }, { jobId: id });
+      }),
     ).then(
       () => {
         this.#late = false;
@@ -154,7 +154,7 @@ class DurableOutbox implements Outbox {
     }
     const delivery = await deliver({ receiver, id: job.id, body: stored.body }, this.#stopping.signal);
     if (this.#stopping.signal.aborted && delivery.kind === "failed")
-      throw new NotDelivered("handed back at shutdown", 0);
+      {throw new NotDelivered("handed back at shutdown", 0);}
     await this.#note(receiver, delivery);
     const pause = pauseAfter(job.attemptsMade + 1, delivery, retryAfterMs);
     const outcome = delivery.kind === "delivered" ? "delivered" : pause === undefined ? "given-up" : "failed";

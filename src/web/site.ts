@@ -99,7 +99,7 @@ function checksOf({ config, stores, hosts, deployer, receivers }: SiteParts): re
 /** @throws {ReceiverBroken} */
 function receiverDetail(state: ReceiverState | undefined): string {
   const { waiting = 0, broken } = state ?? {};
-  const waits = `${waiting === 1 ? "1 message waits" : `${waiting} messages wait`}`;
+  const waits = waiting === 1 ? "1 message waits" : `${waiting} messages wait`;
   if (broken === undefined) return waiting === 0 ? "no message waits" : waits;
   throw new ReceiverBroken(`${broken.problem}, since ${broken.since}; ${waits}`);
 }

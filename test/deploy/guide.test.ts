@@ -63,6 +63,7 @@ describe("docs/installation.md", () => {
       pull_requests: "Pull requests",
       issues: "Issues",
       statuses: "Commit statuses",
+      deployments: "Deployments",
       members: "Organization members",
       contents: "Contents",
     };
