@@ -8,6 +8,7 @@ export const NOTIFICATION_EVENTS = [
   "merged",
   "not_merged",
   "lock_taken_over",
+  "check_overridden",
   "unavailable",
 ] as const;
 export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];

@@ -37,6 +37,10 @@ export const notificationBody = z.object({
             .enum(["succeeded", "failed", "running", "unknown", "rejected"])
             .optional()
             .describe("of a sync or rollback; running: not finished at the time-out; rejected: not started"),
+          rolled_back: z
+            .literal(true)
+            .optional()
+            .describe("it did not get healthy, and svc has rolled it back by itself"),
         }),
       )
       .max(500)
@@ -46,6 +50,10 @@ export const notificationBody = z.object({
       .array(z.object({ application: z.string(), from: changeRequest }))
       .optional()
       .describe("locks that a rollback took from change requests that had only planned"),
+    overridden: z
+      .array(z.object({ application: z.string(), check: z.string(), by: z.array(z.string()) }))
+      .optional()
+      .describe("failed checks that an approval by these people lifted"),
     closed: z.boolean().optional().describe("of `not_merged`: it was closed without a merge"),
     since: time.optional().describe("since when it is deployed and not merged, or the system unavailable"),
     system: z.string().optional().describe("of `unavailable`: Argo CD or Redis"),
@@ -77,9 +85,10 @@ export function jsonBody(notification: Notification, parts: MessageParts): strin
 function factsOf(notification: Notification, parts: MessageParts): Partial<Body["data"]> {
   switch (notification.kind) {
     case "run-ended": {
-      const { change, head, command, by, takenOver } = notification;
+      const { change, head, command, by, overridden, takenOver } = notification;
       const taken = takenOver.map(({ application, from }) => ({ application, from: changeOf(from, parts) }));
-      const more = taken.length === 0 ? {} : { taken_over: taken };
+      const lifted = overridden.map(({ application, check, by: people }) => ({ application, check, by: [...people] }));
+      const more = { ...(taken.length > 0 && { taken_over: taken }), ...(lifted.length > 0 && { overridden: lifted }) };
       return { change: changeOf(change, parts), head, command, by, ...more };
     }
     case "locks-released":
@@ -100,7 +109,9 @@ function factsOf(notification: Notification, parts: MessageParts): Partial<Body[
 function applicationsOf(notification: Notification): Body["data"]["applications"] {
   switch (notification.kind) {
     case "run-ended":
-      return notification.applications.map(({ application, outcome }) => ({ name: application, outcome }));
+      return notification.applications.map(({ application, outcome, rolledBack }) => {
+        return { name: application, outcome, ...(rolledBack && { rolled_back: true as const }) };
+      });
     case "locks-released":
     case "merged":
     case "not-merged":

@@ -64,27 +64,34 @@ function said(notification: Notification, { hostWords }: MessageParts): Said {
   }
 }
 
-function runEnded({ command, change, head, by, applications, takenOver }: RunEnded, word: string): Said {
+function runEnded({ command, change, head, by, applications, overridden, takenOver }: RunEnded, word: string): Said {
   const name = changeRequestName(change);
   const at = atCommit(command === "sync" ? head : undefined);
-  const taken = takenOver.map(
-    ({ application, from }) => `the lock of ${application} was taken over from ${changeRequestName(from)}`,
-  );
+  const more = [
+    ...takenOver.map(
+      ({ application, from }) => `the lock of ${application} was taken over from ${changeRequestName(from)}`,
+    ),
+    ...overridden.map(
+      ({ application, check, by: people }) =>
+        `the check ${check} failed for ${application} and was overridden by ${people.join(", ")}`,
+    ),
+  ];
   if (applications.length === 0) {
-    return { headline: `❌ ${name}: ${word} ${command} by ${by} could not be carried out`, lines: taken };
+    return { headline: `❌ ${name}: ${word} ${command} by ${by} could not be carried out`, lines: more };
   }
   const failed = applications.filter(({ outcome }) => outcome !== "succeeded");
   if (failed.length === 0) {
     const [symbol, did] = command === "sync" ? ["✅", "deployed"] : ["↩️", "rolled back"];
     const lines = applications.map(({ application }) => application);
-    return { headline: `${symbol} ${name}: ${by} ${did} ${counted(applications)}${at}`, lines: [...lines, ...taken] };
+    return { headline: `${symbol} ${name}: ${by} ${did} ${counted(applications)}${at}`, lines: [...lines, ...more] };
   }
   const lines = [...failed, ...applications.filter((one) => !failed.includes(one))].map(
-    ({ application, outcome }) => `${application}: ${OUTCOMES[outcome]}`,
+    ({ application, outcome, rolledBack }) =>
+      `${application}: ${OUTCOMES[outcome]}${rolledBack ? ", and rolled back" : ""}`,
   );
   const of = failed.length === applications.length ? "" : `${failed.length} of `;
   const headline = `❌ ${name}: ${word} ${command} by ${by} failed for ${of}${counted(applications)}${at}`;
-  return { headline, lines: [...lines, ...taken] };
+  return { headline, lines: [...lines, ...more] };
 }
 
 const OUTCOMES: Readonly<Record<RunEnded["applications"][number]["outcome"], string>> = {

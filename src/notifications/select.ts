@@ -15,10 +15,15 @@ export function selected(notification: Notification, receiver: NotificationRecei
 export function eventsOf(notification: Notification): readonly [NotificationEvent, ...NotificationEvent[]] {
   switch (notification.kind) {
     case "run-ended": {
-      const { applications, command, takenOver } = notification;
+      const { applications, command, overridden, takenOver } = notification;
       const well = applications.length > 0 && applications.every(({ outcome }) => outcome === "succeeded");
       const main = !well ? "failed" : command === "sync" ? "synced" : "rolled_back";
-      return takenOver.length === 0 ? [main] : [main, "lock_taken_over"];
+      const more: readonly (readonly [NotificationEvent, boolean])[] = [
+        ["rolled_back", applications.some(({ rolledBack }) => rolledBack)],
+        ["lock_taken_over", takenOver.length > 0],
+        ["check_overridden", overridden.length > 0],
+      ];
+      return [main, ...more.filter(([, told]) => told).map(([event]) => event)];
     }
     case "locks-released":
       return ["lock_taken_over"];
@@ -40,9 +45,10 @@ function narrowed(notification: Notification, filters: Filters): Notification | 
       return notification;
     case "run-ended": {
       const applications = notification.applications.filter((one) => isOne(one.application, filters));
+      const overridden = notification.overridden.filter((one) => isOne(one.application, filters));
       const takenOver = notification.takenOver.filter((one) => isOne(one.application, filters));
       if (!isOfRepository(notification.change, filters) || nothingOf(filters, applications)) return undefined;
-      return { ...notification, applications, takenOver };
+      return { ...notification, applications, overridden, takenOver };
     }
     case "locks-released":
     case "merged":

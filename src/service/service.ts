@@ -74,7 +74,7 @@ export interface Service {
  * @throws {CannotListen}
  */
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
-  const clock = overrides.clock ?? systemClock;
+  const { clock = systemClock, stores: givenStores, startGit } = overrides;
   const telemetry = await createTelemetry({ config, hosts: observedHosts(config), tracer: overrides.tracer, log });
   const workers = createWorkerPool({
     onEnd(task, owner, outcome) {
@@ -86,7 +86,6 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   });
   const compute = overrides.compute ?? workers;
   const checkRunner = createCheckRunner({ folder: tmpdir(), clock, log, onEnd: telemetry.countCheck });
-  const { stores: givenStores, startGit } = overrides;
   const adapters = await createAdapters({ config, telemetry, stores: givenStores, compute, startGit, clock, log });
   const { stores, repositories, deployer } = adapters;
   const { locks, waiting, plans, deployments, audit, live, connection } = stores;
@@ -150,6 +149,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   const bodies = new BodyBudget();
   const push = telemetry.push((event) => queue.push(event));
   const backlog = () => queue.backlog();
+  const ping = () => stores.ping();
   const hosts = Object.values(adapters.hosts);
 
   const site = createSite({
@@ -187,7 +187,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     pages: site.pages,
     words: hosts.map(({ id }) => dependencies.hostWords[id]),
     baseUrl: config.server.baseUrl,
-    ping: () => stores.ping(),
+    ping,
     trustProxy: config.server.trustProxy,
     log,
   });
@@ -216,7 +216,7 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
   }
 
   const stopChores = chores.doInIntervals();
-  const started = checkAtStart({ config, hosts, deployer, ping: () => stores.ping(), log }).then(() => chores.doAtStart());
+  const started = checkAtStart({ config, hosts, deployer, ping, log }).then(() => chores.doAtStart());
 
   return {
     url: urlOf(server, config.server),

@@ -29,24 +29,30 @@ const synced: Notification = {
   head,
   by: "ana",
   applications: [
-    { application: web, outcome: "succeeded" },
-    { application: api, outcome: "succeeded" },
+    { application: web, outcome: "succeeded", rolledBack: false },
+    { application: api, outcome: "succeeded", rolledBack: false },
   ],
+  overridden: [],
   takenOver: [],
 };
 const failed: Notification = {
   ...synced,
   applications: [
-    { application: web, outcome: "succeeded" },
-    { application: api, outcome: "failed" },
+    { application: web, outcome: "succeeded", rolledBack: false },
+    { application: api, outcome: "failed", rolledBack: false },
   ],
 };
 const broken: Notification = { ...synced, applications: [] };
 const rolledBack: Notification = {
   ...synced,
   command: "rollback",
-  applications: [{ application: web, outcome: "succeeded" }],
+  applications: [{ application: web, outcome: "succeeded", rolledBack: false }],
   takenOver: [{ application: web, from: { ...change, number: 8 } }],
+};
+const overridden: Notification = { ...synced, overridden: [{ application: web, check: "conftest", by: ["bo"] }] };
+const unhealthy: Notification = {
+  ...failed,
+  applications: [{ application: web, outcome: "failed", rolledBack: true }],
 };
 const released: Notification = { ...origin, kind: "locks-released", by: "olga", applications: [web] };
 const merged: Notification = { ...origin, kind: "merged", head, applications: [web] };
@@ -68,6 +74,18 @@ const all: readonly (readonly [string, Notification, readonly NotificationEvent[
   ["a failed sync", failed, ["failed"], "❌ acme/deploy#7: svc sync by ana failed for 1 of 2 applications at aaaaaaaa"],
   ["a broken sync", broken, ["failed"], "❌ acme/deploy#7: svc sync by ana could not be carried out"],
   ["a rollback", rolledBack, ["rolled_back", "lock_taken_over"], "↩️ acme/deploy#7: ana rolled back 1 application"],
+  [
+    "an override",
+    overridden,
+    ["synced", "check_overridden"],
+    "✅ acme/deploy#7: ana deployed 2 applications at aaaaaaaa",
+  ],
+  [
+    "no health",
+    unhealthy,
+    ["failed", "rolled_back"],
+    "❌ acme/deploy#7: svc sync by ana failed for 1 application at aaaaaaaa",
+  ],
   ["a released lock", released, ["lock_taken_over"], "🔓 acme/deploy#7: olga, an administrator, released its lock"],
   ["a merge", merged, ["merged"], "🔀 acme/deploy#7 was merged at aaaaaaaa"],
   [
@@ -117,6 +135,8 @@ test("a message names each application once, failures first, and leads to the ho
     ],
   });
   expect(messageOf(rolledBack, parts).lines).toEqual(["web", "the lock of web was taken over from acme/deploy#8"]);
+  expect(messageOf(overridden, parts).lines.at(-1)).toBe("the check conftest failed for web and was overridden by bo");
+  expect(messageOf(unhealthy, parts).lines).toEqual(["web: failed, and rolled back"]);
   const many = Array.from({ length: 600 }, (_, index) => applicationName(`app-${index}`));
   expect(messageOf({ ...merged, applications: many }, parts).lines.slice(19)).toEqual(["app-19", "and 580 more"]);
   const body = JSON.parse(jsonBody({ ...merged, applications: many }, parts)) as { data: Record<string, unknown> };
@@ -215,7 +235,7 @@ describe("what a receiver wants", () => {
 
   test("whoever named applications hears of them alone, and not of the failures of others", () => {
     const mine = selected(failed, { ...receiver, applications: ["web"] });
-    expect(mine).toEqual({ ...failed, applications: [{ application: web, outcome: "succeeded" }] });
+    expect(mine).toEqual({ ...failed, applications: [{ application: web, outcome: "succeeded", rolledBack: false }] });
     expect(mine && eventsOf(mine)).toEqual(["synced"]);
   });
 });

@@ -2,7 +2,7 @@ import { changeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Lock } from "../model/lock.js";
 import type { RunEnded } from "../model/notification.js";
-import type { CommandResult } from "../model/result.js";
+import type { ApplicationSync, CommandResult } from "../model/result.js";
 import { isDeploying } from "./commands.js";
 
 /**
@@ -12,16 +12,19 @@ import { isDeploying } from "./commands.js";
 export function notificationOf(
   result: CommandResult,
   command: Command | undefined,
-): Pick<RunEnded, "command" | "applications" | "takenOver"> | undefined {
+): Pick<RunEnded, "command" | "applications" | "overridden" | "takenOver"> | undefined {
   switch (result.kind) {
     case "synced":
     case "rolled-back": {
       if (result.dryRun || result.applications.length === 0) return undefined;
-      const applications = result.applications.map(({ application, kind }) => ({ application, outcome: kind }));
+      const overridden = result.applications.flatMap(({ application, overridden: lifted = [] }) =>
+        lifted.map((check) => ({ ...check, application })),
+      );
       const taken: readonly Lock[] = result.kind === "synced" ? [] : result.takenOver;
       return {
         command: result.kind === "synced" ? "sync" : "rollback",
-        applications,
+        applications: result.applications.map(notifiedOf),
+        overridden,
         takenOver: taken.map(({ application, holder }) => ({ application, from: changeRequestRef(holder) })),
       };
     }
@@ -29,7 +32,7 @@ export function notificationOf(
       const { reason } = result.refusal;
       if (reason !== "failure" && reason !== "store-unavailable") return undefined;
       if (command === undefined || !isDeploying(command) || command.dryRun) return undefined;
-      return { command: command.name, applications: [], takenOver: [] };
+      return { command: command.name, applications: [], overridden: [], takenOver: [] };
     }
     case "planned":
     case "unlocked":
@@ -37,4 +40,9 @@ export function notificationOf(
     case "help":
       return undefined;
   }
+}
+
+function notifiedOf(sync: ApplicationSync): RunEnded["applications"][number] {
+  const rolledBack = sync.kind === "failed" && sync.notHealthy?.rollback?.kind === "succeeded";
+  return { application: sync.application, outcome: sync.kind, rolledBack };
 }
