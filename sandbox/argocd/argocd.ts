@@ -46,6 +46,7 @@ export class ArgoCd {
   readonly #operations: Operations;
   readonly #gate = new RenderGate();
   readonly #watch = new Watch();
+  readonly onGrpc = (listener: (exchange: GrpcExchange) => void) => this.#watch.onGrpc(listener);
   #server: LoopbackServer | undefined;
 
   constructor(options: ArgoCdOptions) {
@@ -93,10 +94,6 @@ export class ArgoCd {
 
   onExchange(listener: (exchange: Exchange) => void): () => void {
     return this.#watch.onExchange(listener);
-  }
-
-  onGrpc(listener: (exchange: GrpcExchange) => void): () => void {
-    return this.#watch.onGrpc(listener);
   }
 
   /** Adds an account with an API key, or changes its permissions. Returns a token. */
