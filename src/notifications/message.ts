@@ -125,8 +125,9 @@ function notMerged({ change, closed, head, by, since, applications }: NotMerged,
 }
 
 function systemChanged({ system, available, since }: SystemChanged): Said {
-  if (available)
-    {return { headline: `✅ ${SERVICE} can use ${system} again; it could not since ${timeOf(since)}`, lines: [] };}
+  if (available) {
+    return { headline: `✅ ${SERVICE} can use ${system} again; it could not since ${timeOf(since)}`, lines: [] };
+  }
   return {
     headline: `⚠️ ${SERVICE} cannot use ${system} since ${timeOf(since)}`,
     lines: ["Nothing can be deployed until it can. The status page and the log say more."],

@@ -153,8 +153,9 @@ class DurableOutbox implements Outbox {
       throw new UnrecoverableError("a notification of another version of this service");
     }
     const delivery = await deliver({ receiver, id: job.id, body: stored.body }, this.#stopping.signal);
-    if (this.#stopping.signal.aborted && delivery.kind === "failed")
-      {throw new NotDelivered("handed back at shutdown", 0);}
+    if (this.#stopping.signal.aborted && delivery.kind === "failed") {
+      throw new NotDelivered("handed back at shutdown", 0);
+    }
     await this.#note(receiver, delivery);
     const pause = pauseAfter(job.attemptsMade + 1, delivery, retryAfterMs);
     const outcome = delivery.kind === "delivered" ? "delivered" : pause === undefined ? "given-up" : "failed";
