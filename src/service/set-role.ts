@@ -79,7 +79,8 @@ async function connect(stores: Pick<Stores, "ping">, clock: Clock): Promise<void
   const until = clock.now().getTime() + CONNECT_WITHIN_MS;
   for (;;) {
     try {
-      await stores.ping(); return;
+      await stores.ping();
+      return;
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || clock.now().getTime() > until) throw error;
       await clock.sleep(PAUSE_MS);

@@ -56,7 +56,14 @@ function unseenViews(previews: readonly Preview[]): readonly ApplicationView[] {
     const names = previews.filter((one) => markOf(one) === mark).map(({ application }) => application);
     const title = names.length === 1 ? "1 more application" : `${names.length} more applications`;
     const sentences = ["A plan previews no more of them (`deployer.preview_limit`).", names.join(", ")];
-    const nothing = { counts: [], cautions: [], failedChecks: [], reason: undefined, sourceFile: undefined, heldBy: undefined };
+    const nothing = {
+      counts: [],
+      cautions: [],
+      failedChecks: [],
+      reason: undefined,
+      sourceFile: undefined,
+      heldBy: undefined,
+    };
     return { application: title, mark, ...nothing, sentences, resources: [], hidden: 0 };
   });
 }

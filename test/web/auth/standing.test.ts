@@ -84,7 +84,7 @@ describe.each(STORE_KINDS)("with the %s store", (store) => {
     test("is logged out, too, with a role that an admin set, which outlasts that", async () => {
       const { forge, site, visitor } = await start(host, { store });
       const [ana] = await site.stores.users.list();
-      await site.stores.users.setRole(ana?.id ?? "", "admin", { ...ana, id: "basic:olga" } as never);
+      await site.stores.users.setRole(ana?.id ?? "", "admin", { ...ana, id: "basic:olga" });
       forge.setTeam("acme/admins", []);
       site.clock.advance(DUE_MS);
       expect(await roleOf(visitor)).toBe("admin");
