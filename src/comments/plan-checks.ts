@@ -20,6 +20,12 @@ export function checksText(plans: readonly ApplicationPlan[]): string {
   return counts === "" ? "" : `checks: ${counts}`;
 }
 
+/** A sentence for a page; none if nothing was checked. */
+export function checkSentences(plan: ApplicationPlan): readonly string[] {
+  const text = checksText([plan]);
+  return text === "" ? [] : [`${text.charAt(0).toUpperCase()}${text.slice(1)}.`];
+}
+
 /** Each failed check of an application open with what it printed; all of them counted. @param room see `outputRoom`. */
 export function checkBlocks(plan: ApplicationPlan, section: string, room: number): readonly Block[] {
   const checks = checksOf(plan);

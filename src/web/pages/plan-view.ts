@@ -1,5 +1,5 @@
 import { clusterSentences } from "../../comments/cluster-sentence.js";
-import { checksOf, checksText, failureTitle } from "../../comments/plan-checks.js";
+import { checkSentences, checksOf, failureTitle } from "../../comments/plan-checks.js";
 import { isFailed } from "../../core/model/check.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import { driftOf, type NameChanges, type ResourceChange } from "../../core/model/manifest-diff.js";
@@ -105,7 +105,7 @@ function applicationView(
     mark: MARKS[plan.kind],
     counts: diff === undefined ? [] : countsOf(diff),
     cautions: withDiff ? (diff?.cautions ?? []) : [],
-    sentences: [...checkCounts(plan), ...sentencesOf(plan, withDiff, words), ...plan.warnings, ...atMerge(plan)],
+    sentences: [...checkSentences(plan), ...sentencesOf(plan, withDiff, words), ...plan.warnings, ...atMerge(plan)],
     reason: withDiff ? reasonOf(plan) : undefined,
     failedChecks: checksOf(plan)
       .filter(isFailed)
@@ -217,11 +217,6 @@ function children(what: string, { created, changed, deleted }: NameChanges): rea
     ...(deleted.length === 0 ? [] : [`delete ${deleted.join(", ")}`]),
   ];
   return parts.length === 0 ? [] : [`${what} it would ${parts.join("; ")}`];
-}
-
-function checkCounts(plan: ApplicationPlan): readonly string[] {
-  const text = checksText([plan]);
-  return text === "" ? [] : [`${text.charAt(0).toUpperCase()}${text.slice(1)}.`];
 }
 
 function atMerge({ atMerge: sentence }: ApplicationPlan): readonly string[] {
