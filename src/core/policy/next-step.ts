@@ -45,16 +45,26 @@ export function nextStepFor(application: ApplicationName, standing: Standing): N
   return awaiting.length === 0 ? undefined : deploying(awaiting, plan, standing, [application]);
 }
 
-/** Deploying the target branch again, unless others deployed these applications since and hold their locks. */
-export function undoing(names: Names, { change, plan, settings, locks, foreign }: Standing): NextStep {
+/**
+ * Deploying the target branch again, unless others deployed these applications since and hold their locks. What was deployed
+ * without an approval may need one by now: the rules of the base branch can have changed.
+ */
+export function undoing(names: Names, standing: Standing): NextStep {
+  const { change, plan, settings, locks, records, foreign, approval } = standing;
   const theirs = locks.filter(({ application, holder }) => {
     const deployed = foreign.some((one) => one.application === application && sameChangeRequest(one.change, holder));
     return names.includes(application) && !sameChangeRequest(holder, change) && deployed;
   });
   const free = names.filter((name) => !theirs.some(({ application }) => application === name));
   if (free.length === 0) return { kind: "wait", locks: theirs };
-  const by = rulesFor("rollback", deployedOf(plan, free, change), settings);
-  return { kind: "command", command: "rollback", applications: free, by };
+  const deployed = deployedOf(plan, free, change);
+  const by = rulesFor("rollback", deployed, settings);
+  const advised: AdvisedCommand = { kind: "command", command: "rollback", applications: free, by };
+  const approved = new Set(
+    records.filter(({ approvers }) => approvers.length > 0).map(({ application }) => application),
+  );
+  const unapproved = deployed.filter(({ application }) => !approved.has(application));
+  return needsApproval(unapproved, settings) && approval?.approved !== true ? approving(standing, advised) : advised;
 }
 
 /** Why nothing can be planned or deployed at all. */
