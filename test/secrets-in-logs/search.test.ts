@@ -74,6 +74,7 @@ test("secrets are known by where they stand in a configuration and in manifests"
   registerSecretFields({
     hostb: { token: "glpat-of-settings", url: "https://gitlab.example.com", webhook_secret: "hook-of-settings" },
     kvstore: { sentinel: { password: "pass-of-settings" } },
+    notifications: [{ url: "http://127.0.0.1:4000" }, { url: "http://127.0.0.1:4000/hook-of-the-chat" }],
   });
   registerSecretObjects({
     "secret.yaml": `kind: Secret\nstringData: { a: plain-value }\ndata: { b: ${base64("decoded-value")}, c: 1 }\n`,
@@ -91,6 +92,7 @@ test("secrets are known by where they stand in a configuration and in manifests"
     { name: "hostb.token", value: "glpat-of-settings" },
     { name: "hostb.webhook_secret", value: "hook-of-settings" },
     { name: "kvstore.sentinel.password", value: "pass-of-settings" },
+    { name: "notifications.1.url", value: "http://127.0.0.1:4000/hook-of-the-chat" },
     { name: "value of a Secret", value: "plain-value" },
     { name: "value of a Secret", value: "decoded-value" },
   ]);

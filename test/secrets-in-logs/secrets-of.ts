@@ -3,12 +3,15 @@ import { z } from "zod";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { keepsLogs, registerSecret } from "./kept-logs.js";
 
-const SECRET_KEY = /(?:token|password|secret|private_key)$|^notifications\.\d+\.url$/;
+const SECRET_KEY = /(?:token|password|secret|private_key)$/;
+/** The path of such an address is its secret. Without one it names a port alone, which another server of the run gets later. */
+const SECRET_ADDRESS = /^notifications\.\d+\.url$/;
 
 /** Registers every secret of a server's configuration, wherever it stands; its key is its name. */
 export function registerSecretFields(config: unknown, path = ""): void {
   if (typeof config === "string") {
-    if (SECRET_KEY.test(path)) registerSecret(path, config);
+    const secret = SECRET_KEY.test(path) || (SECRET_ADDRESS.test(path) && new URL(config).pathname !== "/");
+    if (secret) registerSecret(path, config);
   } else if (typeof config === "object" && config !== null) {
     for (const [key, value] of Object.entries(config)) {
       registerSecretFields(value, path === "" ? key : `${path}.${key}`);

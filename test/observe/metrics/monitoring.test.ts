@@ -30,7 +30,7 @@ beforeAll(async () => {
     config: {
       server: { metrics_port: port },
       checks: [{ name: "trivial", command: ["true"] }],
-      notifications: [{ name: "chat", url: receiver.url, format: "slack" }],
+      notifications: [{ name: "chat", url: `${receiver.url}/hook`, format: "slack" }],
     },
     stores: (clock) => {
       const stores = createMemoryStores(clock);
