@@ -50,6 +50,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "result-unlock": "Locks are released",
   "result-unlock-with-next": "Others wait for the released locks, and this one waited for another",
   "result-unlock-nothing": "There is nothing to release",
+  reminder: "A pull request is deployed and not merged for a day (comments.remind_after)",
   "result-closed": "A pull request is closed while its commit is deployed",
   "result-help": "The commands are asked for with svc help",
   "refusal-not-a-command": "The comment is no command, and nearly none",

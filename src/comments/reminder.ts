@@ -2,12 +2,15 @@ import type { ChangeRequest } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { HostWords } from "../core/model/host-words.js";
+import { commandText } from "../core/policy/next-step-words.js";
+import type { AdvisedCommand, NextStep } from "../core/policy/standing.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { CommitRange } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { applicationLink, type Links } from "./links.js";
 import { code, details, fence, shortened } from "./markdown.js";
 import { markerLine, readMarker } from "./marker.js";
+import { nextStepClause } from "./next-step.js";
 import { counted } from "./phrases.js";
 import { publish, type PublishPlanOptions } from "./publish.js";
 
@@ -19,9 +22,16 @@ const MAX_SUBJECT = 100;
 export interface ReminderFacts {
   /** What is deployed, the oldest first. */
   readonly records: readonly Deployment[];
-  /** What the target branch got since; undefined if it is not known. */
-  readonly gained: CommitRange | undefined;
+  /** What the target branch got since, and what to do; undefined if the repository could not be read. */
+  readonly around: Around | undefined;
   readonly now: Date;
+}
+
+export interface Around {
+  readonly gained: CommitRange;
+  readonly next: NextStep;
+  /** Undefined if a rollback would be refused. */
+  readonly undo: AdvisedCommand | undefined;
 }
 
 interface Reader {
@@ -52,22 +62,28 @@ export async function publishReminder(
   }
 }
 
-/** Who deployed what when, what the target branch got since, and the two ways out. */
-export function renderReminder({ records, gained, now }: ReminderFacts, { change, words, links }: Reader): string {
+/** Who deployed what when, what the target branch got since, the next step and the way back. */
+export function renderReminder({ records, around, now }: ReminderFacts, { change, words, links }: Reader): string {
   const since = Math.max(0, now.getTime() - Date.parse(records[0]?.timestamp ?? now.toISOString()));
   const more = records.length - MAX_APPLICATIONS;
   return [
     markerLine({ kind: "reminder", head: change.headRevision }),
     `## ${SERVICE} Reminder`,
     "",
-    `**Deployed and not merged for ${lengthText(since)}** · merge this ${words.short}, or comment ${code(`${words.command} rollback`)} to deploy ${code(change.baseBranch)} again`,
+    [
+      `**Deployed and not merged for ${lengthText(since)}**`,
+      ...(around === undefined ? [] : [nextStepClause(around.next, change, words, links)]),
+    ].join(" · "),
     "",
     ...records
       .slice(0, MAX_APPLICATIONS)
       .map((one) => `- ${applicationLink(one.application, links)}: ${deployedText(one)}`),
     ...(more > 0 ? [`- and ${more} more`] : []),
     ...headLines(records, change),
-    ...gainedLines(gained, change),
+    ...gainedLines(around?.gained, change),
+    ...(around?.undo === undefined
+      ? []
+      : ["", `To deploy ${code(change.baseBranch)} again, comment ${code(commandText(around.undo, words))}.`]),
   ].join("\n");
 }
 

@@ -1,23 +1,27 @@
-import { publishReminder } from "../comments/reminder.js";
+import { publishReminder, type Around } from "../comments/reminder.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import type { Deployment } from "../core/model/deployment.js";
-import { HostFailure, RepositoryFailure } from "../core/model/errors.js";
-import type { CommitRange } from "../core/ports/repositories.js";
+import { HeadMoved, HostFailure, RepositoryFailure } from "../core/model/errors.js";
+import { overdueChanges } from "../core/model/overdue.js";
+import { undoOf } from "../core/policy/advice.js";
+import { nextStep } from "../core/policy/next-step.js";
+import { openChange } from "./context.js";
 import { linksOf } from "./links.js";
 import { silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
+import { readStanding } from "./standing.js";
 
 /** Tells an open change request what of it is deployed and not merged. */
 export async function remind(ref: ChangeRequestRef, run: Run): Promise<Silent> {
   const records = [...(await run.deployments.ofChange(ref))].sort((a, b) => a.timestamp.localeCompare(b.timestamp));
   const [first] = records;
   const { remindAfter } = run.config.comments;
-  if (first === undefined || remindAfter === "off") return silent("nothing-to-update");
   const now = run.clock.now();
-  if (now.getTime() - Date.parse(first.timestamp) < remindAfter) return silent("nothing-to-update");
+  if (first === undefined || remindAfter === "off") return silent("nothing-to-update");
+  if (overdueChanges(records, now, remindAfter).length === 0) return silent("nothing-to-update");
   const change = await run.host.getChangeRequest(ref, run.signal);
   if (change.state !== "open") return silent("nothing-to-update");
-  const facts = { records, gained: await gainedSince(first, change, run), now };
+  const facts = { records, around: await lookAround(first, records, change, run), now };
   const reader = { change, words: run.hostWords[change.host], links: linksOf(change, run) };
   const posting = { urgency: "help", signal: run.signal } as const;
   try {
@@ -30,18 +34,24 @@ export async function remind(ref: ChangeRequestRef, run: Run): Promise<Silent> {
   }
 }
 
-/** What the target branch got since the first deployment; undefined if that is not known. */
-async function gainedSince(
+/** What the target branch got since the first deployment, and what to do; undefined if the repository cannot be read. */
+async function lookAround(
   { baseRevision }: Deployment,
+  records: readonly Deployment[],
   change: ChangeRequest,
-  { repositories, host, signal, log }: Run,
-): Promise<CommitRange | undefined> {
+  run: Run,
+): Promise<Around | undefined> {
   try {
-    const repository = await repositories.open(change, await host.cloneSource(change), signal);
-    return await repository.commitsBetween(baseRevision ?? change.mergeBase, change.baseRevision);
+    const { settings, problems, snapshot } = await openChange(change, run);
+    const gained = await snapshot.commitsBetween(baseRevision ?? change.mergeBase, change.baseRevision);
+    const standing = await readStanding(change, { settings, broken: problems.length > 0 }, run);
+    const next = nextStep(standing);
+    const deployed = records.map(({ application }) => application);
+    // After a failure the next step names it already.
+    return { gained, next, undo: next.kind === "retry" ? undefined : undoOf(deployed, standing) };
   } catch (error) {
-    if (!(error instanceof RepositoryFailure)) throw error;
-    log.warn({ err: error }, "could not read what the target branch got since a deployment");
+    if (!(error instanceof RepositoryFailure || error instanceof HeadMoved)) throw error;
+    run.log.warn({ err: error }, "could not read what the target branch got since a deployment");
     return undefined;
   }
 }

@@ -1,14 +1,16 @@
 import { LRUCache } from "lru-cache";
-import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-request.js";
+import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../core/model/change-request.js";
+import { overdueChanges } from "../core/model/overdue.js";
+import type { Clock } from "../core/ports/clock.js";
 import type { Deployer } from "../core/ports/deployer.js";
-import type { LockStore } from "../core/ports/stores.js";
+import type { EventQueue } from "../core/ports/event-queue.js";
+import type { DeploymentStore, LockStore } from "../core/ports/stores.js";
 import { LastLooks } from "../queue/last-looks.js";
 import { Reminders } from "../queue/reminders.js";
 import { takesTurn } from "../queue/turn.js";
 import type { Stores } from "../store/stores.js";
 import { findLost, type FindLostParts } from "./find-lost.js";
 import { reconcile, reconcileChange } from "./reconcile.js";
-import { remindWaiting, type RemindParts } from "./remind-waiting.js";
 import { WATCH_EVERY_MS, type SystemWatch } from "./system-watch.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
@@ -25,6 +27,15 @@ export interface ChoreParts extends Omit<FindLostParts, "looks">, Pick<RemindPar
   readonly watch: SystemWatch | undefined;
   /** Shared with other replicas; undefined if there are none. */
   readonly connection: Stores["connection"];
+}
+
+export interface RemindParts {
+  readonly deployments: DeploymentStore;
+  readonly reminders: Reminders;
+  readonly queue: EventQueue;
+  /** Milliseconds. */
+  readonly remindAfter: number | "off";
+  readonly clock: Clock;
 }
 
 /** What the service does by itself from time to time. Of several replicas, one does it per interval. */
@@ -116,6 +127,18 @@ export function createChores(parts: ChoreParts): Chores {
       };
     },
   };
+}
+
+/** Gives the event of a reminder to what has been deployed and not merged for too long. Asks no host. */
+export async function remindWaiting({ deployments, reminders, queue, remindAfter, clock }: RemindParts): Promise<void> {
+  if (remindAfter === "off") return;
+  const now = clock.now();
+  for (const { change } of overdueChanges(await deployments.list(), now, remindAfter)) {
+    const key = changeRequestKey(change);
+    if (!(await reminders.isTime(key))) continue;
+    const delivery = `still-deployed-${key}-${now.getTime()}`;
+    await queue.push({ kind: "still-deployed", delivery, change: changeRequestRef(change) });
+  }
 }
 
 /** The same locks; `onHeld` hears who holds one that somebody else wanted. */

@@ -49,16 +49,16 @@ export interface Merged {
   readonly applications: readonly ApplicationName[];
 }
 
-/** Commits of a change request have run in the cluster for more than a day, and its branch is not merged. */
+/** Commits of a change request have been in the cluster for a day or more, and its branch is not merged. */
 export interface NotMerged {
   readonly kind: "not-merged";
   readonly change: ChangeRequestRef;
   /** Closed without a merge, or still open. */
   readonly closed: boolean;
+  /** What was deployed last. */
   readonly head: Revision;
-  /** Who deployed last. */
   readonly by: string;
-  /** When that was. ISO 8601. */
+  /** When the oldest of it was deployed. ISO 8601. */
   readonly since: string;
   readonly applications: readonly ApplicationName[];
 }

@@ -21,7 +21,7 @@ export function adviceAfter(result: CommandResult, standing: Standing): Advice {
   switch (result.kind) {
     case "synced": {
       const now = { ...standing, merging: result.merge !== undefined };
-      const undo = undoOf(result.applications, standing);
+      const undo = undoOf(namesOf(result.applications.filter(({ kind }) => kind === "succeeded")), standing);
       return { next: nextStep(now), each: stepsFor(undone(result.applications), now), undoable, undo };
     }
     case "rolled-back": {
@@ -61,13 +61,13 @@ function stepsFor(names: readonly ApplicationName[], standing: Standing): Advice
   );
 }
 
-/** Without `-a` a rollback takes every lock and every deployed application. */
-function undoOf(all: readonly ApplicationSync[], standing: Standing): AdvisedCommand | undefined {
+/** The command that takes back what was deployed; undefined if it would be refused. */
+export function undoOf(done: readonly ApplicationName[], standing: Standing): AdvisedCommand | undefined {
   const { records, locks, change } = standing;
-  const done = namesOf(all.filter(({ kind }) => kind === "succeeded"));
   const step = done.length === 0 ? undefined : undoing(done, standing);
   if (step?.kind !== "command") return undefined;
   const held = locks.filter(({ holder }) => sameChangeRequest(holder, change));
+  // Without `-a` a rollback takes every lock and every deployed application.
   const everything = [...records, ...held].every(({ application }) => step.applications.includes(application));
   return everything ? { ...step, applications: [] } : step;
 }

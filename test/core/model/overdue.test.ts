@@ -26,20 +26,19 @@ function record(
   };
 }
 
-test("a change request is overdue a day after its newest deployment, with all its applications; failed ones do not count", () => {
+test("a change request is overdue a day after its oldest deployment, whatever became of it, with all its applications", () => {
   const records = [
     record(1, "web", 30),
     record(1, "api", 25),
-    record(2, "shop", 30),
-    record(2, "cart", 23),
+    record(2, "shop", 24),
+    record(2, "cart", 1, "started"),
     record(3, "blog", 30, "failed"),
-    record(4, "docs", 24),
-    record(5, "mail", 30),
-    record(5, "list", 1, "started"),
+    record(4, "docs", 23),
   ];
   const found = overdueChanges(records, now, 24 * HOUR);
-  expect(found.map(({ change, applications, user }) => [change.number, applications, user])).toEqual([
-    [1, ["web", "api"], "user-25"],
-    [5, ["mail"], "user-30"],
+  expect(found.map(({ change, applications, user, since }) => [change.number, applications, user, since])).toEqual([
+    [1, ["web", "api"], "user-25", "2026-03-01T04:00:00.000Z"],
+    [2, ["shop", "cart"], "user-1", "2026-03-01T10:00:00.000Z"],
+    [3, ["blog"], "user-30", "2026-03-01T04:00:00.000Z"],
   ]);
 });

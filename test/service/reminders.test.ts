@@ -3,7 +3,7 @@ import { applicationName } from "../../src/core/model/brand.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
 import { Reminders } from "../../src/queue/reminders.js";
-import { remindWaiting } from "../../src/service/remind-waiting.js";
+import { remindWaiting } from "../../src/service/chores.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { sampleDeployment } from "../comments/samples.js";
 import { JumpClock } from "../jump-clock.js";
