@@ -3,9 +3,10 @@ import type { HostId } from "../../src/names.js";
 import { PASSWORD } from "../web/site-under-test.js";
 import { Visitor } from "../web/visitor.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
+import { HookReceiver } from "./hook-receiver.js";
 import { changeOf } from "./resources.js";
 
-function start(host: HostId): Promise<Bot> {
+function start(host: HostId, more: object = {}): Promise<Bot> {
   const users = [
     { username: "olga", password: PASSWORD, role: "admin" },
     { username: "vera", password: PASSWORD, role: "user" },
@@ -13,7 +14,7 @@ function start(host: HostId): Promise<Bot> {
   const session_secret = "session-secret-of-the-tests-5b1f0e";
   return startBot({
     host,
-    config: { auth: { enabled: true, session_secret, cookie_secure: false, basic: { users } } },
+    config: { auth: { enabled: true, session_secret, cookie_secure: false, basic: { users } }, ...more },
   });
 }
 
@@ -26,7 +27,8 @@ async function visitor(bot: Bot, username: string): Promise<Visitor> {
 
 describe.each(HOSTS)("taking a lock away on %s", (host) => {
   test("gives the application to the next who waits for it, is refused to users, and the holder has to plan again", async () => {
-    const bot = await start(host);
+    const receiver = await HookReceiver.start();
+    const bot = await start(host, { notifications: [{ name: "chat", url: `${receiver.url}/hook`, format: "slack" }] });
     const one = await bot.open(changeOf(["web", "api"]));
     const two = await bot.open(changeOf(["web"]), { by: "bo" });
     const refused = await (await visitor(bot, "vera")).ask("/api/v1/locks/web", { method: "DELETE" });
@@ -50,6 +52,12 @@ describe.each(HOSTS)("taking a lock away on %s", (host) => {
     expect(bot.changes()).toEqual([]);
     expect(await bot.locked(two)).toEqual(["web"]);
     expect(bot.lastComment(two)).toContain("**Your turn:** `web` is no longer locked by");
+
+    await receiver.until(1);
+    expect(receiver.on("/hook")).toEqual([
+      expect.objectContaining({ text: expect.stringMatching(/[#!]\u200b?1: olga, an administrator, released its lock\n• web/) }),
+    ]);
+    await receiver.stop();
   });
 });
 

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, test } from "@jest/globals";
+import { StoreUnavailable } from "../../src/core/model/errors.js";
 import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook-signature.js";
+import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { freePort } from "../redis-server.js";
 import { HOSTS, REPOSITORY, SIGIL, startBot, type Bot } from "./bot.js";
 import { HookReceiver } from "./hook-receiver.js";
@@ -135,6 +137,27 @@ describe.each(HOSTS)("notifications on %s", (host) => {
       /Notifications: moved<\/strong>[^]*?unavailable[^]*?Notifications: away<\/strong>[^]*?unavailable/,
     );
     expect(page).toMatch(/Notifications: odd<\/strong>(?:(?!unavailable)[^])*?available/);
+  });
+
+  test("the store away for two looks in a row is told as well, although nothing can be queued in it", async () => {
+    const receiver = await receiverThat();
+    const records = { name: "records", url: `${receiver.url}/records`, format: "json", secret: SECRET };
+    let away = false;
+    const bot = await startBot({
+      host,
+      config: { notifications: [records] },
+      stores: (clock) => {
+        const stores = createMemoryStores(clock);
+        const ping = () => (away ? Promise.reject(new StoreUnavailable("failed to connect to Redis")) : stores.ping());
+        return { ...stores, ping };
+      },
+    });
+    for (away of [true, true, true, false, false]) await bot.service.watch();
+    await receiver.until(2);
+    expect(receiver.on("/records")).toMatchObject([
+      { type: "unavailable", data: { system: "Redis", available: false } },
+      { type: "unavailable", data: { system: "Redis", available: true } },
+    ]);
   });
 
   test("Argo CD away for two looks in a row is told once, and its return as well", async () => {
