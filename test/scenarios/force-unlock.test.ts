@@ -55,7 +55,9 @@ describe.each(HOSTS)("taking a lock away on %s", (host) => {
 
     await receiver.until(1);
     expect(receiver.on("/hook")).toEqual([
-      expect.objectContaining({ text: expect.stringMatching(/[#!]\u200b?1: olga, an administrator, released its lock\n• web/) }),
+      expect.objectContaining({
+        text: expect.stringMatching(/[#!]\u200b?1: olga, an administrator, released its lock\n• web/),
+      }),
     ]);
     await receiver.stop();
   });
