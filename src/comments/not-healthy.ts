@@ -1,6 +1,6 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import type { ApplicationSync, NotHealthy } from "../core/model/result.js";
+import { wasRolledBack, type ApplicationSync, type NotHealthy } from "../core/model/result.js";
 import { code, fence, shortened, warning } from "./markdown.js";
 
 /** Characters of a message of Argo CD about one application. */
@@ -8,8 +8,7 @@ export const MAX_MESSAGE = 4000;
 
 /** Those that svc rolled back by itself. */
 export function rolledBack(all: readonly ApplicationSync[]): readonly ApplicationName[] {
-  const undone = all.filter((one) => one.kind === "failed" && one.notHealthy?.rollback?.kind === "succeeded");
-  return undone.map(({ application }) => application);
+  return all.filter(wasRolledBack).map(({ application }) => application);
 }
 
 /** Argo CD deployed an application, and its rules ask for more. @param objects lines about its unhealthy objects. */

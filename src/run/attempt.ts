@@ -7,7 +7,7 @@ import type { ApplicationName } from "../core/model/brand.js";
 import { type ChangeRequest, type ChangeRequestRef, changeRequestRef } from "../core/model/change-request.js";
 import { safeMessage } from "../core/model/errors.js";
 import type { Phase } from "../core/model/progress.js";
-import type { CommandResult } from "../core/model/result.js";
+import { wasRolledBack, type CommandResult } from "../core/model/result.js";
 import type { StartedApplication } from "../core/model/run-notes.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
@@ -93,8 +93,8 @@ export class Attempt {
   /** Takes the result, before it is answered. */
   ended(result: CommandResult): void {
     this.result = result;
-    if (result.kind === "synced" || result.kind === "rolled-back") this.#environments?.ended(result.applications);
-    else this.#environments?.abandon();
+    if (result.kind !== "synced" && result.kind !== "rolled-back") this.#environments?.abandon();
+    else this.#environments?.ended(result.applications.map((one) => ({ ...one, rolledBack: wasRolledBack(one) })));
   }
 
   /** Shows how syncs of earlier runs ended. */
@@ -104,7 +104,8 @@ export class Attempt {
     for (const one of settled) {
       const reports = new EnvironmentReports({ ...parts, command: "sync", runId: one.runId, again: true });
       reports.expect([one], change, linksOf(change, parts));
-      reports.ended([{ application: one.application, kind: one.outcome === "succeeded" ? "succeeded" : "failed" }]);
+      const kind = one.outcome === "succeeded" ? "succeeded" : "failed";
+      reports.ended([{ application: one.application, kind, rolledBack: one.outcome === "rolled-back" }]);
       this.#settled.push(reports);
     }
   }

@@ -1,4 +1,5 @@
 import { applicationAddress, type Links } from "../comments/links.js";
+import { undoIdOf } from "../core/deploy/undo.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { HostFailure, LeaseLost, safeMessage, type HostFailureReason } from "../core/model/errors.js";
@@ -93,14 +94,15 @@ export class EnvironmentReports {
   }
 
   /** Takes how everything ended. What runs on in Argo CD stays as it is shown. */
-  ended(applications: readonly Pick<ApplicationSync, "application" | "kind">[]): void {
-    for (const { application, kind } of applications) {
+  ended(applications: readonly (Pick<ApplicationSync, "application" | "kind"> & { rolledBack: boolean })[]): void {
+    for (const { application, kind, rolledBack } of applications) {
       const entry = this.#entries.get(application);
       if (entry === undefined) continue;
       switch (kind) {
         case "succeeded":
         case "failed":
           this.#end(entry, kind, "in any case");
+          if (rolledBack) this.#end(this.#rollbackOf(entry), "succeeded", "in any case");
           break;
         case "rejected":
         case "unknown":
@@ -123,6 +125,13 @@ export class EnvironmentReports {
       seen = this.#work;
       await this.#work;
     }
+  }
+
+  /** What svc deployed by itself after it. */
+  #rollbackOf({ change, shown }: Entry): Entry {
+    const { baseRevision: revision } = change;
+    const rollback = { ...shown, command: "rollback", revision, runId: undoIdOf(shown.runId) } as const;
+    return { change, shown: rollback, begun: false, outcome: undefined, known: undefined, uncertain: this.parts.again };
   }
 
   #end(entry: Entry, outcome: Ended, when: "in any case" | "if shown"): void {

@@ -52,6 +52,20 @@ describe.each(HOSTS)("what is deployed, in the environments of %s", (host) => {
     expect(last.every(({ revision }, index) => (revision === headRevision) === (index === 0))).toBe(true);
   });
 
+  test("what svc rolls back by itself has failed there, and the target branch is in its place", async () => {
+    const bot = await start(host, { require_healthy: true, on_failure: "rollback" });
+    const one = await bot.open(changeOf(["web"]));
+    bot.argocd.playHealth("web", [{ status: "Degraded" }]);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("svc rolled it back");
+    const [head, ...more] = bot.forge.deployments.seen(REPOSITORY);
+    expect(head).toMatchObject({ revision: bot.seen(one).headRevision, states: [running, failed] });
+    if (host === "hosta") expect(more).toEqual([]);
+    else expect(more).toMatchObject([{ ref: "main", states: ["success"] }]);
+    expect(more.map(({ revision }) => revision)).not.toContain(head?.revision);
+  });
+
   test("the next change takes the place of a merged one, whose branch is deleted", async () => {
     const bot = await start(host, { auto_merge: true, delete_source_branch: true });
     const one = await bot.open(changeOf(["web"]));

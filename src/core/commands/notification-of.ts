@@ -2,7 +2,7 @@ import { changeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { Lock } from "../model/lock.js";
 import type { RunEnded } from "../model/notification.js";
-import type { ApplicationSync, CommandResult } from "../model/result.js";
+import { wasRolledBack, type ApplicationSync, type CommandResult } from "../model/result.js";
 import { isDeploying } from "./commands.js";
 
 /**
@@ -43,6 +43,5 @@ export function notificationOf(
 }
 
 function notifiedOf(sync: ApplicationSync): RunEnded["applications"][number] {
-  const rolledBack = sync.kind === "failed" && sync.notHealthy?.rollback?.kind === "succeeded";
-  return { application: sync.application, outcome: sync.kind, rolledBack };
+  return { application: sync.application, outcome: sync.kind, rolledBack: wasRolledBack(sync) };
 }

@@ -128,6 +128,11 @@ export type ApplicationSync = {
   readonly overridden?: readonly OverriddenCheck[] | undefined;
 } & (SyncOutcome | { readonly kind: "rejected"; readonly message: string });
 
+/** Whether svc took the application back by itself. */
+export function wasRolledBack(sync: ApplicationSync): boolean {
+  return sync.kind === "failed" && sync.notHealthy?.rollback?.kind === "succeeded";
+}
+
 /** Why a command was not run. `comments/` has a text for each. */
 export type Refusal =
   | {
