@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { LockStore } from "../../../src/core/ports/stores.js";
-import { evaluated, resource, sampleApplication } from "../../comments/samples.js";
+import { evaluated, resource, sampleApplication, sampleCheck, samplePlan } from "../../comments/samples.js";
 import { fillStores, HEAD, MERGE, PULL } from "../sample-stores.js";
 import { startSite, type SiteUnderTest } from "../site-under-test.js";
 import type { Visitor } from "../visitor.js";
@@ -157,6 +157,27 @@ test("what the cluster differs by already stands beside the change, here and on 
   });
   const { text } = await admin.ask("/changes/hosta/acme/deploy/7");
   expect(text).toContain('<span class="badge">drift</span>');
+});
+
+test("a plan tells how its checks ended", async () => {
+  const outcome = { kind: "broken", reason: "it did not end within 1m", output: "reading" } as const;
+  const checks = [sampleCheck("kubeconform"), sampleCheck("conftest", outcome)];
+  const web = sampleApplication("web", { ...evaluated([]), checks });
+  await site.stores.plans.save(samplePlan([web], { change: PULL }));
+  expect(
+    await get("get /api/v1/plans/{host}/{owner}/{repo}/{number}", "/api/v1/plans/hosta/acme/deploy/7"),
+  ).toMatchObject({
+    plan: {
+      applications: [
+        {
+          checks: [
+            { name: "kubeconform", required: true, kind: "passed" },
+            { name: "conftest", required: true, kind: "broken", reason: "it did not end within 1m", output: "reading" },
+          ],
+        },
+      ],
+    },
+  });
 });
 
 test("a plan is complete; a missing one is reported with what to do", async () => {

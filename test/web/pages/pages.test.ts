@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { DeployerFailure, HostFailure, StoreUnavailable } from "../../../src/core/model/errors.js";
 import type { Stores } from "../../../src/store/stores.js";
-import { evaluated, resource, sampleApplication, samplePlan } from "../../comments/samples.js";
+import { evaluated, resource, sampleApplication, sampleCheck, samplePlan } from "../../comments/samples.js";
 import { MemoryHost } from "../../in-memory/memory-host.js";
 import { fillStores, HEAD, PULL } from "../sample-stores.js";
 import { SESSION_TTL_MS, startSite, type Person, type SiteOptions, type SiteUnderTest } from "../site-under-test.js";
@@ -205,6 +205,24 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
       expect(text).toContain("1 changed resource is not shown, because authentication is off");
       expect(text).not.toMatch(/blog\/settings|tenants\/a|&lt;values&gt;/);
     });
+
+    test.each([
+      [{}, true],
+      [{ auth: false }, false],
+    ] as const)(
+      "names a failed check; with %j, whoever may see diffs (%j) sees what it printed",
+      async (options, seen) => {
+        const [visitor, site] = await filled(options);
+        const outcome = { kind: "failed", reason: "it exited with 1", output: "<b>replicas</b> is 0" } as const;
+        const checks = [sampleCheck("kubeconform"), sampleCheck("conftest", outcome)];
+        const web = sampleApplication("web", { ...evaluated([]), checks });
+        await site.stores.plans.save(samplePlan([web], { change: PULL }));
+        const { text } = await visitor.ask(CHANGE);
+        expect(text).toMatch(/<strong>[^<]*conftest[^<]*it exited with 1[^<]*<\/strong>/);
+        expect(text.includes("&lt;b&gt;replicas&lt;/b&gt; is 0")).toBe(seen);
+        expect(text).not.toContain("<b>replicas");
+      },
+    );
 
     test("unfolds short diffs and leaves long ones folded", async () => {
       const site = await start();
