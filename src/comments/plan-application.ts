@@ -1,7 +1,7 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import { driftOf } from "../core/model/manifest-diff.js";
-import { isWithheld, type ApplicationPlan } from "../core/model/plan.js";
+import { checksOf, isWithheld, type ApplicationPlan } from "../core/model/plan.js";
 import type { Links } from "./links.js";
 import { code, details, fence, sentence, shortened, warning } from "./markdown.js";
 import { pack, type Block } from "./parts.js";
@@ -69,6 +69,7 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
       const next = isWithheld(plan) ? plannedByApproval(options.words) : planAgain(options.words);
       return [
         text([heading, "**Changes:** could not be evaluated", reason, next, ...warnings]),
+        ...checkBlocks(checksOf(plan), room),
         ...definitionBlocks(plan, room),
         text([status]),
       ];
@@ -86,7 +87,7 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
       const drift = diffBlocks(driftOf(diff), room, "drift");
       return [
         text(summary),
-        ...checkBlocks(plan, heading, options.outputs),
+        ...checkBlocks(checksOf(plan), room),
         ...definitionBlocks(plan, room),
         ...changes,
         ...drift,
@@ -97,9 +98,9 @@ function applicationBlocks({ plan, sameAs }: Placed, options: ShownOptions, { li
 }
 
 /** What there is room for beside each heading. */
-export function diffRoom({ links: { page }, comments }: ShownOptions, { limit, rooms }: Room) {
+export function diffRoom({ links: { page }, comments, outputs }: ShownOptions, { limit, rooms }: Room) {
   const names = comments === "one" && page !== undefined ? FEW_NAMES : Math.min(limit / 2, MANY_NAMES);
-  return { rooms, names, page };
+  return { rooms, names, page, outputs };
 }
 
 function announcedBlocks(

@@ -1,5 +1,5 @@
 import { isFailed, type CheckResult, type FailedCheck } from "../core/model/check.js";
-import type { ApplicationPlan } from "../core/model/plan.js";
+import { checksOf, type ApplicationPlan, type Plan } from "../core/model/plan.js";
 import { code, details, fence, shortened } from "./markdown.js";
 import type { Block } from "./parts.js";
 
@@ -8,27 +8,34 @@ const MOST_OF_ONE = 4000;
 const MOST_OF_ALL = 20_000;
 const FEWEST = 200;
 
+/** The checks of everything that a plan shows. */
+export function checksIn({ applications, previews }: Plan): readonly CheckResult[] {
+  return [...applications.flatMap(checksOf), ...previews.flatMap(({ content }) => content.checks ?? [])];
+}
+
 /** How many characters of the output of each failed check of a plan are shown. */
-export function outputRoom(plans: readonly ApplicationPlan[]): number {
-  const failed = plans.flatMap(checksOf).filter(isFailed).length;
+export function outputRoom(plan: Plan): number {
+  const failed = checksIn(plan).filter(isFailed).length;
   return Math.max(FEWEST, Math.min(MOST_OF_ONE, Math.floor(MOST_OF_ALL / Math.max(1, failed))));
 }
 
-/** `checks: 3 passed, 1 failed` over all applications; empty without checks. */
-export function checksText(plans: readonly ApplicationPlan[]): string {
-  const counts = countsOf(plans.flatMap(checksOf));
+/** `checks: 3 passed, 1 failed`; empty without checks. */
+export function checksText(checks: readonly CheckResult[]): string {
+  const counts = countsOf(checks);
   return counts === "" ? "" : `checks: ${counts}`;
 }
 
 /** A sentence for a page; none if nothing was checked. */
-export function checkSentences(plan: ApplicationPlan): readonly string[] {
-  const text = checksText([plan]);
+export function checkSentences(checks: readonly CheckResult[]): readonly string[] {
+  const text = checksText(checks);
   return text === "" ? [] : [`${text.charAt(0).toUpperCase()}${text.slice(1)}.`];
 }
 
 /** Each failed check of an application open with what it printed; all of them counted. @param room see `outputRoom`. */
-export function checkBlocks(plan: ApplicationPlan, section: string, room: number): readonly Block[] {
-  const checks = checksOf(plan);
+export function checkBlocks(
+  checks: readonly CheckResult[],
+  { section, outputs: room }: { readonly section: string | undefined; readonly outputs: number },
+): readonly Block[] {
   if (checks.length === 0) return [];
   const failed = checks.filter(isFailed).map((one) => failureText(one, room));
   return [`**Checks:** ${countsOf(checks)}`, ...failed].map((text) => ({ text, section }));
@@ -50,10 +57,6 @@ export function hasFailedCheck(plan: ApplicationPlan): boolean {
 /** Why a check failed, and what follows from that: `check conftest failed: exit code 1`. Untrusted. */
 export function failureTitle({ name, required, outcome: { reason } }: FailedCheck): string {
   return `${required ? "Required check" : "Check"} ${name} failed: ${reason}`;
-}
-
-export function checksOf(plan: ApplicationPlan): readonly CheckResult[] {
-  return plan.kind === "evaluated" ? (plan.checks ?? []) : [];
 }
 
 function failureText(failed: FailedCheck, room: number): string {

@@ -12,6 +12,8 @@ export interface DiffRoom {
   readonly names: number;
   /** Where people can read what is left out. */
   readonly page: string | undefined;
+  /** Characters of what a failed check printed. */
+  readonly outputs: number;
   /** The collapsibles are open. */
   readonly open: boolean;
   /** The heading of the application. */

@@ -6,7 +6,7 @@ import { arrangedBlocks, diffRoom, ROOM_FOR_FOLD, type ShownOptions } from "./pl
 import { hasFailedCheck } from "./plan-checks.js";
 import type { DiffRooms } from "./plan-diff.js";
 import type { Arranged } from "./plan-groups.js";
-import { isDangerousGroup, previewsBlocks, type PreviewGroup } from "./plan-previews.js";
+import { isUrgent, previewsBlocks, type PreviewGroup } from "./plan-previews.js";
 import { smallestFirst } from "./plan-room.js";
 import { isDangerous } from "./plan-verdict.js";
 
@@ -56,7 +56,7 @@ export function layOut(
     arranged: own,
     groups: fitting(groups, limit - lengthOf(build({ arranged: own, groups: [] }, NO_DIFFS)), {
       lengthOf: (one) => lengthOf(previewed([one], NO_DIFFS)),
-      stays: isDangerousGroup,
+      stays: isUrgent,
     }),
   };
   let room = limit - lengthOf(build(kept, NO_DIFFS));

@@ -4,6 +4,7 @@ import type { PreviewContent, PreviewOrigin } from "../core/model/preview.js";
 import { code, details, fence, shortened } from "./markdown.js";
 import type { Block } from "./parts.js";
 import { counted } from "./phrases.js";
+import { checkBlocks } from "./plan-checks.js";
 import { diffBlocks, type DiffRoom } from "./plan-diff.js";
 import { cautionList, childrenLine, secretLines } from "./plan-summary.js";
 
@@ -12,6 +13,15 @@ const MAX_TITLES = 2000;
 
 /** What the merge makes of the objects of an application that is added, changed or removed. */
 export function previewBlocks(
+  content: PreviewContent,
+  change: PreviewOrigin["change"],
+  room: DiffRoom,
+  words: HostWords,
+): readonly Block[] {
+  return [...contentBlocks(content, change, room, words), ...checkBlocks(content.checks ?? [], room)];
+}
+
+function contentBlocks(
   content: PreviewContent,
   change: PreviewOrigin["change"],
   room: DiffRoom,

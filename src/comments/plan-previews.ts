@@ -1,3 +1,4 @@
+import { isFailed } from "../core/model/check.js";
 import type { HostWords } from "../core/model/host-words.js";
 import { previewedDiff, type Preview, type PreviewContent, type PreviewOrigin } from "../core/model/preview.js";
 import { code, codes, details, shortened } from "./markdown.js";
@@ -26,12 +27,13 @@ export function groupPreviews(previews: readonly Preview[]): readonly PreviewGro
       else group.push(one);
     }
     const all = [...groups.values()].flatMap(([first, ...same]) => (first === undefined ? [] : [{ first, same }]));
-    return [...all.filter(isDangerousGroup), ...all.filter((one) => !isDangerousGroup(one))];
+    return [...all.filter(isUrgent), ...all.filter((one) => !isUrgent(one))];
   });
 }
 
-export function isDangerousGroup({ first }: PreviewGroup): boolean {
-  return (previewedDiff(first.content)?.dangers.length ?? 0) > 0;
+/** It comes first and stands open. */
+export function isUrgent({ first: { content } }: PreviewGroup): boolean {
+  return (previewedDiff(content)?.dangers.length ?? 0) > 0 || (content.checks ?? []).some(isFailed);
 }
 
 function originKey({ origin: { kind, of } }: Preview): string {
@@ -40,18 +42,20 @@ function originKey({ origin: { kind, of } }: Preview): string {
 
 /** Equal where the same is to be said; undefined where nobody can tell. */
 function contentKey(content: PreviewContent): string | undefined {
+  const { checks } = content;
   switch (content.kind) {
     case "compared": {
       const { resources, cautions, children, sets, hiddenSecrets, secrets } = content.diff;
       const key = resources.length === 0 ? "" : diffKey(resources);
-      return key === undefined ? undefined : JSON.stringify([key, cautions, children, sets, hiddenSecrets, secrets]);
+      if (key === undefined) return undefined;
+      return JSON.stringify([key, cautions, children, sets, hiddenSecrets, secrets, checks]);
     }
     case "left-behind":
       return JSON.stringify(content.objects);
     case "failed":
-      return JSON.stringify([content.reason, content.withheld]);
+      return JSON.stringify([content.reason, content.withheld, checks]);
     case "beyond-limit":
-      return content.kind;
+      return JSON.stringify([content.kind, checks]);
   }
 }
 
@@ -73,9 +77,8 @@ export function previewsBlocks(
     const [any] = own;
     if (any === undefined) return [];
     const section = `### ${headingOf(any.first.origin)}`;
-    const blocks = (group: PreviewGroup) =>
-      groupBlocks(group, { ...room, section, open: isDangerousGroup(group) }, words);
-    const open = own.filter((one, index) => isDangerousGroup(one) || index < MOST_OPEN);
+    const blocks = (group: PreviewGroup) => groupBlocks(group, { ...room, section, open: isUrgent(group) }, words);
+    const open = own.filter((one, index) => isUrgent(one) || index < MOST_OPEN);
     const folded = own.filter((one) => !open.includes(one));
     const parts = pack(folded.flatMap(blocks), limit);
     const count = folded.reduce((sum, { same }) => sum + 1 + same.length, 0);

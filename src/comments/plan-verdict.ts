@@ -4,7 +4,7 @@ import { previewedDiff } from "../core/model/preview.js";
 import { applicationLink, headLink, linked, type Links } from "./links.js";
 import { code, sentence, shortened } from "./markdown.js";
 import { counted } from "./phrases.js";
-import { checksText } from "./plan-checks.js";
+import { checksIn, checksText } from "./plan-checks.js";
 
 export interface VerdictOptions {
   /** Whether a sync prunes by default. */
@@ -23,14 +23,22 @@ export function verdictLine(plan: Plan, next: string, { pruning, links }: Verdic
   const some = shown.length === plan.applications.length ? all : `${shown.length} of ${all}`;
   const counts = linked(`**${some}: ${changes(shown, pruning)}**`, links.page);
   const name = only !== undefined && shown.length === 1 ? nameOf(only, links) : "";
-  const parts = [counts, name, setsText(plan), checksText(shown), dangerText(dangersOfPlan(plan), pruning), next];
+  const parts = [
+    counts,
+    name,
+    setsText(plan),
+    checksText(checksIn(plan)),
+    dangerText(dangersOfPlan(plan), pruning),
+    next,
+  ];
   return joined(parts);
 }
 
 /** The first line of a plan that has no applications to plan. */
-export function nothingLine(plan: Plan, { pruning, links }: VerdictOptions): string {
+export function nothingLine(plan: Plan, next: string, { pruning, links }: VerdictOptions): string {
   const answer = `No applications are affected by commit ${headLink(plan.head, links)}.`;
-  return joined([answer, setsText(plan), dangerText(dangersOfPlan(plan), pruning)]);
+  const dangers = dangerText(dangersOfPlan(plan), pruning);
+  return joined([answer, setsText(plan), checksText(checksIn(plan)), dangers, next]);
 }
 
 function joined(texts: readonly string[]): string {

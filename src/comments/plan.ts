@@ -56,7 +56,7 @@ export function renderPlan(plan: Plan, options: PlanOptions): readonly string[] 
     after: closingBlocks(plan, options, limit),
   };
   const parts = pack(
-    layOut({ arranged, groups }, around, { ...options, reader: plan.change, outputs: outputRoom(shown) }, limit),
+    layOut({ arranged, groups }, around, { ...options, reader: plan.change, outputs: outputRoom(plan) }, limit),
     limit,
   );
   return parts.map((part, index) => {
@@ -89,13 +89,16 @@ function renderNothing(
   options: PlanOptions,
   limit: number,
 ): readonly string[] {
-  const answer = { text: nothingLine(plan, options), section: undefined };
+  // Without applications, nobody has to do anything but pass checks.
+  const next = options.next?.kind === "checks" ? nextOf(plan, options) : "";
+  const answer = { text: nothingLine(plan, next, options), section: undefined };
   const around = {
     before: [answer],
     between: cutBlocks(setBlocks(plan, options.words), limit),
     after: cutBlocks(endBlocks(plan, options.words), limit),
   };
-  const blocks = layOut({ arranged: [], groups }, around, { ...options, reader: plan.change, outputs: 0 }, limit);
+  const shown = { ...options, reader: plan.change, outputs: outputRoom(plan) };
+  const blocks = layOut({ arranged: [], groups }, around, shown, limit);
   return pack(blocks, limit).map((part, index) => {
     const marker = markerLine({ kind: "no-applications", head: plan.head, part: index + 1 });
     return `${marker}\n## ${SERVICE} Plan\n${part}`;

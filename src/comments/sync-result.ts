@@ -39,6 +39,10 @@ export function syncBlocks(
       : `Nothing to deploy, proven unchanged by the plan${dryRun ? "" : ", lock released"}: ${codes(skipped)}.`,
     announced.length === 0 ? "" : listOf("Not deployed by a sync:", announced),
     notMerged.length === 0 ? "" : listOf("Not merged automatically:", notMerged),
+    ...(merge?.overridden ?? []).map(
+      ({ application, check, by }) =>
+        `**Checks:** ⚠️ ${code(check)} failed for ${code(application)}, which the merge deploys; the approval of ${codes(by)} lifts that`,
+    ),
     isDeployed(result) && merge === undefined && undo !== undefined
       ? `To deploy ${code(change.baseBranch)} again, comment ${code(commandText(undo, words))}.`
       : "",

@@ -2,6 +2,7 @@ import type { Settings } from "../config/settings.js";
 import { type Approval, type ChangeRequest, sameChangeRequest } from "../core/model/change-request.js";
 import { isPlanOf, type Plan } from "../core/model/plan.js";
 import { approvalOf, type ApprovalContext } from "../core/policy/approval.js";
+import { checksOfMerge } from "../core/policy/merge-checks.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
 import { missingForRules } from "../core/policy/rules-approval.js";
 import type { Standing } from "../core/policy/standing.js";
@@ -47,6 +48,7 @@ export async function readStanding(change: ChangeRequest, known: Known, run: Sta
     foreign: records.filter((record) => !sameChangeRequest(record.change, change)),
     locks: held.filter((lock) => sameChangeRequest(lock.holder, change) || concerned.has(lock.application)),
     ...reviewed,
+    failedAtMerge: await readFailedAtMerge(change, plan, settings, run),
     merging: false,
   };
 }
@@ -59,12 +61,26 @@ export async function readReviews(
   run: StandingSource,
 ): Promise<Reviewed> {
   if (change.state !== "open" || !isPlanOf(plan, change)) return NOT_REVIEWED;
-  const { host, hostWords, isAdministrator } = run;
-  const snapshot = opensWhenAsked(change, run);
-  const context = { host, change, settings, snapshot, hostWords, isAdministrator };
+  const context = approvalContext(change, settings, run);
   let approval: Approval | undefined;
   if (requiringApproval(plan, settings).length > 0) approval = await approvalOf(context);
   return { approval, missingForRules: await missingForRules(context, approval) };
+}
+
+/** Asks the host only where a required check failed. */
+async function readFailedAtMerge(
+  change: ChangeRequest,
+  plan: Plan | undefined,
+  settings: Settings,
+  run: StandingSource,
+): Promise<Standing["failedAtMerge"]> {
+  if (change.state !== "open" || !isPlanOf(plan, change)) return [];
+  return (await checksOfMerge(plan, approvalContext(change, settings, run))).failed;
+}
+
+function approvalContext(change: ChangeRequest, settings: Settings, run: StandingSource) {
+  const { host, hostWords, isAdministrator } = run;
+  return { host, change, settings, snapshot: opensWhenAsked(change, run), hostWords, isAdministrator };
 }
 
 /** Most approvals can be judged without the commits. */

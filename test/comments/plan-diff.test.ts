@@ -14,7 +14,10 @@ function partsOf(diffs: readonly string[], room = Number.POSITIVE_INFINITY): rea
   const changes = diffs.map(change);
   const rooms = new Map(changes.map((one) => [one, room]));
   const section = "### Application: `web`";
-  return pack(diffBlocks(changes, { rooms, names: 1000, page: undefined, open: false, section }, "change"), LIMIT);
+  return pack(
+    diffBlocks(changes, { rooms, names: 1000, page: undefined, outputs: 0, open: false, section }, "change"),
+    LIMIT,
+  );
 }
 
 test.each([

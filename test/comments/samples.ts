@@ -180,6 +180,7 @@ export function sampleStanding(plan: Plan | undefined, more: Partial<Standing> =
     foreign: [],
     approval: undefined,
     missingForRules: undefined,
+    failedAtMerge: [],
     merging: false,
     ...more,
   };

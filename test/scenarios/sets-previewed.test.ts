@@ -81,6 +81,23 @@ describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host
     expect(bot.argocd.temporaryApplications()).toEqual([]);
   });
 
+  test("a check looks at each application that is added, and fails for what could not be previewed", async () => {
+    const check = { name: "values", command: ["sh", "-c", "! grep -q forbidden"] };
+    const bot = await startShops({ host, config: { checks: [check] } });
+    const added = {
+      ...env("it"),
+      ...folder("it", "forbidden"),
+      ...env("se"),
+      ...folder("se"),
+      ...env("at", "shops/nowhere"),
+    };
+    const text = atMerge(bot.lastComment(await bot.open(added)));
+    const of = (name: string) => text.split(/^(?=\*\*`)/m).find((part) => part.startsWith(`**\`${name}\`**`));
+    expect(of("shop-it")).toContain("❌ Required check values failed: exit code 1");
+    expect(of("shop-se")).toContain("**Checks:** 1 passed");
+    expect(of("shop-at")).toContain("❌ Required check values failed: its manifests are not known");
+  });
+
   test("what is beyond the limit is named and not rendered, and the merge of a changed definition then needs an approval; by name it is planned", async () => {
     const bot = await startShops({
       host,

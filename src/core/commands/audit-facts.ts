@@ -61,7 +61,11 @@ export function auditFactsOf(result: CommandResult): AuditFacts | undefined {
 export function auditFactsOfMerge(outcome: MergeOutcome, intent: MergeIntent): AuditFacts {
   switch (outcome.kind) {
     case "merged":
-      return { action: "merged", applications: [], reason: intent.method };
+      return {
+        action: "merged",
+        applications: (intent.overridden ?? []).map((one) => audited(one.application, "merged", overriddenText(one))),
+        reason: intent.method,
+      };
     case "refused":
       return { action: "refused", applications: [], reason: cut(`merge: ${outcome.reason}`) };
   }

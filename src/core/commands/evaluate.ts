@@ -2,6 +2,7 @@ import { definitionDiff } from "../diff/definition-diff.js";
 import { NO_DIFFERENCE } from "../diff/manifest-diff.js";
 import type { RenderFacts } from "../diff/render-facts.js";
 import type { ApplicationName } from "../model/brand.js";
+import { checksFor } from "../model/check.js";
 import { NO_EFFECT } from "../model/effect.js";
 import { allInTurns } from "../model/in-turns.js";
 import type { LockAttempt } from "../model/lock.js";
@@ -10,7 +11,7 @@ import { plannedSources } from "../model/planned-source.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import { checkManifests, type CheckedSides } from "../render/check-manifests.js";
+import { brokenChecks, checkManifests, type CheckedSides } from "../render/check-manifests.js";
 import { compareRenders } from "../render/live-diff-mode.js";
 import { lockOf } from "./plan-locks.js";
 import { previewWithin, within, type PlanRoom } from "./plan-room.js";
@@ -50,18 +51,21 @@ export async function evaluate(
         return { ...common, kind: subject.kind, preview: previewWithin(room, await start.previewed(subject)) };
       case "unreadable":
         return { ...common, kind: "unevaluated" as const, reason: subject.problem };
-      case "live":
+      case "live": {
+        const atMerge = subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined);
+        const found = await evaluated(subject, await rendered.get(subject), facts, context);
         return {
           ...common,
           ...(await warningsOf(subject, context)),
-          atMerge: subject.notDriven ?? (subject.autoSynced ? AUTO_SYNCED : undefined),
+          atMerge,
           definedBy: subject.definedBy && {
             parent: subject.definedBy,
             spec: subject.head.spec,
             base: subject.base.spec,
           },
-          ...within(room, await evaluated(subject, await rendered.get(subject), facts, context)),
+          ...within(room, atMerge === undefined ? found : checkedOrBroken(subject, found, context)),
         };
+      }
     }
   });
 }
@@ -108,6 +112,16 @@ async function evaluated(
       return { ...planned, definition: await definition(), ...checks };
     }
   }
+}
+
+/** What cannot be rendered is not synced, but the merge deploys it: a check that could not run has failed. */
+function checkedOrBroken(
+  { name }: LiveSubject,
+  found: Evaluated | Unevaluated,
+  context: CommandContext,
+): Evaluated | Unevaluated {
+  const checks = found.kind === "evaluated" ? [] : checksFor(context.checks, name);
+  return checks.length === 0 ? found : { ...found, checks: brokenChecks(checks, "its manifests are not known") };
 }
 
 /** A person who asks for a plan wants to know what the checks say now. */

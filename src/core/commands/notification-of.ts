@@ -20,11 +20,12 @@ export function notificationOf(
       const overridden = result.applications.flatMap(({ application, overridden: lifted = [] }) =>
         lifted.map((check) => ({ ...check, application })),
       );
+      const atMerge = (result.kind === "synced" ? result.merge?.overridden : undefined) ?? [];
       const taken: readonly Lock[] = result.kind === "synced" ? [] : result.takenOver;
       return {
         command: result.kind === "synced" ? "sync" : "rollback",
         applications: result.applications.map(notifiedOf),
-        overridden,
+        overridden: [...overridden, ...atMerge],
         takenOver: taken.map(({ application, holder }) => ({ application, from: changeRequestRef(holder) })),
       };
     }

@@ -24,9 +24,11 @@ export function newPlanRoom(): PlanRoom {
 export function within(room: PlanRoom, planned: Evaluated | Unevaluated): Evaluated | Unevaluated {
   const definition = taken(room, planned.definition?.length ?? 0) ? planned.definition : NO_ROOM;
   if (planned.kind === "unevaluated") return { ...planned, definition };
-  const { checks } = planned;
-  const shown = checks === undefined ? {} : { checks: checks.map((one) => checkWithin(room, one)) };
-  return { ...planned, definition, diff: diffWithin(room, planned.diff), ...shown };
+  return { ...planned, definition, diff: diffWithin(room, planned.diff), ...checksWithin(room, planned) };
+}
+
+function checksWithin(room: PlanRoom, { checks }: Pick<Evaluated, "checks">): Pick<Evaluated, "checks"> {
+  return checks === undefined ? {} : { checks: checks.map((one) => checkWithin(room, one)) };
 }
 
 function checkWithin(room: PlanRoom, result: CheckResult): CheckResult {
@@ -40,7 +42,8 @@ export function previewWithin(room: PlanRoom, previewed: Previewed | undefined):
 }
 
 export function contentWithin(room: PlanRoom, content: PreviewContent): PreviewContent {
-  return content.kind === "compared" ? { ...content, diff: diffWithin(room, content.diff) } : content;
+  if (content.kind !== "compared") return content;
+  return { ...content, diff: diffWithin(room, content.diff), ...checksWithin(room, content) };
 }
 
 function diffWithin(room: PlanRoom, diff: ManifestDiff): ManifestDiff {

@@ -3,6 +3,7 @@ import type { LockAttempt } from "../model/lock.js";
 import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";
 import type { WhyWithheld } from "../policy/lifting.js";
 import type { CommandContext } from "../ports/context.js";
+import { uncheckedPreview } from "../render/check-manifests.js";
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides } from "../render/render.js";
 import type { Previews } from "../survey/previews.js";
@@ -41,7 +42,7 @@ export function createPlanStart(
     if (!locks.has(subject.name)) await acquireOne(subject, locks, context);
     if (subject.kind === "unreadable") return;
     if (subject.kind !== "live") {
-      const shown = previewOf(subject, previews);
+      const shown = previewOf(subject, previews, context);
       // As above: the plan may end before it asks for it.
       shown?.catch(() => undefined);
       if (shown !== undefined) previewed.set(subject, shown);
@@ -75,14 +76,19 @@ export function createPlanStart(
   };
 }
 
-function previewOf(subject: AnnouncedSubject, previews: Previews): Promise<Previewed> | undefined {
+function previewOf(
+  subject: AnnouncedSubject,
+  previews: Previews,
+  context: CommandContext,
+): Promise<Previewed> | undefined {
   switch (subject.kind) {
     case "new": {
       if (subject.definition !== undefined) {
         return previews.preview({ kind: "rendered", application: subject.definition, replaced: undefined });
       }
       const reason = subject.problem ?? "its definition could not be read";
-      return Promise.resolve({ content: { kind: "failed", reason }, facts: undefined });
+      const content = uncheckedPreview(subject.name, { kind: "failed", reason }, context);
+      return Promise.resolve({ content, facts: undefined });
     }
     case "deleted":
       return subject.live && previews.preview({ kind: "removed", live: subject.live });

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { matchesName } from "../../config/pattern.js";
 import type { ServerConfig } from "../../config/server-config.js";
+import type { ApplicationName } from "./brand.js";
 
 /** A program of the server's file that looks at what a plan renders. */
 export type Check = ServerConfig["checks"][number];
@@ -32,6 +33,11 @@ export interface OverriddenCheck {
   readonly check: string;
   /** Logins of the members whose approval allowed it. */
   readonly by: readonly string[];
+}
+
+/** The same with its application. */
+export interface OverriddenOf extends OverriddenCheck {
+  readonly application: ApplicationName;
 }
 
 export function checksFor(checks: readonly Check[], application: string): readonly Check[] {

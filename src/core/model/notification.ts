@@ -1,6 +1,6 @@
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
-import type { OverriddenCheck } from "./check.js";
+import type { OverriddenOf } from "./check.js";
 import type { ApplicationSync } from "./result.js";
 
 /** What receivers outside are told: facts alone. Holds neither a secret nor a message of somebody else. */
@@ -28,7 +28,7 @@ export interface RunEnded {
     readonly rolledBack: boolean;
   }[];
   /** Failed checks that an approval lifted. */
-  readonly overridden: readonly (OverriddenCheck & { readonly application: ApplicationName })[];
+  readonly overridden: readonly OverriddenOf[];
   /** Locks that it took from change requests that had only planned. */
   readonly takenOver: readonly { readonly application: ApplicationName; readonly from: ChangeRequestRef }[];
 }

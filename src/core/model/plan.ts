@@ -75,6 +75,8 @@ export interface Unevaluated {
   readonly withheld?: boolean | undefined;
   /** How its definition changes, as `Evaluated.definition`. */
   readonly definition?: string | undefined;
+  /** Checks that could not be run although the merge deploys it; undefined if there are none. */
+  readonly checks?: readonly CheckResult[] | undefined;
 }
 
 /** Created or deleted with its Application resource: locked and shown, never synced. */
@@ -203,10 +205,25 @@ export function isAnnouncedUnseen(plan: ApplicationPlan): boolean {
   return (plan.kind === "new" || plan.kind === "deleted") && isPreviewWithheld(plan.preview);
 }
 
-/** The required checks that keep an application from being synced, unless an approval lifts them. */
+/** How the server's checks of an application ended. */
+export function checksOf(plan: ApplicationPlan): readonly CheckResult[] {
+  switch (plan.kind) {
+    case "evaluated":
+    case "unevaluated":
+      return plan.checks ?? [];
+    case "new":
+    case "deleted":
+      return plan.preview?.checks ?? [];
+    case "unplanned":
+      return [];
+  }
+}
+
+/** The required checks that keep an application from being deployed, unless an approval lifts them. */
 export function failedChecksOf(plan: ApplicationPlan): readonly FailedCheck[] {
-  if (plan.kind !== "evaluated") return [];
-  return (plan.checks ?? []).filter(isFailed).filter(({ required }) => required);
+  return checksOf(plan)
+    .filter(isFailed)
+    .filter(({ required }) => required);
 }
 
 export function isWithheld(plan: ApplicationPlan): boolean {

@@ -1,8 +1,14 @@
 import type { ApplicationName } from "./brand.js";
+import type { CheckResult } from "./check.js";
 import type { ManifestDiff } from "./manifest-diff.js";
 
 /** What the merge makes of the objects of an application that no sync of the plan deploys. */
-export type PreviewContent =
+export type PreviewContent = PreviewOutcome & {
+  /** How the server's checks of what it renders ended; undefined if there are none for it. */
+  readonly checks?: readonly CheckResult[] | undefined;
+};
+
+type PreviewOutcome =
   /** What its definition renders, against what it replaces; for a deleted application, what is deleted with it. */
   | { readonly kind: "compared"; readonly diff: ManifestDiff }
   /** It is deleted, and its objects stay in the cluster, where nothing manages them; named as in `ResourceChange.title`. */

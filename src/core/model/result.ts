@@ -2,7 +2,7 @@ import type { AccessCommand, AccessRule } from "../../config/requirements.js";
 import type { MergeMethod } from "../../config/settings.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
-import type { OverriddenCheck } from "./check.js";
+import type { OverriddenOf, OverriddenCheck } from "./check.js";
 import type { Command, CommandName } from "./command.js";
 import type { Lock } from "./lock.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
@@ -69,6 +69,8 @@ export interface MergeIntent {
   readonly method: MergeMethod;
   readonly deleteSourceBranch: boolean;
   readonly protectedBranches: readonly string[];
+  /** Failed checks of what the merge deploys, which an approval lifts; undefined if there are none. */
+  readonly overridden?: readonly OverriddenOf[] | undefined;
 }
 
 /** One object of a sync operation. */

@@ -1,5 +1,6 @@
 import { REPOSITORY_FILE } from "../../names.js";
 import { applicationName, type ApplicationName } from "../model/brand.js";
+import type { FailedCheck } from "../model/check.js";
 import { isDeployedAt } from "../model/deployment.js";
 import { safeMessage } from "../model/errors.js";
 import type { NotDeployed, Plan } from "../model/plan.js";
@@ -7,6 +8,7 @@ import type { ApplicationSync, SyncedResult } from "../model/result.js";
 import type { CommandContext } from "../ports/context.js";
 import { barredFrom } from "./access.js";
 import { approvalOf } from "./approval.js";
+import { checksOfMerge, type MergeChecks } from "./merge-checks.js";
 import { mergeDecision, requiringApproval, takingEffect } from "./merge-decision.js";
 import { missingForRules } from "./rules-approval.js";
 
@@ -25,15 +27,31 @@ export async function decideMerge(
 ): Promise<Pick<SyncedResult, "merge" | "notMerged">> {
   const { settings } = context;
   if (so.dryRun || !settings.autoMerge) return { merge: undefined, notMerged: [] };
-  const hindrances = await hindrancesOf(so, context).catch((error: unknown) => {
+  const decided = await judge(so, context).catch((error: unknown): Judged => {
     // The deployment must be reported whatever happens here.
     context.log.error({ err: error }, "could not decide whether to merge");
     const reason = `could not check whether everything is deployed: ${safeMessage(error)}`;
-    return so.involved.map((application) => ({ application, reason }));
+    return { hindrances: so.involved.map((application) => ({ application, reason })), overridden: [] };
   });
+  const { hindrances, overridden } = decided;
   if (hindrances.length > 0) return { merge: undefined, notMerged: hindrances };
   const { mergeMethod, deleteSourceBranch, protectedBranches } = settings;
-  return { merge: { method: mergeMethod, deleteSourceBranch, protectedBranches }, notMerged: [] };
+  const merge = { method: mergeMethod, deleteSourceBranch, protectedBranches };
+  return { merge: overridden.length === 0 ? merge : { ...merge, overridden }, notMerged: [] };
+}
+
+interface Judged extends Pick<MergeChecks, "overridden"> {
+  readonly hindrances: readonly NotDeployed[];
+}
+
+async function judge(so: SyncedSoFar, context: CommandContext): Promise<Judged> {
+  const hindrances = await hindrancesOf(so, context);
+  if (hindrances.length > 0 || so.plan === undefined) return { hindrances, overridden: [] };
+  const { failed, overridden } = await checksOfMerge(so.plan, context);
+  return {
+    hindrances: failed.map((one) => ({ application: one.application, reason: failureOf(one.failed) })),
+    overridden,
+  };
 }
 
 async function hindrancesOf(
@@ -64,6 +82,11 @@ async function hindrancesOf(
   }
   const missing = await missingForRules(context, approval);
   return missing === undefined ? [] : [{ application: applicationName(REPOSITORY_FILE), reason: missing }];
+}
+
+function failureOf(failed: readonly FailedCheck[]): string {
+  const names = failed.map(({ name }) => name).join(", ");
+  return `the merge would deploy it, and ${failed.length === 1 ? "the check" : "the checks"} ${names} failed`;
 }
 
 const NOT_THEIRS = "the merge would deploy it, and the rules do not let the person who gave this command deploy it";

@@ -19,7 +19,10 @@ import { brokenChecks, checkManifests } from "../render/check-manifests.js";
 import { renderInputs } from "../render/render-inputs.js";
 import { createRenderLine } from "../render/render.js";
 import { allowsAny } from "./access.js";
-import { approvalOf } from "./approval.js";
+import { approvalOf, type ApprovalContext } from "./approval.js";
+
+/** Where approvals and the members of teams are read. */
+export type OverridingContext = ApprovalContext & Pick<CommandContext, "host" | "change">;
 
 /** No required check keeps the applications from being deployed; some may have failed. */
 export interface ChecksLifted {
@@ -115,7 +118,7 @@ function plannedResults(
 }
 
 /** Who may lift failures by their approval. The host is asked only if there is one to lift. */
-function createOverriding(context: CommandContext) {
+export function createOverriding(context: OverridingContext) {
   let reading: Promise<Approval | string> | undefined;
   const asked = new Map<string, Promise<readonly User[]>>();
   let problem: string | undefined;

@@ -138,14 +138,15 @@ function pushPieces(
 }
 
 function checksPieces(
-  { checks, applications, overridableBy, commit }: Extract<NextStep, { kind: "checks" }>,
-  { command }: HostWords,
+  { checks, applications, then, overridableBy, commit }: Extract<NextStep, { kind: "checks" }>,
+  { command, short }: HostWords,
 ): readonly Piece[] {
   const what = listed(checks.map((name) => [{ code: name }]));
   const fix = ["fix what ", ...what, " found in ", ...named(applications), " and push"];
   if (overridableBy.length === 0) return fix;
   const by = { text: overridableBy.join(" or ") };
-  return [...fix, ", or comment ", { code: `${command} sync` }, " once a member of ", by, " has approved ", { commit }];
+  const go: readonly Piece[] = then === "sync" ? ["comment ", { code: `${command} sync` }] : [`merge this ${short}`];
+  return [...fix, ", or ", ...go, " once a member of ", by, " has approved ", { commit }];
 }
 
 function holderPieces({ application, holder, user }: Lock, change: Reader, words: HostWords): readonly Piece[] {

@@ -13,6 +13,7 @@ import {
   requiresUpToDate,
   type Deployed,
 } from "./effect-rules.js";
+import type { FailedAtMerge } from "./merge-checks.js";
 import { awaitingIn, requiringApproval, takingEffect } from "./merge-decision.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, Names, NextStep, Standing, WhyPush } from "./standing.js";
 
@@ -75,8 +76,9 @@ function barOf({ change, settings, broken }: Standing): NextStep | undefined {
 
 /** Everything that svc deploys is deployed. */
 function finishing(plan: Plan, standing: Standing): NextStep {
-  const { change, settings, records, approval, missingForRules } = standing;
+  const { change, settings, records, approval, missingForRules, failedAtMerge } = standing;
   if (change.mergeability === "conflicts") return pushing("conflicts", [], change);
+  if (failedAtMerge.length > 0) return passing(failedAtMerge, change, "merge");
   const running = new Set(
     records.filter((one) => isDeployedAt(one, change.headRevision)).map(({ application }) => application),
   );
@@ -101,19 +103,26 @@ function deploying(awaiting: readonly ApplicationPlan[], plan: Plan, standing: S
   const failing = new Set(needing("checks"));
   const pushed = needing(because);
   if (pushed.length > 0 || failing.size === 0) return pushing(because, pushed, change);
+  const found = awaiting.filter(({ application }) => failing.has(application));
   return passing(
-    awaiting.filter(({ application }) => failing.has(application)),
+    found.map((one) => ({ application: one.application, failed: failedChecksOf(one) })),
     change,
+    "sync",
   );
 }
 
-function passing(plans: readonly ApplicationPlan[], { headRevision: commit }: ChangeRequest): NextStep {
-  const failed = plans.flatMap(failedChecksOf);
+function passing(
+  all: readonly FailedAtMerge[],
+  { headRevision: commit }: ChangeRequest,
+  then: "sync" | "merge",
+): NextStep {
+  const failed = all.flatMap((one) => one.failed);
   const lifted = failed.every(({ overridableBy }) => overridableBy.length > 0);
   return {
     kind: "checks",
     checks: [...new Set(failed.map(({ name }) => name))],
-    applications: plans.map(({ application }) => application),
+    applications: all.map(({ application }) => application),
+    then,
     overridableBy: lifted ? [...new Set(failed.flatMap(({ overridableBy }) => overridableBy))] : [],
     commit,
   };

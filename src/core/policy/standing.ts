@@ -5,6 +5,7 @@ import type { Approval, ChangeRequest } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import type { Lock } from "../model/lock.js";
 import type { Plan } from "../model/plan.js";
+import type { FailedAtMerge } from "./merge-checks.js";
 
 /** Where a change request stands: everything that decides its next step, read for one answer. */
 export interface Standing {
@@ -24,6 +25,8 @@ export interface Standing {
   readonly approval: Approval | undefined;
   /** What the approval lacks because the repository's rules change, as a clause about the change request. */
   readonly missingForRules: string | undefined;
+  /** What the merge deploys although required checks fail for it, and no approval lifts that. */
+  readonly failedAtMerge: readonly FailedAtMerge[];
   /** svc merges it right after this answer. */
   readonly merging: boolean;
 }
@@ -50,6 +53,8 @@ export type NextStep =
       readonly kind: "checks";
       readonly checks: readonly string[];
       readonly applications: Names;
+      /** What follows once they pass. */
+      readonly then: "sync" | "merge";
       /** Teams of which a member may lift each of them by an approval; empty if nobody may lift all of them. */
       readonly overridableBy: readonly string[];
       readonly commit: Revision;

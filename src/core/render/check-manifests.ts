@@ -1,15 +1,18 @@
 import { stripVTControlCharacters } from "node:util";
 import { redact } from "../../config/redaction.js";
+import type { Application } from "../model/application.js";
+import type { ApplicationName } from "../model/brand.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { checksFor, definitionOf, type Check, type CheckOutcome, type CheckResult } from "../model/check.js";
 import { destinationOf } from "../model/destination.js";
+import type { PreviewContent } from "../model/preview.js";
 import type { LiveSubject } from "../model/subject.js";
 import { computeIfLarge, tooMuch } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
 import type { RenderedManifests } from "../ports/render-cache.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
 import { scrubberOf } from "../secrets/value-scrubber.js";
-import { checkInputTask } from "./check-input.js";
+import { checkInputTask, type CheckedManifests } from "./check-input.js";
 import type { RenderedSides } from "./render.js";
 
 /** What was rendered of an application. */
@@ -32,15 +35,26 @@ const MOST_OUTPUT = 8 * 1024;
 export async function checkManifests(
   { name, head: { spec } }: LiveSubject,
   sides: CheckedSides,
+  options: CheckOptions,
+  context: CommandContext,
+): Promise<readonly CheckResult[]> {
+  const rendered = bothOf(sides);
+  if (rendered === undefined) return [];
+  const manifests = { head: rendered.head.manifests, base: rendered.base.manifests };
+  return runChecks({ name, spec }, manifests, options, context);
+}
+
+/** The same for what a definition renders. */
+export async function runChecks(
+  { name, spec }: Pick<Application, "name" | "spec">,
+  manifests: CheckedManifests,
   { reuse }: CheckOptions,
   context: CommandContext,
 ): Promise<readonly CheckResult[]> {
   const checks = checksFor(context.checks, name);
-  const rendered = bothOf(sides);
-  if (checks.length === 0 || rendered === undefined) return [];
+  if (checks.length === 0) return [];
   const { change, compute, checkRunner, signal, log } = context;
   const owner = changeRequestKey(change);
-  const manifests = { head: rendered.head.manifests, base: rendered.base.manifests };
   const size = manifests.head.length + manifests.base.length;
   const limits = { owner, deadlineMs: WRITING_DEADLINE_MS, signal };
   const written = await computeIfLarge(compute, checkInputTask, manifests, size, limits);
@@ -67,6 +81,18 @@ export async function checkManifests(
 /** For checks that cannot even begin. */
 export function brokenChecks(checks: readonly Check[], reason: string, output = ""): readonly CheckResult[] {
   return checks.map((check) => resultOf(check, { kind: "broken", reason, output }));
+}
+
+/** A preview of what nobody could render, and so nobody could check. */
+export function uncheckedPreview(
+  application: ApplicationName,
+  content: PreviewContent,
+  { checks }: Pick<CommandContext, "checks">,
+): PreviewContent {
+  const concerned = checksFor(checks, application);
+  return concerned.length === 0
+    ? content
+    : { ...content, checks: brokenChecks(concerned, "its manifests are not known") };
 }
 
 function bothOf(sides: CheckedSides): Record<"head" | "base", RenderedManifests> | undefined {

@@ -14,6 +14,7 @@ import type { PreviewContent } from "../model/preview.js";
 import { pinsOf, type Side } from "../model/subject.js";
 import { computeIfLarge, tooMuch, type Computed } from "../ports/compute.js";
 import type { CommandContext } from "../ports/context.js";
+import { runChecks } from "./check-manifests.js";
 
 /** A definition, with the commits of its sources in this repository. */
 export interface PreviewSide {
@@ -61,9 +62,14 @@ export async function renderPreview(
     live: undefined,
     secretsInGit: { kind: "untold", files: [] },
   };
-  const computed = await computeIfLarge(compute, diffTask, input, sizeOf(input), limitsOf(context));
+  const { application } = head;
+  const [computed, checks] = await Promise.all([
+    computeIfLarge(compute, diffTask, input, sizeOf(input), limitsOf(context)),
+    runChecks(application, { head: after.value, base: before.value }, { reuse: context.automatic }, context),
+  ]);
   if (computed.kind === "exceeded") return tooLarge(computed);
-  return { content: { kind: "compared", diff: computed.output.diff }, facts: computed.output.facts };
+  const checked = checks.length === 0 ? {} : { checks };
+  return { content: { kind: "compared", diff: computed.output.diff, ...checked }, facts: computed.output.facts };
 }
 
 /**

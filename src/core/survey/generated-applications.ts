@@ -11,6 +11,7 @@ import type { Preview } from "../model/preview.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
+import { uncheckedPreview } from "../render/check-manifests.js";
 import type { Expansion } from "./application-set-notes.js";
 import { policyOf } from "./application-set-policy.js";
 import { drivingObstacle } from "./driving-right.js";
@@ -76,7 +77,7 @@ export async function applyExpansions(
       .map(({ application: { name }, set }) => ({
         application: name,
         origin: { kind: "generated", of: set.name, change: "changed" },
-        content: { kind: "beyond-limit", limit: context.previewLimit },
+        content: uncheckedPreview(name, { kind: "beyond-limit", limit: context.previewLimit }, context),
       })),
   };
 }

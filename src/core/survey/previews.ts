@@ -3,6 +3,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Member } from "../model/effect.js";
 import { safeMessage } from "../model/errors.js";
 import type { CommandContext } from "../ports/context.js";
+import { uncheckedPreview } from "../render/check-manifests.js";
 import { previewRemoval, renderPreview, type Previewed } from "../render/preview.js";
 import { definedHere } from "./driving-right.js";
 import { memberOf } from "./members.js";
@@ -86,16 +87,22 @@ export function createPreviews(why: Why, context: CommandContext): Previews {
     preview(order) {
       if (!take()) {
         const content = { kind: "beyond-limit", limit: context.previewLimit } as const;
-        return Promise.resolve({ content, facts: undefined });
+        return Promise.resolve(checked(order, { content, facts: undefined }, context));
       }
       const name = nameOf(order);
-      const shown = (last.get(name) ?? Promise.resolve()).then(() => show(order));
+      const shown = (last.get(name) ?? Promise.resolve()).then(async () => checked(order, await show(order), context));
       // Whoever asked for it handles its rejection; until then it must not end the process as an unhandled one.
       const settled = shown.catch(() => undefined);
       last.set(name, settled);
       return shown;
     },
   };
+}
+
+/** A check that could not run has failed. What is removed renders nothing to check. */
+function checked(order: PreviewOrder, shown: Previewed, context: CommandContext): Previewed {
+  if (order.kind !== "rendered" || shown.content.kind === "compared") return shown;
+  return { ...shown, content: uncheckedPreview(order.application.name, shown.content, context) };
 }
 
 function nameOf(order: PreviewOrder): ApplicationName {

@@ -96,6 +96,8 @@ const checkResult = z.object({
   outcome: checkOutcome,
 });
 
+const checks = orUndefined(z.array(checkResult));
+
 const planned = {
   application: stored.application,
   lock: planLock,
@@ -116,10 +118,10 @@ const plannedSource: z.ZodType<PlannedSource> = z.object({
 });
 
 const preview: z.ZodType<PreviewContent> = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("compared"), diff: manifestDiff }),
-  z.object({ kind: z.literal("left-behind"), objects: z.array(z.string()) }),
-  z.object({ kind: z.literal("failed"), reason: z.string(), withheld: orUndefined(z.boolean()) }),
-  z.object({ kind: z.literal("beyond-limit"), limit: count }),
+  z.object({ kind: z.literal("compared"), diff: manifestDiff, checks }),
+  z.object({ kind: z.literal("left-behind"), objects: z.array(z.string()), checks }),
+  z.object({ kind: z.literal("failed"), reason: z.string(), withheld: orUndefined(z.boolean()), checks }),
+  z.object({ kind: z.literal("beyond-limit"), limit: count, checks }),
 ]);
 
 const previewOrigin: z.ZodType<PreviewOrigin> = z.object({
@@ -138,7 +140,7 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
     sources: z.array(plannedSource),
     diff: manifestDiff,
     cluster: orUndefined(clusterCheck),
-    checks: orUndefined(z.array(checkResult)),
+    checks,
   }),
   z.object({
     ...planned,
@@ -146,6 +148,7 @@ const applicationPlan: z.ZodType<ApplicationPlan> = z.discriminatedUnion("kind",
     reason: z.string(),
     withheld: orUndefined(z.boolean()),
     definition: orUndefined(z.string()),
+    checks,
   }),
   z.object({ ...planned, kind: z.enum(["new", "deleted"]), preview: orUndefined(preview) }),
   z.object({ ...planned, kind: z.literal("unplanned") }),

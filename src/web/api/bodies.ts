@@ -97,7 +97,7 @@ function evaluationBody(plan: ApplicationPlan) {
     case "unplanned":
       return {};
     case "unevaluated":
-      return { reason: plan.reason, definition: plan.definition };
+      return { reason: plan.reason, definition: plan.definition, ...checksBody(plan) };
     case "evaluated": {
       const { hiddenSecrets, basis } = plan.diff;
       return {
@@ -107,11 +107,15 @@ function evaluationBody(plan: ApplicationPlan) {
         hidden_secrets: hiddenSecrets,
         compared_with: basis.kind === "live-failed" ? ("branch" as const) : basis.kind,
         ...diffBody(plan.diff),
-        ...(plan.checks === undefined ? {} : { checks: plan.checks.map(checkBody) }),
+        ...checksBody(plan),
         ...(basis.kind === "both" ? { drift: basis.drift.map(resourceBody) } : {}),
       };
     }
   }
+}
+
+function checksBody({ checks }: { readonly checks?: readonly CheckResult[] | undefined }) {
+  return checks === undefined ? {} : { checks: checks.map(checkBody) };
 }
 
 function checkBody({ name, required, outcome }: CheckResult) {
@@ -131,6 +135,10 @@ function resourceBody({ action, title, kind, diff, hook, sides }: ResourceChange
 }
 
 function previewBody(content: PreviewContent) {
+  return { ...previewedBody(content), ...checksBody(content) };
+}
+
+function previewedBody(content: PreviewContent) {
   switch (content.kind) {
     case "compared":
       return { kind: content.kind, ...diffBody(content.diff) };
