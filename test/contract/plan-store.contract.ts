@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
+import type { CheckResult } from "../../src/core/model/check.js";
 import { NO_EFFECT, type Effect, type Member } from "../../src/core/model/effect.js";
 import type { Plan } from "../../src/core/model/plan.js";
 import type { PreviewContent } from "../../src/core/model/preview.js";
@@ -50,8 +51,19 @@ const effect: Effect = {
 const base = { sourceFile: undefined, atMerge: undefined, warnings: [], effect: NO_EFFECT };
 
 const NO_NAMES = { created: [], changed: [], deleted: [] };
+const CHECKS: readonly CheckResult[] = [
+  {
+    name: "conftest",
+    required: true,
+    overridableBy: ["acme/platform"],
+    definition: "d1",
+    outcome: { kind: "failed", reason: "exit code 1", output: "FAIL" },
+  },
+  { name: "pluto", required: false, overridableBy: [], definition: "d2", outcome: { kind: "passed" } },
+];
 const PREVIEWED: PreviewContent = {
   kind: "compared",
+  checks: CHECKS,
   diff: {
     created: 1,
     updated: 0,
@@ -146,16 +158,7 @@ const plan: Plan = {
         refused: [{ title: "apps/Deployment web", message: "spec.selector: field is immutable", sure: true }],
         untried: [{ titles: ["Secret web/a"], reason: "its values are hidden" }],
       },
-      checks: [
-        {
-          name: "conftest",
-          required: true,
-          overridableBy: ["acme/platform"],
-          definition: "d1",
-          outcome: { kind: "failed", reason: "exit code 1", output: "FAIL" },
-        },
-        { name: "pluto", required: false, overridableBy: [], definition: "d2", outcome: { kind: "passed" } },
-      ],
+      checks: CHECKS,
     },
     {
       ...base,
@@ -172,6 +175,7 @@ const plan: Plan = {
           sourceFile: undefined,
         },
       },
+      checks: CHECKS,
       reason: "```\nhelm: template failed\u202e",
     },
     { ...base, kind: "new", application: applicationName("fresh"), lock: { kind: "ours" }, preview: PREVIEWED },
@@ -180,7 +184,7 @@ const plan: Plan = {
       kind: "new",
       application: applicationName("private"),
       lock: { kind: "ours" },
-      preview: { kind: "failed", reason: "not before an approval", withheld: true },
+      preview: { kind: "failed", reason: "not before an approval", withheld: true, checks: CHECKS },
     },
     {
       ...base,
@@ -212,7 +216,7 @@ const plan: Plan = {
     {
       application: applicationName("shop-ch"),
       origin: { kind: "generated", of: "shops", change: "added" },
-      content: { kind: "beyond-limit", limit: 1 },
+      content: { kind: "beyond-limit", limit: 1, checks: CHECKS },
     },
     {
       application: applicationName("shop-be"),
