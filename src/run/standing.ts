@@ -2,7 +2,7 @@ import type { Settings } from "../config/settings.js";
 import { type Approval, type ChangeRequest, sameChangeRequest } from "../core/model/change-request.js";
 import { isPlanOf, type Plan } from "../core/model/plan.js";
 import { approvalOf, type ApprovalContext } from "../core/policy/approval.js";
-import { checksOfMerge } from "../core/policy/merge-checks.js";
+import { checksOfMerge, NOTHING_FAILED, type MergeChecks } from "../core/policy/merge-checks.js";
 import { requiringApproval } from "../core/policy/merge-decision.js";
 import { missingForRules } from "../core/policy/rules-approval.js";
 import type { Standing } from "../core/policy/standing.js";
@@ -12,7 +12,7 @@ import { openChange, type SettingsSource } from "./context.js";
 
 /** Where the facts of a standing are read. */
 export type StandingSource = SettingsSource &
-  Pick<CommandPorts, "plans" | "deployments" | "locks" | "waiting" | "hostWords" | "isAdministrator">;
+  Pick<CommandPorts, "plans" | "deployments" | "locks" | "waiting" | "hostWords" | "isAdministrator" | "checks">;
 
 /** What the code host says about a head. */
 export type Reviewed = Pick<Standing, "approval" | "missingForRules">;
@@ -48,7 +48,7 @@ export async function readStanding(change: ChangeRequest, known: Known, run: Sta
     foreign: records.filter((record) => !sameChangeRequest(record.change, change)),
     locks: held.filter((lock) => sameChangeRequest(lock.holder, change) || concerned.has(lock.application)),
     ...reviewed,
-    failedAtMerge: await readFailedAtMerge(change, plan, settings, run),
+    mergeChecks: await readMergeChecks(change, plan, settings, run),
     merging: false,
   };
 }
@@ -68,14 +68,14 @@ export async function readReviews(
 }
 
 /** Asks the host only where a required check failed. */
-async function readFailedAtMerge(
+async function readMergeChecks(
   change: ChangeRequest,
   plan: Plan | undefined,
   settings: Settings,
   run: StandingSource,
-): Promise<Standing["failedAtMerge"]> {
-  if (change.state !== "open" || !isPlanOf(plan, change)) return [];
-  return (await checksOfMerge(plan, approvalContext(change, settings, run))).failed;
+): Promise<MergeChecks> {
+  if (change.state !== "open" || !isPlanOf(plan, change)) return NOTHING_FAILED;
+  return checksOfMerge(plan, { ...approvalContext(change, settings, run), checks: run.checks });
 }
 
 function approvalContext(change: ChangeRequest, settings: Settings, run: StandingSource) {

@@ -8,6 +8,7 @@ import type { Lock } from "../../src/core/model/lock.js";
 import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
 import type { ApplicationPlan, ApplicationSetPreview, Evaluated, Plan } from "../../src/core/model/plan.js";
 import type { Preview, PreviewContent, PreviewOrigin } from "../../src/core/model/preview.js";
+import { NOTHING_FAILED } from "../../src/core/policy/merge-checks.js";
 import type { Standing } from "../../src/core/policy/standing.js";
 import { hostWords } from "../../src/hosts/registry.js";
 import { SERVICE, type HostId } from "../../src/names.js";
@@ -180,7 +181,7 @@ export function sampleStanding(plan: Plan | undefined, more: Partial<Standing> =
     foreign: [],
     approval: undefined,
     missingForRules: undefined,
-    failedAtMerge: [],
+    mergeChecks: NOTHING_FAILED,
     merging: false,
     ...more,
   };

@@ -47,11 +47,12 @@ interface Judged extends Pick<MergeChecks, "overridden"> {
 async function judge(so: SyncedSoFar, context: CommandContext): Promise<Judged> {
   const hindrances = await hindrancesOf(so, context);
   if (hindrances.length > 0 || so.plan === undefined) return { hindrances, overridden: [] };
-  const { failed, overridden } = await checksOfMerge(so.plan, context);
-  return {
-    hindrances: failed.map((one) => ({ application: one.application, reason: failureOf(one.failed) })),
-    overridden,
-  };
+  const { failed, overridden, missing } = await checksOfMerge(so.plan, context);
+  const reasons = [
+    ...failed.map((one) => ({ application: one.application, reason: failureOf(one.failed) })),
+    ...missing.map((application) => ({ application, reason: NOT_CHECKED })),
+  ];
+  return { hindrances: reasons, overridden };
 }
 
 async function hindrancesOf(
@@ -88,5 +89,7 @@ function failureOf(failed: readonly FailedCheck[]): string {
   const names = failed.map(({ name }) => name).join(", ");
   return `the merge would deploy it, and ${failed.length === 1 ? "the check" : "the checks"} ${names} failed`;
 }
+
+const NOT_CHECKED = "the merge would deploy it, and its checks have changed since the plan";
 
 const NOT_THEIRS = "the merge would deploy it, and the rules do not let the person who gave this command deploy it";

@@ -2,9 +2,9 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Approval, User } from "../model/change-request.js";
 import {
   checksFor,
-  definitionOf,
   firstLineOf,
   isFailed,
+  resultFor,
   type Check,
   type CheckResult,
   type FailedCheck,
@@ -109,11 +109,7 @@ function plannedResults(
     ? plan.applications.find(({ application }) => application === name)
     : undefined;
   const known = planned?.kind === "evaluated" ? (planned.checks ?? []) : [];
-  const found = checks.map((check): CheckResult | undefined => {
-    const definition = definitionOf(check);
-    const result = known.find((one) => one.name === check.name && one.definition === definition);
-    return result && { ...result, required: true, overridableBy: check.overridableBy };
-  });
+  const found = checks.map((check) => resultFor(check, known));
   return found.some((one) => one === undefined) ? undefined : found.filter((one) => one !== undefined);
 }
 

@@ -5,7 +5,7 @@ import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { referenceTo, type HostWords } from "../model/host-words.js";
 import { isPlanOf, isWithheld, withholds, type Plan, type UnreadFile } from "../model/plan.js";
 import type { CommitStatus } from "../ports/code-host.js";
-import type { FailedAtMerge } from "./merge-checks.js";
+import type { FailedFor } from "./merge-checks.js";
 import { mergeDecision, requiringApproval } from "./merge-decision.js";
 import { commandText, nextStepPieces, plainPieces } from "./next-step-words.js";
 import { nextStep } from "./next-step.js";
@@ -125,7 +125,11 @@ function ofPlan(facts: PlannedFacts, words: HostWords): StatusText {
       description: joined([awaits(awaiting, facts, words), approvalText(facts), taken(awaiting, facts, words)]),
     };
   }
-  if (facts.failedAtMerge.length > 0) return { state: "failure", description: failedText(facts.failedAtMerge) };
+  const { missing, failed: failing } = facts.mergeChecks;
+  if (missing.length > 0) {
+    return { state: "pending", description: `${notChecked(missing)}: comment ${words.command} plan` };
+  }
+  if (failing.length > 0) return { state: "failure", description: failedText(failing) };
   if (isUnapproved(facts)) return { state: "pending", description: "needs an approval before the merge" };
   if (facts.missingForRules !== undefined) return rulesPending(facts.missingForRules);
   const deployed = records.filter((one) => isDeployedAt(one, change.headRevision));
@@ -192,7 +196,11 @@ function isUnapproved({ plan, settings, approval }: PlannedFacts): boolean {
   return requiringApproval(plan, settings).length > 0 && approval?.approved !== true;
 }
 
-function failedText(all: readonly FailedAtMerge[]): string {
+function notChecked(applications: readonly ApplicationName[]): string {
+  return `the checks have changed since the plan of ${names(applications)}`;
+}
+
+function failedText(all: readonly FailedFor[]): string {
   const checks = new Set(all.flatMap(({ failed }) => failed.map(({ name }) => name)));
   return `failed checks (${names([...checks])}): ${names(all.map(({ application }) => application))}`;
 }

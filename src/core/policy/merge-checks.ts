@@ -1,56 +1,81 @@
 import type { ApplicationName } from "../model/brand.js";
-import { isFailed, type CheckResult, type FailedCheck, type OverriddenOf } from "../model/check.js";
-import { failedChecksOf, type ApplicationPlan, type Plan } from "../model/plan.js";
+import {
+  checksFor,
+  isFailed,
+  resultFor,
+  type Check,
+  type CheckResult,
+  type FailedCheck,
+  type OverriddenOf,
+} from "../model/check.js";
+import { checksOf, type ApplicationPlan, type Plan } from "../model/plan.js";
 import { createOverriding, type OverridingContext } from "./check-gate.js";
 
-/** An application that the merge deploys, not svc, although these required checks fail for it. */
-export interface FailedAtMerge {
+/** What the required checks say about the merge of a planned head: about what it deploys instead of a sync. */
+export interface MergeChecks {
+  /** Failed for these applications, and nobody who may lift that has approved the head. */
+  readonly failed: readonly FailedFor[];
+  /** Failed, and lifted by an approval of the head. */
+  readonly overridden: readonly OverriddenOf[];
+  /** Not run for these applications as the checks are configured now. */
+  readonly missing: readonly ApplicationName[];
+}
+
+export interface FailedFor {
   readonly application: ApplicationName;
   readonly failed: readonly FailedCheck[];
 }
 
-/** What the checks of a plan say about its merge. */
-export interface MergeChecks {
-  /** What nobody who may lift it has approved. */
-  readonly failed: readonly FailedAtMerge[];
-  /** What an approval of the head lifts. */
-  readonly overridden: readonly OverriddenOf[];
-}
+export const NOTHING_FAILED: MergeChecks = { failed: [], overridden: [], missing: [] };
 
-/** Judges what the merge deploys, not svc. The host is asked only if a required check failed. */
-export async function checksOfMerge(plan: Plan, context: OverridingContext): Promise<MergeChecks> {
+/** The host is asked only if a required check failed. */
+export async function checksOfMerge(
+  plan: Plan,
+  context: OverridingContext & { readonly checks: readonly Check[] },
+): Promise<MergeChecks> {
   const overriding = createOverriding(context);
+  const required = context.checks.filter((check) => check.required);
+  const concerned = deployedByMerge(plan).map(({ application, checks }) => {
+    return { application, found: checksFor(required, application).map((check) => resultFor(check, checks)) };
+  });
   const judged = await Promise.all(
-    takingEffect(plan).flatMap(({ application, failed }) =>
-      failed.map(async (one) => ({ application, one, by: await overriding.whoLifts(one) })),
+    concerned.flatMap(({ application, found }) =>
+      found
+        .filter((one) => one !== undefined)
+        .filter(isFailed)
+        .map(async (failed) => ({ application, failed, by: await overriding.whoLifts(failed) })),
     ),
   );
   const left = judged.filter(({ by }) => by.length === 0);
-  const names = [...new Set(left.map(({ application }) => application))];
+  const failedOf = (name: ApplicationName) =>
+    left.filter(({ application }) => application === name).map(({ failed }) => failed);
   return {
-    failed: names.map((application) => {
-      return { application, failed: left.filter((it) => it.application === application).map(({ one }) => one) };
+    failed: [...new Set(left.map(({ application }) => application))].map((application) => {
+      return { application, failed: failedOf(application) };
     }),
     overridden: judged
       .filter(({ by }) => by.length > 0)
-      .map(({ application, one, by }) => ({ application, check: one.name, by: by.map(({ login }) => login) })),
+      .map(({ application, failed, by }) => ({ application, check: failed.name, by: by.map(({ login }) => login) })),
+    missing: concerned.filter(({ found }) => found.includes(undefined)).map(({ application }) => application),
   };
 }
 
-function takingEffect({ applications, previews }: Plan): readonly FailedAtMerge[] {
-  const planned = applications
-    .filter((one) => one.kind === "new" || (one.atMerge !== undefined && !isUnchanged(one)))
-    .map((one) => ({ application: one.application, failed: failedChecksOf(one) }));
-  const previewed = previews.map(({ application, content: { checks = [] } }) => {
-    return { application, failed: requiredAndFailed(checks) };
-  });
-  return [...planned, ...previewed].filter(({ failed }) => failed.length > 0);
+interface Checked {
+  readonly application: ApplicationName;
+  readonly checks: readonly CheckResult[];
+}
+
+function deployedByMerge({ applications, previews }: Plan): readonly Checked[] {
+  return [
+    ...applications
+      .filter((one) => one.kind === "new" || (one.atMerge !== undefined && !isUnchanged(one)))
+      .map((one) => ({ application: one.application, checks: checksOf(one) })),
+    ...previews
+      .filter(({ origin }) => origin.change !== "removed")
+      .map(({ application, content }) => ({ application, checks: content.checks ?? [] })),
+  ];
 }
 
 function isUnchanged(plan: ApplicationPlan): boolean {
   return plan.kind === "evaluated" && plan.verdict === "unchanged" && !plan.writesDefinition;
-}
-
-function requiredAndFailed(checks: readonly CheckResult[]): readonly FailedCheck[] {
-  return checks.filter(isFailed).filter(({ required }) => required);
 }

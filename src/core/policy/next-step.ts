@@ -13,7 +13,7 @@ import {
   requiresUpToDate,
   type Deployed,
 } from "./effect-rules.js";
-import type { FailedAtMerge } from "./merge-checks.js";
+import type { FailedFor } from "./merge-checks.js";
 import { awaitingIn, requiringApproval, takingEffect } from "./merge-decision.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, Names, NextStep, Standing, WhyPush } from "./standing.js";
 
@@ -76,9 +76,10 @@ function barOf({ change, settings, broken }: Standing): NextStep | undefined {
 
 /** Everything that svc deploys is deployed. */
 function finishing(plan: Plan, standing: Standing): NextStep {
-  const { change, settings, records, approval, missingForRules, failedAtMerge } = standing;
+  const { change, settings, records, approval, missingForRules, mergeChecks } = standing;
   if (change.mergeability === "conflicts") return pushing("conflicts", [], change);
-  if (failedAtMerge.length > 0) return passing(failedAtMerge, change, "merge");
+  if (mergeChecks.missing.length > 0) return planning(standing);
+  if (mergeChecks.failed.length > 0) return passing(mergeChecks.failed, change, "merge");
   const running = new Set(
     records.filter((one) => isDeployedAt(one, change.headRevision)).map(({ application }) => application),
   );
@@ -111,11 +112,7 @@ function deploying(awaiting: readonly ApplicationPlan[], plan: Plan, standing: S
   );
 }
 
-function passing(
-  all: readonly FailedAtMerge[],
-  { headRevision: commit }: ChangeRequest,
-  then: "sync" | "merge",
-): NextStep {
+function passing(all: readonly FailedFor[], { headRevision: commit }: ChangeRequest, then: "sync" | "merge"): NextStep {
   const failed = all.flatMap((one) => one.failed);
   const lifted = failed.every(({ overridableBy }) => overridableBy.length > 0);
   return {

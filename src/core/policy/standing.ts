@@ -5,7 +5,7 @@ import type { Approval, ChangeRequest } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import type { Lock } from "../model/lock.js";
 import type { Plan } from "../model/plan.js";
-import type { FailedAtMerge } from "./merge-checks.js";
+import type { MergeChecks } from "./merge-checks.js";
 
 /** Where a change request stands: everything that decides its next step, read for one answer. */
 export interface Standing {
@@ -25,8 +25,7 @@ export interface Standing {
   readonly approval: Approval | undefined;
   /** What the approval lacks because the repository's rules change, as a clause about the change request. */
   readonly missingForRules: string | undefined;
-  /** What the merge deploys although required checks fail for it, and no approval lifts that. */
-  readonly failedAtMerge: readonly FailedAtMerge[];
+  readonly mergeChecks: MergeChecks;
   /** svc merges it right after this answer. */
   readonly merging: boolean;
 }

@@ -1,0 +1,100 @@
+import { expect, test } from "@jest/globals";
+import { applicationName } from "../../../src/core/model/brand.js";
+import { definitionOf, type Check, type CheckOutcome, type CheckResult } from "../../../src/core/model/check.js";
+import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
+import type { PreviewContent } from "../../../src/core/model/preview.js";
+import { checksOfMerge } from "../../../src/core/policy/merge-checks.js";
+import {
+  evaluated,
+  preview,
+  resource,
+  sampleApplication,
+  sampleChange,
+  samplePlan,
+  WORDS,
+} from "../../comments/samples.js";
+import { sampleSettings } from "../sample-settings.js";
+
+const VALUES = check("values");
+const SHOPS = check("shops", { applications: "shop*" });
+const HINT = check("hint", { required: false });
+const FAILED: CheckOutcome = { kind: "failed", reason: "exit code 1", output: "no" };
+const AUTO = "auto-sync is enabled";
+const CHANGED = evaluated([resource("ConfigMap web", "update", "-a\n+b")]);
+
+function check(name: string, more: Partial<Check> = {}): Check {
+  return {
+    name,
+    command: ["true"],
+    applications: "*",
+    required: true,
+    timeout: 1000,
+    env: [],
+    overridableBy: [],
+    ...more,
+  };
+}
+
+function result({ name, ...rest }: Check, outcome: CheckOutcome = { kind: "passed" }): CheckResult {
+  const definition = definitionOf({ name, ...rest });
+  return { name, required: rest.required, overridableBy: rest.overridableBy, definition, outcome };
+}
+
+function isNew(name: string, checks: readonly CheckResult[]): ApplicationPlan {
+  const content: PreviewContent = { kind: "compared", diff: CHANGED.diff, checks };
+  return sampleApplication(name, { kind: "new", preview: content });
+}
+
+const auto = (name: string, checks: readonly CheckResult[], more: object = CHANGED) =>
+  sampleApplication(name, { ...CHANGED, ...more, atMerge: AUTO, checks });
+const below = (change: "added" | "removed", checks: readonly CheckResult[]) =>
+  preview("child", change, { kind: "failed", reason: "no", checks });
+
+const PASSED = result(VALUES);
+const BROKEN = result(VALUES, FAILED);
+
+test.each<[string, Partial<Plan>, { failed?: readonly string[]; missing?: readonly string[] }]>([
+  ["passed", { applications: [isNew("blog", [PASSED]), auto("api", [PASSED])] }, {}],
+  ["failed for a new application", { applications: [isNew("blog", [BROKEN])] }, { failed: ["blog"] }],
+  ["failed for an auto-synced one", { applications: [auto("api", [BROKEN])] }, { failed: ["api"] }],
+  [
+    "failed for an auto-synced one that does not change",
+    { applications: [auto("api", [BROKEN], { verdict: "unchanged", writesDefinition: false })] },
+    {},
+  ],
+  [
+    "failed for one that a sync deploys",
+    { applications: [sampleApplication("web", { ...CHANGED, checks: [BROKEN] })] },
+    {},
+  ],
+  ["failed for a child that is added", { previews: [below("added", [BROKEN])] }, { failed: ["child"] }],
+  ["not run for a child that is removed", { previews: [below("removed", [])] }, {}],
+  ["not run for a new application", { applications: [isNew("blog", [])] }, { missing: ["blog"] }],
+  [
+    "run with another program",
+    { applications: [isNew("blog", [result({ ...VALUES, command: ["false"] }, FAILED)])] },
+    { missing: ["blog"] },
+  ],
+  [
+    "failed for one, and not run for one by another pattern",
+    { applications: [isNew("shop", [BROKEN]), isNew("web", [PASSED])] },
+    { failed: ["shop"], missing: ["shop"] },
+  ],
+  ["failed without being required", { applications: [isNew("blog", [PASSED, result(HINT, FAILED)])] }, {}],
+  ["failed and no longer configured", { applications: [isNew("blog", [PASSED, result(check("old"), FAILED)])] }, {}],
+])("checks that are %s", async (_what, plan, { failed = [], missing = [] }) => {
+  const never = () => Promise.reject(new Error("nobody may lift it, so the host need not be asked"));
+  const host = { reviews: never, authorship: never, belongsToAny: never };
+  const found = await checksOfMerge(samplePlan([], { previews: [], ...plan }), {
+    host: host as never,
+    change: sampleChange(),
+    settings: sampleSettings(),
+    snapshot: { commitsBetween: never, isCleanMerge: never },
+    hostWords: WORDS,
+    isAdministrator: never,
+    checks: [VALUES, SHOPS, HINT],
+  });
+  expect(found.failed.map(({ application }) => application)).toEqual(failed.map(applicationName));
+  expect(found.missing).toEqual(missing);
+  expect(found.overridden).toEqual([]);
+});
