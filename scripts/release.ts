@@ -4,7 +4,7 @@ import { parseArgs } from "node:util";
 import { runTool } from "../test/deploy/deploy-tool.js";
 import { ROOT } from "./generated-files.js";
 import { packageChart } from "./release-chart.js";
-import { releaseNotes } from "./release-notes.js";
+import { comingNotes, releaseNotes, withAbsoluteLinks } from "./release-notes.js";
 
 const FOLDER = `${ROOT}release`;
 const { values } = parseArgs({
@@ -20,7 +20,7 @@ const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as {
 
 /**
  * Makes everything of a release that needs no registry, into release/: notes, SBOM, npm package and chart. A dry run takes
- * the unreleased notes and looks at the image file as well.
+ * the coming notes and looks at the image file as well.
  */
 function release(): void {
   const { dry, image, digest } = values;
@@ -33,8 +33,12 @@ function release(): void {
   if (digest !== undefined && !/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`no digest: ${digest}`);
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER);
-  const changelog = readFileSync(`${ROOT}CHANGELOG.md`, "utf8");
-  step("notes", () => writeFileSync(`${FOLDER}/notes.md`, releaseNotes(changelog, dry ? "Unreleased" : version)));
+  const pages = process.env.GITLAB_CI === undefined ? "/" : "/-/";
+  step("notes", () => {
+    const changelog = readFileSync(`${ROOT}CHANGELOG.md`, "utf8");
+    const notes = (dry ? comingNotes : releaseNotes)(changelog, version);
+    writeFileSync(`${FOLDER}/notes.md`, withAbsoluteLinks(notes, `${source}${pages}blob/${tag}`));
+  });
   for (const format of ["cyclonedx", "spdx"] as const) step(`SBOM, ${format}`, () => writeSbom(format));
   step("npm package", packNpm);
   step("chart", () =>
@@ -42,7 +46,7 @@ function release(): void {
       {
         tag,
         source,
-        pages: process.env.GITLAB_CI === undefined ? "/" : "/-/",
+        pages,
         image: image === undefined || digest === undefined ? undefined : { repository: image, digest },
       },
       FOLDER,

@@ -54,6 +54,14 @@ describe("the chart follows the project", () => {
     expect(read("deploy/kustomize/overlays/example/kustomization.yaml")).toContain(`newTag: "${version}"`);
   });
 
+  test("the lock file and the guides name the version of package.json", () => {
+    const { version } = JSON.parse(read("package.json")) as { version: string };
+    expect(JSON.parse(read("package-lock.json"))).toMatchObject({ version, packages: { "": { version } } });
+    const guides = ["README.md", "docs/installation.md"].map(read).join("\n");
+    const named = [...guides.matchAll(/\bsvc[:-](\d+\.\d+\.\d+)/g)].map(([, each]) => each);
+    expect(new Set(named)).toEqual(new Set([version]));
+  });
+
   test("it refuses every key of svc.yaml that holds a secret", () => {
     const secrets = keysOf(svc).filter((key) => /(?:secret|token|password|private_key)$/.test(key));
     const refused = [...read("deploy/chart/templates/_secrets.tpl").matchAll(/"([a-z_]+(?:\.[a-z_]+)+)"/g)];
