@@ -169,7 +169,7 @@ const MAX_CHOICE = 20;
 function choice(applications: readonly string[]): string {
   if (applications.length === 0) return "";
   const more = applications.length - MAX_CHOICE;
-  return ` There are ${codes(applications.slice(0, MAX_CHOICE))}${more > 0 ? ` and ${more} more` : ""}.`;
+  return ` Its applications are ${codes(applications.slice(0, MAX_CHOICE))}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
 /** Whether a plan can lock what a command found unlocked; true too if nothing is known. */

@@ -22,7 +22,7 @@ const MAX_SUBJECT = 100;
 export interface ReminderFacts {
   /** What is deployed, the oldest first. */
   readonly records: readonly Deployment[];
-  /** What the target branch got since, and what to do; undefined if the repository could not be read. */
+  /** What the target branch has received since, and what to do; undefined if the repository could not be read. */
   readonly around: Around | undefined;
   readonly now: Date;
 }
@@ -62,7 +62,7 @@ export async function publishReminder(
   }
 }
 
-/** Who deployed what when, what the target branch got since, the next step and the way back. */
+/** Who deployed what when, what the target branch has received since, the next step and the way back. */
 export function renderReminder({ records, around, now }: ReminderFacts, { change, words, links }: Reader): string {
   const since = Math.max(0, now.getTime() - Date.parse(records[0]?.timestamp ?? now.toISOString()));
   const more = records.length - MAX_APPLICATIONS;
@@ -116,7 +116,7 @@ function gainedLines(gained: CommitRange | undefined, { baseBranch }: ChangeRequ
   const left = commits.length - lines.length;
   const rest = left > 0 || !complete ? [`and ${complete ? left : `${left} or`} more`] : [];
   const count = complete ? counted(commits.length, "commit") : `more than ${counted(commits.length, "commit")}`;
-  return ["", `${code(baseBranch)} got ${count} since:`, "", fence([...lines, ...rest].join("\n"))];
+  return ["", `${code(baseBranch)} has received ${count} since:`, "", fence([...lines, ...rest].join("\n"))];
 }
 
 function lengthText(ms: number): string {

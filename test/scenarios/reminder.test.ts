@@ -27,7 +27,7 @@ describe.each(HOSTS)("a reminder of what is deployed and not merged on %s", (hos
     expect(said).toContain("**Deployed and not merged for 25 hours** · merge this ");
     expect(said).toContain("To deploy `main` again, comment `svc rollback`.");
     expect(said).toMatch(/^- \[`web`\]\([^)]*\): `[0-9a-f]{8}` by `ana`, \d{4}-\d\d-\d\d \d\d:\d\d UTC$/m);
-    expect(said).toContain("`main` got 1 commit since:");
+    expect(said).toContain("`main` has received 1 commit since:");
     await remind(23);
     expect(reminders()).toHaveLength(1);
     await remind(2);

@@ -53,7 +53,7 @@ describe.each(HOSTS)("typing on %s", (host) => {
   test("a pattern that matches nothing is answered, and never means everything", async () => {
     const bot = await startBot({ host });
     const one = await bot.open(changeOf(["api", "web"]));
-    const none = "No application of this .R matches `other-*`, so nothing was done. There are `api`, `web`.";
+    const none = "No application of this .R matches `other-*`, so nothing was done. Its applications are `api`, `web`.";
     for (const command of ["plan", "sync", "sync --dry-run", "rollback", "unlock"]) {
       expect(await answerTo(bot, one, `svc ${command} -a 'other-*' -a web`)).toMatch(
         new RegExp(none.replaceAll("*", "\\*")),

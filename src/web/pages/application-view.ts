@@ -95,7 +95,7 @@ export function previewSentences(content: PreviewContent | undefined, withDiff: 
       return [];
     case "left-behind": {
       const count = content.objects.length;
-      const what = `${count} of its resources ${count === 1 ? "stays" : "stay"} in the cluster, where nothing manages them then`;
+      const what = `${count} of its resources ${count === 1 ? "stays" : "stay"} in the cluster unmanaged`;
       return [withDiff && count > 0 ? `${what}: ${content.objects.join(", ")}` : what];
     }
     case "failed":

@@ -189,7 +189,7 @@ describe.each(["memory", "redis"] as const)("over the store %s", (store) => {
         "ConfigMap blog/settings",
         "added by shops at the merge",
         "An approval of this commit plans it again.",
-        "stays in the cluster, where nothing manages them then: ConfigMap tenants/a",
+        "stays in the cluster unmanaged: ConfigMap tenants/a",
         "2 more applications",
         "<p>tenant-c, tenant-d</p>",
       ]) {
