@@ -58,7 +58,7 @@ describe("the chart follows the project", () => {
     const { version } = JSON.parse(read("package.json")) as { version: string };
     expect(JSON.parse(read("package-lock.json"))).toMatchObject({ version, packages: { "": { version } } });
     const guides = ["README.md", "docs/installation.md"].map(read).join("\n");
-    const named = [...guides.matchAll(/\bsvc[:-](\d+\.\d+\.\d+)/g)].map(([, each]) => each);
+    const named = [...guides.matchAll(/\bsvc(?:[:-]| --version )(\d+\.\d+\.\d+)/g)].map(([, each]) => each);
     expect(new Set(named)).toEqual(new Set([version]));
   });
 
