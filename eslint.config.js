@@ -2,7 +2,7 @@ import { createNodeResolver, importX } from "eslint-plugin-import-x";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist/", "dist-next/", "release/", "coverage/", "node_modules/", "test/fixtures/"] },
+  { ignores: ["dist/", "dist-next/", "release/", "site/", "coverage/", "node_modules/", "test/fixtures/"] },
   {
     files: ["**/*.ts"],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
@@ -44,6 +44,7 @@ export default tseslint.config(
       curly: ["error", "multi-line"],
     },
   },
+  { files: ["docs/.vitepress/config.ts"], rules: { "import-x/no-default-export": "off" } },
   {
     files: ["demo/main.ts", "bench/**/*.ts", "test/contract-replay/main.ts"],
     rules: { "no-console": "off" },

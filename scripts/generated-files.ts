@@ -1,9 +1,12 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
 import { z } from "zod";
 import { repositoryJsonSchema, serverJsonSchema, withOtherNames, withVariables } from "../src/config/json-schema.js";
 import type { JsonSchema } from "../src/config/json-schema.js";
 import { notificationBody } from "../src/notifications/json-format.js";
+import { apiReference } from "./api-page.js";
+import type { Description } from "./api-page.js";
 import { chartValuesSchema } from "./chart-schema.js";
 import { commandTable, optionTable } from "./command-tables.js";
 import { referenceTable } from "./reference-table.js";
@@ -20,11 +23,13 @@ export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const REFERENCE = "docs/configuration.md";
 const CHART_VALUES = "deploy/chart/values.schema.json";
 const COMMANDS_PAGE = "docs/commands.md";
+const API_PAGE = "docs/api.md";
 /** The text between the two comments is replaced. */
 const MARKED = /(<!-- (?:generated|sample): ([a-z_-]+) -->\n)[^]*?(<!-- end -->)/g;
 
 /**
- * The schemas, the chart's own with `config` from svc.yaml's, the tables of the reference and the samples of comments, as they must be.
+ * The schemas, the chart's own with `config` from svc.yaml's, the tables of the reference, the samples of comments and the page of
+ * the API, as they must be.
  * @throws {Error} if the reference lacks a table or has an unknown one.
  */
 export function generatedFiles(): readonly GeneratedFile[] {
@@ -51,6 +56,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
     { path: "schemas/notification.schema.json", text: asText(notificationJsonSchema()) },
     { path: REFERENCE, text: reference },
     { path: COMMANDS_PAGE, text: commandsPage(readFileSync(`${ROOT}${COMMANDS_PAGE}`, "utf8")) },
+    { path: API_PAGE, text: apiPage(readFileSync(`${ROOT}${API_PAGE}`, "utf8")) },
   ];
 }
 
@@ -67,6 +73,13 @@ function commandsPage(page: string): string {
     if (name === "options") return `${before}${optionTable()}\n${after}`;
     if (name === "replies") return `${before}\n${replyList()}\n${after}`;
     return `${before}${sampleOf(name)}\n\n${after}`;
+  });
+}
+
+function apiPage(page: string): string {
+  const description = parse(readFileSync(`${ROOT}openapi.yaml`, "utf8")) as Description;
+  return page.replace(MARKED, (_, before: string, _name: string, after: string) => {
+    return `${before}\n${apiReference(description)}\n\n${after}`;
   });
 }
 

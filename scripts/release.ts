@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { runTool } from "../test/deploy/deploy-tool.js";
@@ -19,8 +19,8 @@ const { values } = parseArgs({
 const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as { readonly version: string };
 
 /**
- * Makes everything of a release that needs no registry, into release/: notes, SBOM, npm package and chart. A dry run takes
- * the coming notes and looks at the image file as well.
+ * Makes everything of a release that needs no registry, into release/: notes, SBOM, npm package, chart and the documents as a
+ * site. A dry run takes the coming notes and looks at the image file as well.
  */
 function release(): void {
   const { dry, image, digest } = values;
@@ -52,6 +52,7 @@ function release(): void {
       FOLDER,
     ),
   );
+  step("documents", () => buildDocuments(source));
   if (dry) step("image file", lintImageFile);
 }
 
@@ -65,6 +66,15 @@ function writeSbom(format: "cyclonedx" | "spdx"): void {
 function packNpm(): void {
   npm(["pack", "--ignore-scripts", "--pack-destination", FOLDER]);
   renameSync(`${FOLDER}/svc-${version}.tgz`, `${FOLDER}/svc-${version}-node.tgz`);
+}
+
+function buildDocuments(source: string): void {
+  const { status, stderr } = spawnSync("npm", ["run", "--silent", "docs", "--", "--outDir", `${FOLDER}/docs`], {
+    cwd: ROOT,
+    encoding: "utf8",
+    env: { ...process.env, SVC_DOCS_SOURCE: source },
+  });
+  if (status !== 0) throw new Error(stderr);
 }
 
 function lintImageFile(): void {

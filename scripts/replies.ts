@@ -97,6 +97,15 @@ export function sampleOf(name: string, mostLines = Infinity): string {
   const golden = readFileSync(new URL(`${name}.md`, GOLDEN), "utf8").trimEnd();
   const lines = golden.split("\n").filter((line) => !line.startsWith("<!-- "));
   const more = lines.length - mostLines;
-  const shown = more > 1 ? [...lines.slice(0, mostLines), "", `… and ${more} more lines`] : lines;
+  const first = lines.slice(0, mostLines);
+  const shown = more > 1 ? [...first, ...closing(first), "", `… and ${more} more lines`] : lines;
   return shown.map((line) => `> ${line}`.trimEnd()).join("\n");
+}
+
+/** What closes the code and the folded parts that are open after these lines. */
+function closing(lines: readonly string[]): readonly string[] {
+  const count = (pattern: RegExp) => lines.filter((line) => pattern.test(line)).length;
+  const fence = count(/^```/) % 2 === 1 ? ["```"] : [];
+  const folded = Math.max(0, count(/^<details/) - count(/^<\/details>/));
+  return [...fence, ...Array.from({ length: folded }, () => ["", "</details>"]).flat()];
 }
