@@ -72,9 +72,9 @@ async function uploadPack(
   response: Response,
 ): Promise<void> {
   const git = await streamGit(directory, ["upload-pack", "--stateless-rpc", directory], environment);
-  response.once("close", () => {
-    if (!response.writableFinished) git.destroy();
-  });
+  // Half-open it would stay for as long as this process lives. The client may have gone before git was there.
+  response.once("close", () => git.destroy());
+  if (response.closed) git.destroy();
   const body = request.headers["content-encoding"] === "gzip" ? request.pipe(createGunzip()) : request;
   // git may answer before it has read all its input.
   body.on("error", () => git.end()).pipe(git);

@@ -29,9 +29,11 @@ export class Entrance {
 
   private constructor(private readonly replicas: readonly Replica[]) {
     this.#server = createServer((incoming, response) => {
-      void this.#pass(incoming).then(({ status, body }) => {
-        response.writeHead(status, { "content-type": "application/json" }).end(body);
-      });
+      this.#pass(incoming).then(
+        ({ status, body }) => response.writeHead(status, { "content-type": "application/json" }).end(body),
+        // A host that gives up while it sends.
+        () => response.destroy(),
+      );
     });
   }
 

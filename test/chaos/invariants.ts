@@ -83,7 +83,7 @@ function seenOf(world: SandboxWorld, { host, number }: Place): SeenChangeRequest
 
 /** Every command has one answer; a plan that something newer made needless is answered by what replaced it. */
 function wrongAnswers(asked: Asked, after: Aftermath): string[] {
-  const { world, passed } = after;
+  const { world, passed, isRefused } = after;
   const event = passed.find(
     (one) => one.host === asked.host && commentOf(one.payload) === asked.commentId && one.status === 200,
   );
@@ -99,10 +99,13 @@ function wrongAnswers(asked: Asked, after: Aftermath): string[] {
   const certain = isAccepted(event, after);
   const replaceable = asked.command === "svc plan" && isReplaced(event, passed);
   const least = certain && !replaceable ? 1 : 0;
-  if (answers.length >= least && answers.length <= 1) return [];
+  // Sent once more to a replica without Redis, it is refused beside its answer.
+  const repeated = passed.filter(({ delivery }) => delivery === event.delivery).length > 1;
+  const most = repeated && isRefused(event.delivery) ? 2 : 1;
+  if (answers.length >= least && answers.length <= most) return [];
   const first = answers.map(({ body }) => body.split("\n").slice(0, 3).join(" | ")).join(" || ");
   return [
-    `${placeKey(asked)}: \`${asked.command}\` (${event.delivery}) has ${answers.length} answers instead of ${least === 1 ? "one" : "at most one"}: ${first}`,
+    `${placeKey(asked)}: \`${asked.command}\` (${event.delivery}) has ${answers.length} answers instead of ${least === most ? "one" : `at most ${most}`}: ${first}`,
   ];
 }
 

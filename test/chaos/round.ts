@@ -21,7 +21,8 @@ const REDIS_OPTIONS = ["--appendonly", "yes", "--appendfsync", "always", "--maxm
 /** People on each host, and on how many change requests each of them works. */
 const PEOPLE = 2;
 const CHANGE_REQUESTS = 2;
-const AT_REST_WITHIN_MS = 60_000;
+/** What still waits counts as stuck when no event has been handled for so long. */
+const STUCK_AFTER_MS = 60_000;
 const CLEAN_WITHIN_MS = 30_000;
 
 export interface RoundOptions {
@@ -97,24 +98,22 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
   const damage: Damage = { kills: 0, cuts: 0, restarts: 0 };
   const calm = new AbortController();
   const land = { random: new Random(seed + 1), replicas, redis, trouble, buildOf, note };
+  const told = stories(scene, trouble, note).finally(() => calm.abort());
   const weather = nextBuild === undefined ? storm(land, damage, calm.signal) : roll(replicas, builds, nextBuild, note);
   const intruded = scene.hostile ? intrude(outside, new Random(seed + 9), note, calm.signal) : [];
-  const told = await stories(scene, trouble, note);
-  calm.abort();
-  await weather;
-  const strange = await intruded;
+  const [people, , strange] = await allEnded([told, weather, intruded] as const);
   note("calm again");
   const after: Aftermath = {
     world,
     passed: entrance.passed,
-    asked: told.flatMap(({ asked }) => asked),
-    opened: told.flatMap(({ opened }) => opened),
+    asked: people.flatMap(({ asked }) => asked),
+    opened: people.flatMap(({ opened }) => opened),
     observer,
     trouble,
     isRefused: (delivery) => isRefused(delivery, replicas),
   };
-  const rested = await atRest(outside, observer);
-  const wrong = rested ? [] : ["events were still waiting a minute after the last disturbance"];
+  const rested = await atRest(scene);
+  const wrong = rested ? [] : ["events were still waiting, and none was handled for a minute"];
   note("at rest");
   wrong.push(...(await keptAfterClosing(after)));
   await cleanUp(replicas, after, note);
@@ -134,6 +133,12 @@ async function disturbedStory(scene: Scene): Promise<Omit<RoundResult, "folder">
   return { violations: wrong, notes, counts };
 }
 
+/** Waits for the end of all, also if one breaks: nothing of a broken round may go on behind it. */
+async function allEnded<T extends readonly unknown[]>(all: T): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(all);
+  return Promise.all(all);
+}
+
 /** What everybody did, on both hosts at once. */
 function stories(
   { seed, outside, replicas, observer, entrance }: Scene,
@@ -142,7 +147,7 @@ function stories(
 ) {
   const { forges } = outside;
   const people = HOST_IDS.flatMap((host) => Array.from({ length: PEOPLE }, () => host));
-  return Promise.all(
+  return allEnded(
     people.map((host, index): Promise<Told> => {
       const repeatable = (): readonly string[] =>
         entrance.passed
@@ -166,14 +171,20 @@ function portOf(url: string): number {
 }
 
 /** True when no event waits or runs and no webhook is on its way, seen a few times in a row. */
-async function atRest({ forges }: Outside, { redis }: Observer): Promise<boolean> {
-  const until = Date.now() + AT_REST_WITHIN_MS;
+async function atRest({ outside: { forges }, observer: { redis }, replicas }: Scene): Promise<boolean> {
+  const handledByAll = (): number => replicas.reduce((sum, { handled }) => sum + handled, 0);
   let quiet = 0;
+  let handled = handledByAll();
+  let until = Date.now() + STUCK_AFTER_MS;
   while (Date.now() < until) {
     await Promise.all(HOST_IDS.map((host) => forges[host].idle()));
     const waiting = await redis.zcard(`${QUEUE_KEY_PREFIX}:lanes`).catch(() => 1);
     quiet = waiting === 0 ? quiet + 1 : 0;
     if (quiet >= 3) return true;
+    if (handledByAll() > handled) {
+      handled = handledByAll();
+      until = Date.now() + STUCK_AFTER_MS;
+    }
     await delay(100);
   }
   return false;

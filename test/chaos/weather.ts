@@ -83,6 +83,8 @@ export async function storm(land: Land, damage: Damage, signal: AbortSignal): Pr
   }
   await calm;
   for (const line of replicas.flatMap(({ lines }) => Object.values(lines))) line.ambush = undefined;
+  // One that broke must not let the others go on behind the round.
+  await Promise.allSettled(going);
   await Promise.all(going);
 }
 

@@ -1,7 +1,11 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { request, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import express from "express";
@@ -100,6 +104,21 @@ test.each([
   await response.text();
   expect(response.status).toBe(status);
   if (status === 401) expect(response.headers.get("www-authenticate")).toMatch(/^Basic realm=/);
+});
+
+test("a client that goes before it has sent all that it announced leaves no connection to git behind", async () => {
+  const pipes = (): number => process.getActiveResourcesInfo().filter((name) => name === "PipeWrap").length;
+  const before = pipes();
+  const headers = { authorization: secret, "git-protocol": "version=2", "content-length": 100 };
+  const client = request(`${server.url}/acme/deploy.git/git-upload-pack`, { method: "POST", headers });
+  client.on("error", () => undefined);
+  // git answers what it has got, and ends.
+  client.write("0014command=ls-refs\n0000");
+  const [answer] = (await once(client, "response")) as [IncomingMessage];
+  expect(await text(answer)).toContain(head);
+  client.destroy();
+  while (pipes() > before) await delay(20);
+  expect(pipes()).toBe(before);
 });
 
 test("a stopped server cuts connections that are still open", async () => {
