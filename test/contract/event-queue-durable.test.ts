@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { Redis } from "ioredis";
 import { changeRequestKey } from "../../src/core/model/change-request.js";
@@ -19,8 +19,6 @@ import { recordingLog } from "../recording-log.js";
 import { freePort, RedisServer } from "../redis-server.js";
 import { withinASecond } from "../within-a-second.js";
 import { aborted, closed, commented, Runs, settled, updated } from "./event-queue.contract.js";
-
-jest.setTimeout(20_000);
 
 const CHILD = join(fileURLToPath(new URL("../queue", import.meta.url)), "queue-process.ts");
 const TIMING = { leaseMs: 1_000, heartbeatMs: 50, lookEveryMs: 100, retryAfterMs: [], undoubtedMs: 300 };

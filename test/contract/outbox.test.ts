@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import type { Outbox } from "../../src/core/ports/notifications.js";
 import { createDurableOutbox } from "../../src/queue/durable-outbox.js";
@@ -13,8 +13,6 @@ import { JumpClock } from "../jump-clock.js";
 import { recordingLog } from "../recording-log.js";
 import { RedisServer } from "../redis-server.js";
 import { message, outboxContract, Receiver, type StartOutbox } from "./outbox.contract.js";
-
-jest.setTimeout(30_000);
 
 const CHILD = join(fileURLToPath(new URL("../queue", import.meta.url)), "outbox-process.ts");
 const RECEIVERS = ["chat", "other"];

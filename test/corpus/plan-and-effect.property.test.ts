@@ -1,4 +1,4 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "../scenarios/bot.js";
@@ -8,8 +8,6 @@ import { clusterChange, clusterObjects, type ClusterObjects } from "./cluster-ob
 import { GeneratedTree, HOOK_KIND } from "./generated-files.js";
 import { story, type GeneratedDefinition, type Story } from "./generated-story.js";
 import { planFacts } from "./plan-facts.js";
-
-jest.setTimeout(300_000);
 
 /** Stories for each host; `SVC_STORIES=200` looks further. */
 const RUNS = Number(process.env.SVC_STORIES ?? 5);

@@ -1,8 +1,6 @@
-import { describe, expect, jest, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { HOSTS, REPOSITORY, startBot, type Bot } from "./bot.js";
 import { configMap } from "./resources.js";
-
-jest.setTimeout(300_000);
 
 /** More than a sync with its merge ever makes. */
 const MOST_REQUESTS = 80;

@@ -169,7 +169,7 @@ function routesOf(router: Listed, before = ""): readonly string[] {
 
 /** On a busy machine the first connection takes longer than the service waits for it. */
 async function answers(stores: Stores): Promise<void> {
-  const until = performance.now() + 10_000;
+  const until = performance.now() + 60_000;
   for (;;) {
     try {
       await stores.ping();

@@ -82,9 +82,9 @@ describe("a message shows no data of an object that it quotes", () => {
     "authorization: ",
   ])("16,000 characters of %j take no time", (piece) => {
     const text = piece.repeat(16_000 / piece.length);
-    const began = performance.now();
+    const before = process.cpuUsage();
     hideInMessage(text);
     hideInMessage(`https://${text}`);
-    expect(performance.now() - began).toBeLessThan(2000);
+    expect(process.cpuUsage(before).user / 1e6).toBeLessThan(2); // seconds of our own, however busy the machine is
   });
 });

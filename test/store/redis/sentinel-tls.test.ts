@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, jest, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { applicationName, repositoryName } from "../../../src/core/model/brand.js";
 import { StoreUnavailable } from "../../../src/core/model/errors.js";
@@ -8,8 +8,6 @@ import { recordingLog } from "../../recording-log.js";
 import { freePort, RedisServer } from "../../redis-server.js";
 import { makeCertificates, tlsOnly, type Certificates } from "./certificates.js";
 import { startSentinel } from "./sentinel-server.js";
-
-jest.setTimeout(20_000);
 
 const request = {
   application: applicationName("web"),

@@ -78,8 +78,8 @@ test("any text is resolved in no time, and only to a commit that a ref of its na
       ).toBe(true);
     }),
   );
-  const started = performance.now();
+  const before = process.cpuUsage();
   resolve(`${" ".repeat(100_000)}a`);
   resolve("1".repeat(100_000) + "a");
-  expect(performance.now() - started).toBeLessThan(1000);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(1); // seconds of our own, however busy the machine is
 });

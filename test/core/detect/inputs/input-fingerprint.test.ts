@@ -87,12 +87,12 @@ test("500 applications in a tree of 20,000 files take no time", async () => {
   for (let index = 0; index < 20_000; index += 1) files[`apps/${index % 500}/f${index}.yaml`] = "";
   const snapshot = memorySnapshot(files);
   const tree = await snapshot.tree(HEAD);
-  const started = performance.now();
+  const before = process.cpuUsage();
   const found = new Set<string>();
   for (let index = 0; index < 500; index += 1) {
     const of = single(`apps/${index}`, index % 2 === 0 ? {} : { plugin: { name: "cue" } });
     found.add(inputFingerprint(await inputsOf(of, [1], snapshot, HEAD), tree));
   }
   expect(found.size).toBe(251);
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
 });

@@ -57,10 +57,10 @@ test("every path is found in whatever quotes it stands", () => {
 });
 
 test("a hostile text takes no time", () => {
-  const started = performance.now();
+  const before = process.cpuUsage();
   for (const part of ["import ", "import /*", 'import "\\"', "import @'''", "import '\\", "import\n"]) {
     jsonnetImports(part.repeat(100_000));
     jsonnetImports(`import ${part.slice(7).repeat(200_000)}`);
   }
-  expect(performance.now() - started).toBeLessThan(10_000);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(10); // seconds of our own, however busy the machine is
 });

@@ -59,10 +59,10 @@ test("a pattern without special characters matches exactly itself", () => {
 });
 
 test("a pattern made to backtrack takes no time", () => {
-  const started = performance.now();
+  const before = process.cpuUsage();
   expect(matchesGlob(`${"*a".repeat(200)}b`, "a".repeat(4000), { doubleStar: true })).toBe(false);
   expect(matchesGlob(`${"**/".repeat(200)}b`, "a/".repeat(2000), { doubleStar: true })).toBe(false);
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5); // seconds of our own, however busy the machine is
 });
 
 test("what is too long to compare counts as read, and not as covered", () => {
