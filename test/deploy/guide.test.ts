@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
-import { parse } from "yaml";
+import { parse, stringify } from "yaml";
 import { loadServerConfig } from "../../src/config/server.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { guideBlocks, guideText } from "./guide.js";
@@ -30,6 +30,12 @@ describe("docs/installation.md", () => {
     }
   });
 
+  test("it installs and upgrades what it had Helm render before", () => {
+    const lines = text.match(/^helm (?:template|install|upgrade) svc oci:.*$/gm) ?? [];
+    expect(lines.map((line) => line.split(" ")[1])).toEqual(["template", "install", "upgrade"]);
+    expect(new Set(lines.map((line) => line.replace(/^helm \w+|--wait$/g, "").trim())).size).toBe(1);
+  });
+
   test("what it says that CI runs, CI runs", () => {
     const lines = blocks.flatMap((block) =>
       block.kind === "commands" && block.proof.kind === "ci" ? block.text.trim().split("\n") : [],
@@ -51,6 +57,16 @@ describe("docs/installation.md", () => {
     const { kvstore, ...rest } = values;
     expect({ ...rest, server: written.server }).toEqual(written);
     expect(kvstore).toMatchObject({ password: "${REDIS_PASSWORD}" });
+    const stores = [
+      { kvstore },
+      ...blocks.flatMap((block) => (block.kind === "instead" ? [parse(block.text) as object] : [])),
+    ];
+    expect(stores.length).toBe(2);
+    for (const store of stores) {
+      const text = stringify({ ...written, ...store });
+      const loaded = loadServerConfig([{ name: "svc.yaml", text }], environment);
+      expect(loaded).toMatchObject({ kind: "valid", warnings: [] });
+    }
   });
 
   test("it asks for the permissions and events that app.yml asks for", () => {
@@ -79,7 +95,7 @@ describe("docs/installation.md", () => {
   test("the list of contents names every step", () => {
     const steps = [...text.matchAll(/^## \d+\. (.+)$/gm)].map(([, title = ""]) => title);
     const listed = [...text.matchAll(/^\d+\. \[(.+?)\]\(#/gm)].map(([, title = ""]) => title);
-    expect(steps.length).toBe(11);
+    expect(steps.length).toBe(12);
     expect(listed).toEqual(steps);
   });
 });

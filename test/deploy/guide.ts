@@ -11,11 +11,13 @@ export type Proof =
 /** A block of commands, or a file that the reader writes. */
 export type GuideBlock =
   | { readonly kind: "commands"; readonly text: string; readonly proof: Proof }
-  | { readonly kind: "file"; readonly name: string; readonly text: string };
+  | { readonly kind: "file"; readonly name: string; readonly text: string }
+  /** What `values.yaml` may have as a section of `config` instead. */
+  | { readonly kind: "instead"; readonly section: string; readonly text: string };
 
-/** The installation guide's text. */
+/** The installation guide's text, with an owner of the release in the place of `OWNER`. */
 export function guideText(): string {
-  return readFileSync(new URL("../../docs/installation.md", import.meta.url), "utf8");
+  return readFileSync(new URL("../../docs/installation.md", import.meta.url), "utf8").replaceAll("OWNER", "acme");
 }
 
 /**
@@ -28,6 +30,8 @@ export function guideBlocks(text: string): readonly GuideBlock[] {
     ([, mark = "", language = "", body = ""]): readonly GuideBlock[] => {
       const name = /^file: (\S+)$/.exec(mark)?.[1];
       if (name !== undefined) return [{ kind: "file", name, text: body }];
+      const section = /^instead of config\.(\w+) in values\.yaml$/.exec(mark)?.[1];
+      if (section !== undefined) return [{ kind: "instead", section, text: body }];
       return language === "sh" ? [{ kind: "commands", text: body, proof: proofOf(mark, body) }] : [];
     },
   );

@@ -79,7 +79,7 @@ function brokenLinks(name: string): readonly string[] {
   return tags.flatMap(([, tag = "", value = ""]) => {
     const target = value.replaceAll("&amp;", "&");
     if (target.startsWith("data:")) return [];
-    if (/^https:\/\//.test(target)) return tag === "a" ? [] : [`${tag} loads ${target}`];
+    if (target.startsWith("https://")) return tag === "a" ? [] : [`${tag} loads ${target}`];
     const { pathname, hash } = new URL(target, `https://site/svc/${name}`);
     const path = decodeURIComponent(pathname.replace(/^\/svc\//, "")).replace(/^$|\/$/, "$&index.html");
     if (!existsSync(join(site, path))) return [target];

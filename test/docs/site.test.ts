@@ -8,7 +8,7 @@ const AT = `https://git.example.org/acme/svc/blob/v${VERSION}`;
 describe("a link of a document leads on the site", () => {
   test.each([
     ["to a page beside it", "docs/security.md", "configuration.md#server", "/configuration.md#server"],
-    ["to a page from the README", "README.md", "docs/installation.md#with-helm", "/installation.md#with-helm"],
+    ["to a page from the README", "README.md", "docs/installation.md#8-install-svc", "/installation.md#8-install-svc"],
     ["to the changelog", "docs/operations.md", "../CHANGELOG.md", "/changelog.md"],
     ["to the values of the chart", "docs/installation.md", "../deploy/chart/README.md", "/chart.md"],
     ["to the list of decisions", "README.md", "docs/adr", "/adr/index.md"],
