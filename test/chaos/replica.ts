@@ -3,7 +3,7 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import type { Spare, SpareProcesses } from "./spare-processes.js";
+import { hasEnded, type Spare, type SpareProcesses } from "./spare-processes.js";
 import { TcpProxy } from "./tcp-proxy.js";
 
 /** Waits of the queue, in milliseconds; the ratio to each other is that of the real ones. */
@@ -160,6 +160,6 @@ export class Replica {
     const child = this.#process;
     this.#process = undefined;
     this.#url = undefined;
-    return child?.exitCode === null && child.signalCode === null ? child : undefined;
+    return child === undefined || hasEnded(child) ? undefined : child;
   }
 }

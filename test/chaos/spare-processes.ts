@@ -19,6 +19,7 @@ export class SpareProcesses {
     const waiting = this.#waiting.get(build) ?? [];
     this.#waiting.set(build, waiting);
     const taken = waiting.shift() ?? spawnSpare(build);
+    if (hasEnded(taken)) throw new Error(`a process could not load ${build}`);
     while (waiting.length < this.count) waiting.push(spawnSpare(build));
     return taken;
   }
@@ -33,6 +34,10 @@ export class SpareProcesses {
       }),
     );
   }
+}
+
+export function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
 }
 
 function spawnSpare(build: string) {
