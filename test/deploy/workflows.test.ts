@@ -60,3 +60,20 @@ test("every job runs on the image that the Dockerfile stands on", () => {
   expect(used.length).toBeGreaterThan(4);
   expect(new Set(used)).toEqual(new Set([image]));
 });
+
+test("both pipelines test the oldest Node that is supported, and each line between it and the image's", () => {
+  const { engines } = JSON.parse(read("package.json")) as { readonly engines: { readonly node: string } };
+  const oldest = /^>=(\d+\.\d+)$/.exec(engines.node)?.[1] ?? "";
+  const image = Number(/^ARG NODE_IMAGE=node:(\d+)/m.exec(read("Dockerfile"))?.[1]);
+  const between: string[] = [];
+  for (let line = Number.parseInt(oldest, 10) + 2; line < image; line += 2) between.push(String(line));
+  const versions = [oldest, ...between];
+  expect(versions.length).toBeGreaterThan(1);
+  expect(parse(read(".github/workflows/check.yml"))).toMatchObject({
+    jobs: { node: { strategy: { matrix: { node: versions } } } },
+  });
+  expect(parse(read(GITLAB))).toMatchObject({ node: { parallel: { matrix: [{ NODE_VERSION: versions }] } } });
+  expect(read("SECURITY.md")).toContain(
+    `${Number.parseInt(oldest, 10)} from ${oldest} on, ${between.join(", ")} and ${image}; the image has ${image}`,
+  );
+});
