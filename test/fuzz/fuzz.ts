@@ -57,7 +57,7 @@ export async function fuzzAsync<T>(
 }
 
 /** On a busy machine the first input may take longer than the limit for all. */
-function isUntried({ interrupted, numRuns }: fc.RunDetails<unknown>): boolean {
+function isUntried({ interrupted, numRuns }: { readonly interrupted: boolean; readonly numRuns: number }): boolean {
   return interrupted && numRuns === 0;
 }
 
