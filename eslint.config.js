@@ -2,7 +2,7 @@ import { createNodeResolver, importX } from "eslint-plugin-import-x";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist/", "dist-next/", "release/", "site/", "coverage/", "node_modules/", "test/fixtures/"] },
+  { ignores: ["build/", "build-next/", "dist/", "release/", "site/", "coverage/", "node_modules/", "test/fixtures/"] },
   {
     files: ["**/*.ts"],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],

@@ -17,12 +17,18 @@ export interface Program {
   stop(): Promise<void>;
 }
 
+/** With which Node.js, and which variables beside those of this process. */
+export interface StartOptions {
+  readonly node?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** Starts the built service (`npm run build`) as users do. `build` is the folder of the build, of the repository or absolute. */
-export async function startBuiltService(sections: object, build = "dist"): Promise<Program> {
+export async function startBuiltService(sections: object, build = "dist", options?: StartOptions): Promise<Program> {
   const folder = await mkdtemp(join(tmpdir(), "svc-bench-"));
   const file = join(folder, "svc.yaml");
   await writeFile(file, stringify(sections));
-  const started = await startProgram([join(build, "main.js"), "-c", file], /"url":"(http[^"]+)"/);
+  const started = await startProgram([join(build, "main.js"), "-c", file], /"url":"(http[^"]+)"/, options);
   return {
     ...started,
     async stop() {
@@ -33,8 +39,12 @@ export async function startBuiltService(sections: object, build = "dist"): Promi
 }
 
 /** Starts a Node program. `printed` finds its address in its output. */
-export async function startProgram(args: readonly string[], printed: RegExp): Promise<Program> {
-  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ["ignore", "pipe", "inherit"] });
+export async function startProgram(
+  args: readonly string[],
+  printed: RegExp,
+  { node = process.execPath, env = {} }: StartOptions = {},
+): Promise<Program> {
+  const child = spawn(node, args, { cwd: ROOT, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   const url = await new Promise<string>((resolve, reject) => {
     child.once("exit", (code) => reject(new Error(`${args.join(" ")} exited with ${String(code)}: ${output}`)));

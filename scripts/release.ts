@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { parseArgs } from "node:util";
 import { runTool } from "../test/deploy/deploy-tool.js";
 import { ROOT } from "./generated-files.js";
@@ -16,7 +17,11 @@ const { values } = parseArgs({
     dry: { type: "boolean", default: false },
   },
 });
-const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as { readonly version: string };
+const manifest = JSON.parse(readFileSync(`${ROOT}package.json`, "utf8")) as Readonly<Record<string, unknown>> & {
+  readonly version: string;
+  readonly files: readonly string[];
+};
+const { version } = manifest;
 
 /**
  * Makes everything of a release that needs no registry, into release/: notes, SBOM, npm package, chart and the documents as a
@@ -56,16 +61,22 @@ function release(): void {
   if (dry) step("image file", lintImageFile);
 }
 
-/** The packages that the image carries, as npm knows them. */
+/** The packages that the bundle holds, as npm knows them. */
 function writeSbom(format: "cyclonedx" | "spdx"): void {
   const sbom = npm(["sbom", "--omit=dev", `--sbom-format=${format}`, "--sbom-type=application"]);
   writeFileSync(`${FOLDER}/svc-${version}.${format}.json`, sbom);
 }
 
-/** The built service as an npm package, under a name that is not the chart's. */
+/** The bundle as an npm package, under a name that is not the chart's. It has all that it needs, so it names no packages. */
 function packNpm(): void {
-  npm(["pack", "--ignore-scripts", "--pack-destination", FOLDER]);
+  const folder = mkdtempSync(`${tmpdir()}/svc-package-`);
+  const { name, description, license, type, engines, bin, files } = manifest;
+  for (const file of [...files, "LICENSE", "README.md"]) cpSync(ROOT + file, `${folder}/${file}`, { recursive: true });
+  const shipped = { name, version, description, license, type, engines, bin, files };
+  writeFileSync(`${folder}/package.json`, JSON.stringify(shipped, undefined, 2));
+  npm(["pack", "--pack-destination", FOLDER], folder);
   renameSync(`${FOLDER}/svc-${version}.tgz`, `${FOLDER}/svc-${version}-node.tgz`);
+  rmSync(folder, { recursive: true });
 }
 
 function buildDocuments(source: string): void {
@@ -82,9 +93,9 @@ function lintImageFile(): void {
   if (!ok) throw new Error(stdout);
 }
 
-function npm(args: readonly string[]): string {
+function npm(args: readonly string[], folder = ROOT): string {
   return execFileSync("npm", args, {
-    cwd: ROOT,
+    cwd: folder,
     encoding: "utf8",
     stdio: ["ignore", "pipe", "ignore"],
     maxBuffer: 2 ** 26,

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 export interface ConfigFile {
   readonly name: string;
@@ -39,9 +39,23 @@ export function errorCode(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined;
 }
 
+/**
+ * A file or folder that is shipped beside the code, by its path below the folder of `package.json`: that folder lies above
+ * the sources and above the bundle, at different heights. @throws {Error} if no folder above has a `package.json`.
+ */
+export function shippedFile(path: string): URL {
+  let folder = new URL(".", import.meta.url);
+  while (!existsSync(new URL("package.json", folder))) {
+    const above = new URL("..", folder);
+    if (above.href === folder.href) throw new Error(`there is no package.json above ${import.meta.url}`);
+    folder = above;
+  }
+  return new URL(path, folder);
+}
+
 /** The version of this service, from its `package.json`. */
 export function readVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const manifest: unknown = JSON.parse(readFileSync(shippedFile("package.json"), "utf8"));
   const found = typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : "";
   return typeof found === "string" ? found : "";
 }

@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import type { HostId } from "../names.js";
 import { count, flag, listOf, secret, section, signingSecret, textLeaf, url, Wrong } from "./schema-parts.js";
 import { hostName, privateKey, type ReadFile } from "./server-parts.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { REPOSITORY_FILE, SERVER_FILE } from "../names.js";
 import { repositorySchema } from "./repository-schema.js";
 import { OTHER_NAMES, type OtherName } from "./section-names.js";

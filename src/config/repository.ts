@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { camelKeys, type CamelKeys } from "./camel-keys.js";
 import { type ConfigProblem, orderedProblems } from "./problem.js";
 import { repositorySchema } from "./repository-schema.js";

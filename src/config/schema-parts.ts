@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { parseDuration } from "./duration.js";
 import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";

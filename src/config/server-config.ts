@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import type { CamelKeys } from "./camel-keys.js";
 import type { serverSchema } from "./server-schema.js";
 

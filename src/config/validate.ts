@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import { type ConfigProblem, keyPath, type Place } from "./problem.js";
 import type { ConfigTree, MapTree } from "./yaml-tree.js";
 

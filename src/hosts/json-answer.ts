@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { HostFailure } from "../core/model/errors.js";
 import { isNestedDeeper, parseJson } from "../core/model/json.js";
 import type { Answer } from "../http/fetch-text.js";

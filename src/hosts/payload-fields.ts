@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { z } from "zod";
+import * as z from "zod";
 import { repositoryName, revision } from "../core/model/brand.js";
 import type { HostId } from "../names.js";
 

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { NOTIFICATION_EVENTS } from "../config/notifications-section.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { Notification } from "../core/model/notification.js";

@@ -1,5 +1,5 @@
 import { Queue, UnrecoverableError, Worker, type Job } from "bullmq";
-import { z } from "zod";
+import * as z from "zod";
 import { parseJson } from "../core/model/json.js";
 import {
   pauseAfter,

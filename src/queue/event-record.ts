@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { applicationName, repositoryName } from "../core/model/brand.js";
 import type { HostEvent } from "../core/model/event.js";
 import { parseJson } from "../core/model/json.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { applicationName, revision } from "../core/model/brand.js";
 import { StoredValueUnreadable } from "../core/model/errors.js";
 import { isJsonObject, parseJson } from "../core/model/json.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { changeRequestKey } from "../core/model/change-request.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";

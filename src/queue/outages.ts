@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { parseJson } from "../core/model/json.js";
 import type { StoreConnection } from "../http/redis.js";
 import { QUEUE_KEY_PREFIX } from "../names.js";

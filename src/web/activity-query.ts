@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { AUDIT_ACTIONS, type AuditQuery } from "../core/ports/audit.js";
 import { changeParameter } from "./change-address.js";
 

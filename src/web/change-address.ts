@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { repositoryName } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { HOST_IDS } from "../names.js";

@@ -1,5 +1,7 @@
 import { fileURLToPath } from "node:url";
+import ejs from "ejs";
 import express, { type ErrorRequestHandler, type Express, type RequestHandler, type Router } from "express";
+import { shippedFile } from "../config/files.js";
 import { safeMessage, StoredValueUnreadable, StoreUnavailable } from "../core/model/errors.js";
 import { anyChangeRequest, type HostWords } from "../core/model/host-words.js";
 import type { Log } from "../core/ports/log.js";
@@ -7,8 +9,8 @@ import { SERVICE } from "../names.js";
 import { refuseOtherSites, securityHeaders } from "./browser-guards.js";
 import { prefersJson } from "./prefers-json.js";
 
-/** Folder of the page templates, beside `src` and `dist`; only `assets` in it is served. */
-const VIEWS_FOLDER = fileURLToPath(new URL("../../views", import.meta.url));
+/** Folder of the page templates; only `assets` in it is served. */
+const VIEWS_FOLDER = fileURLToPath(shippedFile("views"));
 
 export interface WebParts {
   /** Runs before the webhooks. */
@@ -37,6 +39,8 @@ export function createWebServer(parts: WebParts): Express {
   app.disable("x-powered-by");
   app.set("views", VIEWS_FOLDER);
   app.set("view engine", "ejs");
+  // Express would load it by its name, beside itself: a bundle has no such place.
+  app.engine("ejs", ejs.renderFile);
   app.set("trust proxy", parts.trustProxy ? 1 : false);
   Object.assign(app.locals, {
     command: parts.words[0]?.command,

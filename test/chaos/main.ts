@@ -21,8 +21,8 @@ const { values } = parseArgs({
     hostile: { type: "string", default: "4" },
     /** How many rounds are played at a time: they mostly wait. */
     parallel: { type: "string", default: "1" },
-    /** Folder of the built service. */
-    build: { type: "string", default: fileURLToPath(new URL("../../dist", import.meta.url)) },
+    /** Folder that `npm run build:modules` made. */
+    build: { type: "string", default: fileURLToPath(new URL("../../build", import.meta.url)) },
   },
 });
 const { build } = values;

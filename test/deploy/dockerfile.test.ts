@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
+import { compiled } from "../compiled/compiled.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -25,12 +26,22 @@ const lastStage = instructions.slice(instructions.findLastIndex(({ name }) => na
 const rests = (name: string, of: readonly Instruction[] = instructions) =>
   of.filter((each) => each.name === name).map(({ rest }) => rest);
 
-const command = JSON.parse(/CMD (\[.*\])$/.exec(rests("HEALTHCHECK").join())?.[1] ?? "[]") as readonly string[];
+/** Arguments with which Node runs the image's health check, from the sources. */
+function healthcheck(): readonly string[] {
+  const command = /CMD (\[.*\])$/.exec(rests("HEALTHCHECK").join())?.[1] ?? "[]";
+  const [program, bundled, ...files] = JSON.parse(command) as readonly string[];
+  expect([program, bundled]).toEqual(["node", "dist/healthcheck.js"]);
+  const module = compiled("config/healthcheck.js");
+  return [
+    ...(module === undefined ? ["--import", "tsx", "src/config/healthcheck.ts"] : [fileURLToPath(module)]),
+    ...files,
+  ];
+}
 
 describe("the image", () => {
   test("stands on one release of Node, pinned by digest, the same in every stage", () => {
     expect(rests("ARG")[0]).toMatch(/^NODE_IMAGE=node:24\.\d+\.\d+-trixie-slim@sha256:[0-9a-f]{64}$/);
-    expect(rests("FROM").map((rest) => /\$\{\w+\}/.exec(rest)?.[0])).toEqual(Array(3).fill("${NODE_IMAGE}"));
+    expect(rests("FROM").map((rest) => /\$\{\w+\}/.exec(rest)?.[0])).toEqual(Array(2).fill("${NODE_IMAGE}"));
   });
 
   test("is built on the platform of the builder as far as that makes no difference", () => {
@@ -48,7 +59,7 @@ describe("the image", () => {
   test("has no npm, and no source maps without their sources", () => {
     const run = rests("RUN", lastStage).join("\n");
     expect(run).toMatch(/rm -rf \/usr\/local\/lib\/node_modules .*\/usr\/local\/bin\/npm \/usr\/local\/bin\/npx/);
-    expect(readFileSync(`${ROOT}tsconfig.build.json`, "utf8")).not.toContain("sourceMap");
+    expect(readFileSync(`${ROOT}scripts/build.ts`, "utf8")).not.toContain("sourcemap");
   });
 
   test("runs as a user who is not root, by number, and the folder for clones is theirs", () => {
@@ -58,12 +69,15 @@ describe("the image", () => {
     expect(afterUser.filter(({ name }) => name === "RUN" || name === "COPY")).toEqual([]);
   });
 
-  test("has what runs from the lock file, without the development dependencies", () => {
-    const inLast = rests("COPY", lastStage);
-    expect(inLast).toContain("--from=dependencies /app/node_modules ./node_modules");
-    const commands = rests("RUN").filter((rest) => rest.includes("npm "));
-    expect(commands.filter((rest) => /npm (?:i|install)\b/.test(rest))).toEqual([]);
-    expect(commands.find((rest) => rest.includes("--omit=dev"))).toMatch(/^npm ci /);
+  test("is built from the lock file, and carries the bundle without any packages", () => {
+    expect(rests("RUN").filter((rest) => rest.includes("npm "))).toEqual([
+      "npm ci --no-audit --no-fund",
+      "npm run build",
+      expect.stringContaining("rm -rf /usr/local/lib/node_modules"),
+    ]);
+    expect(rests("COPY", lastStage).filter((rest) => rest.startsWith("--from"))).toEqual([
+      "--from=build /app/dist ./dist",
+    ]);
   });
 
   test("copies only what is there", () => {
@@ -77,7 +91,7 @@ describe("the image", () => {
   test("carries every file that the service reads beside its own code", () => {
     const read = readdirSync(`${ROOT}src`, { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".ts"))
-      .flatMap((name) => [...readFileSync(`${ROOT}src/${name}`, "utf8").matchAll(/new URL\("(?:\.\.\/)+([^"/]+)/g)])
+      .flatMap((name) => [...readFileSync(`${ROOT}src/${name}`, "utf8").matchAll(/shippedFile\("([^"/]+)/g)])
       .map(([, name = ""]) => name);
     const copied = rests("COPY", lastStage).flatMap((rest) => rest.split(" ").slice(0, -1));
     expect(new Set(read).size).toBeGreaterThan(1);
@@ -99,9 +113,9 @@ describe("the image", () => {
     const listening = String((server.address() as AddressInfo).port);
     const folder = mkdtempSync(join(tmpdir(), "svc-image-"));
     const file = join(folder, "svc.yaml");
-    const [program = "", flag = "", code = ""] = command.map((each) => each.replace("/etc/svc/svc.yaml", file));
+    const args = healthcheck().map((each) => each.replace("/etc/svc/svc.yaml", file));
     const exitCode = async () => {
-      const child = spawn(program, [flag, code], { cwd: ROOT, env: { ...process.env, SVC_TEST_PORT: listening } });
+      const child = spawn(process.execPath, args, { cwd: ROOT, env: { ...process.env, SVC_TEST_PORT: listening } });
       return (await once(child, "exit"))[0] as number;
     };
     try {
@@ -117,6 +131,6 @@ describe("the image", () => {
 
   test("is asked at the default port where none is configured", () => {
     expect(rests("EXPOSE")).toEqual(["4141"]);
-    expect(command[2]).toContain("?? 4141");
+    expect(readFileSync(`${ROOT}src/config/healthcheck.ts`, "utf8")).toContain('DEFAULT_PORT = "4141"');
   });
 });

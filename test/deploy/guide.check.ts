@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ import { guideBlocks, guideText } from "./guide.js";
 import type { GuideBlock } from "./guide.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** What the reader's folder holds after `npm ci` and `npm run build`. */
+/** What the reader's folder holds after `npm run build`, without the packages: the bundle needs none. */
 const COPIED = ["dist", "views", "deploy", "openapi.yaml", "package.json"];
 
 const folder = mkdtempSync(join(tmpdir(), "svc-guide-"));
@@ -23,7 +23,6 @@ let registry: ChartRegistry;
 beforeAll(async () => {
   if (!existsSync(join(ROOT, "dist"))) throw new Error("there is no dist; run npm run build first");
   for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
   writeFileSync(join(folder, "github.pem"), rsaKey());
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };
   registry = await serveChart("ghcr.io", "acme/charts/svc", version, published);

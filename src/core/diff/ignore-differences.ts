@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { matchesName, patternProblem } from "../../config/pattern.js";
 import type { ApplicationSpec } from "../model/application.js";
 import type { Json } from "../model/json.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { isJsonObject, isNestedDeeper, type JsonObject } from "../../core/model/json.js";
 import { MAX_DEPTH } from "./read-large.js";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Application, ApplicationSet, SetId } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject, readJsonText } from "../../core/model/json.js";

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { z } from "zod";
+import * as z from "zod";
 import type { Application, ApplicationSpec } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
 import { specEqual } from "../../core/model/spec-equality.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { DeployerFailureReason } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
 import { hideInMessage } from "../../core/secrets/hide-in-text.js";

@@ -1,5 +1,5 @@
 import type { LRUCache } from "lru-cache";
-import { z } from "zod";
+import * as z from "zod";
 import type { LiveApplication, Manifest } from "../../core/model/application.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject, isNestedDeeper, type JsonText } from "../../core/model/json.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Manifest } from "../../core/model/application.js";
 import type { Task } from "../../core/ports/compute.js";
 import { parseAnswer, readAnswer } from "./argocd-failure.js";

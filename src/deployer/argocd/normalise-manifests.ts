@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Manifest } from "../../core/model/application.js";
 import { isJsonObject, isNestedDeeper, type Json, type JsonObject } from "../../core/model/json.js";
 import type { Task } from "../../core/ports/compute.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { getItems } from "./application-calls.js";
 import { nameOfResource } from "./application-names.js";

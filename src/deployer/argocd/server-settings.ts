@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { canonicalJson, isJsonObject } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { parseAnswer } from "./argocd-failure.js";

@@ -1,6 +1,6 @@
 import { createFileRegistry, fromBinary, fromJson, toBinary, toJson, type DescMessage } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { z } from "zod";
+import * as z from "zod";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
 
 /** The path of the call, which Argo CD 3.2 and newer has over gRPC alone: REST cannot carry lists of messages. */

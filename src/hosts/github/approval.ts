@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { revision } from "../../core/model/brand.js";
 import type { ChangeRequest, Look, Reviews } from "../../core/model/change-request.js";
 import { idField, loginField } from "../payload-fields.js";

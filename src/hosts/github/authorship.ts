@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Authorship, CommitAccounts, Push } from "../../core/model/authorship.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import { ifFound } from "../host-refusal.js";

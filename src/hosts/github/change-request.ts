@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequest, ChangeRequestRef, Mergeability } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { ifFound } from "../host-refusal.js";

@@ -3,7 +3,7 @@ import type { OctokitOptions } from "@octokit/core/types";
 import { createProbotAuth } from "octokit-auth-probot";
 import type { Logger } from "pino";
 import { Probot, ProbotOctokit } from "probot";
-import { z } from "zod";
+import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";

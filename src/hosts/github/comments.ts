@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { OwnComment, Reaction } from "../../core/ports/code-host.js";
 import { decodeAnswer } from "../json-answer.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { parseJson } from "../../core/model/json.js";
 import type { DeploymentState, ShownDeployment } from "../../core/ports/code-host.js";

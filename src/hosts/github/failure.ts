@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { HostFailure, type HostFailureReason } from "../../core/model/errors.js";
 import { oneLine, refusalOf } from "../host-refusal.js";
 import { GITHUB } from "./words.js";

@@ -1,5 +1,5 @@
 import type { Probot } from "probot";
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type { CodeHost, CommitStatus, ShownDeployment } from "../../core/ports/code-host.js";
 import { STATUS_NAME } from "../../names.js";

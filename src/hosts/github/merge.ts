@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { MergeIntent } from "../../core/model/result.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { RecentActivity, RecentComment } from "../../core/ports/code-host.js";
 import { commentField, idField, loginField, numberField, revisionField, timeField } from "../payload-fields.js";

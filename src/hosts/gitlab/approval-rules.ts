@@ -1,5 +1,5 @@
 import { MergeRequestApprovals } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import { oneLine } from "../host-refusal.js";

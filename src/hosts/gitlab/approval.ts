@@ -1,5 +1,5 @@
 import { MergeRequestApprovals, MergeRequests } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import type { Revision } from "../../core/model/brand.js";
 import type { ChangeRequest, Look, Reviews, User } from "../../core/model/change-request.js";
 import type { Clock } from "../../core/ports/clock.js";

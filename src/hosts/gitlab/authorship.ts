@@ -1,5 +1,5 @@
 import { Events, MergeRequests } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import type { Authorship, CommitAccounts, Push } from "../../core/model/authorship.js";
 import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import { idField, loginField } from "../payload-fields.js";

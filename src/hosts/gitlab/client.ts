@@ -1,6 +1,6 @@
 import { createRequesterFn } from "@gitbeaker/requester-utils";
 import type { MergeRequests } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import { HostFailure } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";

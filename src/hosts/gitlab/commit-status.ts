@@ -1,5 +1,5 @@
 import { Commits } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import type { CommitStatus } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";

@@ -1,5 +1,5 @@
 import { Deployments, Environments, PersonalAccessTokens } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import type { DeploymentState, ShownDeployment } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";

@@ -1,5 +1,5 @@
 import { Users } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import type { User } from "../../core/model/change-request.js";
 import type { CodeHost, ShownDeployment } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";

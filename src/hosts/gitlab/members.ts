@@ -1,5 +1,5 @@
 import { GroupMembers, ProjectMembers, Projects } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type { Visitor } from "../../core/ports/code-host.js";
 import { ifFound } from "../host-refusal.js";

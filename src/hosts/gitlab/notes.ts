@@ -1,5 +1,5 @@
 import { MergeRequestNoteAwardEmojis, MergeRequestNotes } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { OwnComment, Reaction } from "../../core/ports/code-host.js";
 import { HostRefusal } from "../host-refusal.js";

@@ -1,5 +1,5 @@
 import { MergeRequestNotes, MergeRequests } from "@gitbeaker/rest";
-import { z } from "zod";
+import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import type { RecentActivity, RecentComment } from "../../core/ports/code-host.js";

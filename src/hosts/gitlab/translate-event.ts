@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { isJsonObject } from "../../core/model/json.js";
 import {
   commentField,

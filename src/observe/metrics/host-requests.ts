@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { z } from "zod";
+import * as z from "zod";
 import { isRateLimited } from "../../hosts/rate-limit.js";
 import type { HostId } from "../../names.js";
 import type { Metrics } from "./metrics.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import {
   AUDIT_ACTIONS,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import type { ContentBudget, ContentLimit, Taken } from "../../core/ports/content-budget.js";
 import { RedisScript } from "../../http/redis.js";
 import { CONTENT_KEY_PREFIX } from "../../names.js";

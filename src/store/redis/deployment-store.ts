@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { StoredValueUnreadable, StoreUnavailable } from "../../core/model/errors.js";
 import { STORE_TITLE } from "../../names.js";
 

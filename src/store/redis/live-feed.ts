@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { z } from "zod";
+import * as z from "zod";
 import { COMMAND_NAMES } from "../../core/commands/commands.js";
 import { changeRequestKey, changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { parseJson } from "../../core/model/json.js";

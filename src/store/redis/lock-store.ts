@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ApplicationName } from "../../core/model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { LOCK_LIFETIME_MS, type Lock, type LockAttempt, type LockRequest } from "../../core/model/lock.js";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { z } from "zod";
+import * as z from "zod";
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { CheckOutcome } from "../../core/model/check.js";
 import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";

@@ -1,6 +1,6 @@
 import { RedisStore } from "connect-redis";
 import type { Store as SessionStore } from "express-session";
-import { z } from "zod";
+import * as z from "zod";
 import type { Log } from "../../core/ports/log.js";
 import type { AttemptCounter } from "../../core/ports/stores.js";
 import { LOGIN_ATTEMPT_KEY_PREFIX, SESSION_KEY_PREFIX } from "../../names.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Effect, Member } from "../../core/model/effect.js";
 import { orUndefined, stored } from "./stored-value.js";
 

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { ApplicationSpec } from "../../core/model/application.js";
 import type { ApplicationName, RepositoryName, Revision } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";

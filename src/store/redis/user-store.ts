@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ROLES, USER_KEPT_MS, type Account, type Role } from "../../core/model/account.js";
 import { StoredValueUnreadable } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";

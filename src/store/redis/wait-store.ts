@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { applicationName, type ApplicationName } from "../../core/model/brand.js";
 import { changeRequestRef, type ChangeRequestRef } from "../../core/model/change-request.js";
 import { MAX_WAITING, WAITING_LIFETIME_MS, type Waiting } from "../../core/model/lock.js";

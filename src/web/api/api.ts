@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Router } from "express";
 import { parse } from "yaml";
+import { shippedFile } from "../../config/files.js";
 import { loggedIn } from "./guards.js";
 import { withoutQuery } from "./read-input.js";
 import { apiErrors } from "./respond.js";
@@ -30,6 +31,6 @@ let read: unknown;
 
 /** The description of the HTTP API, from the file shipped with the program; parsed on first use. */
 export function readOpenapi(): unknown {
-  read ??= parse(readFileSync(new URL("../../../openapi.yaml", import.meta.url), "utf8"));
+  read ??= parse(readFileSync(shippedFile("openapi.yaml"), "utf8"));
   return read;
 }

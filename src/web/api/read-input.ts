@@ -1,5 +1,5 @@
 import type { Request, RequestHandler } from "express";
-import { z } from "zod";
+import * as z from "zod";
 import { send, type ApiAnswer } from "./respond.js";
 
 /** The validated input, or the answer that names the wrong field. */

@@ -1,5 +1,5 @@
 import express, { Router } from "express";
-import { z } from "zod";
+import * as z from "zod";
 import { type Account, ROLES } from "../../core/model/account.js";
 import { applicationName } from "../../core/model/brand.js";
 import { changeRequestName } from "../../core/model/change-request.js";

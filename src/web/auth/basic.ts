@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type Request, type Response, Router } from "express";
-import { z } from "zod";
+import * as z from "zod";
 import type { BasicUser } from "../../config/server-config.js";
 import type { Account } from "../../core/model/account.js";
 import type { Log } from "../../core/ports/log.js";

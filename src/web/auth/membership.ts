@@ -1,4 +1,4 @@
-import type { z } from "zod";
+import type * as z from "zod";
 import type { groupsAskedFor } from "./assign-role.js";
 import { type ApiAnswer, type ProviderApi, ProviderFailure } from "./provider-api.js";
 

@@ -8,7 +8,7 @@ import {
   refreshTokenGrant,
   type Configuration,
 } from "openid-client";
-import { z } from "zod";
+import * as z from "zod";
 import { isLoopback } from "../../config/loopback.js";
 import type { OidcSection } from "../../config/server-config.js";
 import type { Clock } from "../../core/ports/clock.js";

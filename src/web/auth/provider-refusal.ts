@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { Log } from "../../core/ports/log.js";
 import type { RedirectProvider } from "./login-provider.js";
 import type { LoginRefusal } from "./refusal.js";

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { parseJson } from "../../core/model/json.js";
 import { SERVICE } from "../../names.js";
 

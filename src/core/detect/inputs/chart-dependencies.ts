@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
 import type { InputCollector } from "./input-set.js";

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { sourcesOf } from "../../model/application-spec.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
 import type { Task } from "../../ports/compute.js";

@@ -1,0 +1,88 @@
+import { copyFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { build, type Plugin } from "esbuild";
+import { thirdPartyLicenses } from "./third-party-licenses.js";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const TARGET = join(ROOT, "dist");
+
+/** Packages that are not ES modules load Node's own by this function, which an ES module does not have. */
+const REQUIRE =
+  'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);';
+
+/**
+ * Character sets that no request of ours may have, half a megabyte of tables: express takes JSON in UTF alone, forms in
+ * ISO-8859-1 as well.
+ */
+const withoutCharacterSets: Plugin = {
+  name: "without character sets",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^\.\/tables\/[^/]+\.json$/ }, ({ path, importer }) =>
+      importer.includes("/iconv-lite/") ? { path, namespace: "no-table" } : undefined,
+    );
+    onLoad({ filter: /./, namespace: "no-table" }, () => ({
+      contents: 'throw new Error("this character set is not supported")',
+    }));
+  },
+};
+
+/** Connections are all that svc uses of undici; the rest is a cache, mocks, and what Node.js has itself. */
+const undiciConnections: Plugin = {
+  name: "undici's connections",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^undici$/ }, () => ({ path: "undici", namespace: "connections" }));
+    onLoad({ filter: /./, namespace: "connections" }, () => ({
+      resolveDir: ROOT,
+      // The first makes the requests of `fetch` use these connections as well, as the whole package does.
+      contents: `require("undici/lib/global.js");
+        exports.Agent = require("undici/lib/dispatcher/agent.js");
+        exports.EnvHttpProxyAgent = require("undici/lib/dispatcher/env-http-proxy-agent.js");`,
+    }));
+  },
+};
+
+/**
+ * Bundles the service and the packages that it uses into dist/, as `npm start`, the image and the npm package run it. What
+ * is loaded on demand keeps a file of its own. Types are not checked here, but by `npm run check`.
+ */
+async function bundle(): Promise<void> {
+  rmSync(TARGET, { recursive: true, force: true });
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: {
+      main: "src/main.ts",
+      // As `worker-pool.ts` names it.
+      entry: "src/workers/entry.ts",
+      healthcheck: "src/config/healthcheck.ts",
+    },
+    outdir: TARGET,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    banner: { js: REQUIRE },
+    // Names stay and lines stay short, so that a stack trace can be read without a source map.
+    minifyWhitespace: true,
+    lineLimit: 160,
+    legalComments: "none",
+    plugins: [withoutCharacterSets, undiciConnections],
+    metafile: true,
+  });
+  placeScripts();
+  writeFileSync(join(TARGET, "THIRD-PARTY-LICENSES.txt"), thirdPartyLicenses(ROOT, Object.keys(metafile.inputs)));
+}
+
+/** The scripts for Redis, beside the code that reads them. */
+function placeScripts(): void {
+  const scripts = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".lua"),
+  );
+  const names = scripts.map((path) => basename(path));
+  const twice = names.filter((name, index) => names.indexOf(name) !== index);
+  if (twice.length > 0) throw new Error(`two Lua scripts have the same name: ${twice.join(", ")}`);
+  for (const path of scripts) copyFileSync(join(ROOT, "src", path), join(TARGET, basename(path)));
+}
+
+await bundle();
