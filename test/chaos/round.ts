@@ -66,6 +66,8 @@ export async function playRound(options: RoundOptions): Promise<RoundResult> {
     await writeFile(join(folder, "notes.txt"), [...result.notes, ...result.violations, ""].join("\n"));
     if (result.violations.length === 0 && process.env.KEEP === undefined) await rm(folder, { recursive: true });
     return { ...result, folder };
+  } catch (error) {
+    throw new Error(`${String(error)}; logs: ${folder}`, { cause: error });
   } finally {
     observer.stop();
     await entrance.stop();
