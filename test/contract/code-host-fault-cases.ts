@@ -2,7 +2,7 @@ import type { Fault } from "../../sandbox/faults.js";
 import type { HostFailureReason } from "../../src/core/model/errors.js";
 import type { HostTraits } from "./code-host-under-test.js";
 
-/** The deadline that a client of these cases must have. */
+/** The deadline of a client for the host that does not answer. */
 export const REQUEST_TIMEOUT_MS = 300;
 
 /** One way in which a host is broken. */

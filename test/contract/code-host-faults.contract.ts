@@ -11,10 +11,14 @@ let opened = 0;
 /** What a broken host does to each call: the right `HostFailure`, reads at most three times, writes never twice. */
 export function faultsContract(under: () => CodeHostUnderTest): void {
   let host: CodeHost;
+  /** For the host that does not answer at all; on a busy machine others may need longer than it waits. */
+  let impatient: CodeHost;
   let change: ChangeRequest;
 
   beforeAll(async () => {
-    host = under().client({ clock: under().clock, requestTimeoutMs: REQUEST_TIMEOUT_MS });
+    const { clock } = under();
+    host = under().client({ clock, requestTimeoutMs: 60_000 });
+    impatient = under().client({ clock, requestTimeoutMs: REQUEST_TIMEOUT_MS });
     change = await open();
   });
   afterEach(() => under().forge.faults.clear());
@@ -71,9 +75,11 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
   }
 
   describe.each(Object.keys(FAULT_CASES))("%s", (name) => {
+    const client = (): CodeHost => (name === "nothing" ? impatient : host);
+
     test("in answer to a read", async () => {
       const { changeRequest } = under().paths;
-      const { outcome, sent } = await broken(name, "GET", changeRequest, () => host.getChangeRequest(change));
+      const { outcome, sent } = await broken(name, "GET", changeRequest, () => client().getChangeRequest(change));
       expectFailure(name, outcome);
       if (!isYoungToken(name)) expect(sent).toBe(caseOf(name).reads);
     });
@@ -84,7 +90,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
       // What the host asked for before is over.
       under().clock.advance(2 * 60 * 60_000);
       const { outcome, sent } = await broken(name, "POST", comments, () =>
-        host.postComment(change, "text", { urgency: "help" }),
+        client().postComment(change, "text", { urgency: "help" }),
       );
       expectFailure(name, outcome);
       expectOutcomeToldFor(name, outcome);
@@ -95,7 +101,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
     test("in answer to an edit", async () => {
       if (isYoungToken(name)) return;
       const { editMethod, paths } = under();
-      const edit = (): Promise<void> => host.editComment(change, "7", "text");
+      const edit = (): Promise<void> => client().editComment(change, "7", "text");
       const { outcome, sent } = await broken(name, editMethod, paths.comment, edit);
       expectFailure(name, outcome);
       expectOutcomeToldFor(name, outcome);
@@ -107,7 +113,7 @@ export function faultsContract(under: () => CodeHostUnderTest): void {
       const { paths, title, repository, forge } = under();
       const intent = { method: "squash", deleteSourceBranch: true, protectedBranches: ["main"] } as const;
       under().clock.advance(2 * 60 * 60_000);
-      const { outcome, sent } = await broken(name, "PUT", paths.merge, () => host.merge(change, intent));
+      const { outcome, sent } = await broken(name, "PUT", paths.merge, () => client().merge(change, intent));
       // GitLab says 401 to who may not merge, and the token is good for reading.
       const refusals = title === "GitLab" ? ["401", "403", "409"] : ["403", "409"];
       if (refusals.includes(name)) {

@@ -16,7 +16,8 @@ export type Look = keyof typeof LOOKS;
 /** A window of somebody's own, with cookies of its own. */
 export async function openWindow(browser: Browser, baseURL: string, look: Look = "light"): Promise<Page> {
   const context: BrowserContext = await browser.newContext({ ...LOOKS[look], baseURL, reducedMotion: "reduce" });
-  context.setDefaultTimeout(30_000);
+  // Only for what never comes: a page may take long on a busy machine.
+  context.setDefaultTimeout(120_000);
   return context.newPage();
 }
 
