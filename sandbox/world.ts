@@ -25,16 +25,53 @@ export function appKeys(): { readonly publicKey: string; readonly privateKey: st
   );
 }
 
-export interface WorldOptions {
+export interface ForgeOptions {
   readonly github?: boolean;
   readonly gitlab?: boolean | Pick<InstanceOptions, "edition" | "approvalsRequired">;
+}
+
+/** Up to two code hosts on loopback. */
+export interface Forges {
+  readonly github: GitHubForge | undefined;
+  readonly gitlab: GitLabForge | undefined;
+  /** Those that run, with their repositories. */
+  readonly all: readonly { readonly store: GitStore; readonly forge: Forge }[];
+  stop(): Promise<void>;
+}
+
+/** Starts the requested code hosts on free ports. */
+export async function startForges(options: ForgeOptions): Promise<Forges> {
+  const all: { readonly store: GitStore; readonly forge: Forge }[] = [];
+  let github: GitHubForge | undefined;
+  let gitlab: GitLabForge | undefined;
+  if (options.github === true) {
+    const store = await GitStore.create();
+    github = await startGitHub({ store, app: { ...GITHUB_APP, publicKey: appKeys().publicKey } });
+    all.push({ store, forge: github });
+  }
+  if (options.gitlab !== undefined && options.gitlab !== false) {
+    const store = await GitStore.create();
+    const more = options.gitlab === true ? {} : options.gitlab;
+    gitlab = await startGitLab({ store, token: GITLAB_TOKEN, ...more });
+    all.push({ store, forge: gitlab });
+  }
+  return {
+    github,
+    gitlab,
+    all,
+    async stop() {
+      await Promise.all(all.map(({ forge }) => forge.stop()));
+      await Promise.all(all.map(({ store }) => store.remove()));
+    },
+  };
+}
+
+export interface WorldOptions extends ForgeOptions {
   readonly argocd?: Partial<ArgoCdOptions>;
 }
 
 /** The outside world on loopback: up to two code hosts and an Argo CD that reads their repositories. */
-export interface SandboxWorld {
-  readonly github: GitHubForge | undefined;
-  readonly gitlab: GitLabForge | undefined;
+export interface SandboxWorld extends Pick<Forges, "github" | "gitlab"> {
   readonly argocd: ArgoCd;
   /** Token of an account with all permissions. */
   readonly argocdToken: string;
@@ -43,22 +80,9 @@ export interface SandboxWorld {
 
 /** Starts the requested servers on free ports. */
 export async function startSandbox(options: WorldOptions): Promise<SandboxWorld> {
-  const stores: { readonly store: GitStore; readonly forge: Forge }[] = [];
-  const newStore = () => GitStore.create();
-  let github: GitHubForge | undefined;
-  let gitlab: GitLabForge | undefined;
-  if (options.github === true) {
-    const store = await newStore();
-    github = await startGitHub({ store, app: { ...GITHUB_APP, publicKey: appKeys().publicKey } });
-    stores.push({ store, forge: github });
-  }
-  if (options.gitlab !== undefined && options.gitlab !== false) {
-    const store = await newStore();
-    const more = options.gitlab === true ? {} : options.gitlab;
-    gitlab = await startGitLab({ store, token: GITLAB_TOKEN, ...more });
-    stores.push({ store, forge: gitlab });
-  }
-  const argocd = await startArgoCd({ ...options.argocd, repositories: (url) => folderOf(url, stores) });
+  const forges = await startForges(options);
+  const { github, gitlab } = forges;
+  const argocd = await startArgoCd({ ...options.argocd, repositories: (url) => folderOf(url, forges.all) });
   const argocdToken = argocd.addAccount(ARGOCD_ACCOUNT, { permissions: "all" });
   return {
     github,
@@ -67,17 +91,13 @@ export async function startSandbox(options: WorldOptions): Promise<SandboxWorld>
     argocdToken,
     async stop() {
       await argocd.stop();
-      await Promise.all(stores.map(({ forge }) => forge.stop()));
-      await Promise.all(stores.map(({ store }) => store.remove()));
+      await forges.stop();
     },
   };
 }
 
 /** Finds a repository by its HTTP URL, or by an SSH URL with the same path. */
-function folderOf(
-  url: string,
-  stores: readonly { readonly store: GitStore; readonly forge: Forge }[],
-): string | undefined {
+function folderOf(url: string, stores: Forges["all"]): string | undefined {
   const plain = url
     .trim()
     .toLowerCase()

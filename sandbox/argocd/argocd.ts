@@ -13,6 +13,7 @@ import { normalizeSpec, presentApplication } from "./present.js";
 import type { ProjectOptions } from "./projects.js";
 import type { ManifestsOf } from "./render/hand-written.js";
 import { RenderGate } from "./render-gate.js";
+import type { RepositorySource } from "./repository.js";
 import { zeroStatus, type Application } from "./resource.js";
 import { applicationSet } from "./schemas/application-set.js";
 import { applicationRequest, type PresentedApplication } from "./schemas/endpoints.js";
@@ -21,8 +22,7 @@ import { application as serve } from "./transport.js";
 import { controlNamespace, temporaryLabel, World, type Change, type OperationTime } from "./world.js";
 
 export interface ArgoCdOptions {
-  /** Folder of the bare git repository behind a source's `repoURL`, or undefined. */
-  readonly repositories: (repoUrl: string) => string | undefined;
+  readonly repositories: RepositorySource;
   /** Patterns of the namespaces, besides its own, whose Applications it manages. Default: all. */
   readonly applicationNamespaces?: readonly string[];
   /** Default: two polls. */
@@ -75,6 +75,7 @@ export class ArgoCd {
     this.#operations.stop();
     this.faults.clear();
     await this.#server?.stop();
+    this.#world.repositories.close();
   }
 
   /** Every request received, including those that met a fault. */

@@ -15,6 +15,10 @@ export interface ProjectOptions {
   readonly syncWindows?: readonly SyncWindow[];
   /** Namespaces, besides Argo CD's own, whose Applications may use the project. Default: all. */
   readonly sourceNamespaces?: readonly string[];
+  /** Kinds without a namespace that its Applications may deploy. Default: all, as in the project `default`. */
+  readonly clusterResourceWhitelist?: readonly { readonly group: string; readonly kind: string }[];
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly description?: string;
 }
 
 export interface Project extends ProjectOptions {
@@ -37,6 +41,11 @@ export function permitsRepository(project: Project, url: string): boolean {
 export function permitsDestination(project: Project, server: string, namespace: string): boolean {
   const allowed = project.destinations ?? [{ server: "*", namespace: "*" }];
   return allowed.some((entry) => some([entry.server ?? "*"], server) && some([entry.namespace ?? "*"], namespace));
+}
+
+export function permitsClusterResource(project: Project, group: string, kind: string): boolean {
+  const allowed = project.clusterResourceWhitelist ?? [{ group: "*", kind: "*" }];
+  return allowed.some((entry) => some([entry.group], group) && some([entry.kind], kind));
 }
 
 export function admitsNamespace(project: Project, namespace: string, controlNamespace: string): boolean {

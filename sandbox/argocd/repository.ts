@@ -1,7 +1,12 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ObjectFolder } from "../git/object-folder.js";
 import { runGit } from "../git/run-git.js";
 import { FOLDER_MODE, readEntries } from "../git/tree-entries.js";
 import { ApiError, codes, unknown } from "./api-error.js";
+import { FetchedCopy } from "./fetched-copy.js";
 
 const sha = /^[0-9a-f]{40}$/;
 
@@ -18,7 +23,10 @@ export class Repository {
 
   readonly #objects: ObjectFolder;
 
-  constructor(readonly folder: string) {
+  constructor(
+    readonly folder: string,
+    private readonly copy?: FetchedCopy,
+  ) {
     this.#objects = new ObjectFolder(folder);
   }
 
@@ -27,8 +35,9 @@ export class Repository {
    * A full id is not checked for existence.
    * @throws {ApiError} code 2 for an unknown name.
    */
-  resolve(revision: string | undefined): Promise<string> {
-    return Promise.resolve().then(() => this.#resolved(revision));
+  async resolve(revision: string | undefined): Promise<string> {
+    if (!sha.test(revision ?? "")) await this.copy?.refs();
+    return this.#resolved(revision);
   }
 
   #resolved(revision: string | undefined): string {
@@ -47,11 +56,16 @@ export class Repository {
   tree(revision: string): Promise<Tree> {
     let tree = this.#trees.get(revision);
     if (tree === undefined) {
-      tree = Promise.resolve().then(() => this.#readTree(revision));
+      tree = this.#checkedOut(revision);
       tree.catch(() => this.#trees.delete(revision));
       this.#trees.set(revision, tree);
     }
     return tree;
+  }
+
+  async #checkedOut(revision: string): Promise<Tree> {
+    if (this.copy !== undefined && this.#objects.treeOf(revision) === undefined) await this.copy.commit(revision);
+    return this.#readTree(revision);
   }
 
   #readTree(revision: string): Tree {
@@ -100,21 +114,35 @@ export class Repository {
   }
 }
 
+/** The bare repository's folder by `repoURL`, or `network`: Argo CD fetches from the address, as a real one does. */
+export type RepositorySource = "network" | ((repoUrl: string) => string | undefined);
+
 /** Opens each repository that sources name once. */
 export class Repositories {
   readonly #open = new Map<string, Repository>();
+  #copies: string | undefined;
 
-  constructor(private readonly folderOf: (repoUrl: string) => string | undefined) {}
+  constructor(private readonly source: RepositorySource) {}
 
   /** @throws {ApiError} code 5 for an unknown repository, not to be confused with "application not found". */
   at(repoUrl: string): Repository {
-    const folder = this.folderOf(repoUrl);
-    if (folder === undefined) throw new ApiError(codes.notFound, "repository not found");
-    let repository = this.#open.get(folder);
+    const key = this.source === "network" ? repoUrl : this.source(repoUrl);
+    if (key === undefined) throw new ApiError(codes.notFound, "repository not found");
+    let repository = this.#open.get(key);
     if (repository === undefined) {
-      repository = new Repository(folder);
-      this.#open.set(folder, repository);
+      repository = this.source === "network" ? this.#copied(repoUrl) : new Repository(key);
+      this.#open.set(key, repository);
     }
     return repository;
+  }
+
+  close(): void {
+    if (this.#copies !== undefined) rmSync(this.#copies, { recursive: true, force: true });
+  }
+
+  #copied(repoUrl: string): Repository {
+    this.#copies ??= mkdtempSync(join(tmpdir(), "sandbox-repo-server-"));
+    const folder = join(this.#copies, createHash("sha1").update(repoUrl).digest("hex"));
+    return new Repository(folder, new FetchedCopy(folder, repoUrl));
   }
 }

@@ -10,6 +10,7 @@ import { applicationSetRoutes } from "./routes/application-set-routes.js";
 import { NeverAnswered, type Backend, type Handler } from "./routes/call.js";
 import { deleteRoutes } from "./routes/delete-route.js";
 import { operationRoutes } from "./routes/operation-routes.js";
+import { projectRoutes } from "./routes/project-routes.js";
 import { readRoutes } from "./routes/read-routes.js";
 import { renderRoutes } from "./routes/render-routes.js";
 import { writeRoutes } from "./routes/write-routes.js";
@@ -23,6 +24,7 @@ const handlers: Readonly<Record<EndpointId, Handler>> = {
   ...deleteRoutes,
   ...operationRoutes,
   ...applicationSetRoutes,
+  ...projectRoutes,
 };
 
 /** Endpoints that need no login; an invalid token counts as none. */

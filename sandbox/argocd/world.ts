@@ -7,7 +7,7 @@ import type { Project, ProjectOptions } from "./projects.js";
 import { admitsNamespace } from "./projects.js";
 import { HandWritten } from "./render/hand-written.js";
 import { Renderer } from "./render/renderer.js";
-import { Repositories } from "./repository.js";
+import { Repositories, type RepositorySource } from "./repository.js";
 import { zeroStatus, type Application, type ApplicationSpec, type Metadata } from "./resource.js";
 import type { ApplicationSet } from "./schemas/application-set.js";
 import type { Tracking } from "./tracking.js";
@@ -31,7 +31,7 @@ export const temporaryLabel = "svc.dev/temporary";
 export type OperationTime = { readonly polls: number } | { readonly ms: number };
 
 export interface WorldOptions {
-  readonly repositories: (repoUrl: string) => string | undefined;
+  readonly repositories: RepositorySource;
   /** Namespaces whose Applications are managed. Default: all. */
   readonly applicationNamespaces?: readonly string[];
   readonly operationTime: OperationTime;

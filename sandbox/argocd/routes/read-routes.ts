@@ -134,15 +134,15 @@ export function windowsOf({ world }: Call, { metadata, spec }: Application): rea
   return windowsFor(projectFor(world, world.projectOf(spec), metadata.namespace), metadata.name);
 }
 
-/** Reads label selectors of the form `key=value`, joined by commas. */
+/** Reads label selectors of the forms `key=value` and `key`, joined by commas. */
 function selectorFor(selector: string): (labels: Readonly<Record<string, string>>) => boolean {
   const terms = selector.split(",").filter((term) => term !== "");
-  const wanted = terms.map((term): [string, string] => {
-    const [, key, value = ""] = /^([\w./-]+)=([\w.-]*)$/.exec(term) ?? [];
+  const wanted = terms.map((term): [string, string | undefined] => {
+    const [, key, value] = /^([\w./-]+)(?:=([\w.-]*))?$/.exec(term) ?? [];
     if (key === undefined) throw unknown(`error parsing the selector: unable to parse requirement: found '${term}'`);
     return [key, value];
   });
-  return (labels) => wanted.every(([key, value]) => labels[key] === value);
+  return (labels) => wanted.every(([key, value]) => (value === undefined ? key in labels : labels[key] === value));
 }
 
 function presentManaged({ key, target, live, normalized, predicted, modified }: Managed) {

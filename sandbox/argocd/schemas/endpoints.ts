@@ -2,6 +2,7 @@ import { z } from "zod";
 import { applicationSet } from "./application-set.js";
 import { applicationSpec, retry } from "./application-spec.js";
 import { application, infos, metadata } from "./application.js";
+import { createProjectRequest, project } from "./project.js";
 
 /*
  * The part of Argo CD's REST API that clients of the sandbox use: paths, query parameters, bodies and answers.
@@ -182,6 +183,11 @@ export const endpoints = [
   { id: "generate", method: "POST", path: "/api/v1/applicationsets/generate", query: {},
     body: z.strictObject({ applicationSet }), bodyName: "ApplicationSetGenerateRequest",
     answer: z.strictObject({ applications: z.array(application).optional() }) },
+  { id: "list-projects", method: "GET", path: "/api/v1/projects", query: { name: "string" },
+    answer: z.strictObject({ metadata: listMetadata, items: z.array(project) }) },
+  { id: "create-project", method: "POST", path: "/api/v1/projects", query: {},
+    body: createProjectRequest, bodyName: "ProjectCreateRequest", answer: project },
+  { id: "delete-project", method: "DELETE", path: "/api/v1/projects/{name}", query: {}, answer: empty },
 ] as const satisfies readonly Endpoint[];
 
 export type EndpointId = (typeof endpoints)[number]["id"];
