@@ -46,7 +46,7 @@ export default tseslint.config(
   },
   { files: ["docs/.vitepress/config.ts"], rules: { "import-x/no-default-export": "off" } },
   {
-    files: ["demo/main.ts", "bench/**/*.ts", "test/contract-replay/main.ts"],
+    files: ["demo/main.ts", "bench/**/*.ts", "test/contract-replay/main.ts", "test/e2e/main.ts"],
     rules: { "no-console": "off" },
   },
   {
