@@ -97,10 +97,10 @@ function whoMay({ security }: Operation): string | undefined {
 
 function parameterTable(parameters: readonly Parameter[]): string {
   const rows = parameters.map(({ name, in: place, required, schema, description = "" }) => {
-    const must = required === true ? "required" : "";
-    return `| \`${name}\` | ${place} | ${typeOf(schema)} | ${must} | ${description.replaceAll("|", "\\|")} |`;
+    const must = required === true && place !== "path" ? ", required" : "";
+    return `| \`${name}\` | ${place} | ${typeOf(schema)}${must} | ${description.replaceAll("|", "\\|")} |`;
   });
-  return ["| Parameter | In | Type | | Meaning |", "|---|---|---|---|---|", ...rows].join("\n");
+  return ["| Parameter | In | Type | Meaning |", "|---|---|---|---|", ...rows].join("\n");
 }
 
 function bodyOf({ requestBody }: Operation, { components }: Description): string | undefined {

@@ -18,20 +18,20 @@ export interface Schema {
 /** An object's fields, and those of objects and lists in it: a Markdown table, or a line if there is little to say. */
 export function fieldsOf(schema: Schema): string {
   const rows = rowsOf(schema, "");
-  if (rows.length < 3 && rows.every(([, , presence, meaning]) => presence === "" && meaning === "")) {
+  if (rows.length < 3 && rows.every(([, , meaning]) => meaning === "")) {
     return rows.map(([field, type]) => `${field}: ${type}`).join("; ");
   }
   const lines = rows.map((row) => `| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`);
-  return ["| Field | Type | | Meaning |", "|---|---|---|---|", ...lines].join("\n");
+  return ["| Field | Type | Meaning |", "|---|---|---|", ...lines].join("\n");
 }
 
-type Row = readonly [field: string, type: string, presence: string, meaning: string];
+type Row = readonly [field: string, type: string, meaning: string];
 
 function rowsOf(schema: Schema, prefix: string): readonly Row[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, value]): readonly Row[] => {
     const field = `${prefix}${name}`;
-    const presence = schema.required?.includes(name) === true ? "" : "optional";
-    const row: Row = [`\`${field}\``, typeOf(value), presence, value.description ?? ""];
+    const presence = schema.required?.includes(name) === true ? "" : ", optional";
+    const row: Row = [`\`${field}\``, `${typeOf(value)}${presence}`, value.description ?? ""];
     const below = value.items ?? value;
     const inside = `${field}${value.items === undefined ? "." : "[]."}`;
     const variants = (below.oneOf ?? []).flatMap((variant) => rowsOf(variant, inside));
