@@ -16,6 +16,11 @@ function e2e(args: readonly string[], token: string) {
   return spawn(process.execPath, ["--import", "tsx", "test/e2e/main.ts", ...args], { cwd: ROOT, env });
 }
 
+async function exitOf(child: ReturnType<typeof e2e>): Promise<number | null> {
+  const [code] = (await once(child, "exit")) as [number | null];
+  return code;
+}
+
 async function foreign() {
   argocd = await startArgoCd({ repositories: "network" });
   return { running: argocd, token: argocd.addAccount("contributor", { permissions: "all" }) };
@@ -24,7 +29,7 @@ async function foreign() {
 test("the end-to-end run passes with an address and a token alone, and leaves nothing", async () => {
   const { running, token } = await foreign();
   const child = e2e(["--argocd", running.url, "--host", "github"], token);
-  const [said, complaints, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  const [said, complaints, code] = await Promise.all([text(child.stdout), text(child.stderr), exitOf(child)]);
   expect([code, complaints]).toEqual([0, ""]);
   expect(said).toContain("13 steps: 13 ok, 0 failed, 0 skipped");
   expect([running.applications(), running.live(), running.violations]).toEqual([[], [], []]);
@@ -39,7 +44,7 @@ test("Ctrl-C ends it with code 130, and leaves nothing", async () => {
     stopped = true;
     child.kill("SIGINT");
   });
-  const [said, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
+  const [said, code] = await Promise.all([text(child.stdout), exitOf(child)]);
   expect(said).toContain("FAILED: stopped before the end");
   expect(code).toBe(130);
   expect([running.applications(), running.live()]).toEqual([[], []]);
@@ -47,7 +52,7 @@ test("Ctrl-C ends it with code 130, and leaves nothing", async () => {
 
 test("wrong arguments end it with code 2 and the usage", async () => {
   const child = e2e([], "token");
-  const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
+  const [said, code] = await Promise.all([text(child.stderr), exitOf(child)]);
   expect(said).toMatch(/^--argocd is missing\n\nUsage: npm run e2e /);
   expect(code).toBe(2);
 });

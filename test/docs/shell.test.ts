@@ -9,7 +9,7 @@ const PAGES = ["README.md", "CONTRIBUTING.md", ...docs];
 
 test.each(PAGES)("the npm scripts that %s names exist", (page) => {
   const manifest: unknown = JSON.parse(read("package.json"));
-  const named = [...read(page).matchAll(/\bnpm run ([a-z][a-z:]*)/g)].map(([, name = ""]) => name);
+  const named = [...read(page).matchAll(/\bnpm run ([a-z][a-z0-9:]*)/g)].map(([, name = ""]) => name);
   for (const name of named) expect(manifest).toHaveProperty(["scripts", name]);
 });
 

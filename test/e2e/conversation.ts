@@ -89,6 +89,9 @@ export function mustHold(text: string, ...parts: readonly string[]): void {
 
 /** @throws {Unexpected} unless they are the same. */
 export function mustBe<T extends string | undefined>(what: string, found: T, wanted: T): void {
-  if (found !== wanted)
-    throw new Unexpected(`${what} is not ${JSON.stringify(wanted)}`, JSON.stringify(found) ?? "none");
+  if (found !== wanted) throw new Unexpected(`${what} is not ${quoted(wanted)}`, quoted(found));
+}
+
+export function quoted(value: string | undefined): string {
+  return value === undefined ? "absent" : JSON.stringify(value);
 }

@@ -100,9 +100,8 @@ export function definition(setting: Setting, role: AnyRole): FileChanges {
 export function repositoryFiles(setting: Setting): FileChanges {
   const name = (role: Role) => nameOf(setting, role);
   const { namespace } = setting.place;
-  const definitions = ROLES.map((role) => definition(setting, role));
   return {
-    ...Object.assign({}, ...definitions),
+    ...Object.fromEntries(ROLES.flatMap((role) => Object.entries(definition(setting, role)))),
     ".svc.yaml": rules(setting, true),
     "namespace/namespace.yaml": stringify({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }),
     "apps/plain/settings.yaml": configMap(name("plain"), "one"),

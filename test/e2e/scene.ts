@@ -115,7 +115,6 @@ function configOf({ options }: SceneParts, { github, gitlab }: Forges, gate: Git
     comments: { nothing_affected: "comment" },
   };
   const loaded = loadServerConfig([{ name: SERVER_FILE, text: stringify(sections) }], {});
-  if (loaded.kind === "invalid")
-    throw new Error(`svc's configuration for this run: ${JSON.stringify(loaded.problems)}`);
-  return loaded.config;
+  if (loaded.kind === "valid") return loaded.config;
+  throw new Error(`svc's configuration for this run: ${JSON.stringify(loaded.problems)}`);
 }

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 import { LABEL_TEMPORARY } from "../../src/names.js";
-import { mustBe, mustHold, Unexpected, type Conversation } from "./conversation.js";
+import { mustBe, mustHold, quoted, Unexpected, type Conversation } from "./conversation.js";
 import {
   configMap,
   definition,
@@ -47,10 +47,10 @@ export function chainsOf(talk: Conversation, own: OwnObjects, setting: Setting):
     let last: string | undefined;
     const look = async () => ((last = await liveValue(role, object)) === wanted ? true : undefined);
     const { waiting } = own;
-    const end = `ConfigMap ${object} did not become ${JSON.stringify(wanted) ?? "absent"}`;
+    const end = `ConfigMap ${object} did not become ${quoted(wanted)}`;
     await waitFor(look, end, NOTICED_MS, waiting).catch((error: unknown) => {
       if (waiting.signal.aborted || !(error instanceof Error)) throw error;
-      throw new Unexpected(error.message, JSON.stringify(last) ?? "absent");
+      throw new Unexpected(error.message, quoted(last));
     });
   }
 

@@ -24,12 +24,12 @@ export const projectRoutes = {
     const existing = world.projects.get(name);
     // What a project's spec leaves out it refuses.
     const wanted = { sourceRepos: [], destinations: [], clusterResourceWhitelist: [], ...project.spec };
-    if (existing !== undefined) {
-      if (upsert) enforce(accountOf(call), "projects", "update", name);
-      else if (isDeepStrictEqual(presented(existing).spec, presented({ name, ...wanted }).spec))
-        return presented(existing);
-      else throw invalid("existing project spec is different, use upsert flag to force update");
+    if (existing !== undefined && !upsert) {
+      const differs = !isDeepStrictEqual(presented(existing).spec, presented({ name, ...wanted }).spec);
+      if (differs) throw invalid("existing project spec is different, use upsert flag to force update");
+      return presented(existing);
     }
+    if (existing !== undefined) enforce(accountOf(call), "projects", "update", name);
     const created: Project = { name, ...wanted, labels: existing?.labels ?? labels };
     world.projects.set(name, created);
     return presented(created);
