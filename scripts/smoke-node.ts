@@ -5,18 +5,24 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox, type SandboxWorld } from "../sandbox/world.js";
+import { RedisServer } from "../test/redis-server.js";
 import { ROOT } from "./generated-files.js";
 import { installNode } from "./node-version.js";
+import { converse, WEBHOOK_SECRET } from "./smoke-conversation.js";
 
 /** Time limit of a run: only for what hangs. */
 const MOST_MS = 300_000;
 
-/** Starts the built service on another version of Node.js against the sandbox, checks its health, and stops it. */
+/**
+ * Starts the built service on another version of Node.js against the sandbox and a Redis, checks its health and its pages, has it
+ * plan, deploy and merge a change request on each host, and stops it.
+ */
 async function smoke(version: string): Promise<void> {
   const { node } = installNode(version);
   const say = (line: string) => process.stdout.write(`Node.js ${version}: ${line}\n`);
   const folder = await mkdtemp(join(tmpdir(), "svc-smoke-"));
   const world = await startSandbox({ github: true, gitlab: true });
+  const redis = await RedisServer.start();
   const started: ChildProcess[] = [];
   const start = (...args: readonly string[]) => {
     const child = new Program(node, args);
@@ -25,7 +31,7 @@ async function smoke(version: string): Promise<void> {
   };
   try {
     const file = join(folder, "svc.yaml");
-    await writeFile(file, stringify(settings(world)));
+    await writeFile(file, stringify(settings(world, redis.address)));
     for (const args of [["--version"], ["check", file]]) {
       const { code, output } = await start(...args).ended;
       if (code !== 0) throw new Error(`${args.join(" ")} exited with ${String(code)}: ${output}`);
@@ -33,11 +39,13 @@ async function smoke(version: string): Promise<void> {
     }
     const service = start("-c", file);
     const address = await service.printed(/"url":"(http:[^"]+)","version"/);
-    for (const path of ["/health", "/ready"]) {
+    for (const path of ["/health", "/ready", "/status", "/assets/style.css"]) {
       const answer = await fetch(`${address}${path}`);
       if (!answer.ok) throw new Error(`${path} answered ${answer.status}`);
-      say(`${path} ${await answer.text()}`);
+      const text = await answer.text();
+      say(`${path} ${text.length > 200 ? `${text.length} characters` : text}`);
     }
+    await converse(world, address, say);
     service.process.kill("SIGTERM");
     const { code, output } = await service.ended;
     if (code !== 0) throw new Error(`the service exited with ${String(code)}: ${output}`);
@@ -45,6 +53,7 @@ async function smoke(version: string): Promise<void> {
   } finally {
     for (const child of started) child.kill("SIGKILL");
     await world.stop();
+    await redis.stop();
     await rm(folder, { recursive: true, force: true });
   }
 }
@@ -85,19 +94,21 @@ class Program {
   }
 }
 
-function settings({ github, gitlab, argocd, argocdToken }: SandboxWorld): object {
+function settings({ github, gitlab, argocd, argocdToken }: SandboxWorld, redisAddress: string): object {
   if (github === undefined || gitlab === undefined) throw new Error("the sandbox has no hosts");
   return {
     server: { host: "127.0.0.1", port: 0, shutdown_grace: "3s" },
+    kvstore: { address: redisAddress },
     deployer: { server_url: argocd.url, token: argocdToken },
+    defaults: { auto_merge: true },
     hosta: {
       app_id: GITHUB_APP.id,
       private_key: appKeys().privateKey,
-      webhook_secret: "smoke-webhook-secret",
+      webhook_secret: WEBHOOK_SECRET,
       api_url: github.apiUrl,
       web_url: github.url,
     },
-    hostb: { url: gitlab.url, token: GITLAB_TOKEN, webhook_secret: "smoke-webhook-secret" },
+    hostb: { url: gitlab.url, token: GITLAB_TOKEN, webhook_secret: WEBHOOK_SECRET },
   };
 }
 
