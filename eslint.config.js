@@ -46,6 +46,19 @@ export default tseslint.config(
   },
   { files: ["docs/.vitepress/config.ts"], rules: { "import-x/no-default-export": "off" } },
   {
+    files: ["src/**/*.ts"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          name: "zod",
+          importNames: ["z", "default"],
+          message: 'A bundle keeps all of it: write `import * as z from "zod"`.',
+        },
+      ],
+    },
+  },
+  {
     files: ["demo/main.ts", "bench/**/*.ts", "test/contract-replay/main.ts", "test/e2e/main.ts"],
     rules: { "no-console": "off" },
   },

@@ -24,7 +24,7 @@ async function main(): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  const log = createLogger("info", { terminal: process.stdout.isTTY });
+  const log = await createLogger("info", { terminal: process.stdout.isTTY });
   const starting = startDemo({ port: PORT, log });
   stopOnSignals(starting);
   console.log("Starting a GitHub, a GitLab, an Argo CD and svc in this process …");

@@ -1,7 +1,7 @@
 import { copyFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, type Plugin } from "esbuild";
+import { build as bundleWith, type Plugin } from "esbuild";
 import { thirdPartyLicenses } from "./third-party-licenses.js";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -17,11 +17,11 @@ const REQUIRE =
  */
 const withoutCharacterSets: Plugin = {
   name: "without character sets",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^\.\/tables\/[^/]+\.json$/ }, ({ path, importer }) =>
+  setup(build) {
+    build.onResolve({ filter: /^\.\/tables\/[^/]+\.json$/ }, ({ path, importer }) =>
       importer.includes("/iconv-lite/") ? { path, namespace: "no-table" } : undefined,
     );
-    onLoad({ filter: /./, namespace: "no-table" }, () => ({
+    build.onLoad({ filter: /./, namespace: "no-table" }, () => ({
       contents: 'throw new Error("this character set is not supported")',
     }));
   },
@@ -30,9 +30,9 @@ const withoutCharacterSets: Plugin = {
 /** Connections are all that svc uses of undici; the rest is a cache, mocks, and what Node.js has itself. */
 const undiciConnections: Plugin = {
   name: "undici's connections",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^undici$/ }, () => ({ path: "undici", namespace: "connections" }));
-    onLoad({ filter: /./, namespace: "connections" }, () => ({
+  setup(build) {
+    build.onResolve({ filter: /^undici$/ }, () => ({ path: "undici", namespace: "connections" }));
+    build.onLoad({ filter: /./, namespace: "connections" }, () => ({
       resolveDir: ROOT,
       // The first makes the requests of `fetch` use these connections as well, as the whole package does.
       contents: `require("undici/lib/global.js");
@@ -48,7 +48,7 @@ const undiciConnections: Plugin = {
  */
 async function bundle(): Promise<void> {
   rmSync(TARGET, { recursive: true, force: true });
-  const { metafile } = await build({
+  const { metafile } = await bundleWith({
     absWorkingDir: ROOT,
     entryPoints: {
       main: "src/main.ts",

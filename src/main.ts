@@ -115,7 +115,7 @@ async function run(files: Files): Promise<number | undefined> {
   if (!(await connectAsTold())) return 1;
   // Loaded here, so that checking files does not wait for everything that the service is made of.
   const { startService } = await import("./service/service.js");
-  const log = createLogger(loaded.config.server.logLevel, { terminal: process.stdout.isTTY });
+  const log = await createLogger(loaded.config.server.logLevel, { terminal: process.stdout.isTTY });
   for (const warning of loaded.warnings) log.warn({}, warning);
   const tracing = await startTraces(log);
   const overrides = tracing === undefined ? {} : { tracer: tracing.tracer };

@@ -1,5 +1,4 @@
 import { pino, type Logger } from "pino";
-import pretty from "pino-pretty";
 import type { LogLevel } from "../config/server-config.js";
 import { SERVICE } from "../names.js";
 
@@ -24,8 +23,9 @@ const SECRET_PATHS = [
 ];
 
 /** Creates the service's logger: readable lines in a terminal, JSON otherwise. */
-export function createLogger(level: LogLevel, { terminal }: { readonly terminal: boolean }): Logger {
+export async function createLogger(level: LogLevel, { terminal }: { readonly terminal: boolean }): Promise<Logger> {
   const options = { name: SERVICE, level, redact: { paths: SECRET_PATHS, censor: "[redacted]" } };
   if (!terminal) return pino(options);
+  const { default: pretty } = await import("pino-pretty");
   return pino(options, pretty({ colorize: true, ignore: "pid,hostname,name", translateTime: "HH:MM:ss", sync: true }));
 }

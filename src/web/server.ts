@@ -40,7 +40,7 @@ export function createWebServer(parts: WebParts): Express {
   app.set("views", VIEWS_FOLDER);
   app.set("view engine", "ejs");
   // Express would load it by its name, beside itself: a bundle has no such place.
-  app.engine("ejs", ejs.renderFile);
+  app.engine("ejs", (path, data, done) => ejs.renderFile(path, data, done));
   app.set("trust proxy", parts.trustProxy ? 1 : false);
   Object.assign(app.locals, {
     command: parts.words[0]?.command,

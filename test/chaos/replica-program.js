@@ -22,7 +22,7 @@ lines.once("line", (line) => void run(JSON.parse(line)));
 async function run({ file, timing }) {
   const loaded = loadServerConfig([{ name: file, text: readFileSync(file, "utf8") }], {});
   if (loaded.kind === "invalid") throw new Error(JSON.stringify(loaded.problems));
-  const log = createLogger(loaded.config.server.logLevel, { terminal: false });
+  const log = await createLogger(loaded.config.server.logLevel, { terminal: false });
   const service = await startService(loaded.config, log, { queueTiming: timing });
   log.info({ url: service.url }, "listening");
   // What it does by itself every few minutes, now.

@@ -15,7 +15,7 @@ import { liveKey, readLiveTextsTask, type LiveTexts } from "./live-texts.js";
 import { readLarge } from "./read-large.js";
 import { readRefusal } from "./refusal.js";
 import { createSemaphore } from "./semaphore.js";
-import { readObjects, SERVER_SIDE_DIFF, writeQuery, type AskedObject } from "./server-side-diff.js";
+import type { AskedObject } from "./server-side-diff.js";
 import { questionOf, type Question } from "./trial-question.js";
 
 /** Argo CD's own client sends as much at once. */
@@ -107,6 +107,8 @@ export function createTrials(
     signal: AbortSignal,
   ): Promise<(one: Question) => boolean> {
     const query = { appName: resourceName, appNamespace: namespace, project };
+    // Loaded on demand: protobuf is needed for nothing else.
+    const { readObjects, SERVER_SIDE_DIFF, writeQuery } = await import("./server-side-diff.js");
     const message = writeQuery(
       query,
       batch.map(({ asked }) => asked),
