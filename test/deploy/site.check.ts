@@ -27,7 +27,7 @@ function build(root: string) {
     cwd: root,
     encoding: "utf8",
     env: { ...process.env, SVC_DOCS_SOURCE: SOURCE, SVC_DOCS_URL: "https://acme.github.io/svc" },
-    timeout: 300_000,
+    timeout: 900_000,
   });
 }
 
@@ -37,7 +37,7 @@ describe("the documents as a site", () => {
   beforeAll(() => {
     const { status, stderr } = build(ROOT);
     expect({ status, stderr: status === 0 ? "" : stderr }).toEqual({ status: 0, stderr: "" });
-  }, 310_000);
+  }, 910_000);
 
   test("every link and picture of every page leads somewhere, and nothing is loaded from elsewhere", () => {
     const pages = readdirSync(site, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".html"));
@@ -99,4 +99,4 @@ test("a link that leads nowhere fails the build and is named", () => {
   const { status, stderr } = build(root);
   expect(status).not.toBe(0);
   expect(stderr).toContain("docs/checks.md: the link gone.md leads nowhere");
-}, 310_000);
+}, 910_000);
