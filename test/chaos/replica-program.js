@@ -15,8 +15,8 @@ const [{ loadServerConfig }, { createLogger }, { startService }] = await Promise
   built("store/redis/redis-stores.js"),
 ]);
 const lines = createInterface({ input: process.stdin });
-// Nobody is left who could stop it.
-lines.once("close", () => process.exit(1));
+// Nobody is left who could stop it. At an exit the log would try for ever to write its last lines to a pipe without a reader.
+lines.once("close", () => process.kill(process.pid, "SIGKILL"));
 lines.once("line", (line) => void run(JSON.parse(line)));
 
 async function run({ file, timing }) {
