@@ -46,8 +46,15 @@ export async function runsIn(api: ArgoCdApi): Promise<readonly string[]> {
   const { items: own } = await api.call({ method: "GET", path: "/api/v1/projects" }, projects);
   const query = { selector: RUN_LABEL };
   const { items: apps } = await api.call({ method: "GET", path: "/api/v1/applications", query }, applications);
-  const ids = [...(own ?? []), ...(apps ?? [])].flatMap(({ metadata }) => metadata.labels?.[RUN_LABEL] ?? []);
+  const ids = [...(own ?? []), ...(apps ?? [])].flatMap(({ metadata }) => {
+    const id = metadata.labels?.[RUN_LABEL] ?? "";
+    return isId(id) && `${metadata.name}-`.startsWith(`${runName(id)}-`) ? [id] : [];
+  });
   return [...new Set(ids)].sort();
+}
+
+function isId(text: string): boolean {
+  return /^[0-9a-f]{6}$/.test(text);
 }
 
 /** Removes a run's applications with what they deployed, its namespace and its project. Tries everything, and never throws. */
@@ -99,11 +106,10 @@ async function foundOf(api: ArgoCdApi, id: string): Promise<readonly Found[]> {
     const call = { method: "GET", path: "/api/v1/applications", query: { selector } } as const;
     return (await api.call(call, applications)).items ?? [];
   };
-  const mine = (await ask(`${RUN_LABEL}=${id}`)).map(({ metadata, spec }) => ({
-    name: metadata.name,
-    project: spec.project,
-    temporary: false,
-  }));
+  // Deleting one deletes what it deployed: the label alone is not enough.
+  const mine = (await ask(`${RUN_LABEL}=${id}`))
+    .filter(({ metadata }) => metadata.name.startsWith(`${runName(id)}-`))
+    .map(({ metadata, spec }) => ({ name: metadata.name, project: spec.project, temporary: false }));
   const temporary = (await ask(`${LABEL_TEMPORARY}=true`))
     .filter(({ metadata }) => (metadata.annotations?.[ANNOTATION_FOR] ?? "").startsWith(`${runName(id)}-`))
     .map(({ metadata, spec }) => ({ name: metadata.name, project: spec.project, temporary: true }));

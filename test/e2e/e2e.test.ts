@@ -167,6 +167,8 @@ test.each<[string, (argo: { readonly url: string; readonly token: string }) => o
   expect(await everything(argo)).toEqual(NOTHING);
 });
 
+/** What has a label of the run, or of svc, and is not the run's. */
+const NOT_OURS = ["svc-tmp-1-shop", "payments", "svc-e2e-all"];
 const RIGHTS = ["get", "create", "sync"].map((action) => ({ resource: "applications", action, object: "*" }));
 
 test("without the right to create a project: the sentence names the right and the option, with which it goes on", async () => {
@@ -180,7 +182,7 @@ test("without the right to create a project: the sentence names the right and th
 test("what may not be deleted is named, the next run tells of it, and --clean removes it with svc's temporary Applications", async () => {
   const argo = await foreign(RIGHTS);
   const { code, said } = await play(runE2e, argo, { project: "default", stopAt: /^Argo CD reads/ });
-  const [run = ""] = /svc-e2e-[0-9a-f]{6}/.exec(said) ?? [];
+  const [run = "", id = ""] = /svc-e2e-([0-9a-f]{6})/.exec(said) ?? [];
   expect(said).toMatch(
     new RegExp(
       `^LEFT BEHIND: application ${run}-namespace could not be removed: permission denied: applications, delete, `,
@@ -200,13 +202,15 @@ test("what may not be deleted is named, the next run tells of it, and --clean re
       spec: plain?.spec,
     });
   }
+  argo.running.addApplication({ metadata: { name: "payments", labels: { "svc.dev/e2e": id } }, spec: plain?.spec });
+  argo.running.addApplication({ metadata: { name: "svc-e2e-all", labels: { "svc.dev/e2e": "" } }, spec: plain?.spec });
   const admin = { url: argo.url, token: argo.running.addAccount("admin", { permissions: "all" }) };
   const again = await play(runE2e, admin, { git: { host: "192.0.2.1", port: 0, url: undefined } });
   expect(again.said).toContain(`Of earlier runs there is still: ${run}. To remove it: --clean`);
   const cleaned = await play(cleanEarlier, admin);
   expect(cleaned.said).toMatch(new RegExp(`^Removed of ${run}: application .*svc-tmp-1-${run}-github-plain.*`, "m"));
   expect(cleaned.code).toBe(0);
-  expect(argo.running.applications().map(({ metadata }) => metadata.name)).toEqual(["svc-tmp-1-shop"]);
+  expect(argo.running.applications().map(({ metadata }) => metadata.name)).toEqual(NOT_OURS);
   expect(argo.running.live()).toEqual([]);
   expect((await play(cleanEarlier, admin)).said).toBe("There is nothing of an earlier run.");
 });
