@@ -46,7 +46,7 @@ export async function startForges(options: ForgeOptions): Promise<Forges> {
   let gitlab: GitLabForge | undefined;
   if (options.github === true) {
     const store = await GitStore.create();
-    github = await startGitHub({ store, app: { ...GITHUB_APP, publicKey: appKeys().publicKey } });
+    github = await startGitHub({ store, app: { ...GITHUB_APP, ...appKeys() } });
     all.push({ store, forge: github });
   }
   if (options.gitlab !== undefined && options.gitlab !== false) {

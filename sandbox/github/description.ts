@@ -53,6 +53,18 @@ export function wrongInWebhook(event: string, body: JsonObject): string[] {
   return schema === undefined ? [`${name} is not described`] : problems(name, schema, body);
 }
 
+/** Whether any event of this name is described. */
+export function describesWebhook(event: string): boolean {
+  const name = `webhook-${event.replaceAll("_", "-")}`;
+  return Object.keys(description().components.schemas).some((key) => key === name || key.startsWith(`${name}-`));
+}
+
+/** Permissions of an App that are not described, or not at this level. */
+export function wrongInPermissions(permissions: JsonObject): string[] {
+  const schema = { $ref: "#/components/schemas/app-permissions" };
+  return [...unknownMembers(schema, permissions, "permissions"), ...problems("app-permissions", schema, permissions)];
+}
+
 function description(): Description {
   return perProcess("github description", () => {
     const root = dirname(createRequire(import.meta.url).resolve("@octokit/openapi/package.json"));

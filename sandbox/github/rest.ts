@@ -103,6 +103,7 @@ function admitToRepository(route: Route, { token }: Pick<Call, "token">, reposit
 }
 
 function tokenFor(route: Route, caller: Caller): Call["token"] {
+  if (route.caller === "anyone") return undefined;
   if (caller.kind === "refused") throw new ApiError(401, caller.message);
   if (route.caller === "app") {
     if (caller.kind === "app") return undefined;

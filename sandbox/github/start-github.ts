@@ -11,6 +11,7 @@ import { accessToken } from "./oauth/access-token.js";
 import { authorizePages } from "./oauth/authorize.js";
 import { userApi } from "./oauth/user-api.js";
 import { commentPayload, mergePushPayload, pullPayload } from "./payloads.js";
+import { registrationPages } from "./registration-pages.js";
 import { errorBody, restApi } from "./rest.js";
 import type { Announce } from "./routes/call.js";
 import { permits, Tokens } from "./tokens.js";
@@ -23,6 +24,8 @@ export interface GitHubOptions {
     readonly slug: string;
     /** PEM; the App signs with the private key. */
     readonly publicKey: string;
+    /** For those who register an App from a manifest. */
+    readonly privateKey?: string;
   };
 }
 
@@ -48,7 +51,7 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
   const server = express();
   server.disable("x-powered-by");
   const listening = await listenOnLoopback(server);
-  const facts = { id: app.id, slug: app.slug, permissions };
+  const facts = { id: app.id, slug: app.slug, privateKey: app.privateKey, permissions };
   const world = new World(listening.url, facts, store);
   const tokens = new Tokens(world, app.publicKey);
 
@@ -62,6 +65,7 @@ export async function startGitHub({ store, app }: GitHubOptions): Promise<GitHub
     ),
   );
   server.use(authorizePages(world));
+  server.use(registrationPages(world));
   server.post("/login/oauth/access_token", accessToken(world));
   server.use("/api/v3", userApi(world, violated));
   server.use("/api", express.json({ type: () => true, limit: "10mb" }));

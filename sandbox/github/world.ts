@@ -3,6 +3,7 @@ import type { GitStore, MergeMethod } from "../git/git-store.js";
 import { loginOf } from "../git/write-commit.js";
 import { LoginWorld } from "./oauth/login-world.js";
 import type { Activity, Comment, Deployment, Person, Review, Status } from "./records.js";
+import { Registrations } from "./registrations.js";
 
 export type { Activity, Comment, Person, Reaction, Review, Status } from "./records.js";
 
@@ -69,6 +70,8 @@ export interface Repository {
 export interface AppFacts {
   readonly id: number;
   readonly slug: string;
+  /** PEM; given away to whoever registers an App, which is always this one. */
+  readonly privateKey: string | undefined;
   permissions: Readonly<Record<string, "read" | "write">>;
 }
 
@@ -78,6 +81,7 @@ export class World {
   /** Members by team, `org/slug` in lower case. */
   readonly teams = new Map<string, ReadonlySet<Person>>();
   readonly login = new LoginWorld();
+  readonly registrations = new Registrations();
   readonly #people = new Map<string, Person>();
   readonly #installations = new Map<string, number>();
   #lastId = 1_500_000_000;

@@ -13,6 +13,7 @@ import type { Instance, QuickActionSeen } from "./model/instance.js";
 import { draftTitle, isDraft, type MergeRequest } from "./model/merge-request.js";
 import { accessLevels, type Project } from "./model/project.js";
 import { seenDeployments, type GitLabDeployments } from "./seen-deployments.js";
+import { seenWebhooks, type GitLabWebhooks } from "./seen-webhooks.js";
 import { seenMergeRequest, seenStatuses } from "./seen.js";
 
 /** A GitLab driven by tests and the demo; see `Forge`. Methods that name no person act as the author. */
@@ -23,6 +24,7 @@ export class GitLabForge implements Forge {
   readonly subscribe: Forge["subscribe"];
   readonly login: Instance["login"];
   readonly deployments: GitLabDeployments;
+  readonly webhooks: GitLabWebhooks;
   readonly #instance: Instance;
   readonly #server: ForgeServer;
 
@@ -31,6 +33,7 @@ export class GitLabForge implements Forge {
     this.#server = server;
     this.login = instance.login;
     this.deployments = seenDeployments(instance);
+    this.webhooks = seenWebhooks(instance);
     this.faults = server.faults;
     this.requests = server.requests.requests;
     this.subscribe = (onAnswer) => server.requests.subscribe(onAnswer);
@@ -48,12 +51,10 @@ export class GitLabForge implements Forge {
     return this.#instance.violations;
   }
 
-  /** Quick actions that notes would have run. */
   get quickActions(): readonly QuickActionSeen[] {
     return this.#instance.quickActions;
   }
 
-  /** The account behind the token. */
   get bot(): { readonly id: number; readonly username: string } {
     return this.#instance.bot;
   }
@@ -231,7 +232,6 @@ export class GitLabForge implements Forge {
     return this.#instance.hooks.idle();
   }
 
-  /** The caller keeps owning the store. */
   async stop(): Promise<void> {
     this.faults.clear();
     await this.#server.stop();

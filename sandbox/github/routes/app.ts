@@ -1,9 +1,11 @@
+import { randomBytes } from "node:crypto";
 import { isObject } from "../examples.js";
 import { renderRepository } from "../render/repository.js";
 import { renderApp, renderInstallation, renderPublicUser } from "../render/user.js";
 import { ApiError, notFound, page, type Answer, type Call, type Route } from "./call.js";
 
 export const appRoutes: readonly Route[] = [
+  { method: "post", template: "/app-manifests/{code}/conversions", caller: "anyone", handle: convertManifest },
   { method: "get", template: "/app", caller: "app", handle: ({ world }) => ({ status: 200, body: renderApp(world) }) },
   {
     method: "get",
@@ -46,6 +48,25 @@ export const appRoutes: readonly Route[] = [
     handle: getMembership,
   },
 ];
+
+/** The App of the sandbox, with the permissions and events of the manifest. A code works once. */
+function convertManifest({ world, params }: Call): Answer {
+  const found = world.registrations.take(params.code ?? "", Date.now());
+  if (found === undefined || world.app.privateKey === undefined) throw notFound();
+  const { name, url, description = null, default_permissions: permissions, default_events: events } = found.manifest;
+  world.app.permissions = permissions as typeof world.app.permissions;
+  const body = {
+    ...renderApp(world),
+    name,
+    external_url: url,
+    description,
+    events,
+    client_secret: randomBytes(20).toString("hex"),
+    webhook_secret: randomBytes(20).toString("hex"),
+    pem: world.app.privateKey,
+  };
+  return { status: 201, body };
+}
 
 /** Creates a token. It may be narrowed to some repositories and permissions, never widened. */
 function createToken({ world, tokens, params, body }: Call): Answer {

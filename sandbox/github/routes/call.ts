@@ -11,7 +11,7 @@ export interface Call {
   readonly body: JsonObject;
   /** The requested URL, for `Link` headers. */
   readonly url: URL;
-  /** Undefined if the App itself calls. */
+  /** Undefined if the App itself calls, or somebody without credentials. */
   readonly token: InstallationToken | undefined;
   /** The repository that the path names. */
   readonly repository: Repository;
@@ -35,7 +35,7 @@ export interface Route {
   readonly method: "get" | "post" | "put" | "patch" | "delete";
   /** The path as spelt in GitHub's description. */
   readonly template: string;
-  readonly caller: "app" | "installation";
+  readonly caller: "app" | "installation" | "anyone";
   /** One of these permissions is required. */
   readonly needs?: readonly (readonly [permission: string, level: "read" | "write"])[];
   handle(call: Call): Promise<Answer> | Answer;

@@ -10,7 +10,7 @@ import { showCurrentUser, showMember } from "./present-user.js";
 export function accountRoutes(router: Router, instance: Instance): void {
   router.get(
     endpoints.showUser.path,
-    serve(instance, endpoints.showUser, () => ({ body: showCurrentUser(instance) })),
+    serve(instance, endpoints.showUser, ({ holder }) => ({ body: showCurrentUser(instance, holder) })),
   );
   router.get(
     endpoints.showProject.path,
@@ -30,7 +30,11 @@ export function accountRoutes(router: Router, instance: Instance): void {
   router.get(
     endpoints.showGroupMember.path,
     serve(instance, endpoints.showGroupMember, (call) => {
-      const members = instance.groups.get(call.param("id").toLowerCase());
+      const group = call.param("id").toLowerCase();
+      const user = instance.people.withId(Number(call.param("user")));
+      const level = user === undefined ? undefined : instance.groupLevels.get(group)?.get(user.id);
+      if (user !== undefined && level !== undefined) return { body: showMember(instance, user, level) };
+      const members = instance.groups.get(group);
       if (members === undefined) throw new ApiFailure(404, "404 Group Not Found");
       const person = [...members].find(({ id }) => String(id) === call.param("user"));
       if (person === undefined) throw new ApiFailure(404, "404 Not found");

@@ -5,8 +5,10 @@ import type { Instance } from "../model/instance.js";
 import { accountRoutes } from "./account-routes.js";
 import { approvalRoutes } from "./approval-routes.js";
 import { awardRoutes } from "./award-routes.js";
+import { holderOf } from "./call.js";
 import { deploymentRoutes } from "./deployment-routes.js";
 import { graphqlEndpoint } from "./graphql.js";
+import { hookRoutes } from "./hook-routes.js";
 import { mergeRequestRoutes } from "./merge-request-routes.js";
 import { noteRoutes } from "./note-routes.js";
 import { repositoryRoutes } from "./repository-routes.js";
@@ -24,6 +26,7 @@ export function apiRouter(instance: Instance): Router {
   awardRoutes(router, instance);
   statusRoutes(router, instance);
   deploymentRoutes(router, instance);
+  hookRoutes(router, instance);
   repositoryRoutes(router, instance);
   router.use("/api/v4", (request, response) => {
     instance.violations.push(`${request.method} ${request.originalUrl}: there is no such endpoint`);
@@ -47,12 +50,9 @@ function answerError(instance: Instance): ErrorRequestHandler {
   };
 }
 
-/** https://docs.gitlab.com/api/rest/authentication/#personal-project-and-group-access-tokens */
 function authenticate(instance: Instance): RequestHandler {
   return (request, response, next) => {
-    const bearer = /^Bearer (.+)$/i.exec(request.get("authorization") ?? "")?.[1];
-    const given = request.get("private-token") ?? bearer;
-    if (given === undefined || !sameSecret(given, instance.token)) {
+    if (holderOf(instance, request) === undefined) {
       response.status(401).json({ message: "401 Unauthorized" });
       return;
     }

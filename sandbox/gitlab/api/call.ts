@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from "express";
 import { z } from "zod";
-import type { Instance } from "../model/instance.js";
+import type { Instance, TokenHolder } from "../model/instance.js";
 import type { MergeRequest } from "../model/merge-request.js";
 import type { Project } from "../model/project.js";
 import type { Endpoint } from "./endpoints.js";
@@ -8,6 +8,7 @@ import type { Endpoint } from "./endpoints.js";
 export interface Call<Query extends z.ZodRawShape, Body extends z.ZodRawShape> {
   readonly query: z.output<z.ZodObject<Query>>;
   readonly body: z.output<z.ZodObject<Body>>;
+  readonly holder: TokenHolder;
   /** The full URL of the request. */
   readonly url: string;
   /** A decoded path parameter. */
@@ -91,6 +92,12 @@ function read<Shape extends z.ZodRawShape>(
   throw new ApiFailure(400, `${name} ${missing ? "is missing" : "is invalid"}`, "error");
 }
 
+/** https://docs.gitlab.com/api/rest/authentication/#personal-project-and-group-access-tokens */
+export function holderOf(instance: Instance, request: Request): TokenHolder | undefined {
+  const bearer = /^Bearer (.+)$/i.exec(request.get("authorization") ?? "")?.[1];
+  return instance.holderOf(request.get("private-token") ?? bearer ?? "");
+}
+
 function send(response: Response, answer: Answer): void {
   response.status(answer.status ?? 200).set(answer.headers ?? {});
   if (answer.body === undefined) response.end();
@@ -100,7 +107,9 @@ function send(response: Response, answer: Answer): void {
 function pathOf(
   instance: Instance,
   request: Request,
-): Pick<Call<never, never>, "url" | "param" | "project" | "mergeRequest"> {
+): Pick<Call<never, never>, "holder" | "url" | "param" | "project" | "mergeRequest"> {
+  // Tokens of logins have routes of their own, which ask for no holder.
+  const holder = holderOf(instance, request) ?? { person: instance.bot, scopes: [], admin: false };
   const param = (name: string): string => {
     const value = request.params[name];
     if (typeof value !== "string") throw new Error(`The path ${request.path} has no :${name}`);
@@ -111,8 +120,8 @@ function pathOf(
     const all = [...instance.projects.values()];
     const found = all.find(({ id: number, path }) => String(number) === id || path.toLowerCase() === id.toLowerCase());
     // Projects without the token's account among their members do not exist for it.
-    if (!found?.members.has(instance.bot.id)) throw new ApiFailure(404, "404 Project Not Found");
-    return found;
+    if (found !== undefined && (holder.admin || found.members.has(holder.person.id))) return found;
+    throw new ApiFailure(404, "404 Project Not Found");
   };
   const mergeRequest = (): MergeRequest => {
     const iid = param("iid");
@@ -122,5 +131,5 @@ function pathOf(
     if (found === undefined) throw new ApiFailure(404, "404 Not found");
     return found;
   };
-  return { url: `${instance.url}${request.originalUrl}`, param, project, mergeRequest };
+  return { holder, url: `${instance.url}${request.originalUrl}`, param, project, mergeRequest };
 }

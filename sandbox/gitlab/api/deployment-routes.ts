@@ -1,7 +1,7 @@
 import type { CondensedEnvironmentSchema, DeploymentSchema, PersonalAccessTokenSchema } from "@gitbeaker/rest";
 import type { Router } from "express";
 import { environmentNameProblem, type Deployment, type Environment } from "../model/environment.js";
-import type { Instance } from "../model/instance.js";
+import type { Instance, TokenHolder } from "../model/instance.js";
 import type { Project } from "../model/project.js";
 import { ApiFailure, serve, type Call } from "./call.js";
 import * as endpoints from "./endpoints.js";
@@ -88,7 +88,7 @@ export function deploymentRoutes(router: Router, instance: Instance): void {
   );
   router.get(
     endpoints.showToken.path,
-    serve(instance, endpoints.showToken, () => ({ body: showToken(instance) })),
+    serve(instance, endpoints.showToken, ({ holder }) => ({ body: showToken(instance, holder) })),
   );
 }
 
@@ -167,14 +167,17 @@ function showEnvironment(environment: Environment): ShownEnvironment {
   };
 }
 
-function showToken({ bot, scopes, startedAt }: Instance): Members<PersonalAccessTokenSchema, "token"> {
+function showToken(
+  { startedAt }: Instance,
+  { person, scopes }: TokenHolder,
+): Members<PersonalAccessTokenSchema, "token"> {
   return {
     id: 1,
     name: "svc",
     revoked: false,
     created_at: startedAt.toISOString(),
     scopes: [...scopes],
-    user_id: bot.id,
+    user_id: person.id,
     active: true,
     last_used_at: startedAt.toISOString(),
     expires_at: "2030-01-01",

@@ -148,6 +148,35 @@ export const editEnvironment = endpoint(
     tier: z.enum(["production", "staging", "testing", "development", "other"]).optional(),
   },
 );
+/** https://docs.gitlab.com/api/project_webhooks/; `signing_token` since GitLab 19.1. */
+const hookMembers = {
+  name: z.string().optional(),
+  description: z.string().optional(),
+  push_events: z.boolean().optional(),
+  issues_events: z.boolean().optional(),
+  confidential_issues_events: z.boolean().optional(),
+  merge_requests_events: z.boolean().optional(),
+  tag_push_events: z.boolean().optional(),
+  note_events: z.boolean().optional(),
+  confidential_note_events: z.boolean().optional(),
+  job_events: z.boolean().optional(),
+  pipeline_events: z.boolean().optional(),
+  wiki_page_events: z.boolean().optional(),
+  deployment_events: z.boolean().optional(),
+  releases_events: z.boolean().optional(),
+  enable_ssl_verification: z.boolean().optional(),
+  push_events_branch_filter: z.string().optional(),
+  branch_filter_strategy: z.enum(["wildcard", "regex", "all_branches"]).optional(),
+  token: z.string().optional(),
+  signing_token: z.string().optional(),
+};
+export const listHooks = endpoint(`${project}/hooks`, paging);
+export const createHook = endpoint(`${project}/hooks`, {}, { url: z.string(), ...hookMembers });
+export const editHook = endpoint(`${project}/hooks/:hook`, {}, { url: z.string(), ...hookMembers });
+/** https://docs.gitlab.com/api/group_webhooks/ */
+export const listGroupHooks = endpoint(`${api}/groups/:id/hooks`, paging);
+export const createGroupHook = endpoint(`${api}/groups/:id/hooks`, {}, { url: z.string(), ...hookMembers });
+export const editGroupHook = endpoint(`${api}/groups/:id/hooks/:hook`, {}, { url: z.string(), ...hookMembers });
 export const showToken = endpoint(`${api}/personal_access_tokens/self`);
 
 export const showMergeBase = endpoint(`${project}/repository/merge_base`, { refs: list });

@@ -1,5 +1,5 @@
 import type { ExpandedUserSchema, SimpleMemberSchema, SimpleUserSchema } from "@gitbeaker/rest";
-import type { Instance } from "../model/instance.js";
+import type { Instance, TokenHolder } from "../model/instance.js";
 import type { Person } from "../model/people.js";
 import type { Members } from "./members.js";
 
@@ -22,21 +22,22 @@ type CurrentUser = ShownUser &
   Pick<
     Members<ExpandedUserSchema>,
     "created_at" | "bio" | "bot" | "public_email" | "email" | "confirmed_at" | "external" | "two_factor_enabled"
-  >;
+  > & { readonly is_admin?: boolean };
 
 /** The account behind the token. */
-export function showCurrentUser(instance: Instance): CurrentUser {
-  const { bot } = instance;
+export function showCurrentUser(instance: Instance, { person, admin }: TokenHolder): CurrentUser {
   return {
-    ...showUser(instance, bot),
+    ...showUser(instance, person),
     created_at: instance.startedAt.toISOString(),
     bio: "",
-    bot: bot.bot,
+    bot: person.bot,
     public_email: null,
-    email: `${bot.username}@noreply.localhost`,
+    email: `${person.username}@noreply.localhost`,
     confirmed_at: instance.startedAt.toISOString(),
     external: false,
     two_factor_enabled: false,
+    // Nobody else learns of this member.
+    ...(admin ? { is_admin: true } : {}),
   };
 }
 

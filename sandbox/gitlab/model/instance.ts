@@ -6,6 +6,7 @@ import type { MergeRequest } from "./merge-request.js";
 import { People, type Person } from "./people.js";
 import type { Pipeline } from "./pipeline.js";
 import type { Project } from "./project.js";
+import type { Webhook } from "./webhook.js";
 
 /**
  * Decides the format of approvals: the FOSS build, the full build on the Free tier, or Premium with one approval rule.
@@ -33,6 +34,14 @@ export interface InstanceOptions {
   readonly approvalsSyncingReads?: number;
 }
 
+/** Whose token it is, and what it may do. */
+export interface TokenHolder {
+  readonly person: Person;
+  readonly scopes: readonly string[];
+  /** An administrator of the instance. */
+  readonly admin: boolean;
+}
+
 /** The state of one GitLab. */
 export class Instance {
   readonly store: GitStore;
@@ -41,6 +50,13 @@ export class Instance {
   readonly projects = new Map<string, Project>();
   /** Members by group, the full path in lower case. */
   readonly groups = new Map<string, ReadonlySet<Person>>();
+  /** Access levels by group (the full path in lower case) and person id, of those who are more than Developers. */
+  readonly groupLevels = new Map<string, Map<number, number>>();
+  /** Access tokens of others than the service. */
+  readonly otherTokens = new Map<string, TokenHolder>();
+  readonly webhooks: Webhook[] = [];
+  /** Webhooks have signing tokens since GitLab 19.1. */
+  signsHooks = true;
   readonly login = new LoginInstance();
   readonly mergeRequests: MergeRequest[] = [];
   readonly pipelines: Pipeline[] = [];
@@ -78,6 +94,11 @@ export class Instance {
   now(): Date {
     this.#lastTime = Math.max(this.#lastTime + 1, Date.now());
     return new Date(this.#lastTime);
+  }
+
+  holderOf(token: string): TokenHolder | undefined {
+    if (token === this.token) return { person: this.bot, scopes: this.scopes, admin: false };
+    return this.otherTokens.get(token);
   }
 
   nextProjectId(): number {
