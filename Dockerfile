@@ -24,7 +24,7 @@ RUN apt-get update \
   && rm -rf /usr/local/lib/node_modules /opt/yarn-* /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn*
 WORKDIR /app
 COPY --from=build /app/dist ./dist
-COPY package.json openapi.yaml LICENSE ./
+COPY package.json openapi.yaml app.yml LICENSE ./
 COPY views ./views
 # For clones; set server.data_dir to it. They can be fetched again, so a volume that goes with the container will do.
 RUN mkdir -p /data && chown 1000:1000 /data

@@ -8,6 +8,7 @@ import { loadServerFiles, readVersion } from "./config/files.js";
 import { describeProblem } from "./config/problem.js";
 import type { Role, ServerConfig } from "./config/server-config.js";
 import { loadServerConfig } from "./config/server.js";
+import type { SetupRequest } from "./config/setup-arguments.js";
 import { StoredValueUnreadable, StoreUnavailable } from "./core/model/errors.js";
 import type { Log } from "./core/ports/log.js";
 import { CannotListen } from "./http/listen.js";
@@ -31,6 +32,8 @@ async function main(argv: readonly string[]): Promise<number | undefined> {
     case "token":
       print(tokenLines());
       return 0;
+    case "setup":
+      return setUp(commandLine.request);
     case "check":
     case "set-role":
     case "run": {
@@ -55,6 +58,19 @@ async function checkSystems(files: Files): Promise<number> {
   if (loaded === undefined || !(await connectAsTold())) return 1;
   const { checkOnline } = await import("./service/check-online.js");
   const { lines, exitCode } = await checkOnline(loaded.config);
+  (exitCode === 0 ? print : complain)(lines);
+  return exitCode;
+}
+
+async function setUp(request: SetupRequest): Promise<number> {
+  if (!(await connectAsTold())) return 1;
+  const [setup, { systemClock }, { text }] = await Promise.all([
+    import("./setup/set-up.js"),
+    import("./service/system-clock.js"),
+    import("node:stream/consumers"),
+  ]);
+  const stdin = () => text(process.stdin);
+  const { lines, exitCode } = await setup.setUp(request, { env: process.env, stdin, print, clock: systemClock });
   (exitCode === 0 ? print : complain)(lines);
   return exitCode;
 }

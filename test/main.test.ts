@@ -114,6 +114,19 @@ describe("the other commands", () => {
     expect([code, token.startsWith("svc_api_"), hash]).toEqual([0, true, hashOfToken(token)]);
   });
 
+  test("setup shows a code and serves its pages until it is ended, and says what is missing", async () => {
+    const secrets = join(folder, "secrets");
+    const argv = ["--url", "https://svc.example.org", "--secrets", secrets];
+    const { child, ended, printed } = start(["setup", "github", ...argv]);
+    const [, url = ""] = await printed(/Open (\S+) [^]*^ {4}\S{4}-\S{4}$/m);
+    expect(await (await fetch(url)).text()).toContain("Register the GitHub App");
+    child.kill("SIGINT");
+    await ended;
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
+    const without = await start(["setup", "gitlab", "--project", "acme/shop", ...argv]).ended;
+    expect(without).toMatchObject({ code: 1, output: expect.stringContaining("there is no token") });
+  });
+
   test("without Redis nobody else than the service can give a role", async () => {
     const server = await file("svc.yaml", VALID);
     const { code, output } = await start(["users", "set-role", "-c", server, "oidc:7", "admin"], { ARGOCD_TOKEN: "x" })

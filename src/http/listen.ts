@@ -9,8 +9,8 @@ export class CannotListen extends Error {
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
-  /** The setting of the port. */
-  readonly key: "server.port" | "server.metrics_port";
+  /** The setting or the option of the port. */
+  readonly key: "server.port" | "server.metrics_port" | "--port";
 }
 
 /** @throws {CannotListen} */
@@ -24,6 +24,7 @@ export async function listen(server: Server, address: ListenAddress): Promise<vo
 }
 
 function sentenceFor(code: string, { host, port, key }: ListenAddress): string {
+  const hostKey = key === "--port" ? "--host" : "server.host";
   switch (code) {
     case "EADDRINUSE":
       return `port ${port} is in use: another program, or another svc, listens on it; stop that, or set ${key} to a free port`;
@@ -32,9 +33,9 @@ function sentenceFor(code: string, { host, port, key }: ListenAddress): string {
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `this machine has no address ${host}: correct server.host`;
+      return `this machine has no address ${host}: correct ${hostKey}`;
     default:
-      return `cannot listen on port ${port} of ${host} (${code}): check server.host and ${key}`;
+      return `cannot listen on port ${port} of ${host} (${code}): check ${hostKey} and ${key}`;
   }
 }
 

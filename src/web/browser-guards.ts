@@ -25,7 +25,8 @@ const REFUSED =
   "a page of another site sent this request, so nothing was changed; repeat it on a page of this service. " +
   "If you did, server.base_url differs from the address that your browser shows";
 
-function comesFromElsewhere(request: Request, own: string | undefined): boolean {
+/** Whether a page of another site sent the request. @param own An origin of ours, besides the host that it was sent to. */
+export function comesFromElsewhere(request: Request, own: string | undefined): boolean {
   const site = request.get("sec-fetch-site");
   if (site !== undefined && site !== "same-origin" && site !== "none") return true;
   const origin = request.get("origin");
@@ -37,8 +38,11 @@ function hostOf(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined;
 }
 
-/** Headers against framing, sniffing and injected scripts. The ingress that ends TLS sets HSTS. */
-export function securityHeaders(): RequestHandler {
+/**
+ * Headers against framing, sniffing and injected scripts. The ingress that ends TLS sets HSTS.
+ * @param formTargets Other origins that forms may be sent to.
+ */
+export function securityHeaders(formTargets: readonly string[] = []): RequestHandler {
   return helmet({
     contentSecurityPolicy: {
       useDefaults: false,
@@ -48,7 +52,7 @@ export function securityHeaders(): RequestHandler {
         "style-src": ["'self'"],
         "img-src": ["'self'"],
         "connect-src": ["'self'"],
-        "form-action": ["'self'"],
+        "form-action": ["'self'", ...formTargets],
         "base-uri": ["'none'"],
         "frame-ancestors": ["'none'"],
       },

@@ -10,7 +10,7 @@ import { refuseOtherSites, securityHeaders } from "./browser-guards.js";
 import { prefersJson } from "./prefers-json.js";
 
 /** Folder of the page templates; only `assets` in it is served. */
-const VIEWS_FOLDER = fileURLToPath(shippedFile("views"));
+export const VIEWS_FOLDER = fileURLToPath(shippedFile("views"));
 
 export interface WebParts {
   /** Runs before the webhooks. */
@@ -33,14 +33,19 @@ export interface WebParts {
   readonly log: Log;
 }
 
-/** The HTTP surface: webhooks, health, login, API, pages. */
-export function createWebServer(parts: WebParts): Express {
-  const app = express();
-  app.disable("x-powered-by");
+/** Lets an application render the page templates. */
+export function renderViews(app: Express): void {
   app.set("views", VIEWS_FOLDER);
   app.set("view engine", "ejs");
   // Express would load it by its name, beside itself: a bundle has no such place.
   app.engine("ejs", (path, data, done) => ejs.renderFile(path, data, done));
+}
+
+/** The HTTP surface: webhooks, health, login, API, pages. */
+export function createWebServer(parts: WebParts): Express {
+  const app = express();
+  app.disable("x-powered-by");
+  renderViews(app);
   app.set("trust proxy", parts.trustProxy ? 1 : false);
   Object.assign(app.locals, {
     command: parts.words[0]?.command,

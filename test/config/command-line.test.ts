@@ -11,6 +11,40 @@ test.each([
   [["token"], { kind: "token" }],
   [["users", "set-role", "oidc:7", "admin"], { kind: "set-role", files: ["svc.yaml"], id: "oidc:7", role: "admin" }],
   [["users", "-c", "a.yaml", "set-role", "x", "user"], { kind: "set-role", files: ["a.yaml"], id: "x", role: "user" }],
+  [["setup", "--help"], { kind: "help" }],
+  [["setup", "gitlab", "-h"], { kind: "help" }],
+  [
+    ["setup", "github", "--url", "https://svc.example.org/"],
+    {
+      kind: "setup",
+      request: {
+        host: "hosta",
+        url: "https://svc.example.org",
+        secrets: "secrets",
+        web: "https://github.com",
+        organization: undefined,
+        name: undefined,
+        listen: { host: "127.0.0.1", port: 0 },
+      },
+    },
+  ],
+  [
+    ["setup", "gitlab", "--url", "https://svc.example.org", "--project=a/b", "--project", "a/c/d", "--token-stdin"],
+    {
+      kind: "setup",
+      request: {
+        host: "hostb",
+        url: "https://svc.example.org",
+        secrets: "secrets",
+        web: "https://gitlab.com",
+        targets: [
+          { kind: "project", path: "a/b" },
+          { kind: "project", path: "a/c/d" },
+        ],
+        tokenFromStdin: true,
+      },
+    },
+  ],
   [["--help"], { kind: "help" }],
   [["check", "-h"], { kind: "help" }],
   [["--version"], { kind: "version" }],
@@ -30,13 +64,41 @@ test.each([
   [["users", "set-role", "oidc:7", "admin", "x"], "users set-role ID ROLE"],
   [["users", "delete", "oidc:7", "admin"], "users set-role ID ROLE"],
   [["-c", ""], "empty"],
+  [["setup"], "`setup github` or `setup gitlab`"],
+  [["setup", "bitbucket"], "`setup github` or `setup gitlab`"],
+  [["setup", "github"], "--url is required"],
+  [["setup", "github", "--url", "svc.example.org"], "--url takes an address"],
+  [["setup", "github", "--url", "https://user:pass@svc.example.org"], "--url takes an address"],
+  [["setup", "github", "--url", "https://a.org", "--token", "glpat-x"], "--token"],
+  [["setup", "github", "--url", "https://a.org", "--project", "a/b"], "--project"],
+  [["setup", "github", "--url", "https://a.org", "--port", "70000"], "--port takes"],
+  [["setup", "github", "--url", "https://a.org", "--organization", "a/b"], "--organization takes"],
+  [["setup", "github", "--url", "https://a.org", "--name", "n".repeat(35)], "--name takes"],
+  [["setup", "github", "--url", "https://a.org", "--github", "github.example.org"], "--github takes"],
+  [["setup", "github", "--url", "https://a.org", "--secrets", ""], "--secrets takes"],
+  [["setup", "gitlab", "--url", "https://a.org"], "--project"],
+  [["setup", "gitlab", "--url", "https://a.org", "--project", "a/b", "--group", "a"], "--group"],
+  [["setup", "gitlab", "--url", "https://a.org", "--project", "shop"], "--project takes a full path"],
+  [["setup", "gitlab", "--url", "https://a.org", "--group", "a b"], "--group takes a full path"],
+  [["setup", "gitlab", "--url", "https://a.org", "--group", "a/../b?x=1"], "--group takes a full path"],
   [["--help=yes"], "--help"],
 ])("%j is refused", (argv, part) => {
   expect(parseCommandLine(argv)).toEqual({ kind: "invalid", message: expect.stringContaining(part) });
 });
 
 test("the usage names every form", () => {
-  for (const word of ["check", "token", "users set-role", "--config", "--help", "--version", "svc.yaml"]) {
+  for (const word of [
+    "check",
+    "setup github",
+    "setup gitlab",
+    "--token-stdin",
+    "token",
+    "users set-role",
+    "--config",
+    "--help",
+    "--version",
+    "svc.yaml",
+  ]) {
     expect(USAGE).toContain(word);
   }
 });

@@ -5,7 +5,7 @@ import { HostFailure } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { createHostFetch } from "../host-fetch.js";
-import { oneLine, refusalOf } from "../host-refusal.js";
+import { oneLine, refusalOf, type FailureWords } from "../host-refusal.js";
 import { decodeAnswer, refusalMessage } from "../json-answer.js";
 import type { LimitWaits } from "../limit-waits.js";
 import { GITLAB } from "./words.js";
@@ -17,6 +17,8 @@ export interface GitLabClientOptions {
   readonly requestTimeoutMs: number;
   readonly clock: Clock;
   readonly waits: LimitWaits;
+  /** Of failures; those of the configuration if absent. */
+  readonly words?: FailureWords;
 }
 
 /** The constructor options of gitbeaker's resource classes. */
@@ -76,9 +78,9 @@ const answerSchema = z.object({
  * (writes too) ten times within half a second, and accepts a login page as an answer.
  */
 export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
-  const { url, token, requestTimeoutMs, clock, waits } = options;
+  const { url, token, requestTimeoutMs, clock, waits, words = GITLAB } = options;
   const hostFetch = createHostFetch({
-    words: GITLAB,
+    words,
     origin: new URL(url).origin,
     clock,
     requestTimeoutMs,
@@ -98,7 +100,7 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     if (!response.ok) {
       const changing = !isRead(method);
       const message = refusalMessage(text);
-      throw refusalOf(GITLAB, asked, { status, headers: answerHeaders, message, changing, now: clock.now() });
+      throw refusalOf(words, asked, { status, headers: answerHeaders, message, changing, now: clock.now() });
     }
     return { status, headers: answerHeaders, body: text === "" ? null : (JSON.parse(text) as Record<string, unknown>) };
   }
@@ -140,9 +142,9 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
     const { status } = response;
     if (!response.ok) {
       const message = refusalMessage(answer);
-      throw refusalOf(GITLAB, asked, { status, headers, message, changing: false, now: clock.now() });
+      throw refusalOf(words, asked, { status, headers, message, changing: false, now: clock.now() });
     }
-    const { data, errors } = decodeAnswer(answerSchema, parseJson(answer), GITLAB, asked);
+    const { data, errors } = decodeAnswer(answerSchema, parseJson(answer), words, asked);
     if (errors !== undefined) {
       const said = oneLine(errors.map(({ message }) => message).join("; "), 300);
       throw new HostFailure("rejected", `GitLab refused to ${asked} ("${said}"): it needs GitLab 16 or newer.`);
@@ -153,7 +155,7 @@ export function createGitLabClient(options: GitLabClientOptions): GitLabClient {
   return {
     ask,
     query: async (schema, asked, text, variables) =>
-      decodeAnswer(schema, await query(asked, text, variables), GITLAB, asked),
-    read: async (schema, asked, call, signal) => decodeAnswer(schema, await ask(asked, call, signal), GITLAB, asked),
+      decodeAnswer(schema, await query(asked, text, variables), words, asked),
+    read: async (schema, asked, call, signal) => decodeAnswer(schema, await ask(asked, call, signal), words, asked),
   };
 }
