@@ -2,6 +2,7 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
+import { afterAwake } from "../http/after-awake.js";
 import { DrainJobs, type DrainJob } from "./drain-jobs.js";
 import { EventRun, type RunStart } from "./event-run.js";
 import { createInProcessQueue } from "./in-process.js";
@@ -140,14 +141,15 @@ class DurableQueue implements EventQueue {
       if (error instanceof StoreUnavailable) return undefined;
       throw error;
     });
-    let timer: NodeJS.Timeout | undefined;
+    let cancel: () => void = () => undefined;
+    // An answer that is there counts, although this process was too busy to read it.
     const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), ms);
+      cancel = afterAwake(ms, () => resolve(undefined));
     });
     try {
       return await Promise.race([pushed, late]);
     } finally {
-      clearTimeout(timer);
+      cancel();
     }
   }
 

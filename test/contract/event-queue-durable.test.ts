@@ -127,6 +127,41 @@ test("accepted events survive a restart of Redis, and are still known afterwards
   await queue.idle();
 });
 
+test("an event is not refused, and then run, because the process is too busy to read that Redis accepted it", async () => {
+  const runs = new Runs();
+  const refused: HostEvent[] = [];
+  const busy = { now: false };
+  const { queue } = startReplica(runs.run, {
+    refuse: async (event) => {
+      refused.push(event);
+      return "refused";
+    },
+    around: (connection) => ({
+      patient: () => connection.patient(),
+      run(commands) {
+        const answer = connection.run(commands);
+        // Right after the commands are sent, for longer than an answer is waited for.
+        if (busy.now) setImmediate(() => work(600));
+        return answer;
+      },
+    }),
+  });
+  await queue.push(commented(1));
+  await runs.haveStarted(1);
+  busy.now = true;
+  await queue.push(commented(2));
+  busy.now = false;
+  await runs.endAll(queue);
+  const told = new Set(refused.map(({ delivery }) => delivery));
+  expect(runs.started.filter(({ delivery }) => told.has(delivery))).toEqual([]);
+  expect(runs.started.length + refused.length).toBe(2);
+});
+
+/** Keeps the process busy for so many milliseconds. */
+function work(ms: number): void {
+  for (const until = performance.now() + ms; performance.now() < until;);
+}
+
 test.each([
   ["killed", () => server.kill(), () => server.restart()],
   ["frozen", async () => server.freeze(), async () => server.thaw()],

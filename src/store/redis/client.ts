@@ -1,4 +1,5 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from "ioredis";
+import { afterAwake } from "../../http/after-awake.js";
 import type { RedisClient } from "../../http/redis.js";
 import { replyCode } from "./failure.js";
 import type { RedisConfig } from "./redis-config.js";
@@ -145,22 +146,4 @@ function pauseBefore(attempt: number): number {
 function hostAndPort(address: string): { readonly host: string; readonly port: number } {
   const { hostname, port } = new URL(`redis://${address}`);
   return { host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? 6379 : Number(port) };
-}
-
-const AWAKE_SLICES = 5;
-
-/**
- * Calls back after `ms` in which this process could receive data, and returns a function that cancels the call. A busy
- * process receives nothing, however soon the other side answers, so each uninterrupted stretch of work counts as at most
- * a fifth of the time.
- */
-export function afterAwake(ms: number, callback: () => void): () => void {
-  let left = AWAKE_SLICES;
-  let timer = setTimeout(tick, ms / AWAKE_SLICES);
-  function tick(): void {
-    left -= 1;
-    if (left === 0) callback();
-    else timer = setTimeout(tick, ms / AWAKE_SLICES);
-  }
-  return () => clearTimeout(timer);
 }

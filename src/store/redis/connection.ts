@@ -1,10 +1,11 @@
 import { once } from "node:events";
 import { Cluster } from "ioredis";
 import type { Log } from "../../core/ports/log.js";
+import { afterAwake } from "../../http/after-awake.js";
 import type { RedisClient, StoreConnection } from "../../http/redis.js";
 import { STORE_TITLE } from "../../names.js";
 import type { StoreStatus } from "../stores.js";
-import { afterAwake, createFastClient, createPatientClient, primariesOf } from "./client.js";
+import { createFastClient, createPatientClient, primariesOf } from "./client.js";
 import { warnOfLosses } from "./durability.js";
 import { describeProblem, isSelect, refused, replyCode, unavailable, withoutArguments } from "./failure.js";
 import { placeOf, type RedisConfig } from "./redis-config.js";
