@@ -50,7 +50,7 @@ function contentBlocks(
       const { length } = content.objects;
       if (length === 0) return [text(["It has no resources in the cluster."])];
       const list = fence(shortened(content.objects.join("\n"), Math.min(room.names, MAX_TITLES)));
-      const what = `**Leaves behind:** ${counted(length, "resource")} that stay in the cluster unmanaged: the application has no finalizer ${code("resources-finalizer.argocd.argoproj.io")}, with which Argo CD would delete them`;
+      const what = `**Leaves behind:** ${counted(length, "resource")} in the cluster, unmanaged: the application has no finalizer ${code("resources-finalizer.argocd.argoproj.io")}, with which Argo CD would delete them`;
       return [text([what, details(`What stays (${counted(length, "resource")})`, list)])];
     }
     case "failed": {
