@@ -1,6 +1,7 @@
 import type { FileChanges, Forge, SeenChangeRequest } from "../../sandbox/forge.js";
 import type { HostId } from "../../src/names.js";
 import type { Service } from "../../src/service/service.js";
+import { untilIdle } from "../until-idle.js";
 
 /** A step did not see what it must; `shown` is what it saw instead. */
 export class Unexpected extends Error {
@@ -69,14 +70,8 @@ export class Conversation {
   }
 
   /** Until no webhook is on its way and nothing runs in the service. */
-  async idle(): Promise<void> {
-    let seen = -1;
-    while (seen !== this.forge.deliveries.length) {
-      seen = this.forge.deliveries.length;
-      await this.forge.idle();
-      await this.service.idle();
-      await this.forge.idle();
-    }
+  idle(): Promise<void> {
+    return untilIdle(this.forge, this.service);
   }
 }
 

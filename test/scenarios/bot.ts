@@ -11,6 +11,7 @@ import { recordExchanges } from "../contract-replay/recording.js";
 import { startGitElsewhere } from "../git/git-launcher.js";
 import { JumpClock } from "../jump-clock.js";
 import { registerAuthorizations, registerSecretObjects } from "../secrets-in-logs/secrets-of.js";
+import { untilIdle } from "../until-idle.js";
 import { sharedPool } from "../workers/shared-pool.js";
 import { configFor, loggerFor, SECRET, type BotOptions } from "./bot-options.js";
 import { wordsOfOthers } from "./host-words.js";
@@ -170,14 +171,8 @@ export class Bot {
   }
 
   /** Until no webhook is on its way and nothing runs in the service. */
-  async idle(): Promise<void> {
-    let seen = -1;
-    while (seen !== this.forge.deliveries.length) {
-      seen = this.forge.deliveries.length;
-      await this.forge.idle();
-      await this.service.idle();
-      await this.forge.idle();
-    }
+  idle(): Promise<void> {
+    return untilIdle(this.forge, this.service);
   }
 
   seen(number: number): SeenChangeRequest {
