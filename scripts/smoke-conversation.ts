@@ -4,7 +4,7 @@ import { WEBHOOK_PATHS, type HostId } from "../src/names.js";
 import { applicationResource, changeOf, repositoryOf } from "../test/scenarios/resources.js";
 
 export const WEBHOOK_SECRET = "smoke-webhook-secret";
-/** A comment of more than this takes a worker thread, as does every file of a change request. */
+/** Long enough for worker threads to compare the manifests and to write the comment. */
 const LONG = "x".repeat(400_000);
 /** Time limit of one answer, in milliseconds: only for what hangs. */
 const ANSWERED_WITHIN_MS = 120_000;

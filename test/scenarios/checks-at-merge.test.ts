@@ -40,7 +40,7 @@ describe.each(HOSTS)("what the merge deploys on %s", (host) => {
     const result = bot.lastComment(one);
     expect(result).toContain("- `api`: the merge would deploy it, and the check values failed");
     expect(result).toContain("- `shop`: the merge would deploy it, and the check values failed");
-    expect(result).toMatch(/fix what `values` found in `api`, `shop` and push, or merge this [PM]R once a member of /);
+    expect(result).toMatch(/make `values` pass for `api`, `shop` and push, or merge this [PM]R once a member of /);
     expect(bot.seen(one).state).toBe("open");
     // GitLab's is off by itself.
     if (host === "hosta") {
@@ -76,7 +76,7 @@ describe.each(HOSTS)("what the merge deploys on %s", (host) => {
     const bot = await start(host, { config: { checks: [CHECK], deployer: { preview_limit: 0 } } });
     const one = await bot.open(changes(bot, "4"));
     expect(section(bot.lastComment(one), "shop")).toContain(
-      "Required check values failed: its manifests are not known",
+      "Required check values failed: svc did not preview it: raise deployer.preview_limit",
     );
     expect(bot.lastComment(one)).toContain("checks: 2 passed, 1 failed");
   });

@@ -95,7 +95,9 @@ describe.each(HOSTS)("previews of what an ApplicationSet generates on %s", (host
     const of = (name: string) => text.split(/^(?=\*\*`)/m).find((part) => part.startsWith(`**\`${name}\`**`));
     expect(of("shop-it")).toContain("❌ Required check values failed: exit code 1");
     expect(of("shop-se")).toContain("**Checks:** 1 passed");
-    expect(of("shop-at")).toContain("❌ Required check values failed: its manifests are not known");
+    expect(of("shop-at")).toContain(
+      "❌ Required check values failed: there are no manifests to check, because it could not be rendered",
+    );
   });
 
   test("what is beyond the limit is named and not rendered, and the merge of a changed definition then needs an approval; by name it is planned", async () => {

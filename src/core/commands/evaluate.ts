@@ -11,7 +11,7 @@ import { plannedSources } from "../model/planned-source.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import { brokenChecks, checkManifests, type CheckedSides } from "../render/check-manifests.js";
+import { brokenChecks, checkManifests, NOT_RENDERED, type CheckedSides } from "../render/check-manifests.js";
 import { compareRenders } from "../render/live-diff-mode.js";
 import { lockOf } from "./plan-locks.js";
 import { previewWithin, within, type PlanRoom } from "./plan-room.js";
@@ -121,7 +121,7 @@ function checkedOrBroken(
   context: CommandContext,
 ): Evaluated | Unevaluated {
   const checks = found.kind === "evaluated" ? [] : checksFor(context.checks, name);
-  return checks.length === 0 ? found : { ...found, checks: brokenChecks(checks, "its manifests are not known") };
+  return checks.length === 0 ? found : { ...found, checks: brokenChecks(checks, NOT_RENDERED) };
 }
 
 /** A person who asks for a plan wants to know what the checks say now. */

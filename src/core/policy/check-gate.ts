@@ -41,11 +41,7 @@ export async function gateChecks(
   const results = await resultsOf(subjects, plan, context);
   const overriding = createOverriding(context);
   const judged = await Promise.all(
-    [...results].map(async ([application, all]) => {
-      const failed = all.filter(isFailed);
-      const lifted = await Promise.all(failed.map(async (one) => ({ one, by: await overriding.whoLifts(one) })));
-      return { application, lifted };
-    }),
+    [...results].map(async ([application, all]) => ({ application, lifted: await overriding.judge(all) })),
   );
   const failing = judged.flatMap(({ application, lifted }) => {
     const left = lifted.filter(({ by }) => by.length === 0).map(({ one }) => one);
@@ -136,14 +132,18 @@ export function createOverriding(context: OverridingContext) {
     return approval.people.filter((_, index) => allowed[index] === true);
   }
 
+  async function whoLifts({ overridableBy: teams }: FailedCheck): Promise<readonly User[]> {
+    if (teams.length === 0) return [];
+    const key = JSON.stringify(teams);
+    const found = asked.get(key) ?? approvers(teams);
+    asked.set(key, found);
+    return found;
+  }
+
   return {
-    async whoLifts({ overridableBy: teams }: FailedCheck): Promise<readonly User[]> {
-      if (teams.length === 0) return [];
-      const key = JSON.stringify(teams);
-      const found = asked.get(key) ?? approvers(teams);
-      asked.set(key, found);
-      return found;
-    },
+    /** The failed ones, each with those whose approval lifts it. */
+    judge: (all: readonly CheckResult[]) =>
+      Promise.all(all.filter(isFailed).map(async (one) => ({ one, by: await whoLifts(one) }))),
     sentence(failed: FailedCheck): string {
       const { name, overridableBy: teams } = failed;
       const unread = problem === undefined ? "" : ` (the approvals could not be read: ${problem})`;

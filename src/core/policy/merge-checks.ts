@@ -1,7 +1,6 @@
 import type { ApplicationName } from "../model/brand.js";
 import {
   checksFor,
-  isFailed,
   resultFor,
   type Check,
   type CheckResult,
@@ -11,7 +10,7 @@ import {
 import { checksOf, type ApplicationPlan, type Plan } from "../model/plan.js";
 import { createOverriding, type OverridingContext } from "./check-gate.js";
 
-/** What the required checks say about the merge of a planned head: about what it deploys instead of a sync. */
+/** What the required checks say about the applications that the merge of a planned head deploys without a sync. */
 export interface MergeChecks {
   /** Failed for these applications, and nobody who may lift that has approved the head. */
   readonly failed: readonly FailedFor[];
@@ -35,28 +34,25 @@ export async function checksOfMerge(
 ): Promise<MergeChecks> {
   const overriding = createOverriding(context);
   const required = context.checks.filter((check) => check.required);
-  const concerned = deployedByMerge(plan).map(({ application, checks }) => {
-    return { application, found: checksFor(required, application).map((check) => resultFor(check, checks)) };
-  });
   const judged = await Promise.all(
-    concerned.flatMap(({ application, found }) =>
-      found
-        .filter((one) => one !== undefined)
-        .filter(isFailed)
-        .map(async (failed) => ({ application, failed, by: await overriding.whoLifts(failed) })),
-    ),
-  );
-  const left = judged.filter(({ by }) => by.length === 0);
-  const failedOf = (name: ApplicationName) =>
-    left.filter(({ application }) => application === name).map(({ failed }) => failed);
-  return {
-    failed: [...new Set(left.map(({ application }) => application))].map((application) => {
-      return { application, failed: failedOf(application) };
+    deployedByMerge(plan).map(async ({ application, checks }) => {
+      const found = checksFor(required, application).map((check) => resultFor(check, checks));
+      const lifted = await overriding.judge(found.filter((one) => one !== undefined));
+      return { application, lifted, missing: found.includes(undefined) };
     }),
-    overridden: judged
-      .filter(({ by }) => by.length > 0)
-      .map(({ application, failed, by }) => ({ application, check: failed.name, by: by.map(({ login }) => login) })),
-    missing: concerned.filter(({ found }) => found.includes(undefined)).map(({ application }) => application),
+  );
+  return {
+    failed: judged
+      .map(({ application, lifted }) => {
+        return { application, failed: lifted.filter(({ by }) => by.length === 0).map(({ one }) => one) };
+      })
+      .filter(({ failed }) => failed.length > 0),
+    overridden: judged.flatMap(({ application, lifted }) =>
+      lifted
+        .filter(({ by }) => by.length > 0)
+        .map(({ one, by }) => ({ application, check: one.name, by: by.map(({ login }) => login) })),
+    ),
+    missing: judged.filter(({ missing }) => missing).map(({ application }) => application),
   };
 }
 

@@ -142,7 +142,7 @@ function checksPieces(
   { command, short }: HostWords,
 ): readonly Piece[] {
   const what = listed(checks.map((name) => [{ code: name }]));
-  const fix = ["fix what ", ...what, " found in ", ...named(applications), " and push"];
+  const fix = ["make ", ...what, " pass for ", ...named(applications), " and push"];
   if (overridableBy.length === 0) return fix;
   const by = { text: overridableBy.join(" or ") };
   const go: readonly Piece[] = then === "sync" ? ["comment ", { code: `${command} sync` }] : [`merge this ${short}`];

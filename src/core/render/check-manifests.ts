@@ -83,6 +83,9 @@ export function brokenChecks(checks: readonly Check[], reason: string, output = 
   return checks.map((check) => resultOf(check, { kind: "broken", reason, output }));
 }
 
+/** Of checks of what the plan says by itself why it could not render it. */
+export const NOT_RENDERED = "there are no manifests to check, because it could not be rendered";
+
 /** A preview of what nobody could render, and so nobody could check. */
 export function uncheckedPreview(
   application: ApplicationName,
@@ -90,9 +93,10 @@ export function uncheckedPreview(
   { checks }: Pick<CommandContext, "checks">,
 ): PreviewContent {
   const concerned = checksFor(checks, application);
-  return concerned.length === 0
-    ? content
-    : { ...content, checks: brokenChecks(concerned, "its manifests are not known") };
+  if (concerned.length === 0) return content;
+  const reason =
+    content.kind === "beyond-limit" ? "svc did not preview it: raise deployer.preview_limit" : NOT_RENDERED;
+  return { ...content, checks: brokenChecks(concerned, reason) };
 }
 
 function bothOf(sides: CheckedSides): Record<"head" | "base", RenderedManifests> | undefined {

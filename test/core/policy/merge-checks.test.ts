@@ -3,7 +3,9 @@ import { applicationName } from "../../../src/core/model/brand.js";
 import { definitionOf, type Check, type CheckOutcome, type CheckResult } from "../../../src/core/model/check.js";
 import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
 import type { PreviewContent } from "../../../src/core/model/preview.js";
+import { commitStatusOf } from "../../../src/core/policy/commit-status.js";
 import { checksOfMerge } from "../../../src/core/policy/merge-checks.js";
+import { nextStep } from "../../../src/core/policy/next-step.js";
 import {
   evaluated,
   preview,
@@ -11,6 +13,7 @@ import {
   sampleApplication,
   sampleChange,
   samplePlan,
+  sampleStanding,
   WORDS,
 } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";
@@ -97,4 +100,15 @@ test.each<[string, Partial<Plan>, { failed?: readonly string[]; missing?: readon
   expect(found.failed.map(({ application }) => application)).toEqual(failed.map(applicationName));
   expect(found.missing).toEqual(missing);
   expect(found.overridden).toEqual([]);
+});
+
+test("what was not checked as svc.yaml asks for now is planned again before anybody merges", () => {
+  const plan = samplePlan([isNew("blog", [])]);
+  const mergeChecks = { failed: [], overridden: [], missing: [applicationName("blog")] };
+  const standing = sampleStanding(plan, { mergeChecks });
+  expect(nextStep(standing)).toMatchObject({ kind: "command", command: "plan" });
+  expect(commitStatusOf({ kind: "planned", ...standing, plan, notStarted: [] }, WORDS.hosta)).toMatchObject({
+    state: "pending",
+    description: expect.stringContaining("the checks have changed since the plan of blog: comment svc plan"),
+  });
 });
