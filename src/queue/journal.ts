@@ -2,13 +2,11 @@ import * as z from "zod";
 import { applicationName, revision } from "../core/model/brand.js";
 import { StoredValueUnreadable } from "../core/model/errors.js";
 import { isJsonObject, parseJson } from "../core/model/json.js";
-import type { RunNotes } from "../core/model/run-notes.js";
+import { isNoted, type NotedResult, type RunNotes } from "../core/model/run-notes.js";
 import type { RunJournal } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
 import { QUEUE_KEY_PREFIX, STORE_TITLE } from "../names.js";
 import { IDS_KEPT_MS } from "./queue-options.js";
-
-const RESULT_KINDS: readonly unknown[] = ["synced", "rolled-back", "unlocked", "closed", "help", "refused"];
 
 const application = z.string().min(1).transform(applicationName);
 const startedApplication = z
@@ -27,9 +25,7 @@ const notes = z.object({
   started: z.array(startedApplication).optional(),
   skipped: z.array(application).optional(),
   // Only this service writes it, so the version vouches for the rest of its shape.
-  result: z
-    .custom<NonNullable<RunNotes["result"]>>((value) => isJsonObject(value) && RESULT_KINDS.includes(value.kind))
-    .optional(),
+  result: z.custom<NotedResult>((value) => isJsonObject(value) && isNoted(value)).optional(),
 });
 
 /** A run's notes in memory. */

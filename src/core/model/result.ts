@@ -7,62 +7,66 @@ import type { Command, CommandName } from "./command.js";
 import type { Lock } from "./lock.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
 
+/** Every result with its members. What follows from each one stands in a table per layer, which has a row for every kind. */
+export interface CommandResults {
+  readonly planned: {
+    readonly plan: Plan;
+    readonly pruning: boolean;
+    /** Set if the release of these locks led to the plan. */
+    readonly turn?: Turn | undefined;
+  };
+  readonly synced: {
+    readonly dryRun: boolean;
+    readonly applications: readonly ApplicationSync[];
+    /** New and deleted applications, which Argo CD handles when the resource is applied or removed. */
+    readonly announced: readonly ApplicationPlan[];
+    /** Skipped by `skip_no_changes`. */
+    readonly skipped: readonly ApplicationName[];
+    /** Set if auto-merge is on and every condition holds. */
+    readonly merge: MergeIntent | undefined;
+    /** Why auto-merge is on and does not apply; otherwise empty. */
+    readonly notMerged: readonly NotDeployed[];
+    /** Change requests whose deployment this sync replaced. */
+    readonly replaced: readonly ChangeRequestRef[];
+  };
+  readonly "rolled-back": {
+    readonly dryRun: boolean;
+    readonly applications: readonly ApplicationSync[];
+    /** Locks that plans of other change requests held. */
+    readonly takenOver: readonly Lock[];
+  };
+  readonly unlocked: {
+    readonly released: readonly ApplicationName[];
+    /** Named applications that this change request has not locked, with the lock of another holder if there is one. */
+    readonly notHeld: readonly { readonly application: string; readonly lock: Lock | undefined }[];
+    /** Applications for whose lock it waited, and does not any more. */
+    readonly left: readonly ApplicationName[];
+    /** Who has waited longest for the released ones, and is planned now. */
+    readonly next: readonly { readonly application: ApplicationName; readonly change: ChangeRequestRef }[];
+  };
+  readonly closed: {
+    readonly released: readonly ApplicationName[];
+    readonly stillDeployed: readonly ApplicationName[];
+  };
+  readonly help: object;
+  readonly refused: { readonly refusal: Refusal };
+}
+
+export type ResultKind = keyof CommandResults;
+
+/** One kind of result. A table with a row for each `ResultKind` is asked with `TABLE[result.kind]`. */
+export type CommandResultOf<K extends ResultKind> = { [P in K]: { readonly kind: P } & CommandResults[P] }[K];
+
 /** What a command returned. `comments/` renders it. */
-export type CommandResult =
-  | {
-      readonly kind: "planned";
-      readonly plan: Plan;
-      readonly pruning: boolean;
-      /** Set if the release of these locks led to the plan. */
-      readonly turn?: Turn | undefined;
-    }
-  | SyncedResult
-  | {
-      readonly kind: "rolled-back";
-      readonly dryRun: boolean;
-      readonly applications: readonly ApplicationSync[];
-      /** Locks that plans of other change requests held. */
-      readonly takenOver: readonly Lock[];
-    }
-  | {
-      readonly kind: "unlocked";
-      readonly released: readonly ApplicationName[];
-      /** Named applications that this change request has not locked, with the lock of another holder if there is one. */
-      readonly notHeld: readonly { readonly application: string; readonly lock: Lock | undefined }[];
-      /** Applications for whose lock it waited, and does not any more. */
-      readonly left: readonly ApplicationName[];
-      /** Who has waited longest for the released ones, and is planned now. */
-      readonly next: readonly { readonly application: ApplicationName; readonly change: ChangeRequestRef }[];
-    }
-  | {
-      readonly kind: "closed";
-      readonly released: readonly ApplicationName[];
-      readonly stillDeployed: readonly ApplicationName[];
-    }
-  | { readonly kind: "help" }
-  | { readonly kind: "refused"; readonly refusal: Refusal };
+export type CommandResult = CommandResultOf<ResultKind>;
+
+export type SyncedResult = CommandResultOf<"synced">;
 
 /** Locks that a change request waited for and that were released. */
 export interface Turn {
   readonly applications: readonly ApplicationName[];
   /** The change request that had them; undefined if that is not known. */
   readonly after: ChangeRequestRef | undefined;
-}
-
-export interface SyncedResult {
-  readonly kind: "synced";
-  readonly dryRun: boolean;
-  readonly applications: readonly ApplicationSync[];
-  /** New and deleted applications, which Argo CD handles when the resource is applied or removed. */
-  readonly announced: readonly ApplicationPlan[];
-  /** Skipped by `skip_no_changes`. */
-  readonly skipped: readonly ApplicationName[];
-  /** Set if auto-merge is on and every condition holds. */
-  readonly merge: MergeIntent | undefined;
-  /** Why auto-merge is on and does not apply; otherwise empty. */
-  readonly notMerged: readonly NotDeployed[];
-  /** Change requests whose deployment this sync replaced. */
-  readonly replaced: readonly ChangeRequestRef[];
 }
 
 export interface MergeIntent {

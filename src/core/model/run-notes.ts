@@ -1,7 +1,7 @@
 import type { Pin } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Destination } from "./destination.js";
-import type { CommandResult } from "./result.js";
+import type { CommandResultOf, ResultKind } from "./result.js";
 
 /** What a run has done so far that cannot be seen from outside. */
 export interface RunNotes {
@@ -9,8 +9,29 @@ export interface RunNotes {
   readonly started?: readonly StartedApplication[];
   /** What the sync skips: their locks are released once everything else is deployed. */
   readonly skipped?: readonly ApplicationName[];
-  /** The command's result, written before its answer. Plans are repeated instead. */
-  readonly result?: Exclude<CommandResult, { readonly kind: "planned" }>;
+  /** The command's result, written before its answer. */
+  readonly result?: NotedResult;
+}
+
+/** Whether a result is noted for a later attempt. A plan is not: it is made again. */
+const NOTED = {
+  planned: false,
+  synced: true,
+  "rolled-back": true,
+  unlocked: true,
+  closed: true,
+  help: true,
+  refused: true,
+} as const satisfies Readonly<Record<ResultKind, boolean>>;
+
+type Noted = typeof NOTED;
+type NotedKind = { [K in keyof Noted]: Noted[K] extends true ? K : never }[keyof Noted];
+
+export type NotedResult = CommandResultOf<NotedKind>;
+
+/** Whether a result is one that is noted, be it at hand or read from the notes. */
+export function isNoted(result: { readonly kind?: unknown }): result is NotedResult {
+  return Object.entries(NOTED).some(([kind, noted]) => noted && kind === result.kind);
 }
 
 /** One application that a run was about to deploy. */
