@@ -1,7 +1,7 @@
 import { changeRequestName, type ChangeRequest } from "../core/model/change-request.js";
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
-import type { CommandResult } from "../core/model/result.js";
+import type { CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
 import type { Advice } from "../core/policy/advice.js";
 import { SERVICE } from "../names.js";
 import type { Links } from "./links.js";
@@ -16,56 +16,52 @@ import { rollbackBlocks, syncBlocks } from "./sync-result.js";
 
 const OVERHEAD = 600;
 
+/** What an answer needs beside its result. */
+interface AnswerFacts {
+  readonly change: ChangeRequest;
+  /** Those of the change request's host. */
+  readonly words: HostWords;
+  readonly links: Links;
+  readonly comments: PlanOptions["comments"];
+  readonly advice: Advice | undefined;
+}
+
 /**
  * The answer to a command as comments; none for a closed change request that left nothing deployed.
  * @param words Those of the change request's host.
  * @param comments How many comments a plan may have.
  */
-export function renderResult(
-  result: CommandResult,
+export function renderResult<K extends ResultKind>(
+  result: CommandResultOf<K>,
   change: ChangeRequest,
   words: HostWords,
   links: Links,
   comments: PlanOptions["comments"] = "all",
   advice?: Advice,
 ): readonly string[] {
-  const answer = (title: string, blocks: readonly Block[]) => titled(title, blocks, change, words);
-  switch (result.kind) {
-    case "planned":
-      return renderPlan(result.plan, {
-        words,
-        pruning: result.pruning,
-        links,
-        turn: result.turn,
-        comments,
-        next: advice?.next,
-      });
-    case "synced":
-      return answer(`Sync${result.dryRun ? " (dry run)" : ""}`, syncBlocks(result, change, words, links, advice));
-    case "rolled-back":
-      return answer(
-        `Rollback${result.dryRun ? " (dry run)" : ""}`,
-        rollbackBlocks(result, change, words, links, advice),
-      );
-    case "unlocked":
-      return answer("Unlock", unlockBlocks(result, change, words, advice));
-    case "closed":
-      return result.stillDeployed.length === 0
-        ? []
-        : answer("Closed", [plain(closedText(result.stillDeployed, words))]);
-    case "help":
-      return answer("Help", [plain(commandList(words))]);
-    case "refused":
-      return refused(result, change, words, advice);
-  }
+  return TEXTS[result.kind](result, { change, words, links, comments, advice });
 }
 
-function refused(
-  { refusal }: Extract<CommandResult, { kind: "refused" }>,
-  change: ChangeRequest,
-  words: HostWords,
-  advice: Advice | undefined,
-): readonly string[] {
+const TEXTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>, facts: AnswerFacts) => readonly string[] } = {
+  planned: ({ plan, pruning, turn }, { words, links, comments, advice }) =>
+    renderPlan(plan, { words, pruning, links, turn, comments, next: advice?.next }),
+  synced: (result, { change, words, links, advice }) =>
+    titled(tried("Sync", result), syncBlocks(result, change, words, links, advice), change, words),
+  "rolled-back": (result, { change, words, links, advice }) =>
+    titled(tried("Rollback", result), rollbackBlocks(result, change, words, links, advice), change, words),
+  unlocked: (result, { change, words, advice }) =>
+    titled("Unlock", unlockBlocks(result, change, words, advice), change, words),
+  closed: ({ stillDeployed }, { change, words }) =>
+    stillDeployed.length === 0 ? [] : titled("Closed", [plain(closedText(stillDeployed, words))], change, words),
+  help: (_result, { change, words }) => titled("Help", [plain(commandList(words))], change, words),
+  refused: ({ refusal }, facts) => refused(refusal, facts),
+};
+
+function tried(title: string, { dryRun }: { readonly dryRun: boolean }): string {
+  return `${title}${dryRun ? " (dry run)" : ""}`;
+}
+
+function refused(refusal: Refusal, { change, words, advice }: AnswerFacts): readonly string[] {
   const login = refusal.reason === "no-write-access" ? refusal.login : undefined;
   const marker = markerLine({ kind: "refused", head: change.headRevision, login });
   const limit = words.maxComment - OVERHEAD;
@@ -120,7 +116,7 @@ function plain(text: string): Block {
 }
 
 function unlockBlocks(
-  result: Extract<CommandResult, { kind: "unlocked" }>,
+  result: CommandResultOf<"unlocked">,
   change: ChangeRequest,
   words: HostWords,
   advice: Advice | undefined,

@@ -1,6 +1,6 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
-import type { ApplicationSync, CommandResult, SyncedResource, SyncedResult } from "../core/model/result.js";
+import type { ApplicationSync, CommandResultOf, SyncedResource, SyncedResult } from "../core/model/result.js";
 import type { Advice } from "../core/policy/advice.js";
 import { commandText } from "../core/policy/next-step-words.js";
 import type { NextStep } from "../core/policy/standing.js";
@@ -59,7 +59,7 @@ export function syncBlocks(
 
 /** The result of a rollback: the verdict with the next step, then each application. */
 export function rollbackBlocks(
-  { applications, dryRun }: Extract<CommandResult, { kind: "rolled-back" }>,
+  { applications, dryRun }: CommandResultOf<"rolled-back">,
   change: ChangeRequest,
   words: HostWords,
   links: Links,

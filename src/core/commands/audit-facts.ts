@@ -3,7 +3,14 @@ import { changeRequestName } from "../model/change-request.js";
 import type { OverriddenCheck } from "../model/check.js";
 import type { Lock } from "../model/lock.js";
 import type { ApplicationPlan, Plan } from "../model/plan.js";
-import type { ApplicationSync, AutomaticRollback, CommandResult, MergeIntent, Refusal } from "../model/result.js";
+import type {
+  ApplicationSync,
+  AutomaticRollback,
+  CommandResultOf,
+  MergeIntent,
+  Refusal,
+  ResultKind,
+} from "../model/result.js";
 import type { AuditAction, AuditedApplication } from "../ports/audit.js";
 import type { MergeOutcome } from "../ports/code-host.js";
 
@@ -17,45 +24,41 @@ export interface AuditFacts {
 const MAX_TEXT = 500;
 
 /** Undefined if nothing was asked or done: help, not a command, a close that held nothing. */
-export function auditFactsOf(result: CommandResult): AuditFacts | undefined {
-  switch (result.kind) {
-    case "planned":
-      return { action: "planned", applications: plannedApplications(result.plan), reason: undefined };
-    case "synced":
-      return {
-        action: "synced",
-        applications: [
-          ...result.applications.map(deployedApplication),
-          ...result.announced.map(({ application, kind }) => audited(application, kind)),
-          ...result.skipped.map((name) => audited(name, "skipped")),
-        ],
-        reason: tried(result.dryRun),
-      };
-    case "rolled-back":
-      return {
-        action: "rolled-back",
-        applications: result.applications.map(deployedApplication),
-        reason: tried(result.dryRun),
-      };
-    case "unlocked":
-      return {
-        action: "unlocked",
-        applications: result.released.map((name) => audited(name, "released")),
-        reason: undefined,
-      };
-    case "closed": {
-      const applications = [
-        ...result.released.map((name) => audited(name, "released")),
-        ...result.stillDeployed.map((name) => audited(name, "still deployed")),
-      ];
-      return applications.length === 0 ? undefined : { action: "closed", applications, reason: undefined };
-    }
-    case "help":
-      return undefined;
-    case "refused":
-      return refusedFacts(result.refusal);
-  }
+export function auditFactsOf<K extends ResultKind>(result: CommandResultOf<K>): AuditFacts | undefined {
+  return AUDIT_FACTS[result.kind](result);
 }
+
+const AUDIT_FACTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>) => AuditFacts | undefined } = {
+  planned: ({ plan }) => ({ action: "planned", applications: plannedApplications(plan), reason: undefined }),
+  synced: ({ applications, announced, skipped, dryRun }) => ({
+    action: "synced",
+    applications: [
+      ...applications.map(deployedApplication),
+      ...announced.map(({ application, kind }) => audited(application, kind)),
+      ...skipped.map((name) => audited(name, "skipped")),
+    ],
+    reason: tried(dryRun),
+  }),
+  "rolled-back": ({ applications, dryRun }) => ({
+    action: "rolled-back",
+    applications: applications.map(deployedApplication),
+    reason: tried(dryRun),
+  }),
+  unlocked: ({ released }) => ({
+    action: "unlocked",
+    applications: released.map((name) => audited(name, "released")),
+    reason: undefined,
+  }),
+  closed({ released, stillDeployed }) {
+    const applications = [
+      ...released.map((name) => audited(name, "released")),
+      ...stillDeployed.map((name) => audited(name, "still deployed")),
+    ];
+    return applications.length === 0 ? undefined : { action: "closed", applications, reason: undefined };
+  },
+  help: () => undefined,
+  refused: ({ refusal }) => refusedFacts(refusal),
+};
 
 /** For a merge by the service. */
 export function auditFactsOfMerge(outcome: MergeOutcome, intent: MergeIntent): AuditFacts {

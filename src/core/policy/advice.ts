@@ -1,6 +1,6 @@
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
-import type { ApplicationSync, CommandResult } from "../model/result.js";
+import type { ApplicationSync, CommandResultOf, ResultKind } from "../model/result.js";
 import { nextStep, nextStepFor, undoing } from "./next-step.js";
 import type { AdvisedCommand, NextStep, Standing } from "./standing.js";
 
@@ -15,39 +15,46 @@ export interface Advice {
 }
 
 /** What to advise after a command. `standing` is as the command left it. */
-export function adviceAfter(result: CommandResult, standing: Standing): Advice {
+export function adviceAfter<K extends ResultKind>(result: CommandResultOf<K>, standing: Standing): Advice {
   const { records, locks, change } = standing;
   const undoable = records.length > 0 || locks.some(({ holder }) => sameChangeRequest(holder, change));
-  switch (result.kind) {
-    case "synced": {
-      const now = { ...standing, merging: result.merge !== undefined };
-      const undo = undoOf(namesOf(result.applications.filter(({ kind }) => kind === "succeeded")), standing);
-      return { next: nextStep(now), each: stepsFor(undone(result.applications), now), undoable, undo };
-    }
-    case "rolled-back": {
-      const names = result.dryRun ? namesOf(result.applications) : undone(result.applications);
-      const again = (some: readonly ApplicationName[]): NextStep => {
-        const then = undoing(some, standing);
-        return result.dryRun || then.kind !== "command"
-          ? then
-          : { kind: "retry", after: "failed", applications: some, then };
-      };
-      const each = new Map(names.map((name) => [name, again([name])]));
-      return { next: names.length === 0 ? nextStep(standing) : again(names), each, undoable };
-    }
-    case "refused": {
-      const { refusal } = result;
-      const named = new Set(refusal.reason === "not-locked" ? refusal.applications : []);
-      const planned = standing.plan?.applications.map(({ application }) => application) ?? [];
-      const names = planned.filter((name) => named.has(name));
-      return { next: nextStep(standing), each: stepsFor(names, standing), undoable };
-    }
-    case "planned":
-    case "unlocked":
-    case "closed":
-    case "help":
-      return { next: nextStep(standing), each: NO_STEPS, undoable };
-  }
+  return { ...ADVICE[result.kind](result, standing), undoable };
+}
+
+type AdviceAfter<K extends ResultKind> = (result: CommandResultOf<K>, standing: Standing) => Omit<Advice, "undoable">;
+
+/** What each result leads to. */
+const ADVICE: { readonly [K in ResultKind]: AdviceAfter<K> } = {
+  planned: nextStepAlone,
+  synced(result, standing) {
+    const now = { ...standing, merging: result.merge !== undefined };
+    const undo = undoOf(namesOf(result.applications.filter(({ kind }) => kind === "succeeded")), standing);
+    return { next: nextStep(now), each: stepsFor(undone(result.applications), now), undo };
+  },
+  "rolled-back"(result, standing) {
+    const names = result.dryRun ? namesOf(result.applications) : undone(result.applications);
+    const again = (some: readonly ApplicationName[]): NextStep => {
+      const then = undoing(some, standing);
+      return result.dryRun || then.kind !== "command"
+        ? then
+        : { kind: "retry", after: "failed", applications: some, then };
+    };
+    const each = new Map(names.map((name) => [name, again([name])]));
+    return { next: names.length === 0 ? nextStep(standing) : again(names), each };
+  },
+  unlocked: nextStepAlone,
+  closed: nextStepAlone,
+  help: nextStepAlone,
+  refused({ refusal }, standing) {
+    const named = new Set(refusal.reason === "not-locked" ? refusal.applications : []);
+    const planned = standing.plan?.applications.map(({ application }) => application) ?? [];
+    const names = planned.filter((name) => named.has(name));
+    return { next: nextStep(standing), each: stepsFor(names, standing) };
+  },
+};
+
+function nextStepAlone(_result: unknown, standing: Standing): Omit<Advice, "undoable"> {
+  return { next: nextStep(standing), each: NO_STEPS };
 }
 
 const NO_STEPS: Advice["each"] = new Map();
