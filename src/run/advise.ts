@@ -5,6 +5,7 @@ import type { CommandResult } from "../core/model/result.js";
 import { adviceAfter, type Advice } from "../core/policy/advice.js";
 import { openChange, type SettingsSource } from "./context.js";
 import type { Finished } from "./outcome.js";
+import { setsStatus } from "./results.js";
 import type { Run } from "./run.js";
 import { NOT_REVIEWED, readReviews, readStanding, type Reviewed } from "./standing.js";
 import { hasCommitStatus } from "./status.js";
@@ -28,7 +29,8 @@ export async function advise(
     const known = settings ?? (await settingsOfClosed(change, asking));
     if (known === undefined) return {};
     const plan = result.kind === "planned" ? result.plan : await run.plans.find(change);
-    const reviewed = setsStatus(result, change, run) ? await readReviews(change, plan, known, asking) : undefined;
+    const followed = hasCommitStatus(run) && change.state === "open" && setsStatus(result);
+    const reviewed = followed ? await readReviews(change, plan, known, asking) : undefined;
     const facts = { settings: known, broken, plan, reviewed: reviewed ?? NOT_REVIEWED };
     const standing = await readStanding(change, facts, asking);
     return { advice: adviceAfter(result, standing), reviewed };
@@ -45,23 +47,6 @@ function isAdvised(result: CommandResult): boolean {
   if (result.kind !== "refused") return result.kind !== "help" && result.kind !== "closed";
   const { reason } = result.refusal;
   return reason === "nothing-locked" || reason === "not-locked" || reason === "closed" || reason === "repository-file";
-}
-
-/** Whether the answer is followed by a new commit status, which asks the host the same questions. */
-function setsStatus(result: CommandResult, { state }: ChangeRequest, run: Run): boolean {
-  if (!hasCommitStatus(run) || state !== "open") return false;
-  switch (result.kind) {
-    case "planned":
-    case "rolled-back":
-    case "unlocked":
-      return true;
-    case "synced":
-      return !result.dryRun;
-    case "refused":
-    case "closed":
-    case "help":
-      return false;
-  }
 }
 
 /** A command on a closed change request is refused before its settings are read. */

@@ -3,12 +3,13 @@ import { renderResult } from "../comments/render.js";
 import { auditFactsOf } from "../core/commands/audit-facts.js";
 import { close } from "../core/commands/close.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
-import type { CommandResult } from "../core/model/result.js";
+import type { CommandResultOf } from "../core/model/result.js";
 import { auditRun } from "./audit.js";
 import { linksOf } from "./links.js";
 import { tellOfMerge } from "./notify.js";
 import { silent, type Outcome } from "./outcome.js";
 import { postingOf } from "./posting.js";
+import { urgencyOf } from "./results.js";
 import type { Run } from "./run.js";
 
 /** Releases what a closed change request holds. Reads its state first: a late or repeated event proves nothing. */
@@ -19,7 +20,7 @@ export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promi
   const result = await release(ref, change.state === "merged", run);
   if (result.stillDeployed.length > 0) {
     const parts = renderResult(result, change, run.hostWords[change.host], linksOf(change, run));
-    await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(result, run) });
+    await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(urgencyOf(result), run) });
   }
   return { kind: "answered", result };
 }
@@ -41,11 +42,7 @@ export async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<
   }
 }
 
-async function release(
-  change: ChangeRequestRef,
-  merged: boolean,
-  run: Run,
-): Promise<Extract<CommandResult, { kind: "closed" }>> {
+async function release(change: ChangeRequestRef, merged: boolean, run: Run): Promise<CommandResultOf<"closed">> {
   const result = await close(change, merged, run);
   const facts = auditFactsOf(result);
   const reason = merged ? "merged" : "closed without a merge";

@@ -1,7 +1,7 @@
 import type { Settings } from "../config/settings.js";
 import type { Settled } from "../core/deploy/settle-records.js";
 import type { User } from "../core/model/change-request.js";
-import type { CommandResult } from "../core/model/result.js";
+import type { CommandResult, Refusal } from "../core/model/result.js";
 import type { OwnComment } from "../core/ports/code-host.js";
 
 /** What became of an event. */
@@ -62,28 +62,12 @@ export interface Finished {
 }
 
 /** A command refused before the settings were read. */
-export function refused(refusal: Extract<CommandResult, { kind: "refused" }>["refusal"]): Finished {
+export function refused(refusal: Refusal): Finished {
   return { kind: "finished", result: { kind: "refused", refusal }, settled: [] };
 }
 
 export function silent(reason: SilentReason): Silent {
   return { kind: "silent", reason };
-}
-
-/** Whether a command did everything that it was asked to do. */
-export function didAsAsked(result: CommandResult): boolean {
-  switch (result.kind) {
-    case "refused":
-      return false;
-    case "synced":
-    case "rolled-back":
-      return result.applications.every(({ kind }) => kind === "succeeded");
-    case "planned":
-    case "unlocked":
-    case "closed":
-    case "help":
-      return true;
-  }
 }
 
 /** For the log; undefined where an event needs no line. */

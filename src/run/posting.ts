@@ -1,43 +1,51 @@
-import { isDeploying } from "../core/commands/commands.js";
-import type { Command } from "../core/model/command.js";
-import type { CommandResult, Refusal } from "../core/model/result.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import { HostFailure } from "../core/model/errors.js";
 import type { Posting, Urgency } from "../core/ports/code-host.js";
+import type { Answerable } from "./asked.js";
+import type { Finished } from "./outcome.js";
 import type { Run } from "./run.js";
+import type { Reviewed } from "./standing.js";
+import { setPlanStatus } from "./status.js";
 
-/** Who waits for an answer: a command by somebody with access, or by an outsider. */
-interface Asker {
-  readonly command?: Command | undefined;
-  readonly outsider?: boolean;
+/** An answer that is ready to be posted. */
+export interface Answer {
+  readonly asked: Answerable;
+  readonly finished: Pick<Finished, "settings" | "settled" | "earlier">;
+  readonly change: ChangeRequest;
+  readonly run: Run;
+  /** The comments. */
+  readonly parts: readonly string[];
+  readonly posting: Posting;
+  /** What its next step needed to know from the host. */
+  readonly reviewed: Reviewed | undefined;
+  readonly post: () => Promise<unknown>;
 }
 
 /** How an answer is posted: by its urgency, and without holding up other change requests while it waits. */
-export function postingOf(
-  result: CommandResult,
-  { ticket, signal }: Pick<Run, "ticket" | "signal">,
-  asker: Asker = {},
-): Posting {
-  const urgency = asker.outsider === true ? "help" : urgencyOf(result, asker.command);
+export function postingOf(urgency: Urgency, { ticket, signal }: Pick<Run, "ticket" | "signal">): Posting {
   return { urgency, signal: urgency === "plan" ? signal : undefined, onWait: () => ticket.stepAside() };
 }
 
-function urgencyOf(result: CommandResult, command: Command | undefined): Urgency {
-  switch (result.kind) {
-    case "synced":
-    case "rolled-back":
-      return "result";
-    case "planned":
-    case "unlocked":
-    case "closed":
-      return "plan";
-    case "refused":
-      return urgencyOfRefusal(result.refusal, command);
-    case "help":
-      return "help";
+/**
+ * Posts an answer. One that nobody waits for long for is left out rather than posted late: whoever asked sees the reaction.
+ * @returns Whether it was posted.
+ */
+export async function postIfInTime({ post, posting: { urgency }, run }: Answer): Promise<boolean> {
+  try {
+    await post();
+    return true;
+  } catch (error) {
+    const isLimit = error instanceof HostFailure && error.reason === "rate-limited";
+    if (!isLimit || urgency === "result" || urgency === "plan") throw error;
+    run.log.warn({ urgency, err: error }, "an answer was left out: the code host's limit is used up");
+    return false;
   }
 }
 
-/** A deployment that broke has a result as well. */
-function urgencyOfRefusal({ reason }: Refusal, command: Command | undefined): Urgency {
-  if (reason === "not-a-command") return "help";
-  return reason === "failure" && command !== undefined && isDeploying(command) ? "result" : "refusal";
+/** Posts an answer, then updates the commit status of a change request that is still open. */
+export async function postWithStatus({ post, finished, change, run, reviewed }: Answer): Promise<true> {
+  const { settings } = finished;
+  await post();
+  if (settings !== undefined && change.state === "open") await setPlanStatus(change, { settings, reviewed }, run);
+  return true;
 }

@@ -15,9 +15,10 @@ import { fence } from "./fence.js";
 import { giveUp } from "./give-up.js";
 import { handleEvent } from "./handle-event.js";
 import { tellReceivers } from "./notify.js";
-import { didAsAsked, outcomeText, refused, silent, type Outcome } from "./outcome.js";
+import { outcomeText, refused, silent, type Outcome } from "./outcome.js";
 import { outsiderIn } from "./permit.js";
 import { NotRecovered } from "./recover.js";
+import { didAsAsked } from "./results.js";
 import { runKeyOf, type Dependencies, type Run } from "./run.js";
 import { callNext, passTurn } from "./turns.js";
 
