@@ -1,12 +1,12 @@
-import { COMMAND_NAMES, COMMANDS, usageOf } from "../src/core/commands/commands.js";
+import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf } from "../src/core/commands/commands.js";
 import { OPTIONS } from "../src/core/commands/options.js";
 import { SERVICE } from "../src/names.js";
 
 /** The commands of docs/commands.md as a Markdown table. */
 export function commandTable(): string {
   const rows = COMMAND_NAMES.map((name) => {
-    const { summary, worksOnClosed } = COMMANDS[name];
-    return `| \`${usageOf(name, SERVICE)}\` | ${summary} | ${worksOnClosed ? "open and closed ones" : "open ones"} |`;
+    const { summary } = COMMANDS[name];
+    return `| \`${usageOf(name, SERVICE)}\` | ${summary} | ${isGatedBy(name, "closed") ? "open ones" : "open and closed ones"} |`;
   });
   return ["| Command | What it does | Works on |", "|---|---|---|", ...rows].join("\n");
 }

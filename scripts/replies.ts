@@ -66,6 +66,7 @@ export const REPLIES: Readonly<Record<string, string>> = {
   "refusal-auto-sync": "The application has auto-sync",
   "refusal-not-deployable": "svc cannot deploy the application, for the reason given",
   "refusal-locked-by-other": "Another pull request deployed the applications as well, or this one never did",
+  "refusal-cannot-tell": "What has to be known first cannot be read",
   "refusal-head-moved": "Commits are pushed during the checks",
   "refusal-plan-unseen": "The command is older than the plan of the head commit",
   "refusal-found-late": "The command's webhook was lost",

@@ -1,9 +1,9 @@
 import { shortRevision } from "../core/model/brand.js";
 import type { HostWords } from "../core/model/host-words.js";
-import { nextStepPieces, type Piece, type Reader } from "../core/policy/next-step-words.js";
-import type { NextStep } from "../core/policy/standing.js";
+import type { NextStep } from "../core/model/next-step.js";
 import { headLink, type Links } from "./links.js";
 import { code, sentence } from "./markdown.js";
+import { nextStepPieces, type Piece, type Reader } from "./next-step-words.js";
 
 /** What has to happen next, as a clause for the first line of an answer: `comment svc sync`, with the command as code. */
 export function nextStepClause(step: NextStep, change: Reader, words: HostWords, links?: Links): string {

@@ -5,17 +5,13 @@ import { code } from "./markdown.js";
 import { failedChecksText } from "./plan-checks.js";
 import { changesOf, dangersOf, dangerText, nameOf, type VerdictOptions } from "./plan-verdict.js";
 
-export interface TableOptions extends VerdictOptions {
-  readonly words: HostWords;
-}
-
 const MOST_ROWS = 100;
 
 /** One line per application; undefined for a single one, which the verdict has told already. */
 export function planTable(
   { change }: Plan,
   applications: readonly ApplicationPlan[],
-  options: TableOptions,
+  options: VerdictOptions,
 ): string | undefined {
   if (applications.length < 2) return undefined;
   const { page } = options.links;
@@ -24,7 +20,9 @@ export function planTable(
     .map((one) => [
       nameOf(one, options.links),
       changesOf(one, options.pruning),
-      [failedChecksText(one), dangerText(dangersOf(one), options.pruning)].filter((text) => text !== "").join(", "),
+      [failedChecksText(one), dangerText(dangersOf(one, change, options.words), options.pruning)]
+        .filter((text) => text !== "")
+        .join(", "),
       stateOf(one, change, options.words),
       ...(page === undefined ? [] : [linked("diff", `${page}#${anchorOf(one.application)}`)]),
     ]);

@@ -1,3 +1,6 @@
+import { shortRevision } from "../core/model/brand.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import { driftOf, type Danger } from "../core/model/manifest-diff.js";
 import { isWithheld, type ApplicationPlan, type Plan } from "../core/model/plan.js";
 import { previewedDiff } from "../core/model/preview.js";
@@ -10,35 +13,30 @@ export interface VerdictOptions {
   /** Whether a sync prunes by default. */
   readonly pruning: boolean;
   readonly links: Links;
+  readonly words: HostWords;
 }
 
 /**
- * The first line of a plan: how many applications, what happens to their resources, and what is dangerous about it.
+ * The first line of a plan: what is dangerous about it, how many applications, and what happens to their resources.
  * @param next who has to do what next, as Markdown.
  */
-export function verdictLine(plan: Plan, next: string, { pruning, links }: VerdictOptions): string {
+export function verdictLine(plan: Plan, next: string, { pruning, links, words }: VerdictOptions): string {
   const shown = plan.applications.filter(({ kind }) => kind !== "unplanned");
   const [only] = shown;
   const all = counted(plan.applications.length, "application");
   const some = shown.length === plan.applications.length ? all : `${shown.length} of ${all}`;
   const counts = linked(`**${some}: ${changes(shown, pruning)}**`, links.page);
   const name = only !== undefined && shown.length === 1 ? nameOf(only, links) : "";
-  const parts = [
-    counts,
-    name,
-    setsText(plan),
-    checksText(checksIn(plan)),
-    dangerText(dangersOfPlan(plan), pruning),
-    next,
-  ];
-  return joined(parts);
+  const dangers = dangerText(dangersOfPlan(plan, words), pruning);
+  return joined([dangers, counts, name, setsText(plan), checksText(checksIn(plan)), next]);
 }
 
-/** The first line of a plan that has no applications to plan. */
-export function nothingLine(plan: Plan, next: string, { pruning, links }: VerdictOptions): string {
-  const answer = `No applications are affected by commit ${headLink(plan.head, links)}.`;
-  const dangers = dangerText(dangersOfPlan(plan), pruning);
-  return joined([answer, setsText(plan), checksText(checksIn(plan)), dangers, next]);
+/** The first line of a plan that has no applications to plan. What ApplicationSets do is not nothing. */
+export function nothingLine(plan: Plan, next: string, { pruning, links, words }: VerdictOptions): string {
+  const answer =
+    plan.applicationSets.length > 0 ? "" : `No applications are affected by commit ${headLink(plan.head, links)}.`;
+  const dangers = dangerText(dangersOfPlan(plan, words), pruning);
+  return joined([dangers, answer, setsText(plan), checksText(checksIn(plan)), next]);
 }
 
 function joined(texts: readonly string[]): string {
@@ -57,11 +55,29 @@ export function changesOf(plan: ApplicationPlan, pruning: boolean): string {
 
 /** The application is shown first and open. */
 export function isDangerous(plan: ApplicationPlan): boolean {
-  return dangersOf(plan).length > 0;
+  return dangersOfChange(plan).length > 0 || (plan.replaces ?? []).length > 0;
 }
 
-/** What is dangerous about one application; empty if nothing is. */
-export function dangersOf(plan: ApplicationPlan): readonly Danger[] {
+/**
+ * What is dangerous about one application, first what runs for others and a sync replaces; empty if nothing is.
+ * @param reader the change request that reads it.
+ */
+export function dangersOf(plan: ApplicationPlan, reader: ChangeRequestRef, words: HostWords): readonly Danger[] {
+  const replaced = (plan.replaces ?? []).map(({ change, revision, objects }): Danger => {
+    const commit = `replaces commit ${shortRevision(revision)} of ${referenceTo(change, reader, words)}, which runs`;
+    return { what: objects.length === 0 ? commit : `${commit}, and reverts ${listed(objects)}`, pruning: false };
+  });
+  return [...replaced, ...dangersOfChange(plan)];
+}
+
+const MOST_OBJECTS = 2;
+
+function listed(objects: readonly string[]): string {
+  const more = objects.length - MOST_OBJECTS;
+  return `${objects.slice(0, MOST_OBJECTS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function dangersOfChange(plan: ApplicationPlan): readonly Danger[] {
   switch (plan.kind) {
     case "evaluated":
       return plan.diff.dangers;
@@ -92,11 +108,11 @@ export function dangerText(dangers: readonly Danger[], pruning: boolean): string
 const KEPT = " with --prune";
 
 /** With what the merge deletes: Argo CD acts on it, not a sync. */
-function dangersOfPlan({ applications, applicationSets, previews }: Plan): readonly Danger[] {
+function dangersOfPlan({ change, applications, applicationSets, previews }: Plan, words: HostWords): readonly Danger[] {
   const removed = applicationSets.flatMap((set) => set.removed);
   const removals = removed.map((name) => ({ what: `removes the application ${name}`, pruning: false }));
   const previewed = previews.flatMap(({ content }) => previewedDiff(content)?.dangers ?? []);
-  return [...applications.flatMap(dangersOf), ...removals, ...previewed];
+  return [...applications.flatMap((one) => dangersOf(one, change, words)), ...removals, ...previewed];
 }
 
 /** What the changed ApplicationSets do; empty if there are none. */
@@ -111,7 +127,8 @@ function setsText({ applicationSets: sets }: Plan): string {
     ),
     ...(unknown === 0 ? [] : [`${unknown} could not be previewed`]),
   ];
-  return `**${counted(sets.length, "ApplicationSet")}: ${parts.join(", ") || "no changes"}**`;
+  const told = parts.length === 0 ? "adds, removes and changes no applications" : parts.join(", ");
+  return `**${counted(sets.length, "ApplicationSet")}: ${told}, at the merge**`;
 }
 
 /** Resources first, then the applications that nothing can be counted of. */

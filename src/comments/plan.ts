@@ -1,8 +1,8 @@
 import type { ApplicationName } from "../core/model/brand.js";
 import type { HostWords } from "../core/model/host-words.js";
+import type { NextStep } from "../core/model/next-step.js";
 import type { ApplicationSetPreview, Plan } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
-import type { NextStep } from "../core/policy/standing.js";
 import type { Task } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
 import { headLink, type Links } from "./links.js";
@@ -89,8 +89,9 @@ function renderNothing(
   options: PlanOptions,
   limit: number,
 ): readonly string[] {
-  // Without applications, nobody has to do anything but pass checks.
-  const next = options.next?.kind === "checks" ? nextOf(plan, options) : "";
+  // Without applications and sets, nobody has to do anything but pass checks.
+  const acts = options.next?.kind === "checks" || plan.applicationSets.length > 0;
+  const next = acts ? nextOf(plan, options) : "";
   const answer = { text: nothingLine(plan, next, options), section: undefined };
   const around = {
     before: [answer],

@@ -1,11 +1,11 @@
 import type { AccessRule } from "../config/requirements.js";
-import { COMMAND_NAMES, COMMANDS, usageOf, writtenCommand } from "../core/commands/commands.js";
+import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { CommandName } from "../core/model/command.js";
 import type { HostWords } from "../core/model/host-words.js";
+import type { NextStep } from "../core/model/next-step.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
 import type { Advice } from "../core/policy/advice.js";
-import type { NextStep } from "../core/policy/standing.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
 import { nextStepClause, nextStepSentence } from "./next-step.js";
@@ -25,9 +25,35 @@ export function refusalBlocks(
   change: ChangeRequestRef,
   words: HostWords,
   advice?: Advice,
+  next?: NextStep,
 ): readonly Block[] {
-  const texts = paragraphsOf(refusal, change, words, advice);
-  return [texts].flat().flatMap((text) => (text === "" ? [] : [{ text, section: undefined }]));
+  const texts = [paragraphsOf(refusal, change, words, advice)].flat();
+  const step = next === undefined || isSaid(refusal, next) ? [] : [nextStepSentence(next, change, words)];
+  return [...texts, ...step].flatMap((text) => (text === "" ? [] : [{ text, section: undefined }]));
+}
+
+/** Whether the refusal itself says what has to happen next. */
+function isSaid({ reason }: Refusal, next: NextStep): boolean {
+  switch (next.kind) {
+    case "command":
+      return next.command === "plan" && (reason === "stale" || reason === "head-moved");
+    case "push":
+      return reason === "conflicts" && next.because === "conflicts";
+    case "wait":
+      return reason === "locked-by-other";
+    case "later":
+      return reason === "cannot-tell";
+    case "approve":
+    case "approve-rules":
+    case "checks":
+    case "mend":
+    case "merge":
+    case "merging":
+    case "none":
+    case "retry":
+    case "undone":
+      return false;
+  }
 }
 
 function paragraphsOf(
@@ -72,7 +98,9 @@ function paragraphsOf(
             moved === undefined ? "" : warning(moved),
           ]),
         ),
-        narrower(refusal.others, words),
+        refusal.others.length > 0 || refusal.applications.some(({ differs }) => differs !== undefined)
+          ? narrower(refusal.others, words)
+          : "Nothing was deployed.",
       ];
     case "unread-files":
       return [unreadText(refusal.files, words), "Nothing was deployed."];
@@ -101,6 +129,13 @@ function paragraphsOf(
         ),
         "Nothing was done. Ask the holder to sync or to unlock it.",
       ];
+    case "cannot-tell":
+      return [
+        ["Nothing was done, because svc cannot tell", ...refusal.doubts.map((doubt) => `- ${sentence(doubt)}`)].join(
+          "\n",
+        ),
+        "Repeat the command once that can be read again.",
+      ];
     case "head-moved":
       return `New commits were pushed while this command was checked. Nothing was deployed. Comment ${code(`${word} plan`)} and review the new plan first.`;
     case "plan-unseen":
@@ -110,7 +145,7 @@ function paragraphsOf(
     case "found-late":
       return `This command reached the service late, because its webhook was lost. Nothing was run. If you still want it, comment ${code(`${word} ${refusal.command}`)} again.`;
     case "closed": {
-      const working = COMMAND_NAMES.filter((name) => COMMANDS[name].worksOnClosed && works(name, advice));
+      const working = COMMAND_NAMES.filter((name) => !isGatedBy(name, "closed") && works(name, advice));
       return [
         `This ${short} is ${refusal.state}. Only ${codes(working)} work here.`,
         nextSentence(advice, change, words) ?? "",
@@ -135,7 +170,7 @@ function paragraphsOf(
       return [
         `${code(REPOSITORY_FILE)} cannot be used, so nothing is planned or deployed:`,
         fence(shortened(refusal.problems.join("\n"), MAX_REASON)),
-        `Fix the file and push; ${codes(COMMAND_NAMES.filter((name) => COMMANDS[name].worksWithBrokenSettings && works(name, advice)))} still work.`,
+        `Fix the file and push; ${codes(COMMAND_NAMES.filter((name) => !isGatedBy(name, "broken-rules") && works(name, advice)))} still work.`,
       ];
     case "superseded":
       return refusal.by === "closed"

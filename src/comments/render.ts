@@ -1,6 +1,7 @@
 import { changeRequestName, type ChangeRequest } from "../core/model/change-request.js";
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
+import type { NextStep } from "../core/model/next-step.js";
 import type { CommandResultOf, Refusal, ResultKind } from "../core/model/result.js";
 import type { Advice } from "../core/policy/advice.js";
 import { SERVICE } from "../names.js";
@@ -54,18 +55,18 @@ const TEXTS: { readonly [K in ResultKind]: (result: CommandResultOf<K>, facts: A
   closed: ({ stillDeployed }, { change, words }) =>
     stillDeployed.length === 0 ? [] : titled("Closed", [plain(closedText(stillDeployed, words))], change, words),
   help: (_result, { change, words }) => titled("Help", [plain(commandList(words))], change, words),
-  refused: ({ refusal }, facts) => refused(refusal, facts),
+  refused: ({ refusal, next }, facts) => refused(refusal, facts, next),
 };
 
 function tried(title: string, { dryRun }: { readonly dryRun: boolean }): string {
   return `${title}${dryRun ? " (dry run)" : ""}`;
 }
 
-function refused(refusal: Refusal, { change, words, advice }: AnswerFacts): readonly string[] {
+function refused(refusal: Refusal, { change, words, advice }: AnswerFacts, next?: NextStep): readonly string[] {
   const login = refusal.reason === "no-write-access" ? refusal.login : undefined;
   const marker = markerLine({ kind: "refused", head: change.headRevision, login });
   const limit = words.maxComment - OVERHEAD;
-  return pack(cutBlocks(refusalBlocks(refusal, change, words, advice), limit), limit).map(
+  return pack(cutBlocks(refusalBlocks(refusal, change, words, advice, next), limit), limit).map(
     (part) => `${marker}\n${part}`,
   );
 }

@@ -1,11 +1,11 @@
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
+import type { NextStep } from "../core/model/next-step.js";
 import type { ApplicationSync, CommandResultOf, SyncedResource, SyncedResult } from "../core/model/result.js";
 import type { Advice } from "../core/policy/advice.js";
-import { commandText } from "../core/policy/next-step-words.js";
-import type { NextStep } from "../core/policy/standing.js";
 import { headLink, type Links } from "./links.js";
 import { code, codes, fence, shortened, warning } from "./markdown.js";
+import { commandText } from "./next-step-words.js";
 import { nextStepClause } from "./next-step.js";
 import { MAX_MESSAGE, notHealthyLines, rolledBack } from "./not-healthy.js";
 import type { Block } from "./parts.js";
@@ -59,7 +59,7 @@ export function syncBlocks(
 
 /** The result of a rollback: the verdict with the next step, then each application. */
 export function rollbackBlocks(
-  { applications, dryRun }: CommandResultOf<"rolled-back">,
+  { applications, dryRun, kept = [] }: CommandResultOf<"rolled-back">,
   change: ChangeRequest,
   words: HostWords,
   links: Links,
@@ -67,7 +67,11 @@ export function rollbackBlocks(
 ): readonly Block[] {
   const { next, each } = advice ?? {};
   const run: Run = { command: "rollback", at: change.baseBranch, dryRun, change, words, links, next, each };
-  return [plain(verdictLine(applications, run)), ...applications.map((one) => syncBlock(one, run))];
+  const left =
+    kept.length === 0
+      ? []
+      : [plain(`Not rolled back, because it was never deployed from here; the lock is kept: ${codes(kept)}.`)];
+  return [plain(verdictLine(applications, run)), ...applications.map((one) => syncBlock(one, run)), ...left];
 }
 
 function plain(text: string): Block {

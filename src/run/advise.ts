@@ -1,4 +1,5 @@
 import type { Settings } from "../config/settings.js";
+import type { Reviewed } from "../core/facts/read-facts.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { LeaseLost } from "../core/model/errors.js";
 import type { CommandResult } from "../core/model/result.js";
@@ -7,7 +8,7 @@ import { openChange, type SettingsSource } from "./context.js";
 import type { Finished } from "./outcome.js";
 import { setsStatus } from "./results.js";
 import type { Run } from "./run.js";
-import { NOT_REVIEWED, readReviews, readStanding, type Reviewed } from "./standing.js";
+import { readStanding } from "./standing.js";
 import { hasCommitStatus } from "./status.js";
 
 /** What to do next, and what the host was asked for it, which the commit status needs as well. */
@@ -18,7 +19,7 @@ export interface Advised {
 
 /** Works out the next step of an answer. The answer does not fail if that cannot be read. */
 export async function advise(
-  { result, settings, broken }: Pick<Finished, "result" | "settings" | "broken">,
+  { result, settings, problems }: Pick<Finished, "result" | "settings" | "problems">,
   change: ChangeRequest,
   run: Run,
 ): Promise<Advised> {
@@ -28,12 +29,14 @@ export async function advise(
   try {
     const known = settings ?? (await settingsOfClosed(change, asking));
     if (known === undefined) return {};
-    const plan = result.kind === "planned" ? result.plan : await run.plans.find(change);
+    const planned = result.kind === "planned" ? { plan: result.plan } : {};
     const followed = hasCommitStatus(run) && change.state === "open" && setsStatus(result);
-    const reviewed = followed ? await readReviews(change, plan, known, asking) : undefined;
-    const facts = { settings: known, broken, plan, reviewed: reviewed ?? NOT_REVIEWED };
-    const standing = await readStanding(change, facts, asking);
-    return { advice: adviceAfter(result, standing), reviewed };
+    const review = followed ? ("required" as const) : ("rules" as const);
+    const { facts } = await readStanding(change, known, asking, { ...planned, problems, review });
+    const advice = adviceAfter(result, facts);
+    if (!followed) return { advice };
+    const { approval, missingForRules } = facts;
+    return { advice, reviewed: facts.untold.approval === undefined ? { approval, missingForRules } : undefined };
   } catch (error) {
     if (error instanceof LeaseLost) throw error;
     asking.signal?.throwIfAborted();
@@ -42,7 +45,7 @@ export async function advise(
   }
 }
 
-/** Refusals that nothing was read for say by themselves what to do. */
+/** Refusals that nothing was read for say by themselves what to do; others carry their next step. */
 function isAdvised(result: CommandResult): boolean {
   if (result.kind !== "refused") return result.kind !== "help" && result.kind !== "closed";
   const { reason } = result.refusal;

@@ -9,7 +9,7 @@ import type { Run } from "./run.js";
 
 /** Runs a permitted command. */
 export async function execute(
-  { asked, settings, broken, snapshot, settled }: Permitted,
+  { asked, settings, problems, snapshot, settled }: Permitted,
   change: ChangeRequest,
   run: Run,
 ): Promise<Finished | Silent> {
@@ -20,7 +20,7 @@ export async function execute(
     releaseIfClosed(change, run),
     planned ? earlierComments(change, run) : undefined,
   ]);
-  if (closed === undefined || !planned) return { kind: "finished", result, settings, broken, settled, earlier };
+  if (closed === undefined || !planned) return { kind: "finished", result, settings, problems, settled, earlier };
   return asked.kind === "autoplan" ? silent("closed-meanwhile") : refused({ reason: "closed", state: closed });
 }
 

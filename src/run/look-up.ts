@@ -1,13 +1,13 @@
 import type { ChangeRequestRef } from "../core/model/change-request.js";
-import { isPlanOf } from "../core/model/plan.js";
+import type { NextStep } from "../core/model/next-step.js";
+import type { Facts } from "../core/policy/facts.js";
 import { nextStep } from "../core/policy/next-step.js";
-import type { NextStep, Standing } from "../core/policy/standing.js";
 import { openChange } from "./context.js";
 import type { Dependencies } from "./run.js";
 import { readStanding } from "./standing.js";
 
 /** What the page of a change request says first. */
-export interface LookedUp extends Pick<Standing, "change" | "approval" | "missingForRules"> {
+export interface LookedUp extends Pick<Facts, "change" | "approval" | "missingForRules"> {
   /** The stored plan is one of the head. */
   readonly planned: boolean;
   readonly next: NextStep;
@@ -23,7 +23,7 @@ export async function lookUp(ref: ChangeRequestRef, source: Dependencies): Promi
   const asking = { ...source, host };
   const change = await host.getChangeRequest(ref);
   const { settings, problems } = await openChange(change, asking);
-  const standing = await readStanding(change, { settings, broken: problems.length > 0 }, asking);
-  const { approval, missingForRules, plan } = standing;
-  return { change, approval, missingForRules, planned: isPlanOf(plan, change), next: nextStep(standing) };
+  const { facts } = await readStanding(change, settings, asking, { problems });
+  const { approval, missingForRules, plan } = facts;
+  return { change, approval, missingForRules, planned: plan?.current === true, next: nextStep(facts) };
 }

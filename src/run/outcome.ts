@@ -49,8 +49,8 @@ export interface Finished {
   readonly result: CommandResult;
   /** Undefined if the command ended before the settings were read. */
   readonly settings?: Settings | undefined;
-  /** The repository's file has problems, so that nothing is planned or deployed. */
-  readonly broken?: boolean | undefined;
+  /** Mistakes in the repository's file: while there are any, nothing is planned or deployed. */
+  readonly problems?: readonly string[] | undefined;
   /** Earlier syncs whose outcome was looked up first. */
   readonly settled: readonly Settled[];
   /** Our comments before a plan; undefined if they are not known yet. */

@@ -1,14 +1,19 @@
 import { readMarker } from "../comments/marker.js";
 import type { Settings } from "../config/settings.js";
-import { COMMANDS, isDeploying } from "../core/commands/commands.js";
+import { COMMANDS, isDeploying, isGatedBy } from "../core/commands/commands.js";
 import { plannedIn } from "../core/commands/selection.js";
 import { suggestionOf } from "../core/commands/suggestion.js";
 import type { Settled } from "../core/deploy/settle-records.js";
+import { needsWriteAccess } from "../core/facts/access.js";
+import { blankFacts } from "../core/facts/read-facts.js";
 import type { ChangeRequest, User } from "../core/model/change-request.js";
 import type { Command } from "../core/model/command.js";
 import { HostFailure, StoreUnavailable } from "../core/model/errors.js";
 import type { FoundComment } from "../core/model/event.js";
-import { needsWriteAccess } from "../core/policy/access.js";
+import type { Facts } from "../core/policy/facts.js";
+import type { Gate } from "../core/policy/gates.js";
+import { judge } from "../core/policy/judge.js";
+import { RULES } from "../core/policy/rules.js";
 import type { Snapshot } from "../core/ports/snapshot.js";
 import type { Answerable, Autoplan, GivenCommand, InvalidComment } from "./asked.js";
 import { openChange, plansAutomatically } from "./context.js";
@@ -24,8 +29,8 @@ export interface Permitted {
   readonly kind: "permitted";
   readonly asked: GivenCommand | Autoplan;
   readonly settings: Settings;
-  /** The repository's file has problems. */
-  readonly broken: boolean;
+  /** Mistakes in the repository's file. */
+  readonly problems: readonly string[];
   readonly snapshot: Snapshot;
   /** Earlier syncs whose outcome was looked up first. */
   readonly settled: readonly Settled[];
@@ -43,21 +48,31 @@ export async function permit(
   }
   if (await isByOutsider(asked, change, run)) return answerOutsider(asked, change, run);
   if (asked.kind === "invalid") return answerInvalid(asked, change, run);
-  const { worksOnClosed, worksOnForks, fixedResult } = COMMANDS[asked.command.name];
-  if (change.state !== "open" && !worksOnClosed) return refused({ reason: "closed", state: change.state });
-  if (change.fork && !worksOnForks && !run.config.defaults.allowForks) return refused({ reason: "fork" });
+  const barred = barredAtOnce(asked.command, blankFacts(change, run.hostWords[change.host], run.config.defaults));
+  if (barred !== undefined) return barred;
   if (asked.found !== undefined && (await isFoundLate(asked.command, asked.found, change, run))) {
     return refused({ reason: "found-late", command: asked.command.name });
   }
+  const { fixedResult } = COMMANDS[asked.command.name];
   if (fixedResult !== undefined) return { kind: "finished", result: fixedResult, settled: [] };
   return permitBySettings(asked, change, run);
+}
+
+/** Asks the gates that need nothing to be read. */
+function barredAtOnce({ name }: Command, facts: Facts): Finished | undefined {
+  const judged = RULES["write-access"].commands.find((one) => one === name);
+  const { refusal } = judged === undefined ? { refusal: undefined } : judge(judged, facts, isKnownAtOnce);
+  return refusal && refused(refusal);
+}
+
+function isKnownAtOnce(gate: Gate): boolean {
+  return gate === "closed" || gate === "fork" || gate === "broken-rules" || gate === "write-access";
 }
 
 /** Names the nearest command, unless it does not work here; applications are told apart from other words by the store. */
 async function answerInvalid({ guess }: InvalidComment, change: ChangeRequest, run: Run): Promise<Finished> {
   if (guess === undefined) return refused({ reason: "not-a-command" });
-  const { worksOnClosed } = COMMANDS[guess.command.name];
-  if (change.state !== "open" && !worksOnClosed) return refused({ reason: "not-a-command" });
+  if (change.state !== "open" && isGatedBy(guess.command.name, "closed")) return refused({ reason: "not-a-command" });
   const known = await Promise.all([run.locks.list(change), run.plans.find(change)]).then(
     ([held, plan]) => [...held.map(({ application }) => application), ...plannedIn(plan)],
     (error: unknown) => {
@@ -130,14 +145,13 @@ async function permitBySettings(
   const settled = await settleEarlier(change, run);
   const { settings, problems, snapshot } = await openChange(change, run);
   if (asked.kind === "autoplan" && asked.turn === undefined && !settings.autoplan) return silent("not-planned");
-  const broken = problems.length > 0;
-  if (broken && !COMMANDS[name].worksWithBrokenSettings) {
-    return { ...refused({ reason: "repository-file", problems }), settings, broken, settled };
-  }
+  const facts = { ...blankFacts(change, run.hostWords[change.host], settings), problems };
+  const broken = barredAtOnce(asked.command, facts);
+  if (broken !== undefined) return { ...broken, settings, problems, settled };
   if (asked.kind === "command" && name === "sync" && (await isOlderThanPlan(asked, change, run))) {
     return { ...refused({ reason: "plan-unseen" }), settings, settled };
   }
-  return { kind: "permitted", asked, settings, broken, snapshot, settled };
+  return { kind: "permitted", asked, settings, problems, snapshot, settled };
 }
 
 /**

@@ -1,10 +1,10 @@
 import { publishPlan, showsPlan } from "../comments/publish.js";
 import type { Settings } from "../config/settings.js";
+import type { Reviewed } from "../core/facts/read-facts.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { affectsNothing, type Plan } from "../core/model/plan.js";
 import type { OwnComment, Posting } from "../core/ports/code-host.js";
 import type { Run } from "./run.js";
-import type { Reviewed } from "./standing.js";
 import { setPlanStatus } from "./status.js";
 
 export interface PlanPosting {

@@ -1,10 +1,10 @@
+import type { Reviewed } from "../core/facts/read-facts.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
 import type { Posting, Urgency } from "../core/ports/code-host.js";
 import type { Answerable } from "./asked.js";
 import type { Finished } from "./outcome.js";
 import type { Run } from "./run.js";
-import type { Reviewed } from "./standing.js";
 import { setPlanStatus } from "./status.js";
 
 /** An answer that is ready to be posted. */

@@ -44,11 +44,11 @@ async function lookAround(
   try {
     const { settings, problems, snapshot } = await openChange(change, run);
     const gained = await snapshot.commitsBetween(baseRevision ?? change.mergeBase, change.baseRevision);
-    const standing = await readStanding(change, { settings, broken: problems.length > 0 }, run);
-    const next = nextStep(standing);
+    const { facts } = await readStanding(change, settings, run, { problems });
+    const next = nextStep(facts);
     const deployed = records.map(({ application }) => application);
     // After a failure the next step names it already.
-    return { gained, next, undo: next.kind === "retry" ? undefined : undoOf(deployed, standing) };
+    return { gained, next, undo: next.kind === "retry" ? undefined : undoOf(deployed, facts) };
   } catch (error) {
     if (!(error instanceof RepositoryFailure || error instanceof HeadMoved)) throw error;
     run.log.warn({ err: error }, "could not read what the target branch got since a deployment");

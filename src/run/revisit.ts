@@ -1,10 +1,10 @@
 import { endProgress } from "../comments/settled.js";
 import { isUnsettled, settleRecords, type Settled } from "../core/deploy/settle-records.js";
+import { createLifting } from "../core/facts/lifting.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import { isAnnouncedUnseen, isPlanOf, isWithheld, waitsForApproval } from "../core/model/plan.js";
 import { isPreviewWithheld } from "../core/model/preview.js";
 import { deployedOf } from "../core/policy/effect-rules.js";
-import { createLifting } from "../core/policy/lifting.js";
 import { openChange, plansAutomatically } from "./context.js";
 import { silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";

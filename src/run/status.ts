@@ -1,16 +1,18 @@
+import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../comments/commit-status.js";
 import { findCurrentPlan } from "../comments/publish.js";
 import type { Settings } from "../config/settings.js";
+import { createApprovals } from "../core/facts/approval.js";
+import type { Reviewed } from "../core/facts/read-facts.js";
+import { missingForRules } from "../core/facts/rules-approval.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../core/model/change-request.js";
 import { HostFailure } from "../core/model/errors.js";
-import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../core/policy/commit-status.js";
 import { byNameAlone, needsApproval } from "../core/policy/effect-rules.js";
-import { missingForRules } from "../core/policy/rules-approval.js";
 import { surveyAfresh } from "../core/survey/survey.js";
 import type { Answerable } from "./asked.js";
 import { AUTOMATIC, commandContext, NOBODY, openChange, plansAutomatically } from "./context.js";
 import type { Run } from "./run.js";
-import { readStanding, type Reviewed } from "./standing.js";
+import { readStanding } from "./standing.js";
 
 const MAX_CORRECTIONS = 3;
 
@@ -96,8 +98,8 @@ async function planText(
 ): Promise<StatusText | undefined> {
   const plan = await run.plans.find(change);
   if (plan?.head !== change.headRevision) return undefined;
-  const standing = await readStanding(change, { settings, plan, reviewed }, run);
-  return commitStatusOf({ kind: "planned", ...standing, plan, notStarted }, run.hostWords[change.host]);
+  const { facts } = await readStanding(change, settings, run, { plan, reviewed });
+  return commitStatusOf({ kind: "planned", facts: { ...facts, notStarted } }, run.hostWords[change.host]);
 }
 
 async function setText(
@@ -144,7 +146,7 @@ export async function setDetectedStatus(change: ChangeRequest, run: Run): Promis
       const certain = detection.notes.length === 0 && !needsApproval(byNameAlone(atMerge), settings);
       const nothing = found.length === 0 && certain;
       const { unread } = detection;
-      const missing = nothing ? await missingForRules(context) : undefined;
+      const missing = nothing ? await missingForRules({ ...context, approvals: createApprovals(context) }) : undefined;
       const known: Detected =
         missing !== undefined
           ? { kind: "rules", missing }

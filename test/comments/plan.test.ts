@@ -19,7 +19,7 @@ import {
   sampleLock,
   samplePlan,
   sampleSet,
-  sampleStanding,
+  sampleFacts,
   WORDS,
 } from "./samples.js";
 
@@ -412,7 +412,7 @@ describe("the shapes of a plan comment", () => {
       }),
     ],
   ])("%s", (name, plan) => {
-    expectGolden(`plan-${name}`, renderPlan(plan, { ...github, next: nextStep(sampleStanding(plan)) }));
+    expectGolden(`plan-${name}`, renderPlan(plan, { ...github, next: nextStep(sampleFacts(plan)) }));
   });
 
   test("your-turn: names what it has the lock of, and not what somebody else took meanwhile", () => {
@@ -431,7 +431,7 @@ describe("the shapes of a plan comment", () => {
       sampleApplication("web", evaluated([resource("ConfigMap a/b", "update", "@@ -1 +1 @@\n-a: 1\n+a: 2\n")])),
     ]);
     const page = "https://svc.example.com/changes/hosta/acme/deploy/7";
-    const next = nextStep(sampleStanding(plan));
+    const next = nextStep(sampleFacts(plan));
     expectGolden("plan-with-page", renderPlan(plan, { ...github, links: { ...LINKS, page }, next }));
   });
 });

@@ -12,7 +12,7 @@ import {
   sampleChange,
   sampleDeployment,
   samplePlan,
-  sampleStanding,
+  sampleFacts,
   WORDS,
 } from "./samples.js";
 
@@ -22,12 +22,12 @@ const gained = { commits: [commit], complete: true };
 const plan = samplePlan([sampleApplication("web", evaluated([resource("ConfigMap web", "update", "-a\n+b")]))]);
 
 function reminder(records: ReminderFacts["records"], read = true): string {
-  const standing = sampleStanding(plan, { records });
+  const facts = sampleFacts(plan, { records });
   const undo = undoOf(
     records.map(({ application }) => application),
-    standing,
+    facts,
   );
-  const around = read ? { gained, next: nextStep(standing), undo } : undefined;
+  const around = read ? { gained, next: nextStep(facts), undo } : undefined;
   return renderReminder({ records, around, now }, { change: sampleChange(), words: WORDS.hosta, links: LINKS });
 }
 

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import { renderMergeRefusal, renderResult } from "../../src/comments/render.js";
 import { renderTurn } from "../../src/comments/turn.js";
-import { applicationName, repositoryName } from "../../src/core/model/brand.js";
+import { applicationName, repositoryName, type ApplicationName } from "../../src/core/model/brand.js";
 import { changeRequestRef } from "../../src/core/model/change-request.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
+import type { NextStep } from "../../src/core/model/next-step.js";
 import type {
   ApplicationSync,
   AutomaticRollback,
@@ -12,7 +13,7 @@ import type {
   SyncedResult,
 } from "../../src/core/model/result.js";
 import { adviceAfter } from "../../src/core/policy/advice.js";
-import type { Standing } from "../../src/core/policy/standing.js";
+import type { Facts } from "../../src/core/policy/facts.js";
 import { expectGolden } from "./golden.js";
 import {
   evaluated,
@@ -23,7 +24,8 @@ import {
   sampleDeployment,
   sampleLock,
   samplePlan,
-  sampleStanding,
+  sampleFacts,
+  type SampleFacts,
   WORDS,
 } from "./samples.js";
 
@@ -92,40 +94,39 @@ const ENDS = {
 } as const satisfies Record<string, Deployment["outcome"]>;
 
 /** As a command leaves the stores: a success holds no lock, and whatever was started has a record. */
-function standingAfter(result: CommandResult, more: Partial<Standing> = {}): Standing {
+function factsAfter(result: CommandResult, more: SampleFacts = {}): Facts {
   const synced = result.kind === "synced" || result.kind === "rolled-back" ? result.applications : [];
-  const planned = synced.map(({ application }) => {
-    return sampleApplication(application, evaluated([resource(`ConfigMap guestbook/${application}`, "update", "@@")]));
-  });
-  const standing = sampleStanding(samplePlan(planned));
-  if (result.kind === "synced" && result.dryRun) return { ...standing, ...more };
-  if (result.kind === "refused") return sampleStanding(undefined, more);
-  if (result.kind === "unlocked") {
-    const released = result.released.map((name) =>
-      sampleApplication(name, evaluated([resource("ConfigMap a/b", "update", "@@")])),
+  const planOf = (names: readonly ApplicationName[]) =>
+    samplePlan(
+      names.map((name) =>
+        sampleApplication(name, evaluated([resource(`ConfigMap guestbook/${name}`, "update", "@@")])),
+      ),
     );
-    return { ...standing, plan: samplePlan(released), ...more };
-  }
+  const plan = planOf(synced.map(({ application }) => application));
+  if (result.kind === "synced" && result.dryRun) return sampleFacts(plan, more);
+  if (result.kind === "refused") return sampleFacts(undefined, more);
+  if (result.kind === "unlocked") return sampleFacts(planOf(result.released), { locks: [], ...more });
   const isUndone = (one: ApplicationSync) => one.kind === "failed" && one.notHealthy?.rollback?.kind === "succeeded";
   const undone = new Set(synced.filter(isUndone).map(({ application }) => application));
   const ended = synced.filter((one) => one.kind === "succeeded" || isUndone(one));
   const over = new Set(ended.map(({ application }) => application));
   const rolledBack = result.kind === "rolled-back";
-  return {
-    ...standing,
-    locks: standing.locks.filter(({ application }) => !over.has(application)),
+  return sampleFacts(plan, {
+    locks: synced
+      .filter(({ application }) => !over.has(application))
+      .map(({ application }) => sampleLock(application, 7)),
     records: synced.flatMap(({ application, kind }) => {
       if (kind === "rejected" || undone.has(application)) return [];
       if (rolledBack) return kind === "succeeded" ? [] : [sampleDeployment(application)];
       return [sampleDeployment(application, { outcome: ENDS[kind] })];
     }),
     ...more,
-  };
+  });
 }
 
 /** The answer as `reply` posts it. */
-function answered(result: CommandResult, more: Partial<Standing> = {}): readonly string[] {
-  const advice = adviceAfter(result, standingAfter(result, more));
+function answered(result: CommandResult, more: SampleFacts = {}): readonly string[] {
+  const advice = adviceAfter(result, factsAfter(result, more));
   return renderResult(result, more.change ?? change, WORDS.hosta, LINKS, "all", advice);
 }
 
@@ -256,13 +257,13 @@ describe("the answers to commands", () => {
     },
   );
 
-  test.each<[string, CommandResult, Partial<Standing>, string, RegExp]>([
+  test.each<[string, CommandResult, SampleFacts, string, RegExp]>([
     [
       "of an open PR",
       { kind: "rolled-back", dryRun: false, applications: [succeeded], takenOver: [] },
       {},
       "**1 application rolled back** at `main`",
-      /comment `svc plan`$/,
+      /nothing is left to do: the target branch runs again\. To deploy this PR after all, comment `svc plan`; to drop it, close this PR$/,
     ],
     [
       "of a closed PR",
@@ -307,6 +308,10 @@ describe("the answers to commands", () => {
     ]);
   });
 });
+
+function escaped(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
 
 describe("the refusals", () => {
   test.each<[string, Refusal]>([
@@ -361,6 +366,13 @@ describe("the refusals", () => {
           sampleLock("web", 3, "bo"),
           { ...sampleLock("api"), holder: { ...sampleLock("api").holder, host: "hostb" } },
         ],
+      },
+    ],
+    [
+      "cannot-tell",
+      {
+        reason: "cannot-tell",
+        doubts: ["whether the head is approved: GitHub answered 502", "who holds the locks: not JSON: @all"],
       },
     ],
     ["head-moved", { reason: "head-moved" }],
@@ -422,6 +434,41 @@ describe("the refusals", () => {
   ])("%s", (name, refusal) => {
     const state = refusal.reason === "closed" ? refusal.state : "open";
     expectGolden(`refusal-${name}`, answered({ kind: "refused", refusal }, { change: { ...change, state } }));
+  });
+
+  const SYNC = { kind: "command", command: "sync", applications: [web], by: [] } as const;
+  const APPROVE: NextStep = { kind: "approve", known: true, commit: change.headRevision, author: "ana", then: SYNC };
+
+  test.each<[string, Refusal, NextStep, string]>([
+    [
+      "an approval",
+      { reason: "not-approved", applications: [web], missing: "", others: [] },
+      APPROVE,
+      "Needs an approval of `c0ffee00` by somebody other than ana, then `svc sync -a web`.",
+    ],
+    [
+      "a push",
+      { reason: "stale", applications: [{ application: web, planFailure: "helm failed" }], others: [] },
+      { kind: "push", because: "unevaluated", applications: [web], baseBranch: "main" },
+      "Fix what keeps `web` from being evaluated, then push or comment `svc plan`.",
+    ],
+  ])("end with the next step: %s", (_what, refusal, next, text) => {
+    expect(answered({ kind: "refused", refusal, next }).join("").trimEnd()).toMatch(new RegExp(`${escaped(text)}$`));
+  });
+
+  test.each<[Refusal, NextStep]>([
+    [{ reason: "conflicts" }, { kind: "push", because: "conflicts", applications: [], baseBranch: "main" }],
+    [{ reason: "head-moved" }, { kind: "command", command: "plan", applications: [], by: [] }],
+    [
+      { reason: "locked-by-other", locks: [] },
+      { kind: "wait", locks: [] },
+    ],
+    [
+      { reason: "cannot-tell", doubts: ["it"] },
+      { kind: "later", because: "it" },
+    ],
+  ])("%j says its next step itself", (refusal, next) => {
+    expect(answered({ kind: "refused", refusal, next })).toEqual(answered({ kind: "refused", refusal }));
   });
 
   test.each<[Refusal, string]>([

@@ -1,4 +1,6 @@
 import type { Links } from "../../src/comments/links.js";
+import type { Settings } from "../../src/config/settings.js";
+import { storedFacts } from "../../src/core/facts/read-facts.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
 import type { CheckOutcome, CheckResult } from "../../src/core/model/check.js";
@@ -8,8 +10,7 @@ import type { Lock } from "../../src/core/model/lock.js";
 import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
 import type { ApplicationPlan, ApplicationSetPreview, Evaluated, Plan } from "../../src/core/model/plan.js";
 import type { Preview, PreviewContent, PreviewOrigin } from "../../src/core/model/preview.js";
-import { NOTHING_FAILED } from "../../src/core/policy/merge-checks.js";
-import type { Standing } from "../../src/core/policy/standing.js";
+import type { Facts } from "../../src/core/policy/facts.js";
 import { hostWords } from "../../src/hosts/registry.js";
 import { SERVICE, type HostId } from "../../src/names.js";
 import { sampleSettings } from "../core/sample-settings.js";
@@ -165,26 +166,30 @@ export function resource(title: string, action: ResourceChange["action"], diff: 
   return { title, action, diff, hook, kind: title.split(" ")[0] ?? "", whole: true };
 }
 
-/** Where the change request of a plan stands: it holds what its plan says, and needs no approval. */
-export function sampleStanding(plan: Plan | undefined, more: Partial<Standing> = {}): Standing {
-  const locks = (plan?.applications ?? []).flatMap(({ application, lock }) => {
+/** What the stores hold besides the plan, and what else is known. */
+export interface SampleFacts extends Partial<Omit<Facts, "settings" | "words" | "plan" | "applications" | "others">> {
+  readonly settings?: Partial<Settings>;
+  /** If absent, those that the plan tells of. */
+  readonly locks?: readonly Lock[];
+  /** Those of other change requests as well. */
+  readonly records?: readonly Deployment[];
+}
+
+/** The facts about the change request of a plan: it holds what its plan says, and needs no approval. */
+export function sampleFacts(
+  plan: Plan | undefined,
+  { settings, locks, records = [], ...more }: SampleFacts = {},
+): Facts {
+  const change = more.change ?? sampleChange();
+  const stored = { change, words: WORDS[change.host], settings: sampleSettings(settings), plan, records };
+  return { ...storedFacts({ ...stored, locks: locks ?? locksIn(plan) }), ...more };
+}
+
+function locksIn(plan: Plan | undefined): readonly Lock[] {
+  return (plan?.applications ?? []).flatMap(({ application, lock }) => {
     if (lock.kind === "held") return [lock.by];
     return lock.kind === "ours" ? [sampleLock(application, sampleChange().number)] : [];
   });
-  return {
-    change: sampleChange(),
-    settings: sampleSettings(),
-    broken: false,
-    plan,
-    locks,
-    records: [],
-    foreign: [],
-    approval: undefined,
-    missingForRules: undefined,
-    mergeChecks: NOTHING_FAILED,
-    merging: false,
-    ...more,
-  };
 }
 
 /** "Deployed, not merged" of the sample change request's head. */

@@ -126,7 +126,9 @@ describe.each(HOST_IDS)("the story on %s", (id) => {
     const host = await say(id, "svc rollback");
     expect(last(host)).toContain("svc Rollback");
     expect(fact(host, "Deployment", "replicas")).toEqual({ name: "replicas", value: "2", was: "3" });
-    expect(host.locks).toEqual([]);
+    // What was never deployed keeps its lock.
+    expect(host.locks).toHaveLength(1);
+    expect(last(host)).toContain("Not rolled back, because it was never deployed from here; the lock is kept:");
   });
 
   test("plans a further commit, whose approval is out of date", async () => {

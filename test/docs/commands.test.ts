@@ -84,6 +84,7 @@ describe("docs/commands.md", () => {
       "unknown-applications": true,
       "no-match": true,
       "locked-by-other": true,
+      "cannot-tell": true,
       "head-moved": true,
       "plan-unseen": true,
       "store-unavailable": true,

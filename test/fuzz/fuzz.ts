@@ -14,6 +14,7 @@ export const TARGETS = [
   "pumped",
   "pumped-files",
   "next-step",
+  "judged-as-done",
 ] as const;
 export type Target = (typeof TARGETS)[number];
 
@@ -86,15 +87,10 @@ function report<T>(target: Target, details: fc.RunDetails<T>): void {
     process.stdout.write(`fuzz ${target}: ${details.numRuns} inputs tried, seed ${seed}\n`);
   }
   if (!details.failed) return;
-  const again = `SVC_SEED=${seed} SVC_PATH=${details.counterexamplePath ?? ""} npm test -- test/fuzz/${target}`;
+  const again = `SVC_SEED=${seed} SVC_PATH=${details.counterexamplePath ?? ""} npm test -- /${target}.test`;
   throw new Error(`${fc.defaultReportMessage(details) ?? ""}\n\nTo see it again: ${again}`, {
     cause: details.errorInstance,
   });
-}
-
-/** For what is looked at a hundred times per input, where an `expect` would cost more than what it looks at. */
-export function must(holds: boolean, otherwise: string): void {
-  if (!holds) throw new Error(otherwise);
 }
 
 /** Runs in this thread; V8 interrupts it at the deadline, inside a regular expression as well. */

@@ -6,7 +6,7 @@ import { play } from "./talk.js";
 test(
   "no advised command is refused, and obeying leads to a merge, whatever the conversation was",
   async () => {
-    await fuzzAsync("next-step", conversation, play, { few: 2000 });
+    await fuzzAsync("next-step", conversation, play, { few: 200 });
   },
   // 100,000 conversations take about one hour of a core.
   3 * HOUR_MS,

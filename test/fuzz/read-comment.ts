@@ -4,8 +4,8 @@ import { readMarker, type Marker } from "../../src/comments/marker.js";
 import { HOSTS } from "../../src/hosts/registry.js";
 import type { HostId } from "../../src/names.js";
 import { LINKS } from "../comments/samples.js";
-import { must } from "./fuzz.js";
 import { CANARY } from "./hostile-text.js";
+import { must } from "./must.js";
 
 /** CommonMark with HTML and tables, as the hosts read comments. */
 const reader = new MarkdownIt({ html: true });

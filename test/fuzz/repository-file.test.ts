@@ -3,8 +3,9 @@ import fc from "fast-check";
 import { matchesName, matchesPath } from "../../src/config/pattern.js";
 import { describeProblem, MOST_PROBLEMS } from "../../src/config/problem.js";
 import { parseRepositoryConfig, type RepositoryConfig } from "../../src/config/repository.js";
-import { fuzz, must } from "./fuzz.js";
+import { fuzz } from "./fuzz.js";
 import { hostileText } from "./hostile-text.js";
+import { must } from "./must.js";
 
 const key = fc.constantFrom(
   ...["version", "autoplan", "auto_merge", "merge_method", "require_approval", "applications", "cr_paths"],

@@ -1,15 +1,13 @@
 import { readMarker } from "../../src/comments/marker.js";
-import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
-import { applicationName, repositoryName } from "../../src/core/model/brand.js";
+import { commandText } from "../../src/comments/next-step-words.js";
+import { applicationName } from "../../src/core/model/brand.js";
 import type { User } from "../../src/core/model/change-request.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { LOCK_LIFETIME_MS } from "../../src/core/model/lock.js";
-import { commandText } from "../../src/core/policy/next-step-words.js";
+import type { AdvisedCommand, AfterApproval, NextStep } from "../../src/core/model/next-step.js";
 import { nextStep } from "../../src/core/policy/next-step.js";
-import type { AdvisedCommand, AfterApproval, NextStep } from "../../src/core/policy/standing.js";
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
-import { hostWords } from "../../src/hosts/registry.js";
-import { REPOSITORY_FILE, SERVICE } from "../../src/names.js";
+import { REPOSITORY_FILE, SERVICE, type HostId } from "../../src/names.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { openChange } from "../../src/run/context.js";
 import type { Dependencies } from "../../src/run/run.js";
@@ -18,38 +16,43 @@ import { supervise } from "../../src/run/supervise.js";
 import { tellPlanned } from "../../src/service/tell-planned.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { noDelay } from "../in-memory/delay.js";
-import { inlineCompute } from "../in-memory/inline-compute.js";
 import { MemoryDeployer } from "../in-memory/memory-deployer.js";
-import { MemoryHost } from "../in-memory/memory-host.js";
+import type { MemoryHost } from "../in-memory/memory-host.js";
 import { MemoryRepositories, withChanges, type FileChanges } from "../in-memory/memory-repositories.js";
 import { runDependencies } from "../in-memory/run-dependencies.js";
-import { testConfig } from "../in-memory/test-config.js";
 import { JumpClock } from "../jump-clock.js";
 import { recordingLog } from "../recording-log.js";
-import { applicationResource, asYaml, configMap } from "../scenarios/resources.js";
+import { configMap } from "../scenarios/resources.js";
 import type { Action, Conversation, Rules, Touches } from "./conversation.js";
-import { must } from "./fuzz.js";
+import { must } from "./must.js";
+import type { Onlooker, World } from "./onlooker.js";
+import {
+  ANA,
+  configFor,
+  filesOf,
+  LISTS,
+  NAMES,
+  OLGA,
+  person,
+  REPOSITORY,
+  SCANNER,
+  specOf,
+  TalkHost,
+  WORDS,
+} from "./talk-world.js";
 
-const REPOSITORY = repositoryName("acme/deploy");
-const URL = `https://git.example.com/${REPOSITORY}.git`;
-/** Argo CD deploys `auto` by itself; only olga may sync `api` where there are lists. */
-const NAMES = ["web", "api", "db", "auto"] as const;
-const [ANA, OLGA] = ["ana", "olga"].map((login, index): User => ({ id: String(index + 1), login, bot: false }));
-const WORDS = hostWords(SERVICE);
-/** Remembers what texts say, for all conversations. */
-const SCANNER = createManifestScanner(inlineCompute);
-const LISTS = "sync_requirements:\n  - name: api\n    allowed_users: [olga]\n";
 /** Nobody needs more steps to get ahead. */
 const MOST_STEPS = 25;
 
 /** Plays a conversation and obeys every advice in it. @throws if an advised command is refused, or the advice leads nowhere. */
-export async function play({ rules, opened, steps, chosen }: Conversation): Promise<void> {
-  const talk = new Talk(rules);
+export async function play({ rules, opened, steps, chosen }: Conversation, onlooker: Onlooker = {}): Promise<void> {
+  const talk = new Talk(rules, onlooker);
   for (const touches of opened) await talk.open(touches);
   let last = 1;
   for (const { action, change } of steps) {
     last = (change % opened.length) + 1;
     await talk.act(last, action);
+    await onlooker.acted?.(last, talk.world);
     await talk.checkLastAnswer(last);
   }
   await talk.giveNamed(last, chosen);
@@ -61,6 +64,7 @@ class Talk {
   readonly #stores = createMemoryStores(this.#clock);
   readonly #repositories = new MemoryRepositories(noDelay);
   readonly #deployer = new MemoryDeployer(this.#repositories, noDelay);
+  readonly #hostId: HostId;
   readonly #host: MemoryHost;
   readonly #dependencies: Dependencies;
   readonly #queue: EventQueue;
@@ -70,8 +74,11 @@ class Talk {
   /** Whose plan or command was answered last; nothing happened since. */
   #fresh: { readonly number: number; readonly by: "plan" | "command" } | undefined;
   #sent = 0;
+  /** What the onlooker threw first. */
+  #broken: Error | undefined;
 
-  constructor(rules: Rules) {
+  constructor(rules: Rules, { hostId = "hostb", commitStatus, around, merging }: Onlooker) {
+    this.#hostId = hostId;
     const file: Readonly<Record<string, string>> = rules.lists ? { [REPOSITORY_FILE]: LISTS } : {};
     this.#repositories.commit("main", { ...Object.fromEntries(NAMES.flatMap(filesOf)), ...file });
     for (const name of NAMES) this.#deployer.add(name, specOf(name));
@@ -81,8 +88,8 @@ class Talk {
     };
     this.#deployer.faults.sync = ({ application }) =>
       sync.has(application.name) ? { kind: "failed", message: "it failed", resources: [] } : undefined;
-    this.#host = new MemoryHost({
-      id: "hostb",
+    this.#host = new TalkHost({
+      id: hostId,
       repository: REPOSITORY,
       repositories: this.#repositories,
       delay: noDelay,
@@ -90,12 +97,13 @@ class Talk {
         void this.#push({ kind: "closed", merged: true, ...this.#origin(change.number) });
         void this.#tellBase();
       },
+      merging: (number) => this.#watch(async () => merging?.(number, this.world), undefined),
     });
     const log = recordingLog();
     this.#dependencies = runDependencies({
       ...this.#stores,
-      config: configFor(rules),
-      hosts: { hostb: this.#host },
+      config: configFor(rules, commitStatus),
+      hosts: { [hostId]: this.#host },
       repositories: this.#repositories,
       deployer: this.#deployer,
       scanner: SCANNER,
@@ -108,10 +116,17 @@ class Talk {
     });
     this.#queue = createInProcessQueue({
       concurrency: 10,
-      run: (event, ticket) => supervise(event, this.#dependencies, ticket),
+      run: (event, ticket) => {
+        const handle = () => supervise(event, this.#dependencies, ticket);
+        return around === undefined ? handle() : this.#watch(() => around(event, handle, this.world), "done");
+      },
       log,
       clock: this.#clock,
     });
+  }
+
+  get world(): World {
+    return { host: this.#host, dependencies: this.#dependencies };
   }
 
   async open(touches: Touches): Promise<void> {
@@ -182,9 +197,9 @@ class Talk {
     // Later events changed what the plan said then.
     if (this.#fresh?.by !== "plan" || this.#fresh.number !== number) return;
     const step = await this.#step(number);
-    const advised = step.kind === "approve" || step.kind === "retry" ? step.then : step;
+    const advised = step.kind === "approve" || step.kind === "retry" || step.kind === "mend" ? step.then : step;
     if (advised.kind !== "command") return;
-    const command = commandText(advised, WORDS.hostb);
+    const command = commandText(advised, WORDS[this.#hostId]);
     must(answer.includes(`\`${command}\``), `${command} is the next step, and is not in\n${answer}`);
   }
 
@@ -201,7 +216,7 @@ class Talk {
     const fresh = this.#fresh?.by === "command" && this.#fresh.number === number;
     if (first === undefined || !fresh) return;
     this.#cure();
-    if (answer.includes("needs an approval")) await this.act(number, { kind: "approve" });
+    if (/needs an approval/i.test(answer)) await this.act(number, { kind: "approve" });
     for (const command of [first, second]) {
       if (command !== undefined) await this.#give(number, command, OLGA);
     }
@@ -223,7 +238,7 @@ class Talk {
     const change = this.#host.facts(number);
     const source = { ...this.#dependencies, host: this.#host };
     const { settings, problems } = await openChange(change, source);
-    return nextStep(await readStanding(change, { settings, broken: problems.length > 0 }, source));
+    return nextStep((await readStanding(change, settings, source, { problems })).facts);
   }
 
   async #obey(number: number, step: NextStep): Promise<void> {
@@ -251,6 +266,12 @@ class Talk {
           ...(step.because === "rules-broken" ? { [REPOSITORY_FILE]: LISTS } : {}),
         });
         return this.#deliver({ kind: "updated", reason: "pushed", ...this.#origin(number) });
+      case "mend":
+        return this.#obey(number, step.then);
+      case "undone":
+        return this.#advised(number, step.again);
+      case "later":
+        throw new Error(`a fact could not be read\n${this.#story()}`);
       case "wait":
         for (const { application, holder } of step.locks) {
           must(holder.number !== number, `it waits for itself\n${this.#story()}`);
@@ -271,7 +292,7 @@ class Talk {
   }
 
   async #advised(number: number, step: AdvisedCommand): Promise<void> {
-    await this.#give(number, commandText(step, WORDS.hostb), step.by.length > 0 ? OLGA : ANA);
+    await this.#give(number, commandText(step, WORDS[this.#hostId]), step.by.length > 0 ? OLGA : ANA);
   }
 
   /** Gives a command that must not be refused. */
@@ -310,10 +331,11 @@ class Talk {
 
   async #tellBase(): Promise<void> {
     const { locks } = this.#stores;
-    const delivery = `hostb-base-${(this.#sent += 1)}`;
-    const event = { kind: "branch-pushed", delivery, host: "hostb", repository: REPOSITORY, branch: "main" } as const;
+    const host = this.#hostId;
+    const delivery = `${host}-base-${(this.#sent += 1)}`;
+    const event = { kind: "branch-pushed", delivery, host, repository: REPOSITORY, branch: "main" } as const;
     await tellPlanned(event, { locks, push: (told) => this.#push(told), log: this.#dependencies.log });
-    await this.#queue.idle();
+    await this.#settle();
   }
 
   #push(event: HostEvent): Promise<boolean> {
@@ -322,8 +344,24 @@ class Talk {
 
   async #deliver(event: HostEvent): Promise<void> {
     await this.#push(event);
-    await this.#queue.idle();
+    await this.#settle();
     this.#fresh = event.kind === "updated" ? { number: event.change.number, by: "plan" } : undefined;
+  }
+
+  /** The service would take an error of the onlooker for one of its own. */
+  async #watch<T>(look: () => Promise<T>, otherwise: T): Promise<T> {
+    try {
+      return await look();
+    } catch (error) {
+      this.#broken ??= error as Error;
+      return otherwise;
+    }
+  }
+
+  async #settle(): Promise<void> {
+    await this.#queue.idle();
+    if (this.#broken === undefined) return;
+    throw new Error(`${this.#broken.message}\n${this.#story()}`, { cause: this.#broken });
   }
 
   #note(number: number, what: string): void {
@@ -335,7 +373,7 @@ class Talk {
   }
 
   #origin(number: number) {
-    return { delivery: `hostb-${(this.#sent += 1)}`, change: this.#host.ref(number) };
+    return { delivery: `${this.#hostId}-${(this.#sent += 1)}`, change: this.#host.ref(number) };
   }
 
   /** Each change request has files of its own, and one that all of them change, so that some are in conflict. */
@@ -349,40 +387,4 @@ class Talk {
       ]),
     ) as FileChanges;
   }
-}
-
-function person(user: User | undefined): User {
-  return user ?? { id: "1", login: "ana", bot: false };
-}
-
-/** Reading a configuration takes longer than a conversation. */
-const CONFIGS = new Map<string, ReturnType<typeof testConfig>>();
-
-function configFor({ autoMerge, requireApproval, requireUpToDate, skipNoChanges }: Rules) {
-  const defaults = {
-    auto_merge: autoMerge,
-    require_approval: requireApproval,
-    require_up_to_date: requireUpToDate,
-    skip_no_changes: skipNoChanges,
-  };
-  const key = JSON.stringify(defaults);
-  const config = CONFIGS.get(key) ?? testConfig(defaults);
-  CONFIGS.set(key, config);
-  return config;
-}
-
-function filesOf(name: string): readonly (readonly [string, string])[] {
-  return [
-    [`apps/${name}/configmap.yaml`, configMap(name, { value: "1" })],
-    [`argocd/${name}.yaml`, asYaml(applicationResource(name, { repoURL: URL, spec: specOf(name) }))],
-  ];
-}
-
-function specOf(name: string) {
-  return {
-    project: "default",
-    source: { repoURL: URL, path: `apps/${name}`, targetRevision: "main" },
-    destination: { server: "https://kubernetes.default.svc", namespace: "guestbook" },
-    ...(name === "auto" ? { syncPolicy: { automated: {} } } : {}),
-  };
 }

@@ -76,7 +76,7 @@ test("a store that is lost after a sync does not hide what was deployed, and not
   await supervise(comment(world, number, "svc plan"), deps, never());
   const { deployments } = world.stores;
   world.deployer.faults.sync = () => {
-    deployments.ofChange = () => Promise.reject(new StoreUnavailable("the store is away"));
+    deployments.list = () => Promise.reject(new StoreUnavailable("the store is away"));
     return undefined;
   };
   await supervise(comment(world, number, "svc sync"), deps, never());

@@ -87,7 +87,11 @@ describe.each(HOSTS)("strange answers on %s", (host) => {
       expect([name, bot.lastComment(one)]).toEqual([name, expect.stringMatching(sync)]);
       await bot.comment(one, "svc plan");
       expect([name, bot.lastComment(one)]).toEqual([name, expect.stringContaining("could not be evaluated")]);
+      // What a sync of it reaches is not known any more.
+      await bot.comment(one, "svc sync");
+      expect([name, bot.lastComment(one)]).toEqual([name, expect.stringContaining("Plan for web is stale.")]);
       remove();
+      await bot.comment(one, "svc plan");
     }
     expect(elsewhere.requests).toEqual([]);
     expect(bot.changes()).toEqual([]);

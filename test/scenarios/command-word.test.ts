@@ -49,7 +49,7 @@ describe.each(HOSTS)("server.command on %s", (host) => {
     expect(bot.lastComment(one)).toContain("- `argo sync [-a <application>] [--dry-run] [--prune]`: ");
     bot.expectChanges("sync web");
     await bot.comment(one, "argo sync -a web");
-    expect(bot.lastComment(one)).toContain("comment `argo rollback -a web`");
+    expect(bot.lastComment(one)).toContain("comment `argo rollback`");
     await bot.comment(one, "argo unlock");
     await bot.close(one);
     expect(bot.lastComment(one)).toContain(`This ${SHORT[host]} was closed without a merge`);

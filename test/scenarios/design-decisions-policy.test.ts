@@ -121,7 +121,8 @@ describe.each(HOSTS)("policy on %s", (host) => {
     );
     const mapped = "applications: [{name: claimed, paths: [argocd/**]}]\n";
     const one = await bot.open({ ...changes, ".svc.yaml": mapped });
-    const [, refused = ""] = bot.lastComment(one).split(`Not deployed by this ${SHORT[host]}:`);
+    const [, end = ""] = bot.lastComment(one).split(`Not deployed by this ${SHORT[host]}:`);
+    const [refused = ""] = end.split("\n---\n");
     for (const name of ["claimed", "stranger"]) {
       expect(refused).toContain(`\`${name}\`: no source of the live Application points at acme/deploy`);
     }

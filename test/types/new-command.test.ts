@@ -23,9 +23,6 @@ const row = (members: string): Edit => ({
   from: "  help: {\n",
   to: `  approve: {
     summary: "approve it",
-    worksOnClosed: false,
-    worksOnForks: false,
-    worksWithBrokenSettings: false,
     stoppable: false,
     shownLive: false,
     fixedResult: undefined,

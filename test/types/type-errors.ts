@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
@@ -12,7 +12,7 @@ export interface Edit {
 }
 
 const parsed = new Map<string, ts.SourceFile>();
-const { options } = ts.parseJsonConfigFileContent(
+const { options, fileNames } = ts.parseJsonConfigFileContent(
   ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => ts.sys.readFile(path)).config,
   ts.sys,
   dirname(join(ROOT, "tsconfig.json")),
@@ -21,8 +21,28 @@ const { options } = ts.parseJsonConfigFileContent(
 /** No edit changes an import, so each is resolved once. */
 const resolutions = ts.createModuleResolutionCache(ROOT, (path) => path, options);
 
+/** Every file of the service. */
+export const SOURCES: readonly string[] = fileNames
+  .map((path) => relative(ROOT, path))
+  .filter((path) => path.startsWith("src/"));
+
 /** What the compiler says of `files` after the edits, one text per error, beginning with the file's path. */
 export function typeErrors(files: readonly string[], edits: readonly Edit[] = []): readonly string[] {
+  const { program, fileOf } = compile(files, edits);
+  return files.flatMap((file) =>
+    program
+      .getSemanticDiagnostics(fileOf(file))
+      .map(({ messageText }) => `${file}: ${ts.flattenDiagnosticMessageText(messageText, " ")}`),
+  );
+}
+
+interface Compiled {
+  readonly program: ts.Program;
+  readonly fileOf: (path: string) => ts.SourceFile;
+}
+
+/** The files after the edits. */
+export function compile(files: readonly string[], edits: readonly Edit[] = []): Compiled {
   const host = ts.createCompilerHost(options);
   const read = host.getSourceFile.bind(host);
   host.getSourceFile = (path, language) => {
@@ -42,11 +62,14 @@ export function typeErrors(files: readonly string[], edits: readonly Edit[] = []
     { ...options, noEmit: true },
     host,
   );
-  return files.flatMap((file) =>
-    program
-      .getSemanticDiagnostics(program.getSourceFile(join(ROOT, file)))
-      .map(({ messageText }) => `${file}: ${ts.flattenDiagnosticMessageText(messageText, " ")}`),
-  );
+  return {
+    program,
+    fileOf: (path) => {
+      const file = program.getSourceFile(join(ROOT, path));
+      if (file === undefined) throw new Error(`${path} is not part of the program`);
+      return file;
+    },
+  };
 }
 
 function edited(path: string, edits: readonly Edit[]): string {

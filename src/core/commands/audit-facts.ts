@@ -84,6 +84,7 @@ function refusedFacts(refusal: Refusal): AuditFacts | undefined {
     case "failure":
       return { action: "failed", applications: [], reason: cut(refusal.message) };
     case "store-unavailable":
+    case "cannot-tell":
       return { action: "failed", applications: [], reason: refusal.reason };
     case "not-approved":
       return refused(refusal.applications.map((name) => audited(name, "refused", refusal.missing)));

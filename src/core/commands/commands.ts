@@ -1,6 +1,8 @@
 import type { AccessCommand } from "../../config/requirements.js";
 import type { Command, CommandName, CommandOptions, DeployingCommand } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
+import type { Gate } from "../policy/gates.js";
+import { RULES } from "../policy/rules.js";
 import type { CommandContext } from "../ports/context.js";
 import { OPTIONS, type OptionName } from "./options.js";
 import { plan } from "./plan.js";
@@ -16,12 +18,6 @@ export interface CommandSpec<N extends CommandName> {
   readonly options: { readonly [O in keyof CommandOptions[N]]: true };
   /** `restricted`: `command_access` and the lists of `sync_requirements` decide who may give it. */
   readonly access: "anyone" | (N extends AccessCommand ? "restricted" : never);
-  /** Whether it works on a closed or merged change request. */
-  readonly worksOnClosed: boolean;
-  /** Whether it works on the change request of a fork even where `allow_forks` is off. */
-  readonly worksOnForks: boolean;
-  /** Whether it works while the repository's file has problems. */
-  readonly worksWithBrokenSettings: boolean;
   /** Whether a push or a close stops it before it deploys anything; the other commands run to their end. */
   readonly stoppable: boolean;
   /** Whether it deploys: a comment then reports its progress, and an interrupted run is resumed. */
@@ -42,9 +38,6 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     summary: "show what would change, and lock the applications",
     options: { applications: true },
     access: "restricted",
-    worksOnClosed: false,
-    worksOnForks: false,
-    worksWithBrokenSettings: false,
     stoppable: true,
     deploys: false,
     shownLive: true,
@@ -55,9 +48,6 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     summary: "deploy the head commit",
     options: { applications: true, dryRun: true, prune: true },
     access: "restricted",
-    worksOnClosed: false,
-    worksOnForks: false,
-    worksWithBrokenSettings: false,
     stoppable: true,
     deploys: true,
     shownLive: true,
@@ -68,9 +58,6 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     summary: "deploy the target branch again",
     options: { applications: true, dryRun: true, prune: true },
     access: "restricted",
-    worksOnClosed: true,
-    worksOnForks: true,
-    worksWithBrokenSettings: true,
     stoppable: false,
     deploys: true,
     shownLive: true,
@@ -81,9 +68,6 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     summary: "release locks",
     options: { applications: true },
     access: "restricted",
-    worksOnClosed: true,
-    worksOnForks: true,
-    worksWithBrokenSettings: true,
     stoppable: false,
     deploys: false,
     shownLive: false,
@@ -94,9 +78,6 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
     summary: "list the commands",
     options: {},
     access: "anyone",
-    worksOnClosed: true,
-    worksOnForks: true,
-    worksWithBrokenSettings: true,
     stoppable: false,
     deploys: false,
     shownLive: false,
@@ -107,6 +88,11 @@ export const COMMANDS: { readonly [N in CommandName]: CommandSpec<N> } = {
 
 /** All of them, in the table's order. */
 export const COMMAND_NAMES = Object.keys(COMMANDS) as readonly CommandName[];
+
+/** Whether a gate bars the command in any state. What nobody is kept from, such as help, has no gates. */
+export function isGatedBy(name: CommandName, gate: Gate): boolean {
+  return RULES[gate].commands.some((one) => one === name);
+}
 
 /** Runs one command. */
 export function runCommand<N extends CommandName>(

@@ -17,7 +17,6 @@ import { lockOf } from "./plan-locks.js";
 import { previewWithin, within, type PlanRoom } from "./plan-room.js";
 import type { PlanStart, Started } from "./plan-start.js";
 import { warningsOf } from "./plan-warnings.js";
-import { withheldPlan } from "./withheld.js";
 
 /** What the evaluations of one plan share. */
 export interface Evaluation {
@@ -133,3 +132,15 @@ async function checked(
   const checks = await checkManifests(subject, sides, { reuse: context.automatic }, context);
   return checks.length === 0 ? {} : { checks };
 }
+
+/** The plan of an application that is not rendered yet: only how its definition changes. */
+async function withheldPlan(
+  { live, head }: LiveSubject,
+  reason: string,
+  context: CommandContext,
+): Promise<Unevaluated> {
+  const definition = await definitionDiff(live.resourceName, { from: live.spec, to: head.spec }, context);
+  return { kind: "unevaluated", reason, withheld: true, definition: definition ?? ONLY_BASE };
+}
+
+const ONLY_BASE = "# The live definition stays as it is; the one on the target branch reads more.";

@@ -1,14 +1,13 @@
+import { withholdingOf, type WhyWithheld } from "../facts/lifting.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";
-import type { WhyWithheld } from "../policy/lifting.js";
 import type { CommandContext } from "../ports/context.js";
 import { uncheckedPreview } from "../render/check-manifests.js";
 import type { Previewed } from "../render/preview.js";
 import { createRenderLine, type RenderedSides } from "../render/render.js";
 import type { Previews } from "../survey/previews.js";
 import { acquireOne } from "./plan-locks.js";
-import { withholdingOf } from "./withheld.js";
 
 /** What became of a render. `withheld`: it waits for an approval of the head. */
 export type Started = RenderedSides | { readonly kind: "withheld"; readonly reason: string };

@@ -1,13 +1,14 @@
-import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
 import { destinationOf } from "../model/destination.js";
+import { StoredValueUnreadable } from "../model/errors.js";
 import { referenceTo, type HostWords } from "../model/host-words.js";
 import { allInTurns } from "../model/in-turns.js";
-import { isPlanOf, type ApplicationPlan } from "../model/plan.js";
+import { isPlanOf, type ApplicationPlan, type ReplacedDeployment } from "../model/plan.js";
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { movesCluster } from "../render/live-diff-mode.js";
+import { listed } from "../survey/behind-base.js";
 import { findInputGaps } from "../survey/input-gaps.js";
 import { presentLock } from "../survey/present-locks.js";
 
@@ -30,42 +31,64 @@ function movedSentence({ head, base }: LiveSubject): string {
   return `moves from the cluster ${from} to ${to}: everything is created there, and what runs in ${from} stays there unmanaged. Delete it afterwards`;
 }
 
-/** Adds to the warnings what the records "deployed, not merged" say now, since a plan can take minutes. */
+/** Adds what the records "deployed, not merged" say now, since a plan can take minutes. */
 export async function withRecords(
   applications: readonly ApplicationPlan[],
   subjects: readonly Subject[],
   context: CommandContext,
 ): Promise<readonly ApplicationPlan[]> {
+  const { deployments, change, hostWords } = context;
+  const words = hostWords[change.host];
   const live = new Set(subjects.filter(({ kind }) => kind === "live").map(({ name }) => name));
   return allInTurns(applications, async (one) => {
     if (one.kind === "unplanned" || !live.has(one.application)) return one;
-    const sentences = await recordSentences(one.application, context);
-    return sentences.length === 0 ? one : { ...one, warnings: [...one.warnings, ...sentences] };
+    const records = await deployments.ofApplication(one.application);
+    const isOurs = (record: Deployment) => sameChangeRequest(record.change, change);
+    const moved = records.filter((record) => isOurs(record) && !isDeployedAt(record, change.headRevision));
+    const foreign = records.filter((record) => !isOurs(record));
+    if (moved.length + foreign.length === 0) return one;
+    const replaces = await Promise.all(foreign.map((record) => replacedOf(record, context)));
+    const sentences = [
+      ...moved.map((record) => deployedFromHere(record, words)),
+      ...replaces.map((replaced) => deployedElsewhere(replaced, change, words)),
+    ];
+    return { ...one, warnings: [...one.warnings, ...sentences], replaces };
   });
 }
 
-async function recordSentences(
-  application: ApplicationName,
-  { deployments, change, hostWords }: CommandContext,
-): Promise<readonly string[]> {
-  const records = await deployments.ofApplication(application);
-  const isOurs = (record: Deployment) => sameChangeRequest(record.change, change);
-  const moved = records.filter((record) => isOurs(record) && !isDeployedAt(record, change.headRevision));
-  const foreign = records.filter((record) => !isOurs(record));
-  const words = hostWords[change.host];
-  return [
-    ...moved.map((record) => deployedFromHere(record, words)),
-    ...foreign.map((record) => deployedElsewhere(record, change, words)),
-  ];
+/** What the other change request's plan of that commit says that it changed. */
+async function replacedOf(
+  { application, change, revision }: Deployment,
+  { plans, log }: CommandContext,
+): Promise<ReplacedDeployment> {
+  const plan = await plans.find(change).catch((error: unknown) => {
+    if (!(error instanceof StoredValueUnreadable)) throw error;
+    log.warn({ err: error }, "could not read what another change request deployed");
+    return undefined;
+  });
+  const planned =
+    plan?.head === revision ? plan.applications.find((one) => one.application === application) : undefined;
+  const changed = planned?.kind === "evaluated" ? planned.diff.resources.filter(({ hook }) => !hook) : [];
+  return { change, revision, objects: changed.map(({ title }) => title).slice(0, MOST_OBJECTS) };
 }
+
+/** Enough for people to see what is at stake. */
+const MOST_OBJECTS = 20;
 
 function deployedFromHere({ revision }: Deployment, { short }: HostWords): string {
   return `may run commit ${revision.slice(0, 8)} of this ${short}, which was deployed and is not merged: the diff is against the target branch, not against that commit`;
 }
 
-function deployedElsewhere(record: Deployment, change: ChangeRequest, words: HostWords): string {
-  return `runs commit ${record.revision.slice(0, 8)} of ${referenceTo(record.change, change, words)}, which is deployed and not merged: a sync from here replaces it`;
+function deployedElsewhere(
+  { change: other, revision, objects }: ReplacedDeployment,
+  change: ChangeRequest,
+  words: HostWords,
+): string {
+  const changed = objects.length === 0 ? "" : `, with what it changed: ${listed(objects, MOST_NAMED)}`;
+  return `runs commit ${revision.slice(0, 8)} of ${referenceTo(other, change, words)}, which is deployed and not merged: a sync from here replaces it${changed}`;
 }
+
+const MOST_NAMED = 5;
 
 /**
  * Applications that `-a` excludes keep the diff of an earlier plan of the same head. Their locks and warnings are read

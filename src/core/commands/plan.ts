@@ -1,4 +1,7 @@
 import type { RenderFacts } from "../diff/render-facts.js";
+import { createLifting, type WhyWithheld } from "../facts/lifting.js";
+import { factsOfAsker } from "../facts/read-facts.js";
+import { markUnseen } from "../facts/unseen-sources.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
@@ -9,10 +12,8 @@ import { isPlanOf, type ApplicationPlan, type Plan } from "../model/plan.js";
 import type { Preview } from "../model/preview.js";
 import type { CommandResult } from "../model/result.js";
 import type { Subject } from "../model/subject.js";
-import { checkLists } from "../policy/access.js";
 import { byNameAlone } from "../policy/effect-rules.js";
-import { createLifting, type WhyWithheld } from "../policy/lifting.js";
-import { markUnseen } from "../policy/unseen-sources.js";
+import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
 import { withApplicationSets, type SurveyWithSets } from "../survey/application-sets.js";
 import { childPreviews } from "../survey/child-previews.js";
@@ -119,11 +120,13 @@ async function choose(
   }
   const asked = new Set<string>(named.items);
   const chosen = subjects.filter(({ name }) => everything || asked.has(name));
-  const refusal = context.automatic
-    ? undefined
-    : await checkLists("plan", byNameAlone(chosen.map(({ name }) => name)), context);
+  const known = chosen.map(({ name }) => name);
+  const { refusal } = context.automatic ? ALLOWED : judge("plan", await factsOfAsker("plan", known, context));
   return refusal === undefined ? { kind: "chosen", chosen, asked } : { kind: "refused", refusal };
 }
+
+/** An event of the host is nobody's command. */
+const ALLOWED = { refusal: undefined };
 
 /** What the renders say, before the locks are settled. */
 interface Compared extends Pick<Plan, "applications" | "applicationSets"> {

@@ -1,7 +1,6 @@
 import { retryWhileUnavailable } from "../deploy/settle.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Command } from "../model/command.js";
-import type { Lock } from "../model/lock.js";
 import { isPlanOf, type ApplicationPlan, type Plan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
@@ -14,7 +13,7 @@ interface Asked {
 
 /** The chosen applications that the plan of this head proved unchanged, so that `skip_no_changes` leaves them out. */
 export function skippable(
-  chosen: readonly Lock[],
+  chosen: readonly ApplicationName[],
   subjects: readonly LiveSubject[],
   { command, plan, context }: Asked,
 ): readonly ApplicationName[] {
@@ -22,9 +21,9 @@ export function skippable(
   const planned = new Map(plan.applications.map((one) => [one.application, one]));
   // The plan compares with the target branch; an earlier sync of this change request may differ from both sides.
   const ours = new Set(subjects.filter(({ ownRecord }) => ownRecord !== undefined).map(({ name }) => name));
-  return chosen
-    .map(({ application }) => application)
-    .filter((name) => !ours.has(name) && isUnchanged(planned.get(name), command.applications.includes(name)));
+  return chosen.filter(
+    (name) => !ours.has(name) && isUnchanged(planned.get(name), command.applications.includes(name)),
+  );
 }
 
 /** Who names an application wants the new commit in it, even if nothing else changes. */

@@ -2,15 +2,34 @@ import type { DeployContext } from "../deploy/deploy.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import { referenceTo } from "../model/host-words.js";
-import type { Lock } from "../model/lock.js";
+import type { Lock, LockAttempt } from "../model/lock.js";
 
 /** The locks that a rollback took over, or those that kept it from doing so. */
 export type TakeOver =
   | { readonly kind: "taken"; readonly locks: readonly Lock[] }
   | { readonly kind: "refused"; readonly locks: readonly Lock[] };
 
+/** Locks applications for a rollback, or says who holds them. */
+export async function attemptLocks(
+  applications: readonly ApplicationName[],
+  { locks, change, user, clock }: DeployContext,
+): Promise<readonly LockAttempt[]> {
+  const holder = changeRequestRef(change);
+  const common = { holder, user: user.login, planRevision: undefined, sourceFile: undefined };
+  return Promise.all(applications.map((application) => locks.acquire({ ...common, application }, clock.now())));
+}
+
+/** A refused rollback keeps only the locks that it had before. */
+export async function releaseFresh(
+  attempts: readonly LockAttempt[],
+  { locks, change }: Pick<DeployContext, "locks" | "change">,
+): Promise<void> {
+  const fresh = attempts.filter((attempt) => attempt.kind === "acquired" && attempt.fresh);
+  await Promise.all(fresh.map(({ lock }) => locks.release(lock.application, change)));
+}
+
 /** Whether the holder has only planned the application: it never wrote anything of it to Argo CD. */
-export async function isHeldByPlanAlone(
+async function isHeldByPlanAlone(
   { application, holder }: Pick<Lock, "application" | "holder">,
   { deployments }: Pick<DeployContext, "deployments">,
 ): Promise<boolean> {

@@ -1,9 +1,9 @@
+import { factsOfAsker } from "../facts/read-facts.js";
 import { applicationName, type ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
-import { checkLists } from "../policy/access.js";
-import { byNameAlone } from "../policy/effect-rules.js";
+import { judge } from "../policy/judge.js";
 import type { CommandContext } from "../ports/context.js";
 import type { WaitStore } from "../ports/stores.js";
 import { labelsFor } from "./label-selector.js";
@@ -12,7 +12,17 @@ import { namesOf, plannedIn } from "./selection.js";
 
 type UnlockContext = Pick<
   CommandContext,
-  "locks" | "waiting" | "plans" | "change" | "settings" | "host" | "user" | "deployer" | "clock" | "signal"
+  | "locks"
+  | "waiting"
+  | "plans"
+  | "change"
+  | "settings"
+  | "host"
+  | "hostWords"
+  | "user"
+  | "deployer"
+  | "clock"
+  | "signal"
 >;
 
 /** Releases this change request's locks and leaves the queues for others, all or the named ones. */
@@ -25,7 +35,7 @@ export async function unlock(command: Command<"unlock">, context: UnlockContext)
   const wanted = named.items;
   const selected = held.filter(({ application }) => wanted.length === 0 || wanted.includes(application));
   const names = selected.map(({ application }) => application);
-  const refusal = await checkLists("unlock", byNameAlone(names), context);
+  const { refusal } = judge("unlock", await factsOfAsker("unlock", names, context));
   if (refusal !== undefined) return { kind: "refused", refusal };
   const outcomes = await Promise.all(
     selected.map(async ({ application }) => ((await locks.release(application, change)) ? [application] : [])),

@@ -75,7 +75,7 @@ export function withRefusals({ cautions, dangers }: Cautions, found: readonly Fo
     ],
     dangers: [
       ...dangers.slice(0, deletions),
-      ...sure.map(({ title }) => ({ what: refuses(title), pruning: false })),
+      ...sure.map(({ title }): Danger => ({ what: refuses(title), pruning: false, effect: "refused" })),
       ...dangers.slice(deletions).filter((danger) => !sure.some((one) => isOf(danger, one))),
     ],
   };
@@ -105,8 +105,8 @@ function harmless(rank: number, text: string): Caution {
 }
 
 /** Of what every sync does; `what` names the danger in a few words. */
-function dangerous(rank: number, text: string, what: string): Caution {
-  return { rank, text, danger: { what, pruning: false } };
+function dangerous(rank: number, text: string, what: string, effect?: Danger["effect"]): Caution {
+  return { rank, text, danger: { what, pruning: false, ...(effect === undefined ? {} : { effect }) } };
 }
 
 /** `apps/Deployment`, and `Namespace` without a group. */
@@ -142,7 +142,7 @@ function deletion(identity: ManifestIdentity, base: JsonObject, options: readonl
     : [];
   const notes = [...confirmed, ...unprotected].join("");
   if (taken !== undefined) {
-    const danger = { what: `deletes ${title}`, pruning: true };
+    const danger: Danger = { what: `deletes ${title}`, pruning: true, effect: "lost" };
     return [{ rank: RANK.delete, text: `pruning ${title}: ${taken}${notes}`, danger }];
   }
   return notes === "" ? [] : [harmless(RANK.kept, `pruning ${title}${notes}`)];
@@ -204,10 +204,11 @@ function replacement(
   if (force === true && (replace === true || refused.length > 0)) {
     const why = refused.length > 0 ? ` since Kubernetes refuses to change ${fields}` : "";
     const text = `deletes ${title} and creates it anew (Force=true)${why}`;
-    return [dangerous(RANK.replaced, text, `deletes and recreates ${title}`)];
+    return [dangerous(RANK.replaced, text, `deletes and recreates ${title}`, "lost")];
   }
   if (refused.length > 0) {
-    return [dangerous(RANK.refused, `Kubernetes refuses to change ${fields}${ruleEnd(title)}`, refuses(title))];
+    const text = `Kubernetes refuses to change ${fields}${ruleEnd(title)}`;
+    return [dangerous(RANK.refused, text, refuses(title), "refused")];
   }
   if (replace !== true) return [];
   const text = `overwrites ${title} whole (Replace=true): what others wrote into it is lost`;

@@ -48,6 +48,8 @@ export interface Danger {
   readonly what: string;
   /** Only a sync that prunes does it. */
   readonly pruning: boolean;
+  /** `lost`: what is deleted does not come back. `refused`: Kubernetes does not take it, so that the sync fails. */
+  readonly effect?: "lost" | "refused" | undefined;
 }
 
 /** A Secret by name. It says nothing about values, and names are untrusted. */

@@ -35,8 +35,18 @@ interface ApplicationPlanBase {
   readonly warnings: readonly string[];
   /** What a sync may be refused for although it was planned. */
   readonly gaps?: PlanGaps | undefined;
+  /** Deployments of other change requests that run, and that a sync replaces. */
+  readonly replaces?: readonly ReplacedDeployment[] | undefined;
   /** The definition that it was planned with, where the head of a parent gives it another one than it has. Never shown. */
   readonly definedBy?: GivenDefinition | undefined;
+}
+
+/** A commit of another change request that runs. */
+export interface ReplacedDeployment {
+  readonly change: ChangeRequestRef;
+  readonly revision: Revision;
+  /** What it changed, as `ResourceChange.title` names them; empty if that is not known. Untrusted. */
+  readonly objects: readonly string[];
 }
 
 /** Problems with what an application is deployed from; the warnings of the plan say which. */

@@ -5,6 +5,7 @@ import type { ChangeRequestRef } from "./change-request.js";
 import type { OverriddenOf, OverriddenCheck } from "./check.js";
 import type { Command, CommandName } from "./command.js";
 import type { Lock } from "./lock.js";
+import type { NextStep } from "./next-step.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
 
 /** Every result with its members. What follows from each one stands in a table per layer, which has a row for every kind. */
@@ -34,6 +35,8 @@ export interface CommandResults {
     readonly applications: readonly ApplicationSync[];
     /** Locks that plans of other change requests held. */
     readonly takenOver: readonly Lock[];
+    /** What this change request holds and never deployed, which a rollback without `-a` leaves as it is. */
+    readonly kept?: readonly ApplicationName[] | undefined;
   };
   readonly unlocked: {
     readonly released: readonly ApplicationName[];
@@ -49,7 +52,8 @@ export interface CommandResults {
     readonly stillDeployed: readonly ApplicationName[];
   };
   readonly help: object;
-  readonly refused: { readonly refusal: Refusal };
+  /** `next`: what has to happen before the command can be given again, or instead of it. */
+  readonly refused: { readonly refusal: Refusal; readonly next?: NextStep | undefined };
 }
 
 export type ResultKind = keyof CommandResults;
@@ -185,6 +189,8 @@ export type Refusal =
   /** Patterns and labels that match none of the `applications` that the command could act on. */
   | { readonly reason: "no-match"; readonly patterns: readonly string[]; readonly applications: readonly string[] }
   | { readonly reason: "locked-by-other"; readonly locks: readonly Lock[] }
+  /** Facts that a gate needs could not be read: clauses such as "whether the head is approved: …"; safe to show, untrusted. */
+  | { readonly reason: "cannot-tell"; readonly doubts: readonly string[] }
   | { readonly reason: "head-moved" }
   /** The command is older than the plan of the head commit, because webhooks arrived out of order. */
   | { readonly reason: "plan-unseen" }

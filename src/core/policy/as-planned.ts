@@ -3,7 +3,6 @@ import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { Effect, Member } from "../model/effect.js";
 import { isPlanOf, type Plan } from "../model/plan.js";
-import type { Refusal } from "../model/result.js";
 import type { LiveSubject } from "../model/subject.js";
 import { digestOf } from "../survey/definition-change.js";
 import { directMember } from "../survey/members.js";
@@ -30,20 +29,6 @@ export function differingFrom(
   return new Map(found);
 }
 
-/** Undefined if nothing differs. @param others selected applications that pass every check. */
-export function staleRefusal(
-  differing: ReadonlyMap<ApplicationName, string>,
-  others: readonly ApplicationName[],
-): Refusal | undefined {
-  if (differing.size === 0) return undefined;
-  const applications = [...differing].map(([application, differs]) => ({
-    application,
-    planFailure: undefined,
-    differs,
-  }));
-  return { reason: "stale", applications, others };
-}
-
 function differsFromPlan(
   planned: Effect,
   now: Member,
@@ -65,7 +50,7 @@ function memberDiffers(before: Member, now: Member): string | undefined {
   ] as const;
   const changed = pairs.filter(([, left, right]) => JSON.stringify(left) !== JSON.stringify(right));
   if (changed.length === 0) return undefined;
-  return `since the plan, the ${[...new Set(changed.map(([what]) => what))].join(", ")} of ${now.application} changed in Argo CD or on the base branch`;
+  return `since the plan, the ${[...new Set(changed.map(([what]) => what))].join(" and ")} of ${now.application} changed in Argo CD or on the base branch`;
 }
 
 /** A child that the plan leaves alone, because it had the head's definition already, must still have it. */

@@ -95,3 +95,23 @@ function ruledOf(application: ApplicationName, members: readonly Member[]): read
   if (members.length === 0) return [{ name: application }];
   return members.flatMap((member) => [member, ...member.boundAs].map(ruledAs));
 }
+
+/**
+ * Everything that the merge or a sync deploys: planned, new, deleted and auto-synced applications, those that svc does not
+ * deploy, and what ApplicationSets generate.
+ */
+export function takingEffect(plan: Plan | undefined): readonly Deployed[] {
+  if (plan === undefined) return [];
+  const planned = plan.applications.map(({ application, effect }) => ({ application, members: effect.members }));
+  return [...planned, ...besides(plan)];
+}
+
+/** What the merge deploys besides the applications of a plan. */
+export function besides(plan: Plan): readonly Deployed[] {
+  const generated = plan.applicationSets.flatMap(({ members }) =>
+    members.map((member) => ({ application: member.application, members: [member] })),
+  );
+  const known = new Set([...plan.applications, ...generated].map(({ application }) => application));
+  const others = plan.notDeployed.map(({ application }) => application).filter((name) => !known.has(name));
+  return [...generated, ...byNameAlone(others)];
+}

@@ -72,7 +72,9 @@ const manifestDiff = z.object({
     .default([]),
   onlyCommit: z.array(z.string()).default([]),
   cautions: z.array(z.string()).default([]),
-  dangers: z.array(z.object({ what: z.string(), pruning: z.boolean() })).default([]),
+  dangers: z
+    .array(z.object({ what: z.string(), pruning: z.boolean(), effect: orUndefined(z.enum(["lost", "refused"])) }))
+    .default([]),
   children: names,
   sets: names,
   basis: basis.default({ kind: "branch" }),
@@ -106,6 +108,9 @@ const planned = {
   effect: storedEffect,
   warnings: z.array(z.string()),
   gaps: orUndefined(z.object({ behind: z.boolean(), uncovered: z.boolean() })),
+  replaces: orUndefined(
+    z.array(z.object({ change: stored.change, revision: stored.revision, objects: z.array(z.string()) })),
+  ),
   definedBy: orUndefined(z.object({ parent: stored.application, spec: stored.spec, base: stored.spec })),
 };
 

@@ -96,6 +96,7 @@ const REFUSALS: Readonly<Record<Refusal["reason"], string>> = {
   stale: "the plan was out of date",
   "unread-files": "changed files could not be read",
   conflicts: "the branches conflict",
+  "cannot-tell": "what has to be known before a command runs could not be read",
   "mergeability-unknown": "the code host had not yet computed whether the branches conflict",
   "auto-sync": "auto-sync is enabled",
   "not-deployable": "an application cannot be deployed from here",

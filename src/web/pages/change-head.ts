@@ -1,6 +1,6 @@
+import { nextStepPieces, type Piece } from "../../comments/next-step-words.js";
 import type { Approval, ChangeRequest } from "../../core/model/change-request.js";
 import type { HostWords } from "../../core/model/host-words.js";
-import { nextStepPieces, type Piece } from "../../core/policy/next-step-words.js";
 import type { LookedUp } from "../../run/look-up.js";
 
 /** What the page of a change request begins with. */

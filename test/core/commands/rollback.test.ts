@@ -3,6 +3,7 @@ import type { ApplicationName } from "../../../src/core/model/brand.js";
 import { changeRequestRef } from "../../../src/core/model/change-request.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import type { DeploymentStore, LockStore } from "../../../src/core/ports/stores.js";
+import { withChanges } from "../../in-memory/memory-repositories.js";
 import { sampleSettings } from "../sample-settings.js";
 import {
   API,
@@ -38,6 +39,12 @@ async function planAndDeploy(application: ApplicationName): Promise<number> {
   if (record === undefined) throw new Error("the application was deployed");
   await world.stores.deployments.save({ ...record, change: changeRequestRef(world.host.facts(other)) });
   return other;
+}
+
+/** Commits to the target branch. */
+function moveMain(changes: Parameters<CommandWorld["open"]>[0]): void {
+  const { repositories } = world;
+  repositories.commit("main", withChanges(repositories.filesAt(repositories.tip("main")), changes));
 }
 
 /** Ports whose lock store lets `meanwhile` happen right after the first takeover. */
@@ -126,19 +133,56 @@ test("keeps the locks that it had when another holds one of them", async () => {
   expect(await world.holders()).toEqual({ api: other, web: number });
 });
 
+const GATED = sampleSettings({ requirementsFor: () => ({ requireApproval: true, requireUpToDate: false }) });
+
 test.each([
-  [
-    "the approval is missing",
-    { requirementsFor: () => ({ requireApproval: true, requireUpToDate: false }) },
-    "not-approved",
-  ],
-  ["auto-sync is enabled", {}, "auto-sync"],
+  ["the approval is missing", GATED, "not-approved"],
+  ["auto-sync is enabled", sampleSettings(), "auto-sync"],
 ] as const)("gives back the lock that it took when %s", async (_, settings, reason) => {
   const number = await deploy(config(WEB, "2"));
   if (reason === "auto-sync") world.deployer.add(WEB, { ...spec(WEB), syncPolicy: { automated: {} } });
-  const result = await world.run(number, ROLLBACK, { settings: sampleSettings(settings) });
+  moveMain(config(WEB, "5"));
+  const result = await world.run(number, ROLLBACK, { settings });
   expect(refused(result)).toMatchObject({ reason, applications: [WEB] });
   expect(await world.holders()).toEqual({});
+});
+
+test.each([
+  ["has not moved", {}],
+  ["has moved elsewhere", config(API, "5")],
+])("needs no approval for what ran before if the target branch %s", async (_, changes) => {
+  const number = await deploy(config(WEB, "2"));
+  moveMain(changes);
+  expect(synced(await world.run(number, ROLLBACK, { settings: GATED }))).toMatchObject([{ kind: "succeeded" }]);
+});
+
+test("without -a acts on what it deployed alone, and keeps the lock of what is only planned", async () => {
+  const number = await deploy(config(WEB, "2"));
+  world.host.push(number, { ...config(WEB, "2"), ...config(API, "2") });
+  await world.run(number, { name: "plan", applications: ["api"] });
+  const result = await world.run(number, ROLLBACK);
+  expect(synced(result).map(({ application }) => application)).toEqual([WEB]);
+  expect(result).toMatchObject({ kept: [API] });
+  expect(await world.holders()).toEqual({ api: number });
+});
+
+test("acts on what is only planned if -a names it, or nothing was deployed", async () => {
+  const number = world.open({ ...config(WEB, "2"), ...config(API, "2") });
+  await world.run(number, PLAN);
+  const one = await world.run(number, { name: "rollback", applications: ["api"], dryRun: false, prune: false });
+  expect(one).toMatchObject({ applications: [{ application: API }], kept: [] });
+  const rest = await world.run(number, ROLLBACK);
+  expect(rest).toMatchObject({ applications: [{ application: WEB }], kept: [] });
+});
+
+test("a refusal says what has to happen next", async () => {
+  const number = await deploy(config(WEB, "2"));
+  moveMain(config(WEB, "5"));
+  const unapproved = await world.run(number, ROLLBACK, { settings: GATED });
+  expect(unapproved).toMatchObject({ kind: "refused", next: { kind: "approve", then: { command: "rollback" } } });
+  const other = await planAndDeploy(WEB);
+  const locked = await world.run(number, ROLLBACK);
+  expect(locked).toMatchObject({ next: { kind: "wait", locks: [{ application: WEB, holder: { number: other } }] } });
 });
 
 test("puts back the definition from before the first sync, syncs the target revision and ends the record", async () => {

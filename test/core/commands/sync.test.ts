@@ -88,6 +88,20 @@ test("a lock that went away while the checks ran stops the sync, and is not take
   expect(await world.holders()).toEqual({});
 });
 
+test("what the newest plan could not evaluate is stale, though an earlier plan of the same head locked it", async () => {
+  const number = await planFor(config(WEB, "2"));
+  world.deployer.faults.render = () => {
+    throw new DeployerFailure("refused", "helm failed");
+  };
+  await world.run(number, PLAN);
+  expect(await world.stores.locks.find(WEB)).toMatchObject({ planRevision: world.host.facts(number).headRevision });
+  const result = await world.run(number, SYNC);
+  const applications = [{ application: WEB, planFailure: expect.stringContaining("helm failed") }];
+  expect(refused(result)).toMatchObject({ reason: "stale", applications });
+  expect(result).toMatchObject({ next: { kind: "push", because: "unevaluated", applications: [WEB] } });
+  expect(world.deployer.syncs).toEqual([]);
+});
+
 describe("the definition", () => {
   test("is put back after a failed sync", async () => {
     const number = await planFor(definition(WEB, "other"));

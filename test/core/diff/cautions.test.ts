@@ -277,8 +277,8 @@ test("the most dangerous comes first", () => {
     "runs the new hook batch/Job guestbook/migrate (PreSync)",
   ]);
   expect(found.dangers).toEqual([
-    { what: "deletes Namespace old", pruning: true },
-    { what: "Kubernetes refuses to change apps/Deployment guestbook/web", pruning: false },
+    { what: "deletes Namespace old", pruning: true, effect: "lost" },
+    { what: "Kubernetes refuses to change apps/Deployment guestbook/web", pruning: false, effect: "refused" },
     { what: "changes PersistentVolume disk", pruning: false },
   ]);
 });

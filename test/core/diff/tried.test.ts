@@ -62,7 +62,7 @@ const CURES: readonly (readonly [RefusalCause, string])[] = [
 test.each(CURES)("a refusal that is sure, %s, is a caution with its cure, and a danger", (cause, cure) => {
   const { diff, cluster } = tried(asked(), refused(cause));
   expect(diff.cautions).toEqual([`Kubernetes will refuse ${TITLE}: spec.x: no. ${cure}`]);
-  expect(diff.dangers).toEqual([{ what: `Kubernetes refuses to change ${TITLE}`, pruning: false }]);
+  expect(diff.dangers).toEqual([{ what: `Kubernetes refuses to change ${TITLE}`, pruning: false, effect: "refused" }]);
   expect(cluster).toEqual({ accepted: 0, refused: [{ title: TITLE, message: "spec.x: no", sure: true }], untried: [] });
   expect(expectedRefusals(cluster)).toEqual([`the plan said that Kubernetes will refuse ${TITLE}: spec.x: no`]);
 });
@@ -138,7 +138,7 @@ describe("beside what our own rules say", () => {
     cautions: [deletion, rule, "changes Namespace shop"],
     dangers: [
       { what: "deletes PersistentVolumeClaim shop/data", pruning: true },
-      { what: `Kubernetes refuses to change ${TITLE}`, pruning: false },
+      { what: `Kubernetes refuses to change ${TITLE}`, pruning: false, effect: "refused" as const },
       { what: "changes Namespace shop", pruning: false },
     ],
   };

@@ -57,7 +57,7 @@ test("what was planned is deployed, also after a parent wrote the definition", (
 });
 
 test.each<[string, LiveSubject, string]>([
-  ["the project", subject(BASE, { ...HEAD_SPEC, project: "prod" }), "the project, definition of web"],
+  ["the project", subject(BASE, { ...HEAD_SPEC, project: "prod" }), "the project and definition of web"],
   ["the source", subject(BASE, BASE), "the definition of web"],
   ["what it replaces", subject({ ...BASE, project: "prod" }), "the definition of web"],
   ["the commit", { ...subject(BASE), head: { spec: HEAD_SPEC, positions: [], fixed: [] } }, "the sources of web"],

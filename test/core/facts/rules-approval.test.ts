@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import type { Settings } from "../../../src/config/settings.js";
+import { createApprovals } from "../../../src/core/facts/approval.js";
+import { missingForRules } from "../../../src/core/facts/rules-approval.js";
 import { HostFailure } from "../../../src/core/model/errors.js";
-import { approvalOf } from "../../../src/core/policy/approval.js";
-import { missingForRules } from "../../../src/core/policy/rules-approval.js";
 import type { CodeHost } from "../../../src/core/ports/code-host.js";
 import { sampleChange, WORDS } from "../../comments/samples.js";
 import { CommandWorld } from "../commands/command-world.js";
@@ -29,7 +29,7 @@ function contextOf(
     belongsToAny: (_change: unknown, { login }: { readonly login: string }) =>
       team === "unknown" ? Promise.reject(new HostFailure("forbidden", "no")) : Promise.resolve(team.includes(login)),
   });
-  return {
+  const context = {
     host,
     change: sampleChange(),
     settings: sampleSettings({ approvalFromCommitters: true, ...settings }),
@@ -37,6 +37,7 @@ function contextOf(
     hostWords: WORDS,
     isAdministrator: (_host: string, { login }: { readonly login: string }) => Promise.resolve(login === "root"),
   };
+  return { ...context, approvals: createApprovals(context) };
 }
 
 describe("where no version of the file can be read", () => {
@@ -45,11 +46,24 @@ describe("where no version of the file can be read", () => {
     [["bo"], false, "an administrator of svc's pages, who is logged in there with GitHub, has to approve"],
     [["bo", "root"], true, undefined],
   ])("an approval by %j: %p", async (approvers, approved, missing) => {
-    const approval = await approvalOf(contextOf({ needsAdministrator: true }, approvers));
+    const approval = await contextOf({ needsAdministrator: true }, approvers).approvals();
     expect(approval.approved).toBe(approved);
     if (missing === undefined) expect(approval.missing).toBeUndefined();
     else expect(approval.missing).toContain(missing);
   });
+});
+
+test("an approval is read once for everybody who asks", async () => {
+  const { host, approvals } = contextOf({}, ["bo"]);
+  let asked = 0;
+  const { reviews } = host;
+  host.reviews = (change) => {
+    asked += 1;
+    return reviews.call(host, change);
+  };
+  expect(await Promise.all([approvals(), approvals()])).toMatchObject([{ approved: true }, { approved: true }]);
+  await approvals();
+  expect(asked).toBe(1);
 });
 
 describe("what is missing for a change of the rules", () => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../src/config/settings.js";
-import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
-import type { Deployment } from "../../../src/core/model/deployment.js";
-import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
-import { commitStatusOf, type PlannedFacts, type StatusFacts } from "../../../src/core/policy/commit-status.js";
+import { commitStatusOf, type StatusFacts } from "../../src/comments/commit-status.js";
+import type { Settings } from "../../src/config/settings.js";
+import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
+import type { Deployment } from "../../src/core/model/deployment.js";
+import type { ApplicationPlan, Plan } from "../../src/core/model/plan.js";
 import {
   evaluated,
   resource,
@@ -12,11 +12,11 @@ import {
   sampleDeployment,
   sampleLock,
   samplePlan,
+  sampleFacts,
   sampleSet,
-  sampleStanding,
+  type SampleFacts,
   WORDS,
-} from "../../comments/samples.js";
-import { sampleSettings } from "../sample-settings.js";
+} from "./samples.js";
 
 const change = sampleChange();
 const web = applicationName("web");
@@ -39,25 +39,19 @@ function elsewhere(application: string, outcome: Deployment["outcome"] = "succee
   });
 }
 
-type More = Partial<Omit<PlannedFacts, "plan" | "settings" | "locks">> & {
+interface More extends Omit<SampleFacts, "locks"> {
   /** What this change request holds; if absent, everything that is not held by another. */
   readonly locked?: ReadonlySet<string>;
-  readonly settings?: Partial<Settings>;
   readonly plan?: Partial<Plan>;
-};
+}
 
 /** A planned head with these applications, all of them locked. */
-function planned(
-  applications: readonly ApplicationPlan[],
-  { settings, plan, locked, ...more }: More = {},
-): StatusFacts {
+function planned(applications: readonly ApplicationPlan[], { plan, locked, ...more }: More = {}): StatusFacts {
   const locks = applications.flatMap(({ application, lock }) => {
     if (lock.kind === "held") return [lock.by];
     return locked === undefined || locked.has(application) ? [sampleLock(application, change.number)] : [];
   });
-  const made = samplePlan(applications, plan);
-  const standing = sampleStanding(made, { settings: sampleSettings(settings), locks });
-  return { kind: "planned", ...standing, plan: made, notStarted: [], ...more };
+  return { kind: "planned", facts: sampleFacts(samplePlan(applications, plan), { locks, ...more }) };
 }
 
 const held = { kind: "held", by: sampleLock("web", 9, "bo") } as const;
@@ -122,13 +116,13 @@ describe("the commit status svc/sync", () => {
     ],
     [
       "another PR's sync took it",
-      planned([app("web")], { foreign: [elsewhere("web")], locked: new Set() }),
+      planned([app("web")], { records: [elsewhere("web")], locked: new Set() }),
       "pending",
       "web awaits svc plan and svc sync; web now runs PR #9",
     ],
     [
       "another PR's sync of it failed",
-      planned([app("web")], { foreign: [elsewhere("web", "failed")] }),
+      planned([app("web")], { records: [elsewhere("web", "failed")] }),
       "pending",
       "web awaits svc sync",
     ],

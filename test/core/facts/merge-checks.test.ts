@@ -1,10 +1,11 @@
 import { expect, test } from "@jest/globals";
+import { commitStatusOf } from "../../../src/comments/commit-status.js";
+import { checksOfMerge } from "../../../src/core/facts/merge-checks.js";
 import { applicationName } from "../../../src/core/model/brand.js";
+import type { Approval } from "../../../src/core/model/change-request.js";
 import { definitionOf, type Check, type CheckOutcome, type CheckResult } from "../../../src/core/model/check.js";
 import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
 import type { PreviewContent } from "../../../src/core/model/preview.js";
-import { commitStatusOf } from "../../../src/core/policy/commit-status.js";
-import { checksOfMerge } from "../../../src/core/policy/merge-checks.js";
 import { nextStep } from "../../../src/core/policy/next-step.js";
 import {
   evaluated,
@@ -12,11 +13,10 @@ import {
   resource,
   sampleApplication,
   sampleChange,
+  sampleFacts,
   samplePlan,
-  sampleStanding,
   WORDS,
 } from "../../comments/samples.js";
-import { sampleSettings } from "../sample-settings.js";
 
 const VALUES = check("values");
 const SHOPS = check("shops", { applications: "shop*" });
@@ -87,14 +87,11 @@ test.each<[string, Partial<Plan>, { failed?: readonly string[]; missing?: readon
   ["failed and no longer configured", { applications: [isNew("blog", [PASSED, result(check("old"), FAILED)])] }, {}],
 ])("checks that are %s", async (_what, plan, { failed = [], missing = [] }) => {
   const never = () => Promise.reject(new Error("nobody may lift it, so the host need not be asked"));
-  const host = { reviews: never, authorship: never, belongsToAny: never };
+  const host = { belongsToAny: never };
   const found = await checksOfMerge(samplePlan([], { previews: [], ...plan }), {
     host: host as never,
     change: sampleChange(),
-    settings: sampleSettings(),
-    snapshot: { commitsBetween: never, isCleanMerge: never },
-    hostWords: WORDS,
-    isAdministrator: never,
+    approvals: never,
     checks: [VALUES, SHOPS, HINT],
   });
   expect(found.failed.map(({ application }) => application)).toEqual(failed.map(applicationName));
@@ -102,12 +99,34 @@ test.each<[string, Partial<Plan>, { failed?: readonly string[]; missing?: readon
   expect(found.overridden).toEqual([]);
 });
 
+test.each([
+  [
+    "a member of the team",
+    ["max"],
+    { failed: [], overridden: [{ application: "blog", check: "values", by: ["max"] }] },
+  ],
+  ["somebody else", ["bo"], { failed: [{ application: "blog" }], overridden: [] }],
+  ["nobody", [], { failed: [{ application: "blog" }], overridden: [] }],
+])("a failed check that a team may lift, approved by %s", async (_who, approvers, expected) => {
+  const lifted = check("values", { overridableBy: ["acme/sre"] });
+  const people = approvers.map((login) => ({ id: login, login, bot: false }));
+  const approval: Approval = { approved: people.length > 0, approvers, people, missing: undefined };
+  const belongsToAny = (_change: unknown, { login }: { readonly login: string }) => Promise.resolve(login === "max");
+  const found = await checksOfMerge(samplePlan([isNew("blog", [result(lifted, FAILED)])]), {
+    host: { belongsToAny } as never,
+    change: sampleChange(),
+    approvals: () => Promise.resolve(approval),
+    checks: [lifted],
+  });
+  expect(found).toMatchObject({ ...expected, missing: [] });
+});
+
 test("what was not checked as svc.yaml asks for now is planned again before anybody merges", () => {
   const plan = samplePlan([isNew("blog", [])]);
   const mergeChecks = { failed: [], overridden: [], missing: [applicationName("blog")] };
-  const standing = sampleStanding(plan, { mergeChecks });
-  expect(nextStep(standing)).toMatchObject({ kind: "command", command: "plan" });
-  expect(commitStatusOf({ kind: "planned", ...standing, plan, notStarted: [] }, WORDS.hosta)).toMatchObject({
+  const facts = sampleFacts(plan, { mergeChecks });
+  expect(nextStep(facts)).toMatchObject({ kind: "command", command: "plan" });
+  expect(commitStatusOf({ kind: "planned", facts }, WORDS.hosta)).toMatchObject({
     state: "pending",
     description: expect.stringContaining("the checks have changed since the plan of blog: comment svc plan"),
   });

@@ -1,10 +1,11 @@
-import type { AccessRule } from "../../config/requirements.js";
-import { REPOSITORY_FILE } from "../../names.js";
-import { shortRevision, type ApplicationName, type Revision } from "../model/brand.js";
-import type { ChangeRequest } from "../model/change-request.js";
-import { referenceTo, type HostWords } from "../model/host-words.js";
-import type { Lock } from "../model/lock.js";
-import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "./standing.js";
+import type { AccessRule } from "../config/requirements.js";
+import { shortRevision, type ApplicationName, type Revision } from "../core/model/brand.js";
+import type { ChangeRequest } from "../core/model/change-request.js";
+import { referenceTo, type HostWords } from "../core/model/host-words.js";
+import type { Lock } from "../core/model/lock.js";
+import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
+import { REPOSITORY_FILE } from "../names.js";
+import { counted } from "./phrases.js";
 
 /** A piece of a clause: words of ours, untrusted words, what is typed or copied (untrusted as well), or a commit. */
 export type Piece = string | { readonly text: string } | { readonly code: string } | { readonly commit: Revision };
@@ -16,7 +17,13 @@ export type Reader = Pick<ChangeRequest, "host" | "repository">;
 export function nextStepPieces(step: NextStep, change: Reader, words: HostWords): readonly Piece[] {
   switch (step.kind) {
     case "command":
-      return ["comment ", ...commandPieces(step, words)];
+      return commandClause(step, words);
+    case "mend":
+      return mendPieces(step, change, words);
+    case "later":
+      return ["try again later, because svc cannot tell ", { text: step.because }];
+    case "undone":
+      return undonePieces(step, words);
     case "merge":
       return mergePieces(step, words);
     case "merging":
@@ -68,6 +75,60 @@ function nothingText(because: Extract<NextStep, { kind: "none" }>["because"], { 
   }
 }
 
+/** What to comment, and what that does beyond what was asked for. */
+function commandClause(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
+  return ["comment ", ...commandPieces(advised, words), ...lossPieces(advised, words)];
+}
+
+/** What a sync deletes, with the choice to keep it, and what it does that cannot be taken back. */
+function lossPieces(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
+  const { removes, knowing = [] } = advised;
+  const known: readonly Piece[] = knowing.length === 0 ? [] : [", knowing that it ", { text: shownLosses(knowing) }];
+  if (removes === undefined) return known;
+  const objects = counted(removes.count, "object");
+  if (removes.pruning) return known.length > 0 ? known : [`, which deletes ${objects}`];
+  const pruning = { code: `${commandText(advised, words)} --prune` };
+  return [
+    `, which leaves ${objects} in the cluster that this ${words.short} removes, or `,
+    pruning,
+    removes.count === 1 ? ", which deletes it" : ", which deletes them",
+    ...known,
+  ];
+}
+
+const MOST_LOSSES = 2;
+
+function shownLosses(all: readonly string[]): string {
+  const more = all.length - MOST_LOSSES;
+  return `${all.slice(0, MOST_LOSSES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function mendPieces(
+  { applications, then }: Extract<NextStep, { kind: "mend" }>,
+  change: Reader,
+  words: HostWords,
+): readonly Piece[] {
+  const anyway = nextStepPieces(then, change, words);
+  return [
+    "fix what Kubernetes refuses of ",
+    ...named(applications),
+    " and push, or go on knowing that its sync fails: ",
+    ...anyway,
+  ];
+}
+
+function undonePieces({ by, again }: Extract<NextStep, { kind: "undone" }>, words: HostWords): readonly Piece[] {
+  const left =
+    by === "unlock"
+      ? "nothing is left to do: the locks are released"
+      : "nothing is left to do: the target branch runs again";
+  return [
+    `${left}. To deploy this ${words.short} after all, `,
+    ...commandClause(again, words),
+    `; to drop it, close this ${words.short}`,
+  ];
+}
+
 /** The command as it is typed, and who alone may give it. */
 function commandPieces(advised: AdvisedCommand, words: HostWords): readonly Piece[] {
   return [{ code: commandText(advised, words) }, ...byPieces(advised.by)];
@@ -80,14 +141,14 @@ function mergePieces({ draft, by }: AdvisedMerge, { short }: HostWords): readonl
 function approvePieces({ known, commit, author, then }: NeededApproval, words: HostWords): readonly Piece[] {
   const by: readonly Piece[] = author === undefined ? [] : [" by somebody other than ", { text: author }];
   if (known || then.kind === "replan") return ["needs an approval of ", { commit }, ...by, ...thenPieces(then, words)];
-  const what = then.kind === "merge" ? mergePieces(then, words) : ["comment ", ...commandPieces(then, words)];
+  const what = then.kind === "merge" ? mergePieces(then, words) : commandClause(then, words);
   return [...what, ", which needs an approval of ", { commit }, ...by];
 }
 
 function thenPieces(then: AfterApproval, words: HostWords): readonly Piece[] {
   switch (then.kind) {
     case "command":
-      return [", then ", ...commandPieces(then, words)];
+      return [", then ", ...commandPieces(then, words), ...lossPieces(then, words)];
     case "merge":
       return [", then ", ...mergePieces(then, words)];
     case "replan":
@@ -130,6 +191,12 @@ function pushPieces(
       return ["complete the annotation ", { code: "manifest-generate-paths" }, " of ", ...names];
     case "unevaluated":
       return ["fix what keeps ", ...names, " from being evaluated, then push or comment ", { code: `${command} plan` }];
+    case "unseen":
+      return [
+        "push a commit and have it approved, because what ",
+        ...names,
+        " deploys was planned only after the approval",
+      ];
     case "unread":
       return ["split or simplify the files that could not be read, and push"];
     case "rules-broken":

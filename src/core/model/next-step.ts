@@ -1,34 +1,6 @@
 import type { AccessRule } from "../../config/requirements.js";
-import type { Settings } from "../../config/settings.js";
-import type { ApplicationName, Revision } from "../model/brand.js";
-import type { Approval, ChangeRequest } from "../model/change-request.js";
-import type { Deployment } from "../model/deployment.js";
-import type { Lock } from "../model/lock.js";
-import type { Plan } from "../model/plan.js";
-import type { MergeChecks } from "./merge-checks.js";
-
-/** Where a change request stands: everything that decides its next step, read for one answer. */
-export interface Standing {
-  readonly change: ChangeRequest;
-  readonly settings: Settings;
-  /** Nothing is planned or deployed while the repository's file has problems. */
-  readonly broken: boolean;
-  /** Its newest stored plan, of whichever head. */
-  readonly plan: Plan | undefined;
-  /** Every lock that it holds, and those that others hold of what it planned or deployed. */
-  readonly locks: readonly Lock[];
-  /** Its records "deployed, not merged". */
-  readonly records: readonly Deployment[];
-  /** Those of other change requests for the same applications. */
-  readonly foreign: readonly Deployment[];
-  /** Undefined if it was not read: what needs an approval then waits for one. */
-  readonly approval: Approval | undefined;
-  /** What the approval lacks because the repository's rules change, as a clause about the change request. */
-  readonly missingForRules: string | undefined;
-  readonly mergeChecks: MergeChecks;
-  /** svc merges it right after this answer. */
-  readonly merging: boolean;
-}
+import type { ApplicationName, Revision } from "./brand.js";
+import type { Lock } from "./lock.js";
 
 /** Who has to do what next with a change request, so that it gets ahead. */
 export type NextStep =
@@ -45,6 +17,8 @@ export type NextStep =
       readonly applications: Names;
       readonly then: AdvisedCommand;
     }
+  /** Kubernetes refuses what a sync would apply: mend that, or go on knowing that the sync fails. */
+  | { readonly kind: "mend"; readonly applications: Names; readonly then: Afterwards }
   /** Nothing but another commit helps. */
   | { readonly kind: "push"; readonly because: WhyPush; readonly applications: Names; readonly baseBranch: string }
   /** Required checks failed, and another commit has to pass them. */
@@ -60,8 +34,14 @@ export type NextStep =
     }
   /** Others hold the locks. */
   | { readonly kind: "wait"; readonly locks: readonly Lock[] }
+  /** A fact could not be read: a sentence without a full stop, untrusted. */
+  | { readonly kind: "later"; readonly because: string }
+  /** What was just undone can be done again, or left. */
+  | { readonly kind: "undone"; readonly by: "rollback" | "unlock"; readonly again: AdvisedCommand }
   /** Nothing can be done here. */
   | { readonly kind: "none"; readonly because: "merged" | "closed" | "fork" };
+
+export type StepKind = NextStep["kind"];
 
 /** A command that would not be refused now. */
 export interface AdvisedCommand {
@@ -71,6 +51,10 @@ export interface AdvisedCommand {
   readonly applications: Names;
   /** Who may give it: each of these rules must allow the person. */
   readonly by: readonly AccessRule[];
+  /** What a sync does that cannot be taken back, in a few words each; untrusted. */
+  readonly knowing?: readonly string[] | undefined;
+  /** Objects that this change request removes, if a sync meets any. `pruning`: a sync deletes them without `--prune`. */
+  readonly removes?: { readonly count: number; readonly pruning: boolean } | undefined;
 }
 
 /** A merge on the code host. It deploys what svc does not, so the same rules say by whom. */
@@ -94,6 +78,9 @@ export interface NeededApproval {
 /** `replan`: svc plans again by itself. */
 export type AfterApproval = AdvisedCommand | AdvisedMerge | { readonly kind: "replan" };
 
-export type WhyPush = "conflicts" | "behind" | "uncovered" | "unevaluated" | "unread" | "rules-broken";
+/** What is left to do once Kubernetes would accept everything. */
+export type Afterwards = AdvisedCommand | NeededApproval | Extract<NextStep, { readonly kind: "retry" }>;
+
+export type WhyPush = "conflicts" | "behind" | "uncovered" | "unevaluated" | "unread" | "unseen" | "rules-broken";
 
 export type Names = readonly ApplicationName[];

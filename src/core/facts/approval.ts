@@ -2,9 +2,6 @@ import type { Settings } from "../../config/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import type { Approval, ChangeRequest, Reviews, User } from "../model/change-request.js";
 import type { AllHostWords } from "../model/host-words.js";
-import type { CodeHost } from "../ports/code-host.js";
-import type { CommandPorts } from "../ports/context.js";
-import type { Snapshot } from "../ports/snapshot.js";
 import {
   countingApprovers,
   peopleIn,
@@ -12,7 +9,10 @@ import {
   type EyesFacts,
   type Involved,
   type UnseenCommit,
-} from "./independent-eyes.js";
+} from "../policy/independent-eyes.js";
+import type { CodeHost } from "../ports/code-host.js";
+import type { CommandPorts } from "../ports/context.js";
+import type { Snapshot } from "../ports/snapshot.js";
 
 export interface ApprovalContext {
   readonly host: Pick<CodeHost, "reviews" | "authorship">;
@@ -26,11 +26,19 @@ export interface ApprovalContext {
 /** Each takes a merge by git; beyond that a merge counts as its author's commit. */
 const MOST_MERGES = 10;
 
+/** Reads whether the head is approved, once for everybody who asks. */
+export type Approvals = () => Promise<Approval>;
+
+export function createApprovals(context: ApprovalContext): Approvals {
+  let reading: Promise<Approval> | undefined;
+  return () => (reading ??= approvalOf(context));
+}
+
 /**
  * Whether the head commit is approved, read afresh: by the host's rules, and by independent eyes. Commits are read only if
  * the host's rules are met. Where no readable rules say who may approve, only administrators of the pages may.
  */
-export async function approvalOf(context: ApprovalContext): Promise<Approval> {
+async function approvalOf(context: ApprovalContext): Promise<Approval> {
   const { change, settings, hostWords, isAdministrator } = context;
   const approval = await independentApproval(context);
   if (!approval.approved || !settings.needsAdministrator) return approval;

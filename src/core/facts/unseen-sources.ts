@@ -1,8 +1,6 @@
-import type { Settings } from "../../config/settings.js";
-import { isPlanOf, type ApplicationPlan, type NotDeployed, type Plan } from "../model/plan.js";
+import { isPlanOf, type ApplicationPlan, type Plan } from "../model/plan.js";
 import type { PlannedSource } from "../model/planned-source.js";
 import type { CommandContext } from "../ports/context.js";
-import { needsApproval, type Deployed } from "./effect-rules.js";
 
 /**
  * Marks the sources whose commit no approver can have seen: the head was approved already when a plan showed that commit
@@ -36,7 +34,7 @@ function wasSeen({ position, follows, revision }: PlannedSource, shown: readonly
 }
 
 /** Why the approval of the head does not cover what an application deploys; undefined if it does. */
-function unseenSentence(planned: ApplicationPlan | undefined): string | undefined {
+export function unseenSentence(planned: ApplicationPlan | undefined): string | undefined {
   const source = planned?.kind === "evaluated" ? planned.sources.find(({ unseen }) => unseen) : undefined;
   if (source === undefined) return undefined;
   const { position, follows, revision = "" } = source;
@@ -44,17 +42,4 @@ function unseenSentence(planned: ApplicationPlan | undefined): string | undefine
     `source ${position} follows ${follows}, and ${revision.slice(0, 8)} of it was planned only after the head was approved. ` +
     "Approve again what the plan shows: push a commit, or withdraw the approvals, run the plan command, and approve"
   );
-}
-
-/** Applications among these that require an approval, and whose plan shows what the approvers cannot have seen. */
-export function unseenIn(
-  deployed: readonly Deployed[],
-  plan: Plan | undefined,
-  settings: Settings,
-): readonly NotDeployed[] {
-  return deployed.flatMap((one) => {
-    if (!needsApproval([one], settings)) return [];
-    const reason = unseenSentence(plan?.applications.find(({ application }) => application === one.application));
-    return reason === undefined ? [] : [{ application: one.application, reason }];
-  });
 }

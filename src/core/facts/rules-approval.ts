@@ -1,20 +1,23 @@
 import type { AccessRule } from "../../config/requirements.js";
 import type { Settings } from "../../config/settings.js";
-import type { Approval } from "../model/change-request.js";
 import type { CodeHost } from "../ports/code-host.js";
 import { allowsAny } from "./access.js";
-import { approvalOf, type ApprovalContext } from "./approval.js";
+import type { ApprovalContext, Approvals } from "./approval.js";
 
-type RulesContext = ApprovalContext & { readonly host: CodeHost; readonly settings: Pick<Settings, "rulesChange"> };
+type RulesContext = Pick<ApprovalContext, "change"> & {
+  readonly host: CodeHost;
+  readonly settings: Pick<Settings, "rulesChange">;
+  readonly approvals: Approvals;
+};
 
 /**
  * What the head's approval lacks for a merge by svc because the head changes the repository's rules; undefined if nothing.
  * People whom the rules of before allow have to agree to the new ones.
  */
-export async function missingForRules(context: RulesContext, known?: Approval): Promise<string | undefined> {
+export async function missingForRules(context: RulesContext): Promise<string | undefined> {
   const { lists } = context.settings.rulesChange ?? {};
   if (lists === undefined) return undefined;
-  const approval = known ?? (await approvalOf(context));
+  const approval = await context.approvals();
   if (!approval.approved) return `it changes the rules and needs an approval${byWhom(lists)}`;
   const allowed = await Promise.all(lists.map((list) => allowsAny(list, approval.people, context)));
   const missing = lists.filter((_, index) => allowed[index] !== true);

@@ -1,31 +1,8 @@
 import type { ApplicationName } from "../model/brand.js";
-import {
-  checksFor,
-  resultFor,
-  type Check,
-  type CheckResult,
-  type FailedCheck,
-  type OverriddenOf,
-} from "../model/check.js";
+import { checksFor, resultFor, type Check, type CheckResult } from "../model/check.js";
 import { checksOf, type ApplicationPlan, type Plan } from "../model/plan.js";
-import { createOverriding, type OverridingContext } from "./check-gate.js";
-
-/** What the required checks say about the applications that the merge of a planned head deploys without a sync. */
-export interface MergeChecks {
-  /** Failed for these applications, and nobody who may lift that has approved the head. */
-  readonly failed: readonly FailedFor[];
-  /** Failed, and lifted by an approval of the head. */
-  readonly overridden: readonly OverriddenOf[];
-  /** Not run for these applications as the checks are configured now. */
-  readonly missing: readonly ApplicationName[];
-}
-
-export interface FailedFor {
-  readonly application: ApplicationName;
-  readonly failed: readonly FailedCheck[];
-}
-
-export const NOTHING_FAILED: MergeChecks = { failed: [], overridden: [], missing: [] };
+import type { MergeChecks } from "../policy/facts.js";
+import { createOverriding, type OverridingContext } from "./overriding.js";
 
 /** The host is asked only if a required check failed. */
 export async function checksOfMerge(

@@ -1,12 +1,11 @@
 import type { AccessCommand, AccessRule } from "../../config/requirements.js";
 import type { Settings } from "../../config/settings.js";
-import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import { HostFailure } from "../model/errors.js";
-import type { BarredApplication, Refusal } from "../model/result.js";
+import type { BarredApplication } from "../model/result.js";
+import { accessRulesFor, type Deployed } from "../policy/effect-rules.js";
 import type { CodeHost } from "../ports/code-host.js";
-import { accessRulesFor, type Deployed } from "./effect-rules.js";
 
 /** Who gives a command, and under which rules. */
 export interface AccessContext {
@@ -75,43 +74,6 @@ export async function needsNoApproval(
 ): Promise<boolean> {
   if (!dryRun || settings.needsAdministrator) return false;
   return needsWriteAccess(settings, change) || host.mayCommand(change, user);
-}
-
-/** Names the barred applications and the `others`; undefined if none is barred. */
-export function accessRefusal(
-  command: AccessCommand,
-  barred: readonly BarredApplication[],
-  others: readonly ApplicationName[],
-  { user }: Pick<AccessContext, "user">,
-): Refusal | undefined {
-  if (barred.length === 0) return undefined;
-  return { reason: "not-allowed", command, login: user.login, applications: barred, others };
-}
-
-/** Checks the lists alone; a refusal offers the applications that are not barred. */
-export async function checkLists(
-  command: AccessCommand,
-  deployed: readonly Deployed[],
-  context: AccessContext,
-): Promise<Refusal | undefined> {
-  const barred = await barredFrom(command, deployed, context);
-  const names = new Set(barred.map(({ application, through }) => through ?? application));
-  const others = deployed.map(({ application }) => application).filter((name) => !names.has(name));
-  return accessRefusal(command, barred, others, context);
-}
-
-/** Checks write access and the lists again, right before the first call that deploys. */
-export async function confirmAccess(
-  command: AccessCommand,
-  deployed: readonly Deployed[],
-  context: AccessContext,
-): Promise<Refusal | undefined> {
-  const { change, settings, host, user } = context;
-  const [mayWrite, refusal] = await Promise.all([
-    needsWriteAccess(settings, change) ? host.mayCommand(change, user) : true,
-    checkLists(command, deployed, context),
-  ]);
-  return mayWrite ? refusal : { reason: "no-write-access", login: user.login };
 }
 
 /** Whether a rule allows one of these people. If the host cannot tell about teams, it does not. */

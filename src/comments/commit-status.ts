@@ -1,0 +1,277 @@
+import { sameChangeRequest } from "../core/model/change-request.js";
+import type { Deployment } from "../core/model/deployment.js";
+import { referenceTo, type HostWords } from "../core/model/host-words.js";
+import type { UnreadFile } from "../core/model/plan.js";
+import { awaitingIn, isAtHead } from "../core/policy/application-state.js";
+import type { ApplicationFacts, FailedFor, Facts } from "../core/policy/facts.js";
+import type { Bar, Gate } from "../core/policy/gates.js";
+import { barsOf, judge } from "../core/policy/judge.js";
+import { nextStep } from "../core/policy/next-step.js";
+import type { CommitStatus } from "../core/ports/code-host.js";
+import { REPOSITORY_FILE } from "../names.js";
+import { commandText, nextStepPieces, plainPieces } from "./next-step-words.js";
+
+/** What is known about the head when its status is set. */
+export type StatusFacts =
+  /** A plan of the head has started. */
+  | { readonly kind: "planning" }
+  /** The plan of the head failed; the reason is a text of ours. */
+  | { readonly kind: "plan-failed"; readonly reason: string }
+  /** Not planned automatically (a fork, a draft, autoplan off); nothing was rendered. */
+  | { readonly kind: "detected"; readonly detected: Detected }
+  | { readonly kind: "planned"; readonly facts: Facts };
+
+/** What is known about a head without a render. */
+export type Detected =
+  | { readonly kind: "nothing"; readonly atMerge: readonly string[] }
+  /** Nothing but the repository's rules, without the approval that this needs. */
+  | { readonly kind: "rules"; readonly missing: string }
+  | { readonly kind: "affected"; readonly applications: readonly string[] }
+  /** Changed files that may hide an application. */
+  | { readonly kind: "unread"; readonly files: readonly UnreadFile[] }
+  /** A fork, which the server does not allow to be planned. */
+  | { readonly kind: "barred" }
+  /** The detection failed. */
+  | { readonly kind: "unknown" };
+
+export type StatusText = Pick<CommitStatus, "state" | "description">;
+
+/**
+ * The commit status `svc/sync`: green if and only if the conditions of auto-merge hold, whether or not it is on.
+ * @param words Those of the change request's host.
+ */
+export function commitStatusOf(facts: StatusFacts, words: HostWords): StatusText {
+  switch (facts.kind) {
+    case "planning":
+      return { state: "pending", description: planningText(words) };
+    case "plan-failed":
+      return { state: "failure", description: `the plan failed: ${facts.reason}` };
+    case "detected":
+      return ofDetected(facts.detected, words);
+    case "planned": {
+      const { state, description } = ofPlan(facts.facts, words);
+      return { state, description: joined([description, atMergeText(takingEffect(facts.facts))]) };
+    }
+  }
+}
+
+/** Where a pending text cannot be changed, it must hold until the sync. */
+function planningText({ keepsPendingText }: HostWords): string {
+  return keepsPendingText ? "not deployed yet: the comments say how far it is" : "planning";
+}
+
+function ofDetected(detected: Detected, { command }: HostWords): StatusText {
+  switch (detected.kind) {
+    case "nothing":
+      return { state: "success", description: joined(["nothing to deploy", atMergeText(detected.atMerge)]) };
+    case "rules":
+      return rulesPending(detected.missing);
+    case "affected":
+      return { state: "pending", description: `comment ${command} plan: affects ${names(detected.applications)}` };
+    case "unread":
+      return unread(detected.files);
+    case "barred":
+      return { state: "pending", description: "comes from a fork, whose content is not planned here" };
+    case "unknown":
+      return { state: "pending", description: `comment ${command} plan` };
+  }
+}
+
+function unread(files: readonly UnreadFile[]): StatusText {
+  return { state: "failure", description: `could not be read: ${names(files.map(({ file }) => file))}` };
+}
+
+function ofPlan(facts: Facts, words: HostWords): StatusText {
+  const { change, applications } = facts;
+  const bars = barsOf(judge("merge", { ...facts, asker: undefined }));
+  const doubt = bars.find(({ untold }) => untold);
+  if (doubt !== undefined) return { state: "pending", description: `cannot tell ${doubt.why}` };
+  if (facts.plan?.current !== true) return ofDetected({ kind: "unknown" }, words);
+  const awaiting = awaitingIn(facts);
+  const ended = (...outcomes: readonly Deployment["outcome"][]) =>
+    awaiting.filter(({ record }) => record?.revision === change.headRevision && outcomes.includes(record.outcome));
+  const refused = awaiting.filter(({ application }) => facts.notStarted.includes(application));
+  const failed = new Set([...ended("failed"), ...refused]);
+  if (failed.size > 0) return { state: "failure", description: `sync failed: ${names(namesOf([...failed]))}` };
+  const found = bars.find(({ gate }) => STATUS[gate] !== undefined && (STATUS[gate].first || awaiting.length === 0));
+  const headline = found && STATUS[found.gate]?.text(barsOfGate(found.gate, bars), facts, words);
+  if (headline !== undefined) return headline;
+  const unclear = namesOf(ended("started", "unknown"));
+  if (unclear.length > 0) {
+    return { state: "pending", description: `the end of the sync is not known: look at ${names(unclear)} in Argo CD` };
+  }
+  if (awaiting.length > 0) {
+    const waiting = namesOf(awaiting);
+    return {
+      state: "pending",
+      description: joined([awaits(awaiting, facts, words), approvalText(facts), taken(waiting, facts, words)]),
+    };
+  }
+  const synced = namesOf(
+    applications.filter(({ planned, record }) => planned !== undefined && record && isAtHead(record, change)),
+  );
+  return { state: "success", description: synced.length === 0 ? "nothing to deploy" : `synced: ${names(synced)}` };
+}
+
+interface GateStatus {
+  /** It is told before what awaits a sync; the others keep a planned head from the merge once everything is synced. */
+  readonly first: boolean;
+  readonly text: (names: readonly string[], facts: Facts, words: HostWords) => StatusText;
+}
+
+const pending = (description: string): StatusText => ({ state: "pending", description });
+const failing = (description: string): StatusText => ({ state: "failure", description });
+
+/** What the status says of each gate that bars the merge. Undefined where the next step says it. */
+const STATUS: Readonly<Record<Gate, GateStatus | undefined>> = {
+  closed: undefined,
+  fork: { first: true, text: () => pending("comes from a fork, whose content is not planned here") },
+  "broken-rules": { first: true, text: () => failing("the plan failed: the repository's file cannot be used") },
+  "write-access": undefined,
+  "head-moved": undefined,
+  conflicts: { first: false, text: () => pending("resolve the merge conflicts and push") },
+  "mergeability-unknown": undefined,
+  "unread-files": { first: true, text: (all) => failing(`could not be read: ${names(all)}`) },
+  unplanned: undefined,
+  behind: {
+    first: true,
+    text: (all, { change }) =>
+      pending(`update the branch: the sync of ${names(all)} reverted what ${change.baseBranch} got meanwhile`),
+  },
+  unevaluated: { first: true, text: (all) => failing(`could not be evaluated: ${names(all)}`) },
+  unseen: undefined,
+  checks: undefined,
+  "merge-checks": { first: false, text: (_, { mergeChecks }) => failing(failedText(mergeChecks.failed)) },
+  unchecked: {
+    first: false,
+    text: (all, _, { command }) =>
+      pending(`the checks have changed since the plan of ${names(all)}: comment ${command} plan`),
+  },
+  withheld: { first: true, text: withheldText },
+  "withheld-sets": { first: true, text: withheldText },
+  uncovered: undefined,
+  "nothing-locked": undefined,
+  stale: undefined,
+  "effect-differs": undefined,
+  undeployable: undefined,
+  access: undefined,
+  approval: { first: false, text: () => pending("needs an approval before the merge") },
+  "auto-sync": undefined,
+  "locked-by-other": undefined,
+  "not-synced": undefined,
+  "rules-approval": { first: false, text: (_, { missingForRules }) => rulesPending(missingForRules ?? "") },
+};
+
+/** Applications and sets wait for the same approval. */
+function withheldText(_: readonly string[], { applications, plan }: Facts): StatusText {
+  const held = namesOf(applications.filter(({ planned }) => planned?.withheld === true));
+  return pending(`needs an approval before it is rendered: ${names([...held, ...(plan?.withheldSets ?? [])])}`);
+}
+
+function barsOfGate(gate: Gate, bars: readonly Bar[]): readonly string[] {
+  return [...new Set(bars.flatMap((bar) => (bar.gate === gate ? (bar.application ?? []) : [])))];
+}
+
+function rulesPending(missing: string): StatusText {
+  return { state: "pending", description: `${REPOSITORY_FILE}: ${missing}` };
+}
+
+/** What the applications wait for, beginning with the next step of the change request. */
+function awaits(awaiting: readonly ApplicationFacts[], facts: Facts, words: HostWords): string {
+  const { change } = facts;
+  const held = awaiting.filter(({ lock }) => lock !== undefined && !sameChangeRequest(lock.holder, change));
+  const holders = held.flatMap(({ application, lock }) =>
+    lock === undefined ? [] : [`${application} is locked by ${referenceTo(lock.holder, change, words)}`],
+  );
+  const isHeld = new Set(held);
+  const rest = awaiting.filter((one) => !isHeld.has(one));
+  const locked = rest.filter(({ lock }) => lock !== undefined);
+  const [now, later] = locked.length > 0 ? [locked, rest.filter(({ lock }) => lock === undefined)] : [rest, []];
+  const unplanned = later.length === 0 ? [] : [`${subject(namesOf(later), "awaits", "await")} ${words.command} plan`];
+  return joined([...(now.length === 0 ? [] : [stepText(namesOf(now), facts, words)]), ...unplanned, ...holders]);
+}
+
+function stepText(applications: readonly string[], facts: Facts, words: HostWords): string {
+  const step = nextStep(facts);
+  switch (step.kind) {
+    case "command": {
+      const command =
+        step.command === "plan" ? `${words.command} plan and ${words.command} sync` : commandText(step, words);
+      const named = step.applications.length === 0 ? applications : step.applications;
+      const rest = applications.filter((name) => !named.some((one) => one === name));
+      const barred = rest.length === 0 ? "" : `${names(rest)} cannot be synced yet`;
+      return joined([`${subject(named, "awaits", "await")} ${command}`, barred]);
+    }
+    case "approve": {
+      const then = step.then.kind === "command" ? `, then ${commandText(step.then, words)}` : "";
+      return `${subject(applications, "needs", "need")} an approval${then}`;
+    }
+    case "mend":
+    case "later":
+    case "undone":
+    case "merge":
+    case "merging":
+    case "approve-rules":
+    case "retry":
+    case "push":
+    case "checks":
+    case "wait":
+    case "none":
+      return `${names(applications)}: ${plainPieces(nextStepPieces(step, facts.change, words))}`;
+  }
+}
+
+/** `web awaits`, `2 applications await`. */
+function subject(applications: readonly string[], one: string, more: string): string {
+  return applications.length === 1 ? `${names(applications)} ${one}` : `${applications.length} applications ${more}`;
+}
+
+function approvalText({ approval }: Facts): string {
+  return approval?.approved === true ? `approved by ${names(approval.approvers)}` : "";
+}
+
+function failedText(all: readonly FailedFor[]): string {
+  const checks = new Set(all.flatMap(({ failed }) => failed.map(({ name }) => name)));
+  return `failed checks (${names([...checks])}): ${names(all.map(({ application }) => application))}`;
+}
+
+/** Who deployed one of these applications from elsewhere. */
+function taken(awaiting: readonly string[], { change, applications }: Facts, words: HostWords): string {
+  const waiting = new Set(awaiting);
+  const running = applications
+    .filter(({ application }) => waiting.has(application))
+    .flatMap(({ application, foreign }) =>
+      foreign
+        .filter(({ outcome }) => outcome === "succeeded")
+        .map((one) => `${application} now runs ${referenceTo(one.change, change, words)}`),
+    );
+  return joined(running);
+}
+
+/** What the merge deploys, not svc. */
+function takingEffect({ applications, plan }: Facts): readonly string[] {
+  const byTheMerge = applications.filter(({ planned }) => {
+    if (planned?.kind === "new" || planned?.kind === "deleted") return true;
+    return planned?.atMerge !== undefined && !planned.unchanged;
+  });
+  return [...namesOf(byTheMerge), ...(plan?.notDeployed ?? []), ...(plan?.sets ?? [])];
+}
+
+function atMergeText(applications: readonly string[]): string {
+  return applications.length === 0 ? "" : `takes effect at the merge: ${names(applications)}`;
+}
+
+const MOST_NAMES = 3;
+
+function names(all: readonly string[]): string {
+  const more = all.length - MOST_NAMES;
+  return more > 0 ? `${all.slice(0, MOST_NAMES).join(", ")} and ${more} more` : all.join(", ");
+}
+
+function joined(texts: readonly string[]): string {
+  return texts.filter((text) => text !== "").join("; ");
+}
+
+function namesOf(all: readonly ApplicationFacts[]): readonly string[] {
+  return all.map(({ application }) => application);
+}

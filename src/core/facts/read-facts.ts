@@ -1,0 +1,283 @@
+import type { AccessCommand } from "../../config/requirements.js";
+import type { Settings } from "../../config/settings.js";
+import type { ApplicationName } from "../model/brand.js";
+import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
+import { byApplication, type Deployment } from "../model/deployment.js";
+import type { Member } from "../model/effect.js";
+import {
+  DeployerFailure,
+  HostFailure,
+  RepositoryFailure,
+  safeMessage,
+  StoredValueUnreadable,
+} from "../model/errors.js";
+import type { HostWords } from "../model/host-words.js";
+import type { Lock } from "../model/lock.js";
+import {
+  failedChecksOf,
+  isPlanOf,
+  isWithheld,
+  waitsForApproval,
+  type ApplicationPlan,
+  type Plan,
+} from "../model/plan.js";
+import {
+  accessRulesFor,
+  approvalNeeds,
+  besides,
+  byNameAlone,
+  requiresUpToDate,
+  type Deployed,
+} from "../policy/effect-rules.js";
+import {
+  NOTHING_FAILED,
+  type ApplicationFacts,
+  type FactName,
+  type Facts,
+  type PlannedFacts,
+  type RecordFacts,
+  type Requires,
+} from "../policy/facts.js";
+import type { CommandContext } from "../ports/context.js";
+import { barredFrom, type AccessContext } from "./access.js";
+import { createApprovals, type ApprovalContext, type Approvals } from "./approval.js";
+import { checksOfMerge } from "./merge-checks.js";
+import { missingForRules as missingApproval } from "./rules-approval.js";
+import { unseenSentence } from "./unseen-sources.js";
+
+/** Where the facts about a change request are read. */
+export type FactSource = ApprovalContext &
+  Pick<CommandContext, "host" | "change" | "settings" | "plans" | "locks" | "deployments" | "checks">;
+
+export interface FactOptions {
+  /** Mistakes in the repository's file. */
+  readonly problems?: readonly string[];
+  /** The newest plan; without this key it is read. */
+  readonly plan?: Plan | undefined;
+  /** What the host is asked: everything that is required, all but whether the head is approved, or nothing. */
+  readonly review?: "required" | "rules" | "nothing";
+  /** What the host has just been asked. */
+  readonly reviewed?: Reviewed | undefined;
+}
+
+/** What the code host says about a head. */
+export type Reviewed = Pick<Facts, "approval" | "missingForRules">;
+
+/** The facts, and the plan that they are taken from. */
+export interface ReadFacts {
+  readonly facts: Facts;
+  readonly plan: Plan | undefined;
+  readonly records: readonly Deployment[];
+  readonly approvals: Approvals;
+}
+
+/**
+ * Reads what every judgement of a change request needs, each source once. What cannot be read is named in the facts; only
+ * the store has to answer. @throws {StoreUnavailable | HeadMoved}
+ */
+export async function readFacts(source: FactSource, options: FactOptions = {}): Promise<ReadFacts> {
+  const { change, settings, plans, locks, deployments, hostWords } = source;
+  const untold: Partial<Record<FactName, string>> = {};
+  const ask = <T>(fact: FactName, read: () => Promise<T>, otherwise: T) => tell(untold, fact, read, otherwise);
+  const approvals = createApprovals(source);
+  const [plan, held, records] = await Promise.all([
+    "plan" in options ? options.plan : ask("plan", () => plans.find(change), undefined),
+    ask("locks", () => locks.list(), []),
+    ask("records", () => deployments.list(), []),
+  ]);
+  const stored = storedFacts({ change, words: hostWords[change.host], settings, plan, locks: held, records });
+  const { review = "required", reviewed } = options;
+  const reviewing = review !== "nothing" && isPlanOf(plan, change) && change.state === "open";
+  const wanted = review === "required" && (needApproval(stored) || stored.plan?.waitsForApproval === true);
+  const asking = reviewing && reviewed === undefined;
+  const asked = { ...source, approvals };
+  const [approval, missingForRules, mergeChecks] = await Promise.all([
+    asking && wanted ? ask("approval", approvals, undefined) : reviewed?.approval,
+    asking ? ask("approval", () => missingApproval(asked), undefined) : reviewed?.missingForRules,
+    reviewing ? ask("approval", () => checksOfMerge(plan, asked), NOTHING_FAILED) : NOTHING_FAILED,
+  ]);
+  const facts: Facts = {
+    ...stored,
+    untold,
+    problems: options.problems ?? [],
+    approval,
+    missingForRules,
+    mergeChecks,
+  };
+  return { facts, plan, records, approvals };
+}
+
+/** The facts of a command that only asks who may give it for these applications. */
+export async function factsOfAsker(
+  command: AccessCommand,
+  names: readonly ApplicationName[],
+  context: AccessContext & Pick<CommandContext, "hostWords">,
+): Promise<Facts> {
+  const { change, settings, hostWords, user } = context;
+  const named = byNameAlone(names);
+  const barred = await barredFrom(command, named, context);
+  return {
+    ...blankFacts(change, hostWords[change.host], settings),
+    asker: { login: user.login, mayWrite: true, withoutApproval: false, barred, selected: names },
+    applications: named.map((deployed) => otherFacts(deployed, settings)),
+  };
+}
+
+/** Facts of which nothing was read yet. */
+export function blankFacts(change: ChangeRequest, words: HostWords, settings: Facts["settings"]): Facts {
+  const { allowForks, skipNoChanges, prune } = settings;
+  return {
+    change,
+    words,
+    untold: {},
+    settings: { allowForks, skipNoChanges, prune },
+    problems: [],
+    asker: undefined,
+    plan: undefined,
+    applications: [],
+    others: [],
+    approval: undefined,
+    missingForRules: undefined,
+    mergeChecks: NOTHING_FAILED,
+    merging: false,
+    headMoved: false,
+    notStarted: [],
+  };
+}
+
+/** Reads one fact. A failure of the world outside is noted; broken things and an unavailable store throw. */
+export async function tell<T>(
+  untold: Partial<Record<FactName, string>>,
+  fact: FactName,
+  read: () => Promise<T>,
+  otherwise: T,
+): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    const outside = [HostFailure, RepositoryFailure, DeployerFailure, StoredValueUnreadable];
+    if (!outside.some((one) => error instanceof one)) throw error;
+    untold[fact] = safeMessage(error);
+    return otherwise;
+  }
+}
+
+function planFacts(plan: Plan, change: ChangeRequest): Facts["plan"] {
+  return {
+    current: isPlanOf(plan, change),
+    retargeted: plan.baseBranch !== change.baseBranch,
+    unread: plan.unread,
+    withheldSets: plan.applicationSets.filter(({ withheld }) => withheld === true).map(({ name }) => name),
+    sets: plan.applicationSets.map(({ name }) => name),
+    notDeployed: plan.notDeployed.map(({ application }) => application),
+    waitsForApproval: waitsForApproval(plan),
+  };
+}
+
+/** What the stores hold about a change request and what concerns it. */
+export interface Stored {
+  readonly change: ChangeRequest;
+  /** Those of its host. */
+  readonly words: HostWords;
+  readonly settings: Settings;
+  readonly plan: Plan | undefined;
+  readonly locks: readonly Lock[];
+  readonly records: readonly Deployment[];
+}
+
+/** The facts that the stores tell. */
+export function storedFacts({ change, words, settings, plan, locks, records }: Stored): Facts {
+  const planned = new Map(plan?.applications.map((one) => [one.application, one]));
+  const own = records.filter((record) => sameChangeRequest(record.change, change));
+  const locked = locks.filter(({ holder }) => sameChangeRequest(holder, change));
+  const names = new Set([...planned.keys(), ...[...locked, ...own].map(({ application }) => application)]);
+  const lockOf = new Map(locks.map((lock) => [lock.application, lock]));
+  const ownOf = new Map(own.map((record) => [record.application, record]));
+  const recordsOf = byApplication(records);
+  const current = isPlanOf(plan, change);
+  const applications = [...names].map((application): ApplicationFacts => {
+    const one = planned.get(application);
+    const record = ownOf.get(application);
+    const deployed = { application, members: current ? (one?.effect.members ?? []) : [] };
+    const foreign = (recordsOf.get(application) ?? []).filter((other) => other !== record);
+    return {
+      application,
+      planned: one && plannedFacts(one),
+      lock: lockOf.get(application),
+      record: record && recordFacts(record, change),
+      foreign: foreign.map((other) => recordFacts(other, change)),
+      requires: requiresOf(deployed, { application, members: unmoved(one) }, settings),
+      now: undefined,
+    };
+  });
+  return {
+    ...blankFacts(change, words, settings),
+    plan: plan && planFacts(plan, change),
+    applications,
+    others: plan === undefined ? [] : besides(plan).map((deployed) => otherFacts(deployed, settings)),
+  };
+}
+
+function otherFacts(deployed: Deployed, settings: Settings): ApplicationFacts {
+  const requires = requiresOf(deployed, deployed, settings);
+  const { application } = deployed;
+  return { application, planned: undefined, lock: undefined, record: undefined, foreign: [], requires, now: undefined };
+}
+
+function plannedFacts(plan: ApplicationPlan): PlannedFacts {
+  const evaluated = plan.kind === "evaluated" ? plan : undefined;
+  const refused = evaluated?.cluster?.refused.filter(({ sure }) => sure) ?? [];
+  const dangers = evaluated?.diff.dangers ?? [];
+  // Where Kubernetes was not asked, its rules for fields that cannot change still tell.
+  const expected = dangers.filter(({ effect }) => effect === "refused").map(({ what }) => what);
+  return {
+    kind: plan.kind,
+    unchanged: evaluated?.verdict === "unchanged" && !evaluated.writesDefinition,
+    atMerge: plan.atMerge,
+    failure: plan.kind === "unevaluated" ? plan.reason : undefined,
+    withheld: isWithheld(plan),
+    behind: plan.gaps?.behind === true,
+    uncovered: plan.gaps?.uncovered === true,
+    unseen: unseenSentence(plan),
+    failedChecks: failedChecksOf(plan),
+    refused: refused.length > 0 ? refused.map(({ title, message }) => `${title}: ${message}`) : expected,
+    dangers,
+    deleted: evaluated?.diff.deleted ?? 0,
+  };
+}
+
+function recordFacts(record: Deployment, { baseRevision }: ChangeRequest): RecordFacts {
+  const { change, revision, outcome, approvers, reverted } = record;
+  return { change, revision, outcome, approvers, reverted, baseKept: record.baseRevision === baseRevision };
+}
+
+/** Rules alone matter to a rollback: it moves nothing, and what could not be evaluated is left or put back as it was. */
+function unmoved(planned: ApplicationPlan | undefined): readonly Member[] {
+  const members = planned?.effect.members ?? [];
+  return members.map((member) => ({ ...member, definition: { kind: "unchanged" }, problem: undefined }));
+}
+
+/** @param back what a rollback of it reaches. */
+function requiresOf(deployed: Deployed, back: Deployed, settings: Settings): Requires {
+  const { application } = deployed;
+  const allowed = (command: AccessCommand, { members }: Deployed) =>
+    members.length === 0
+      ? settings.accessTo({ name: application }, command)
+      : members.flatMap((member) => accessRulesFor(member, command, settings));
+  const [alone = deployed] = byNameAlone([application]);
+  return {
+    approvals: { sync: approvalNeeds([deployed], settings), rollback: approvalNeeds([back], settings) },
+    upToDate: requiresUpToDate(deployed, settings),
+    allowed: {
+      plan: allowed("plan", alone),
+      sync: allowed("sync", deployed),
+      rollback: allowed("rollback", back),
+      unlock: allowed("unlock", alone),
+    },
+  };
+}
+
+/** The merge deploys the `others` as well. */
+function needApproval({ applications, others }: Facts): boolean {
+  return [...applications, ...others].some(({ requires }) => requires.approvals.sync.length > 0);
+}

@@ -1,0 +1,138 @@
+import { inputFingerprint } from "../detect/inputs/input-fingerprint.js";
+import { inputsOf } from "../detect/inputs/inputs.js";
+import { movingPositions } from "../detect/inputs/moving-sources.js";
+import { readsOnlyPinned } from "../detect/inputs/pinned-reads.js";
+import { isAutoSynced } from "../model/application-spec.js";
+import type { ApplicationSpec, LiveApplication } from "../model/application.js";
+import type { ApplicationName, Revision } from "../model/brand.js";
+import { sameChangeRequest } from "../model/change-request.js";
+import type { Command } from "../model/command.js";
+import type { Deployment } from "../model/deployment.js";
+import { HeadMoved, LeaseLost, safeMessage } from "../model/errors.js";
+import type { Lock, LockAttempt } from "../model/lock.js";
+import { specEqual } from "../model/spec-equality.js";
+import { approvalNeedsOf } from "../policy/application-state.js";
+import type { ApplicationFacts, Asker, FactName, Facts } from "../policy/facts.js";
+import type { CommandContext } from "../ports/context.js";
+import { barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
+import { tell, type ReadFacts } from "./read-facts.js";
+
+/** The facts of a rollback, and the applications that it deploys. */
+export interface RollbackReading {
+  readonly facts: Facts;
+  readonly targets: readonly RollbackTarget[];
+  /** Locks that plans alone hold, of applications that this change request deployed. */
+  readonly takeable: readonly Lock[];
+}
+
+export interface RollbackTarget {
+  readonly application: ApplicationName;
+  readonly record: Deployment | undefined;
+  /** Undefined if Argo CD does not show it, for the reason `problem`. */
+  readonly live: LiveApplication | undefined;
+  readonly problem: string;
+}
+
+/**
+ * Reads what a rollback has to know, right before its first call that deploys.
+ * @param attempts to lock the applications; empty for a dry run.
+ */
+export async function readForRollback(
+  command: Command<"rollback">,
+  names: readonly ApplicationName[],
+  attempts: readonly LockAttempt[],
+  { facts, plan, records, approvals }: ReadFacts,
+  context: CommandContext,
+): Promise<RollbackReading> {
+  const { host, change, settings, user } = context;
+  const untold: Partial<Record<FactName, string>> = { ...facts.untold };
+  const lockOf = new Map(attempts.map(({ lock }) => [lock.application, lock]));
+  const own = (application: ApplicationName) =>
+    records.find((one) => one.application === application && sameChangeRequest(one.change, change));
+  const targets = await Promise.all(names.map((name) => lookAtTarget(name, own(name), context)));
+  const liveOf = new Map(targets.map((target) => [target.application, target]));
+  const selected = facts.applications.filter(({ application }) => names.includes(application));
+  const withoutApproval = await needsNoApproval(command, context);
+  const looked = await Promise.all(
+    selected.map(async (one): Promise<ApplicationFacts> => {
+      const { application } = one;
+      const target = liveOf.get(application);
+      const lock = lockOf.get(application) ?? one.lock;
+      const foreign = lock !== undefined && one.foreign.some((other) => sameChangeRequest(other.change, lock.holder));
+      const autoSynced = target?.live !== undefined && isAutoSynced(target.live.spec);
+      const now = { autoSynced, takeable: one.record !== undefined && !foreign };
+      // Equal commits of the target branch say nothing about what the application reads from elsewhere.
+      const record = one.record && { ...one.record, baseKept: false };
+      const asks = !withoutApproval && approvalNeedsOf({ ...one, record }, "rollback").length > 0;
+      const baseKept = asks && target !== undefined && (await isBaseKept(target, context));
+      return { ...one, lock, now, record: record && { ...record, baseKept } };
+    }),
+  );
+  const asks = !withoutApproval && looked.some((one) => approvalNeedsOf(one, "rollback").length > 0);
+  const members = (name: ApplicationName) =>
+    plan?.applications.find(({ application }) => application === name)?.effect.members ?? [];
+  const deployed = names.map((application) => ({ application, members: members(application) }));
+  const [approval, mayWrite, barred] = await Promise.all([
+    asks ? tell(untold, "approval", approvals, undefined) : undefined,
+    needsWriteAccess(settings, change) ? tell(untold, "access", () => host.mayCommand(change, user), false) : true,
+    barredFrom("rollback", deployed, context),
+  ]);
+  const asker: Asker = { login: user.login, mayWrite, withoutApproval, barred, selected: names };
+  const rest = facts.applications.filter(({ application }) => !names.includes(application));
+  return {
+    facts: { ...facts, untold, asker, approval, applications: [...looked, ...rest] },
+    targets,
+    takeable: looked.flatMap(({ lock, now }) =>
+      lock !== undefined && now?.takeable === true && !sameChangeRequest(lock.holder, change) ? [lock] : [],
+    ),
+  };
+}
+
+export async function lookAtTarget(
+  application: ApplicationName,
+  record: Deployment | undefined,
+  { deployer }: Pick<CommandContext, "deployer">,
+): Promise<RollbackTarget> {
+  try {
+    const live = await deployer.findApplication(application);
+    return { application, record, live, problem: "application not found" };
+  } catch (error) {
+    if (error instanceof LeaseLost) throw error;
+    return { application, record, live: undefined, problem: safeMessage(error) };
+  }
+}
+
+/** Its definition after the rollback: the one from before the first sync, if the live one is still ours. */
+export function restoredSpec(
+  { spec }: LiveApplication,
+  record: Deployment | undefined,
+): { readonly restores: boolean; readonly spec: ApplicationSpec } {
+  if (record?.specWritten === undefined || !specEqual(spec, record.specWritten)) return { restores: false, spec };
+  return { restores: true, spec: record.specBefore };
+}
+
+/**
+ * Whether the target branch has what it had when the record was written, in everything that the application is deployed
+ * from: then a rollback only restores what ran before, and nobody has to approve that. What is not certain is not the same.
+ */
+async function isBaseKept({ live, record }: RollbackTarget, { change, snapshot }: CommandContext): Promise<boolean> {
+  const from = record?.baseRevision;
+  if (live === undefined || from === undefined) return false;
+  const { spec } = restoredSpec(live, record);
+  const positions = movingPositions(spec, change);
+  const application = { ...live, spec };
+  const readAt = async (revision: Revision) => {
+    const [inputs, tree] = await Promise.all([
+      inputsOf(application, positions, snapshot, revision),
+      snapshot.tree(revision),
+    ]);
+    return { fingerprint: inputFingerprint(inputs, tree), pinned: readsOnlyPinned(spec, positions, inputs) };
+  };
+  try {
+    const [before, now] = await Promise.all([readAt(from), readAt(change.baseRevision)]);
+    return before.pinned && now.pinned && before.fingerprint === now.fingerprint;
+  } catch (error) {
+    if (error instanceof HeadMoved || error instanceof LeaseLost) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,196 @@
+import { isAutoSynced } from "../model/application-spec.js";
+import type { ApplicationName } from "../model/brand.js";
+import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
+import type { Command } from "../model/command.js";
+import type { Lock } from "../model/lock.js";
+import { isPlanOf, type Plan } from "../model/plan.js";
+import type { LiveSubject } from "../model/subject.js";
+import { approvalNeedsOf, isAnnounced } from "../policy/application-state.js";
+import { differingFrom } from "../policy/as-planned.js";
+import { deployedOf } from "../policy/effect-rules.js";
+import type { ApplicationFacts, Asker, FactName, Facts, NowFacts } from "../policy/facts.js";
+import type { CommandContext } from "../ports/context.js";
+import { withPlannedDefinitions } from "../survey/followed-children.js";
+import { findInputGaps } from "../survey/input-gaps.js";
+import { asPlanned } from "../survey/planned-commits.js";
+import { survey, type Survey } from "../survey/survey.js";
+import { barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
+import { createApprovals } from "./approval.js";
+import { createLifting, withholdingOf, type WhyWithheld } from "./lifting.js";
+import { tell, type ReadFacts } from "./read-facts.js";
+
+/** The facts of a sync, and the applications as it would deploy them. */
+export interface SyncReading {
+  readonly facts: Facts;
+  readonly subjects: readonly LiveSubject[];
+}
+
+/**
+ * Reads what a sync has to know besides what is stored. Renders nothing.
+ * @param names what the command selects; of these, new and deleted applications are left out.
+ */
+export async function readForSync(
+  command: Command<"sync">,
+  names: readonly ApplicationName[],
+  { facts, plan, approvals }: ReadFacts,
+  context: CommandContext,
+): Promise<SyncReading> {
+  const { host, change, user } = context;
+  const untold: Partial<Record<FactName, string>> = { ...facts.untold };
+  const selected = facts.applications.filter((one) => names.includes(one.application) && !isAnnounced(one));
+  const chosen = selected.map(({ application }) => application);
+  const found = await withPlannedDefinitions(await survey(context), plan, chosen, context);
+  const withoutApproval = await needsNoApproval(command, context);
+  const required = !withoutApproval && selected.some((one) => approvalNeedsOf(one, "sync").length > 0);
+  const [approval, mergeability, barred, looked] = await Promise.all([
+    required ? tell(untold, "approval", approvals, undefined) : undefined,
+    tell(untold, "mergeability", () => host.mergeability(change), "unknown" as const),
+    barredFrom("sync", deployedOf(plan, chosen, change), context),
+    lookAtAll(chosen, found, { plan, why: createLifting(context, approvals), context }),
+  ]);
+  const asker: Asker = { login: user.login, mayWrite: true, withoutApproval, barred, selected: names };
+  const unread = found.detection.unread.length > 0 ? found.detection.unread : undefined;
+  const now = new Map(looked.map(({ application, facts: one }) => [application, one]));
+  return {
+    subjects: looked.flatMap(({ subject }) => subject ?? []),
+    facts: {
+      ...facts,
+      untold,
+      change: { ...change, mergeability },
+      asker,
+      approval,
+      plan: facts.plan && { ...facts.plan, unread: unread ?? facts.plan.unread },
+      applications: facts.applications.map((one) => ({ ...one, now: now.get(one.application) })),
+    },
+  };
+}
+
+interface Looked {
+  readonly application: ApplicationName;
+  readonly facts: NowFacts;
+  /** As a sync would deploy it; undefined if it cannot. */
+  readonly subject: LiveSubject | undefined;
+}
+
+interface Around {
+  readonly plan: Plan | undefined;
+  readonly why: WhyWithheld;
+  readonly context: CommandContext;
+}
+
+async function lookAtAll(
+  chosen: readonly ApplicationName[],
+  found: Survey,
+  around: Around,
+): Promise<readonly Looked[]> {
+  const { plan, context } = around;
+  const looked = await Promise.all(chosen.map((application) => lookAt(application, found, around)));
+  const pinned = looked.flatMap(({ subject }) => subject ?? []);
+  const differing = differingFrom(plan, pinned, found.everyApplication, context.change);
+  return looked.map((one) => ({ ...one, facts: { ...one.facts, differs: differing.get(one.application) } }));
+}
+
+async function lookAt(application: ApplicationName, found: Survey, { plan, why, context }: Around): Promise<Looked> {
+  const { change, hostWords } = context;
+  const barred = (obstacle: string, autoSynced = false): Looked => {
+    return { application, facts: { autoSynced, obstacle }, subject: undefined };
+  };
+  const refused = found.notDeployed.find((other) => other.application === application);
+  if (refused !== undefined) return barred(refused.reason);
+  const subject = found.subjects.find(({ name }) => name === application);
+  if (subject === undefined) {
+    const { short } = hostWords[change.host];
+    return barred(`this ${short} no longer affects it: run the plan command again, which releases its lock`);
+  }
+  if (subject.kind === "unreadable") return barred(subject.problem);
+  if (subject.kind !== "live") return barred(NOT_PLANNED_AS_SUCH);
+  const planned = isPlanOf(plan, change) ? plan.applications.find((one) => one.application === application) : undefined;
+  const { autoSynced, notDriven: obstacle } = subject;
+  const pinned = await asPlanned(subject, planned, context);
+  const moved = pinned.kind === "moved" ? pinned.sentence : undefined;
+  const known = { autoSynced, obstacle, moved };
+  const deployed = pinned.kind === "moved" ? undefined : pinned.subject;
+  if (obstacle !== undefined) return { application, facts: known, subject: deployed };
+  const withheld = await withholdingOf(subject, why, context);
+  const gaps = withheld === undefined ? await findInputGaps(subject, context) : undefined;
+  const facts = { ...known, withheld, uncovered: gaps?.uncovered, behind: gaps?.behind?.wouldRevert };
+  return { application, facts, subject: deployed };
+}
+
+const NOT_PLANNED_AS_SUCH = "its Application resource was added or removed since the plan: run the plan command again";
+
+/** What a sync is confirmed with, right before its first call that deploys. */
+export interface Confirmation extends SyncReading {
+  /** The target branch moved meanwhile: these are the new facts. */
+  readonly moved: ChangeRequest | undefined;
+}
+
+/**
+ * Reads again what may have changed since a sync was judged: head and base, access, approval, locks, and the live
+ * applications.
+ * @param lifted whether an approval lifts a failed check, so that it has to stand still.
+ */
+export async function readAgain(
+  { facts, subjects }: SyncReading,
+  {
+    plan,
+    lifted,
+    command,
+  }: { readonly plan: Plan | undefined; readonly lifted: boolean; readonly command: Command<"sync"> },
+  context: CommandContext,
+): Promise<Confirmation> {
+  const { host, change, settings, deployer, user } = context;
+  const untold: Partial<Record<FactName, string>> = { ...facts.untold };
+  const chosen = facts.applications.flatMap(({ application, now: one }) => (one === undefined ? [] : [application]));
+  const approvals = createApprovals(context);
+  const [now, mayWrite, barred, approval, live, locks] = await Promise.all([
+    tell(untold, "change", () => host.getChangeRequest(change), change),
+    needsWriteAccess(settings, change) ? tell(untold, "access", () => host.mayCommand(change, user), false) : true,
+    barredFrom("sync", deployedOf(plan, chosen, change), context),
+    facts.approval !== undefined || lifted ? tell(untold, "approval", approvals, undefined) : undefined,
+    tell(untold, "applications", () => Promise.all(subjects.map(({ name }) => deployer.findApplication(name))), []),
+    tell(untold, "locks", () => Promise.all(chosen.map((name) => refreshed(name, facts, command.dryRun, context))), []),
+  ]);
+  const fresh = subjects.map((subject, index) => ({ ...subject, live: live[index] ?? subject.live }));
+  const differing = differingFrom(plan, fresh, undefined, change);
+  const lockOf = new Map(locks.map((lock, index) => [chosen[index], lock]));
+  const autoSynced = new Set(live.flatMap((one) => (one !== undefined && isAutoSynced(one.spec) ? [one.name] : [])));
+  const again = (one: ApplicationFacts): ApplicationFacts => {
+    const { application, now: before } = one;
+    if (before === undefined) return one;
+    const is = { ...before, autoSynced: autoSynced.has(application), differs: differing.get(application) };
+    return { ...one, lock: lockOf.get(application), now: is };
+  };
+  const isSame = now.headRevision === change.headRevision && now.baseBranch === change.baseBranch;
+  const conflicts = now.mergeability === "conflicts" ? now.mergeability : facts.change.mergeability;
+  return {
+    moved: isSame && now.state === "open" && now.baseRevision !== change.baseRevision ? now : undefined,
+    subjects: fresh,
+    facts: {
+      ...facts,
+      untold,
+      change: { ...facts.change, state: now.state, mergeability: conflicts },
+      headMoved: !isSame,
+      asker: facts.asker && { ...facts.asker, mayWrite, barred },
+      approval,
+      applications: facts.applications.map(again),
+    },
+  };
+}
+
+/** The lock as it is now: refreshed if it is ours, so that it lives while we deploy. A dry run only reads. */
+async function refreshed(
+  application: ApplicationName,
+  { applications, change }: Facts,
+  dryRun: boolean,
+  { locks, clock }: CommandContext,
+): Promise<Lock | undefined> {
+  const lock = applications.find((one) => one.application === application)?.lock;
+  if (dryRun || lock === undefined) return locks.find(application);
+  const { holder, user, sourceFile } = lock;
+  if (!sameChangeRequest(holder, change)) return lock;
+  const attempt = await locks.acquire({ application, holder, user, sourceFile, planRevision: undefined }, clock.now());
+  if (attempt.kind === "held" || !attempt.fresh) return attempt.lock;
+  await locks.release(application, holder);
+  return undefined;
+}

@@ -1,0 +1,130 @@
+import type { ApplicationName } from "../model/brand.js";
+import type { Approval, User } from "../model/change-request.js";
+import {
+  checksFor,
+  firstLineOf,
+  resultFor,
+  type Check,
+  type CheckResult,
+  type FailedCheck,
+  type OverriddenCheck,
+} from "../model/check.js";
+import { isPlanOf, type Plan } from "../model/plan.js";
+import type { LiveSubject } from "../model/subject.js";
+import type { Facts, UnliftedCheck } from "../policy/facts.js";
+import type { CommandContext } from "../ports/context.js";
+import { brokenChecks, checkManifests } from "../render/check-manifests.js";
+import { renderInputs } from "../render/render-inputs.js";
+import { createRenderLine } from "../render/render.js";
+import type { Approvals } from "./approval.js";
+import { createOverriding } from "./overriding.js";
+
+/** The required checks of what a sync deploys. */
+export interface SyncChecks {
+  /** Those that failed, each with those whose approval lifts it. */
+  readonly failed: ReadonlyMap<ApplicationName, readonly Failed[]>;
+  /** Says of a failed one how it can pass. */
+  readonly sentence: (check: FailedCheck) => string;
+}
+
+interface Failed {
+  readonly one: FailedCheck;
+  readonly by: readonly User[];
+}
+
+/**
+ * Finds the required checks that fail for these applications. The plan's results count where a sync certainly deploys what
+ * they were made of; everything else is rendered and checked again.
+ */
+export async function readSyncChecks(
+  subjects: readonly LiveSubject[],
+  plan: Plan | undefined,
+  approvals: Approvals,
+  context: CommandContext,
+): Promise<SyncChecks> {
+  const results = await resultsOf(subjects, plan, context);
+  const overriding = createOverriding({ ...context, approvals });
+  const judged = await Promise.all(
+    [...results].map(async ([application, all]) => [application, await overriding.judge(all)] as const),
+  );
+  return { failed: new Map(judged.filter(([, failed]) => failed.length > 0)), sentence: overriding.sentence };
+}
+
+/** Whether an approval lifts one of them. */
+export function isLifted({ failed }: SyncChecks): boolean {
+  return [...failed.values()].some((all) => all.some(({ by }) => by.length > 0));
+}
+
+/** @param approval as it is now, if it was read again: one that was withdrawn lifts nothing. */
+export function withChecks(facts: Facts, checks: SyncChecks, approval?: Approval): Facts {
+  return {
+    ...facts,
+    applications: facts.applications.map((one) => {
+      const { application, now } = one;
+      return now === undefined ? one : { ...one, now: { ...now, checks: unlifted(application, checks, approval) } };
+    }),
+  };
+}
+
+function unlifted(
+  application: ApplicationName,
+  { failed, sentence }: SyncChecks,
+  approval: Approval | undefined,
+): readonly UnliftedCheck[] {
+  const stands = ({ by }: Failed) =>
+    by.some(({ id }) => approval === undefined || (approval.approved && approval.people.some((one) => one.id === id)));
+  const left = (failed.get(application) ?? []).filter((one) => !stands(one));
+  return left.map(({ one }) => ({ sentence: sentence(one), printed: firstLineOf(one) }));
+}
+
+/** The failed checks of an application that an approval lifts, for its record and its answer. */
+export function overriddenIn(application: ApplicationName, { failed }: SyncChecks): readonly OverriddenCheck[] {
+  const all = failed.get(application) ?? [];
+  return all.map(({ one, by }) => ({ check: one.name, by: by.map(({ login }) => login) }));
+}
+
+/** The results of the required checks, of applications that have some. */
+async function resultsOf(
+  subjects: readonly LiveSubject[],
+  plan: Plan | undefined,
+  context: CommandContext,
+): Promise<ReadonlyMap<ApplicationName, readonly CheckResult[]>> {
+  const required = context.checks.filter((check) => check.required);
+  const concerned = subjects.filter(({ name }) => checksFor(required, name).length > 0);
+  if (concerned.length === 0) return new Map();
+  const line = createRenderLine(context);
+  const results = new Map<ApplicationName, readonly CheckResult[]>();
+  for (const subject of concerned) {
+    const planned = plannedResults(subject, checksFor(required, subject.name), plan, context);
+    // Of a foreign branch or a range of versions, Argo CD may take something else by now.
+    const counts = planned !== undefined && (await renderInputs("head", subject, context)).pinned;
+    if (counts) results.set(subject.name, planned);
+    else await line.begin({ subject, locked: true });
+  }
+  const again = [...line.finish()].map(async ([subject, rendering]) => {
+    const checks = checksFor(required, subject.name);
+    const sides = await rendering;
+    const found =
+      sides.kind === "failed"
+        ? brokenChecks(checks, "its manifests could not be rendered again", sides.reason)
+        : await checkManifests(subject, sides, { reuse: true }, { ...context, checks });
+    results.set(subject.name, found);
+  });
+  await Promise.all(again);
+  return results;
+}
+
+/** What the plan of this head says of these checks; undefined unless it has a result for each as it is configured now. */
+function plannedResults(
+  { name }: LiveSubject,
+  checks: readonly Check[],
+  plan: Plan | undefined,
+  { change }: CommandContext,
+): readonly CheckResult[] | undefined {
+  const planned = isPlanOf(plan, change)
+    ? plan.applications.find(({ application }) => application === name)
+    : undefined;
+  const known = planned?.kind === "evaluated" ? (planned.checks ?? []) : [];
+  const found = checks.map((check) => resultFor(check, known));
+  return found.some((one) => one === undefined) ? undefined : found.filter((one) => one !== undefined);
+}

@@ -1,0 +1,82 @@
+import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
+import type { Lock } from "../model/lock.js";
+import type { ApprovalNeed } from "./effect-rules.js";
+import type { ApplicationFacts, Facts, RecordFacts } from "./facts.js";
+import type { Judged } from "./gates.js";
+
+/** New and deleted applications are locked, and left out of every sync. */
+export function isAnnounced({ planned }: Pick<ApplicationFacts, "planned">): boolean {
+  return planned?.kind === "new" || planned?.kind === "deleted";
+}
+
+/** What the command is about; without one, everything that this change request has planned, locked or deployed. */
+export function selectedOf({ applications, asker }: Facts): readonly ApplicationFacts[] {
+  if (asker === undefined) return applications;
+  const selected = new Set(asker.selected);
+  return applications.filter(({ application }) => selected.has(application));
+}
+
+/** The locks that the change request holds. */
+export function ownLocksIn({ applications, change }: Facts): readonly Lock[] {
+  return applications.flatMap(({ lock }) =>
+    lock !== undefined && sameChangeRequest(lock.holder, change) ? [lock] : [],
+  );
+}
+
+/** Whether a sync has to deploy it before the head is merged. */
+export function awaits(one: ApplicationFacts, { plan, change, settings }: Facts): boolean {
+  const { planned, record, lock } = one;
+  if (plan?.current !== true || planned === undefined || isAnnounced(one) || planned.atMerge !== undefined) {
+    return false;
+  }
+  if (record !== undefined && isAtHead(record, change)) return record.reverted !== undefined;
+  const held = lock !== undefined && !sameChangeRequest(lock.holder, change);
+  // An earlier sync of this change request may have deployed something that differs from both sides of the plan.
+  return held || !(planned.unchanged && settings.skipNoChanges && record === undefined);
+}
+
+/** The applications that a sync has to deploy before the merge. */
+export function awaitingIn(facts: Facts): readonly ApplicationFacts[] {
+  return facts.applications.filter((one) => awaits(one, facts));
+}
+
+/** The head was certainly deployed. */
+export function isAtHead(record: RecordFacts, { headRevision }: Pick<ChangeRequest, "headRevision">): boolean {
+  return record.revision === headRevision && record.outcome === "succeeded";
+}
+
+/** A sync of the head ended without success, or nobody knows how. */
+export function hasEndedAtHead({ record }: ApplicationFacts, { change }: Facts): boolean {
+  return record?.revision === change.headRevision && record.outcome !== "succeeded";
+}
+
+/** What requires an approval. The one under which a record was deployed is enough to take that back. */
+export function approvalNeedsOf(one: ApplicationFacts, command: Judged): readonly ApprovalNeed[] {
+  if (command !== "rollback") return one.requires.approvals.sync;
+  const { record } = one;
+  const deployed = record !== undefined && (record.approvers.length > 0 || record.baseKept);
+  return deployed ? [] : one.requires.approvals.rollback;
+}
+
+/** A lock that a plan for another commit or target branch took gives no right to deploy. */
+export function isStale(one: ApplicationFacts, facts: Facts, command: Judged): string | undefined {
+  const { planned, lock, record, now } = one;
+  const current = facts.plan?.current === true;
+  switch (command) {
+    case "rollback":
+      return record === undefined && facts.plan?.retargeted !== false ? RETARGETED : undefined;
+    case "merge":
+      return awaits(one, facts) && planned?.kind === "unplanned" ? "it was left out of the plan" : undefined;
+    case "plan":
+    case "sync":
+    case "unlock":
+      // Whoever holds it has to release it first.
+      if (lock !== undefined && !sameChangeRequest(lock.holder, facts.change)) return undefined;
+      if (!current || lock?.planRevision !== facts.change.headRevision || planned?.kind === "unplanned") {
+        return "it is not planned at the head commit";
+      }
+      return now === undefined && planned === undefined ? "the newest plan does not know it" : now?.moved;
+  }
+}
+
+export const RETARGETED = "there is no plan of it for the present target branch";

@@ -1,0 +1,178 @@
+import type { AccessCommand, AccessRule } from "../../config/requirements.js";
+import type { ApplicationName } from "../model/brand.js";
+import type { Approval, ChangeRequest } from "../model/change-request.js";
+import type { FailedCheck, OverriddenOf } from "../model/check.js";
+import type { Deployment } from "../model/deployment.js";
+import type { HostWords } from "../model/host-words.js";
+import type { Lock } from "../model/lock.js";
+import type { Danger } from "../model/manifest-diff.js";
+import type { ApplicationPlan, UnreadFile } from "../model/plan.js";
+import type { BarredApplication } from "../model/result.js";
+import type { ApprovalNeed } from "./effect-rules.js";
+
+/**
+ * Everything that a gate asks about one change request, as plain JSON: a recorded state can be judged again.
+ * What could not be read is named in `untold`, and bars whatever needs it.
+ */
+export interface Facts {
+  readonly change: ChangeRequest;
+  /** Those of the change request's host. */
+  readonly words: HostWords;
+  /** Why a fact could not be read: safe to show, and untrusted. */
+  readonly untold: Untold;
+  readonly settings: SettingFacts;
+  /** Mistakes in the repository's file: while there are any, nothing is planned or deployed. */
+  readonly problems: readonly string[];
+  /** Who gave the command that is judged; undefined if nobody did. */
+  readonly asker: Asker | undefined;
+  /** The newest stored plan, of whichever head. */
+  readonly plan: PlanFacts | undefined;
+  /** What the newest plan, the locks and the records of this change request name. */
+  readonly applications: readonly ApplicationFacts[];
+  /** What the merge deploys besides: generated applications, and those that svc does not deploy. */
+  readonly others: readonly ApplicationFacts[];
+  /** Whether the head is approved; undefined if nobody asked the host: what needs an approval then waits for one. */
+  readonly approval: Approval | undefined;
+  /** What the approval lacks because the head changes the repository's rules, as a clause about the change request. */
+  readonly missingForRules: string | undefined;
+  readonly mergeChecks: MergeChecks;
+  /** svc merges right after this answer. */
+  readonly merging: boolean;
+  /** The head or the base branch is no longer what the command was checked for. */
+  readonly headMoved: boolean;
+  /** Applications whose sync Argo CD has just refused to start. */
+  readonly notStarted: readonly ApplicationName[];
+}
+
+/** What is read from outside for a judgement. */
+export type FactName =
+  "change" | "plan" | "locks" | "records" | "approval" | "access" | "mergeability" | "applications";
+
+export type Untold = Readonly<Partial<Record<FactName, string>>>;
+
+/** The settings that gates ask about themselves; rules for single applications are part of `ApplicationFacts`. */
+export interface SettingFacts {
+  readonly allowForks: boolean;
+  readonly skipNoChanges: boolean;
+  readonly prune: boolean;
+}
+
+export interface Asker {
+  readonly login: string;
+  readonly mayWrite: boolean;
+  /** A dry run of somebody who needs no approval for it. */
+  readonly withoutApproval: boolean;
+  /** Selected applications for which the lists of `sync_requirements` do not name this person. */
+  readonly barred: readonly BarredApplication[];
+  /** What the command is about; empty if nothing of what it could act on was selected. */
+  readonly selected: readonly ApplicationName[];
+}
+
+export interface PlanFacts {
+  /** It shows exactly this head, into this branch. */
+  readonly current: boolean;
+  /** It was made for another target branch. */
+  readonly retargeted: boolean;
+  readonly unread: readonly UnreadFile[];
+  /** ApplicationSets that are not previewed before the head is approved. */
+  readonly withheldSets: readonly string[];
+  /** Changed ApplicationSets, and applications that svc does not deploy: both take effect at the merge. */
+  readonly sets: readonly string[];
+  readonly notDeployed: readonly ApplicationName[];
+  /** An approval of the head lets another plan show more than this one. */
+  readonly waitsForApproval: boolean;
+}
+
+export interface ApplicationFacts {
+  readonly application: ApplicationName;
+  /** As the newest plan has it. */
+  readonly planned: PlannedFacts | undefined;
+  /** Whoever holds it. */
+  readonly lock: Lock | undefined;
+  /** "Deployed, not merged" of this change request. */
+  readonly record: RecordFacts | undefined;
+  /** Those of other change requests. */
+  readonly foreign: readonly RecordFacts[];
+  readonly requires: Requires;
+  /** As it is right now, for a command that is about to act on it. */
+  readonly now: NowFacts | undefined;
+}
+
+export interface RecordFacts extends Pick<Deployment, "change" | "revision" | "outcome" | "approvers" | "reverted"> {
+  /** The target branch has not changed what the application is deployed from since. */
+  readonly baseKept: boolean;
+}
+
+/** What a gate asks about an application in the newest plan. */
+export interface PlannedFacts {
+  readonly kind: ApplicationPlan["kind"];
+  /** Both sides render the same, and a sync writes no definition. */
+  readonly unchanged: boolean;
+  /** Why svc does not deploy it: it takes effect at the merge. */
+  readonly atMerge: string | undefined;
+  /** Why it could not be evaluated; untrusted. */
+  readonly failure: string | undefined;
+  /** It is not rendered before the head is approved. */
+  readonly withheld: boolean;
+  readonly behind: boolean;
+  readonly uncovered: boolean;
+  /** Why the approval of the head does not cover what it shows. Untrusted. */
+  readonly unseen: string | undefined;
+  /** Required checks. */
+  readonly failedChecks: readonly FailedCheck[];
+  /** What Kubernetes surely refuses of it: `apps/Deployment shop/web: field is immutable`. Untrusted. */
+  readonly refused: readonly string[];
+  readonly dangers: readonly Danger[];
+  /** Objects that only a sync with `--prune` deletes. */
+  readonly deleted: number;
+}
+
+/** What the rules and the application's effect require. */
+export interface Requires {
+  readonly approvals: { readonly sync: readonly ApprovalNeed[]; readonly rollback: readonly ApprovalNeed[] };
+  readonly upToDate: boolean;
+  /** All of them must allow a person the command. */
+  readonly allowed: Readonly<Record<AccessCommand, readonly AccessRule[]>>;
+}
+
+/** An application as it is read for a command. Texts are untrusted. */
+export interface NowFacts {
+  readonly autoSynced: boolean;
+  /** Why svc cannot deploy it, whatever else holds. */
+  readonly obstacle?: string | undefined;
+  /** Why it is not rendered yet. */
+  readonly withheld?: string | undefined;
+  readonly uncovered?: string | undefined;
+  /** What a sync would revert. */
+  readonly behind?: string | undefined;
+  /** What moved since its plan. */
+  readonly moved?: string | undefined;
+  /** What a sync would deploy that was not planned. */
+  readonly differs?: string | undefined;
+  /** Failed required checks that nobody lifts, and what their programs printed; undefined while they have not been looked at. */
+  readonly checks?: readonly UnliftedCheck[] | undefined;
+  /** For a rollback: whoever holds the lock has only planned it. */
+  readonly takeable?: boolean | undefined;
+}
+
+export interface UnliftedCheck {
+  readonly sentence: string;
+  readonly printed: string | undefined;
+}
+
+/** What the required checks say about the applications that the merge of a planned head deploys without a sync. */
+export interface MergeChecks {
+  /** Failed for these applications, and nobody who may lift that has approved the head. */
+  readonly failed: readonly FailedFor[];
+  /** Failed, and lifted by an approval of the head. */
+  readonly overridden: readonly OverriddenOf[];
+  /** Not run for these applications as the checks are configured now. */
+  readonly missing: readonly ApplicationName[];
+}
+
+export interface FailedFor {
+  readonly application: ApplicationName;
+  readonly failed: readonly FailedCheck[];
+}
+
+export const NOTHING_FAILED: MergeChecks = { failed: [], overridden: [], missing: [] };

@@ -1,0 +1,125 @@
+import type { ApplicationName } from "../model/brand.js";
+import type { Names } from "../model/next-step.js";
+import type { Refusal } from "../model/result.js";
+import { isAnnounced, selectedOf } from "./application-state.js";
+import type { ApplicationFacts, Facts } from "./facts.js";
+import type { Bar, Barred, Gate, Judged, Rule, RuleOf } from "./gates.js";
+import { DOUBTS, refusalFor, RULES } from "./rules.js";
+
+/** What may be done to a change request, and what bars the rest. */
+export interface Judgement {
+  readonly command: Judged;
+  /** What bars everything, in the order in which people should clear it. */
+  readonly whole: readonly Bar[];
+  /** What the command is about, each with what bars it, in the same order. */
+  readonly applications: readonly JudgedApplication[];
+  /** What the command is answered if it is given now; undefined if it may run. */
+  readonly refusal: Refusal | undefined;
+}
+
+export interface JudgedApplication {
+  readonly application: ApplicationName;
+  readonly bars: readonly Bar[];
+}
+
+/** The gates that bar something, in the order of the table. */
+const GATES = (Object.keys(RULES) as readonly (keyof typeof RULES)[]).filter(
+  (gate): gate is Gate => RULES[gate].of !== "danger",
+);
+
+/**
+ * Decides what a command may do. Every refusal, commit status, advice and merge follows from this.
+ * @param asks which gates are judged, if the facts of others have not been read yet.
+ */
+export function judge(command: Judged, facts: Facts, asks: (gate: Gate) => boolean = () => true): Judgement {
+  const rules = GATES.filter((gate) => asks(gate) && RULES[gate].commands.includes(command)).map(
+    (gate) => [gate, RULES[gate]] as const,
+  );
+  const concerned = concernedBy(command, facts);
+  const whole = rules.flatMap(([gate, rule]) => (rule.of === "change" ? ofChange(gate, rule, facts, command) : []));
+  const applications = concerned.map((one) => ({
+    application: one.application,
+    bars: rules.flatMap(([gate, rule]) => (rule.of === "application" ? ofOne(gate, rule, one, facts, command) : [])),
+  }));
+  const all = [...whole, ...applications.flatMap(({ bars }) => bars)];
+  const first = Math.min(...all.map(({ gate }) => RULES[gate].specificationOrder));
+  const answered = all.filter(({ gate }) => RULES[gate].specificationOrder === first);
+  const others = whole.length > 0 ? [] : applications.filter(({ bars }) => bars.length === 0);
+  return {
+    command,
+    whole,
+    applications,
+    refusal: all.length === 0 ? undefined : refusalFor(barredBy(answered, concerned, { others }), facts, command),
+  };
+}
+
+/** The bars of a judgement in the order of the table. */
+export function barsOf({ whole, applications }: Judgement): readonly Bar[] {
+  return inOrder([...whole, ...applications.flatMap(({ bars }) => bars)]);
+}
+
+/** Sorted as the table is, in which people should clear them. */
+export function inOrder(bars: readonly Bar[]): readonly Bar[] {
+  return GATES.flatMap((gate) => bars.filter((bar) => bar.gate === gate));
+}
+
+/** What a refusal or a step of these bars is made of. */
+export function barredBy(
+  bars: readonly Bar[],
+  all: readonly ApplicationFacts[],
+  { others = [], only = [] }: { readonly others?: readonly JudgedApplication[]; readonly only?: Names },
+): Barred {
+  const names = new Set(bars.map(({ application }) => application));
+  return {
+    bars,
+    applications: all.filter(({ application }) => names.has(application)),
+    others: others.map(({ application }) => application),
+    only,
+  };
+}
+
+/** A merge is about everything that it deploys. */
+function concernedBy(command: Judged, facts: Facts): readonly ApplicationFacts[] {
+  if (command === "merge") return [...facts.applications, ...facts.others];
+  const selected = selectedOf(facts);
+  return command === "sync" || command === "rollback" ? selected.filter((one) => !isAnnounced(one)) : selected;
+}
+
+function ofChange(gate: Gate, rule: RuleOf<"change">, facts: Facts, command: Judged): readonly Bar[] {
+  const doubt = doubtOf(rule, facts);
+  if (doubt !== undefined) return [{ gate, application: undefined, why: doubt, untold: true }];
+  return rule.bars(facts, command).map(({ application, reason }) => {
+    const asked = askedInVain(rule, facts);
+    return { gate, application, why: asked ?? reason, untold: asked !== undefined };
+  });
+}
+
+function ofOne(
+  gate: Gate,
+  rule: RuleOf<"application">,
+  one: ApplicationFacts,
+  facts: Facts,
+  command: Judged,
+): readonly Bar[] {
+  const { application } = one;
+  const doubt = doubtOf(rule, facts);
+  if (doubt !== undefined) return [{ gate, application, why: doubt, untold: true }];
+  const why = rule.bars(one, facts, command);
+  if (why === undefined) return [];
+  const asked = askedInVain(rule, facts);
+  return [{ gate, application, why: asked ?? why, untold: asked !== undefined }];
+}
+
+function doubtOf({ needs = [] }: Rule, { untold }: Facts): string | undefined {
+  const [found] = needs.flatMap((fact) => {
+    const because = untold[fact];
+    return because === undefined ? [] : [`${DOUBTS[fact]}: ${because}`];
+  });
+  return found;
+}
+
+/** A fact that is read only where it is required, and could not be read. */
+function askedInVain({ asks }: Rule, { untold }: Facts): string | undefined {
+  const because = asks && untold[asks];
+  return asks === undefined || because === undefined ? undefined : `${DOUBTS[asks]}: ${because}`;
+}

@@ -1,0 +1,381 @@
+import { REPOSITORY_FILE } from "../../names.js";
+import { applicationName, shortRevision } from "../model/brand.js";
+import { sameChangeRequest } from "../model/change-request.js";
+import { referenceTo } from "../model/host-words.js";
+import type { Names } from "../model/next-step.js";
+import type { RefusedApplication, Refusal } from "../model/result.js";
+import {
+  approvalNeedsOf,
+  awaits,
+  hasEndedAtHead,
+  isAtHead,
+  isStale,
+  RETARGETED,
+  selectedOf,
+} from "./application-state.js";
+import type { FactName, Facts } from "./facts.js";
+import type { Bar, Barred, ChangeBar, DangerGate, DangerRule, Gate, Judged, Rule, RuleOf } from "./gates.js";
+import { approving, passing, planning, pushing, replanning } from "./steps.js";
+
+type Row<K extends Rule["of"]> = Omit<RuleOf<K>, "of" | "commands" | "liftedBy" | "specificationOrder">;
+type Order = Rule["specificationOrder"];
+
+/** A gate of the whole change request. */
+function ofChange(
+  commands: Rule["commands"],
+  liftedBy: Rule["liftedBy"],
+  specificationOrder: Order,
+  row: Row<"change">,
+) {
+  return { of: "change", commands, liftedBy, specificationOrder, ...row } as const;
+}
+
+/** A gate of each application. */
+function ofEach(
+  commands: Rule["commands"],
+  liftedBy: Rule["liftedBy"],
+  specificationOrder: Order,
+  row: Row<"application">,
+) {
+  return { of: "application", commands, liftedBy, specificationOrder, ...row } as const;
+}
+
+/**
+ * Every gate. The order is that in which people should clear them: what makes other work worthless comes first, such as a
+ * push, which an approval does not survive.
+ */
+export const RULES: Readonly<Record<Gate, Rule> & Record<DangerGate, DangerRule>> = {
+  closed: ofChange(["plan", "sync", "merge"], "nobody", 0, {
+    needs: ["change"],
+    bars: ({ change }) => (change.state === "open" ? [] : [whole(change.state)]),
+    refusal: (_, { change }) => ({ reason: "closed", state: change.state === "open" ? "closed" : change.state }),
+  }),
+  fork: ofChange(["plan", "sync", "merge"], "operator", 1, {
+    bars: ({ change, settings }) => (change.fork && !settings.allowForks ? [whole("it comes from a fork")] : []),
+    refusal: () => ({ reason: "fork" }),
+    step: () => ({ kind: "none", because: "fork" }),
+  }),
+  "broken-rules": ofChange(["plan", "sync", "merge"], "push", 2, {
+    bars: ({ problems }) => (problems.length > 0 ? [file("it cannot be used")] : []),
+    refusal: (_, { problems }) => ({ reason: "repository-file", problems }),
+    step: (_, { change }) => pushing("rules-broken", [], change),
+  }),
+  "write-access": ofChange(["plan", "sync", "rollback", "unlock"], "operator", 3, {
+    needs: ["access"],
+    bars: ({ asker }) => (asker?.mayWrite === false ? [whole(`${asker.login} has no write access`)] : []),
+    refusal: (_, { asker }) => ({ reason: "no-write-access", login: asker?.login ?? "" }),
+  }),
+  "head-moved": ofChange(["sync", "merge"], "plan", 4, {
+    needs: ["change"],
+    bars: ({ headMoved }) => (headMoved ? [whole("new commits were pushed")] : []),
+    refusal: () => ({ reason: "head-moved" }),
+    step: ({ only }, facts) => planning(facts, only),
+  }),
+  conflicts: ofChange(["sync", "merge"], "push", 12, {
+    needs: ["mergeability"],
+    bars: ({ change }) => (change.mergeability === "conflicts" ? [whole("it has merge conflicts")] : []),
+    refusal: () => ({ reason: "conflicts" }),
+    step: (_, { change }) => pushing("conflicts", [], change),
+  }),
+  "mergeability-unknown": ofChange(["sync"], "time", 13, {
+    // Only who gives a command waits for the host to compute it.
+    bars: ({ change, asker }) =>
+      change.mergeability === "unknown" && asker !== undefined ? [whole("its host still computes conflicts")] : [],
+    refusal: () => ({ reason: "mergeability-unknown" }),
+  }),
+  "unread-files": ofChange(["sync", "merge"], "push", 18, {
+    needs: ["plan"],
+    bars: ({ plan }) =>
+      (plan?.unread ?? []).map((one) => ({ application: applicationName(one.file), reason: "it could not be read" })),
+    refusal: (_, { plan }) => ({ reason: "unread-files", files: plan?.unread ?? [] }),
+    step: (_, { change }) => pushing("unread", [], change),
+  }),
+  unplanned: ofChange(["merge"], "plan", 11, {
+    needs: ["plan"],
+    bars: ({ plan, asker, change }) => {
+      if (plan?.current === true) return [];
+      const involved = asker?.selected ?? [];
+      const named = involved.length > 0 ? involved : [applicationName(change.headRevision.slice(0, 8))];
+      return named.map((application) => ({ application, reason: "there is no stored plan of the head commit" }));
+    },
+    step: ({ only }, facts) => planning(facts, only),
+  }),
+  behind: ofEach(["sync", "merge"], "push", 16, {
+    needs: ["plan", "applications"],
+    bars: ({ now, planned, record, requires }, { change }, command) => {
+      if (now !== undefined && command === "sync") return requires.upToDate ? now.behind : undefined;
+      if (record?.reverted !== undefined && isAtHead(record, change)) {
+        return `its sync reverted what ${change.baseBranch} got since this branch left it: update the branch and sync again`;
+      }
+      const behind = planned?.behind === true && requires.upToDate;
+      return behind && command === "sync" ? `${change.baseBranch} changed what it is deployed from` : undefined;
+    },
+    step: ({ bars }, { change }) => pushing("behind", namesIn(bars), change),
+  }),
+  unevaluated: ofEach(["sync", "merge"], "push", 11, {
+    needs: ["plan"],
+    bars: (one, facts) =>
+      one.planned?.kind === "unevaluated" && !one.planned.withheld && facts.plan?.current === true && awaits(one, facts)
+        ? "its plan could not be evaluated"
+        : undefined,
+    refusal: stale,
+    step: ({ bars }, { change }) => pushing("unevaluated", namesIn(bars), change),
+  }),
+  unseen: ofEach(["sync"], "push", 16, {
+    needs: ["plan"],
+    bars: ({ planned, requires }, { asker, plan }) =>
+      plan?.current === true && requires.approvals.sync.length > 0 && asker?.withoutApproval !== true
+        ? planned?.unseen
+        : undefined,
+    step: ({ bars }, { change }) => pushing("unseen", namesIn(bars), change),
+  }),
+  checks: ofEach(["sync"], "push", 19, {
+    needs: ["plan"],
+    bars: ({ now, planned }, { asker }) => {
+      if (now?.checks === undefined && asker === undefined) {
+        return planned?.failedChecks.length ? "a required check failed" : undefined;
+      }
+      if (now?.checks === undefined) return "its checks have not been looked at";
+      return now.checks.length === 0 ? undefined : now.checks.map(({ sentence }) => sentence).join("; ");
+    },
+    step: ({ applications }, facts) =>
+      passing(
+        applications.map(({ application, planned }) => ({ application, failed: planned?.failedChecks ?? [] })),
+        facts,
+        "sync",
+      ),
+  }),
+  "merge-checks": ofChange(["merge"], "push", 19, {
+    needs: ["plan", "approval"],
+    bars: ({ mergeChecks }) =>
+      mergeChecks.failed.map(({ application, failed }) => {
+        const names = failed.map(({ name }) => name).join(", ");
+        const checks = failed.length === 1 ? "the check" : "the checks";
+        return { application, reason: `the merge would deploy it, and ${checks} ${names} failed` };
+      }),
+    step: (_, facts) => passing(facts.mergeChecks.failed, facts, "merge"),
+  }),
+  unchecked: ofChange(["merge"], "plan", 19, {
+    needs: ["plan"],
+    bars: ({ mergeChecks }) =>
+      mergeChecks.missing.map((application) => ({
+        application,
+        reason: "the merge would deploy it, and its checks have changed since the plan",
+      })),
+    step: ({ only }, facts) => planning(facts, only),
+  }),
+  withheld: ofEach(["sync", "merge"], "approval", 16, {
+    needs: ["plan", "applications"],
+    bars: ({ now, planned }, { plan }, command) => {
+      if (now !== undefined && command === "sync") return now.withheld;
+      return planned?.withheld && plan?.current ? "it is not rendered before the head is approved" : undefined;
+    },
+    step: (_, facts) => approving(facts, replanning(facts)),
+  }),
+  "withheld-sets": ofChange(["merge"], "approval", 16, {
+    needs: ["plan"],
+    bars: ({ plan }) =>
+      (plan?.current === true ? plan.withheldSets : []).map((name) => ({
+        application: applicationName(name),
+        reason: "it is not previewed before the head is approved",
+      })),
+    step: (_, facts) => approving(facts, replanning(facts)),
+  }),
+  uncovered: ofEach(["sync"], "push", 16, {
+    needs: ["applications"],
+    bars: ({ now, planned }) =>
+      now === undefined ? (planned?.uncovered ? "Argo CD would ignore the change" : undefined) : now.uncovered,
+    step: ({ bars }, { change }) => pushing("uncovered", namesIn(bars), change),
+  }),
+  "nothing-locked": ofChange(["sync", "rollback"], "plan", 5, {
+    needs: ["locks", "records"],
+    bars: (facts, command) => {
+      if (facts.asker === undefined) return [];
+      const chosen = selectedOf(facts);
+      const gone = chosen.some(({ lock, now }) => now !== undefined && lock === undefined);
+      return chosen.length === 0 || (gone && command === "sync") ? [whole("nothing is locked")] : [];
+    },
+    refusal: () => ({ reason: "nothing-locked" }),
+  }),
+  stale: ofEach(["sync", "rollback", "merge"], "plan", 11, {
+    needs: ["plan", "applications"],
+    bars: isStale,
+    refusal: stale,
+    step: ({ only }, facts) => planning(facts, only),
+  }),
+  "effect-differs": ofEach(["sync"], "plan", 17, {
+    needs: ["applications"],
+    bars: ({ now }) => now?.differs,
+    refusal: stale,
+    step: ({ only }, facts) => planning(facts, only),
+  }),
+  undeployable: ofEach(["sync"], "plan", 16, {
+    needs: ["applications"],
+    bars: ({ now }) => now?.obstacle,
+    step: ({ only }, facts) => planning(facts, only),
+  }),
+  access: ofEach(["plan", "sync", "rollback", "unlock", "merge"], "operator", 15, {
+    needs: ["access"],
+    bars: ({ application }, { asker }, command) => {
+      if (!asker?.barred.some((one) => (one.through ?? one.application) === application)) return undefined;
+      if (command !== "merge") return "the rules do not allow it";
+      return "the merge would deploy it, and the rules do not let the person who gave this command deploy it";
+    },
+    refusal: ({ others, bars }, { asker }, command) => {
+      const names = new Set(namesIn(bars));
+      const applications = (asker?.barred ?? []).filter((one) => names.has(one.through ?? one.application));
+      const denied = command === "merge" ? "sync" : command;
+      return { reason: "not-allowed", command: denied, login: asker?.login ?? "", applications, others };
+    },
+  }),
+  approval: ofEach(["sync", "rollback", "merge"], "approval", 10, {
+    needs: ["plan"],
+    asks: "approval",
+    bars: (one, facts, command) => {
+      if (facts.approval?.approved === true || facts.asker?.withoutApproval === true) return undefined;
+      if (approvalNeedsOf(one, command).length === 0) return undefined;
+      return command === "merge"
+        ? `${facts.words.short} must be approved before it is merged`
+        : "it requires an approval";
+    },
+    refusal: notApproved,
+    step: (_, facts, then) => approving(facts, then),
+  }),
+  "auto-sync": ofEach(["sync", "rollback"], "operator", 14, {
+    needs: ["applications"],
+    bars: ({ now }) => (now?.autoSynced ? "it has auto-sync enabled" : undefined),
+    refusal: ({ bars, others }, _, command) => ({
+      reason: "auto-sync",
+      applications: namesIn(bars),
+      others,
+      ...(command === "rollback" ? { command } : {}),
+    }),
+  }),
+  "locked-by-other": ofEach(["sync", "rollback", "merge"], "holder", 6, {
+    needs: ["locks"],
+    bars: (one, facts, command) => {
+      const { lock, now } = one;
+      if (lock === undefined || sameChangeRequest(lock.holder, facts.change) || now?.takeable === true) {
+        return undefined;
+      }
+      if (command === "merge" && !awaits(one, facts)) return undefined;
+      return `it is locked by ${referenceTo(lock.holder, facts.change, facts.words)}`;
+    },
+    refusal: ({ applications }) => ({
+      reason: "locked-by-other",
+      locks: applications.flatMap(({ lock }) => (lock === undefined ? [] : [lock])),
+    }),
+    step: ({ applications }) => ({
+      kind: "wait",
+      locks: applications.flatMap(({ lock }) => (lock === undefined ? [] : [lock])),
+    }),
+  }),
+  "not-synced": ofEach(["merge"], "sync", 20, {
+    needs: ["plan", "records"],
+    bars: (one, facts) => {
+      if (!awaits(one, facts)) return undefined;
+      const failed = facts.notStarted.includes(one.application);
+      return failed || hasEndedAtHead(one, facts) ? "its sync did not succeed" : "it was not synced at the head commit";
+    },
+  }),
+  "rules-approval": ofChange(["merge"], "approval", 20, {
+    needs: ["approval"],
+    bars: ({ missingForRules }) => (missingForRules === undefined ? [] : [file(missingForRules)]),
+    step: ({ bars }) => ({ kind: "approve-rules", missing: bars.map(({ why }) => why).join("; ") }),
+  }),
+  "refused-by-cluster": {
+    of: "danger",
+    commands: ["sync"],
+    warns: ({ planned }) => planned?.refused ?? [],
+  },
+  destroys: {
+    of: "danger",
+    commands: ["sync"],
+    warns: ({ planned }, { settings }) =>
+      (planned?.dangers ?? [])
+        .filter(({ effect, pruning }) => effect === "lost" && (settings.prune || !pruning))
+        .map(({ what }) => what),
+  },
+  "replaces-other": {
+    of: "danger",
+    commands: ["sync"],
+    warns: ({ foreign }, { change, words }) =>
+      foreign
+        .filter(({ outcome }) => outcome !== "failed")
+        .map((one) => `replaces commit ${shortRevision(one.revision)} of ${referenceTo(one.change, change, words)}`),
+  },
+};
+
+/** Completes "cannot tell …" for a fact that could not be read. */
+export const DOUBTS: Readonly<Record<FactName, string>> = {
+  change: "whether it is still open, and at which commit",
+  plan: "what was planned",
+  locks: "who holds the locks",
+  records: "what was deployed from here",
+  approval: "whether the head is approved",
+  access: "whether you may give this command",
+  mergeability: "whether the branches conflict",
+  applications: "what an application looks like in Argo CD now",
+};
+
+/** What a command refuses. `bars` are those of the gates that are answered together. */
+export function refusalFor(barred: Barred, facts: Facts, command: Judged): Refusal {
+  const doubts = barred.bars.filter(({ untold }) => untold).map(({ why }) => why);
+  if (doubts.length > 0) return { reason: "cannot-tell", doubts: [...new Set(doubts)] };
+  const [first] = barred.bars;
+  return ((first && RULES[first.gate].refusal) ?? notDeployable)(barred, facts, command);
+}
+
+function stale({ bars, applications, others }: Barred, _: Facts, command: Judged): Refusal {
+  const named = new Map(bars.map((bar) => [bar.application, bar]));
+  return {
+    reason: "stale",
+    applications: applications
+      .filter(({ application }) => named.has(application))
+      .map(({ application, planned, now }) => ({
+        application,
+        planFailure: planned?.failure,
+        differs: now?.differs,
+        moved: command === "rollback" ? RETARGETED : now?.moved,
+      })),
+    others,
+  };
+}
+
+function notApproved({ bars, applications, others }: Barred, { approval }: Facts, command: Judged): Refusal {
+  const needs = applications.flatMap((one) => approvalNeedsOf(one, command));
+  return {
+    reason: "not-approved",
+    applications: namesIn(bars),
+    needs: needs.filter(({ application, member, because }) => application !== member || because !== ""),
+    missing: approval?.missing ?? "",
+    others,
+    ...(command === "rollback" ? { command } : {}),
+  };
+}
+
+function notDeployable({ bars, applications, others }: Barred): Refusal {
+  const refused = bars.map(({ application, gate, why }): RefusedApplication => {
+    const one = applications.find((other) => other.application === application);
+    const lines = gate === "checks" ? (one?.now?.checks ?? []).flatMap(({ printed }) => printed ?? []) : [];
+    const printed = lines.length === 0 ? undefined : lines.join("; ").slice(0, MAX_PRINTED);
+    return { application: application ?? applicationName(REPOSITORY_FILE), reason: why, printed };
+  });
+  return { reason: "not-deployable", applications: refused, others };
+}
+
+/** Characters. */
+const MAX_PRINTED = 400;
+
+function namesIn(bars: readonly Bar[]): Names {
+  return [...new Set(bars.flatMap(({ application }) => application ?? []))];
+}
+
+/** A bar of no application in particular. */
+function whole(reason: string): ChangeBar {
+  return { application: undefined, reason };
+}
+
+function file(reason: string): ChangeBar {
+  return { application: applicationName(REPOSITORY_FILE), reason };
+}

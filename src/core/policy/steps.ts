@@ -1,0 +1,47 @@
+import type { AccessCommand, AccessRule } from "../../config/requirements.js";
+import type { ChangeRequest } from "../model/change-request.js";
+import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, WhyPush } from "../model/next-step.js";
+import type { ApplicationFacts, FailedFor, Facts } from "./facts.js";
+
+/** @param only what the command names; empty if it is given without `-a`. */
+export function planning({ applications }: Facts, only: Names = []): AdvisedCommand {
+  const named = applications.filter(({ application }) => only.length === 0 || only.includes(application));
+  const by = allowedFor(
+    "plan",
+    named.filter(({ planned }) => planned !== undefined),
+  );
+  return { kind: "command", command: "plan", applications: only, by };
+}
+
+export function approving({ change, approval }: Facts, then: AfterApproval): NeededApproval {
+  const { headRevision, author } = change;
+  return { kind: "approve", known: approval !== undefined, commit: headRevision, author: author?.login, then };
+}
+
+/** What follows an approval that lets svc render more: svc plans by itself, unless it never does so here. */
+export function replanning(facts: Facts): AfterApproval {
+  return facts.change.draft || facts.change.fork ? planning(facts) : { kind: "replan" };
+}
+
+export function pushing(because: WhyPush, applications: Names, { baseBranch }: ChangeRequest): NextStep {
+  return { kind: "push", because, applications, baseBranch };
+}
+
+export function passing(all: readonly FailedFor[], { change }: Facts, then: "sync" | "merge"): NextStep {
+  const failed = all.flatMap((one) => one.failed);
+  const lifted = failed.every(({ overridableBy }) => overridableBy.length > 0);
+  return {
+    kind: "checks",
+    checks: [...new Set(failed.map(({ name }) => name))],
+    applications: all.map(({ application }) => application),
+    then,
+    overridableBy: lifted ? [...new Set(failed.flatMap(({ overridableBy }) => overridableBy))] : [],
+    commit: change.headRevision,
+  };
+}
+
+/** Everything that has to allow a person the command. */
+export function allowedFor(command: AccessCommand, all: readonly ApplicationFacts[]): readonly AccessRule[] {
+  const rules = all.flatMap(({ requires }) => requires.allowed[command]);
+  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from "@jest/globals";
+import { HOSTS, REPOSITORY, SHORT, SIGIL, startBot } from "./bot.js";
+import { changeOf, configMap } from "./resources.js";
+
+const APPROVAL = { defaults: { require_approval: true } };
+/** The request by which a host is asked for approvals. */
+const REVIEWS = { hosta: /\/graphql$/, hostb: /\/approvals$/ };
+
+describe.each(HOSTS)("one judgement on %s", (host) => {
+  test("a branch that is behind and unapproved is updated first: the plan, the refusal and the status say so", async () => {
+    const bot = await startBot({ host, config: { ...APPROVAL, [host]: { commit_status: true } } });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.forge.pushToBranch(REPOSITORY, "main", { "apps/web/more.yaml": configMap("more", { a: "1" }) });
+    await bot.comment(one, "svc plan");
+    const update = /[Uu]pdate the branch, because `main` changed what `web` is deployed from/;
+    expect(bot.lastComment(one)).toMatch(update);
+    expect(bot.lastComment(one)).not.toContain("needs an approval of");
+    const head = bot.seen(one).headRevision;
+    const { description } = bot.forge.statuses(REPOSITORY, head).at(-1) ?? {};
+    if (host === "hosta") {
+      expect(description).toContain("update the branch, because main changed what web is deployed from");
+    }
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("PR must be approved before sync");
+    expect(bot.lastComment(one)).toMatch(update);
+  });
+
+  test("a refused sync names who has to approve which commit", async () => {
+    const bot = await startBot({ host, config: APPROVAL });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "svc sync");
+    const head = bot.seen(one).headRevision.slice(0, 8);
+    expect(bot.lastComment(one)).toMatch(
+      new RegExp(`Needs an approval of .*${head}.* by somebody other than ana, then \`svc sync\`\\.`),
+    );
+  });
+
+  test("a rollback takes back what was deployed, and names what it leaves locked", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["api", "web"]));
+    bot.expectChanges("sync web", "sync web");
+    await bot.comment(one, "svc sync -a web");
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("**1 application rolled back**");
+    expect(bot.lastComment(one)).toContain(
+      "Not rolled back, because it was never deployed from here; the lock is kept: `api`.",
+    );
+    expect(await bot.locked(one)).toEqual(["api"]);
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
+  test("in an emergency, a rollback needs no approval while the target branch has what it had", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web", "sync web");
+    await bot.comment(one, "svc sync");
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": "require_approval: true\n", "docs/a.md": "a" });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("✅ succeeded, `main` is deployed");
+    expect(bot.liveValue("web")).toBe("1");
+  });
+
+  test("once the target branch changed what would be deployed, a rollback needs the approval of a sync", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    const changed = { "apps/web/more.yaml": configMap("more", { a: "1" }) };
+    await bot.forge.pushToBranch(REPOSITORY, "main", { ".svc.yaml": "require_approval: true\n", ...changed });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("PR must be approved before sync");
+    expect(bot.lastComment(one)).toMatch(/Needs an approval of .* by somebody other than ana, then `svc rollback`\./);
+    expect(await bot.locked(one)).toEqual([]);
+  });
+
+  test("before a sync would leave objects behind, the plan offers to keep or to delete them", async () => {
+    const bot = await startBot({
+      host,
+      files: () => ({ "apps/web/old.yaml": configMap("old", { value: "1" }) }),
+      prepare: ({ argocd }) => argocd.deploy("web"),
+    });
+    const one = await bot.open({ "apps/web/old.yaml": null });
+    expect(bot.lastComment(one).split("\n").slice(0, 4).join("\n")).toContain(
+      `comment \`svc sync\`, which leaves 1 object in the cluster that this ${SHORT[host]} removes, or \`svc sync --prune\`, which deletes it`,
+    );
+  });
+
+  test("another change request's commit that runs is a danger of its own, with what would be reverted", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    const commit = bot.seen(one).headRevision.slice(0, 8);
+    const two = await bot.open({ "apps/web/other.yaml": configMap("other", { a: "1" }) }, { by: "bo" });
+    const other = `${SHORT[host]} ${SIGIL[host]}\u200b${one}`;
+    const [, , verdict = ""] = bot.lastComment(two).split("\n");
+    expect(verdict).toMatch(
+      new RegExp(`^⚠️ replaces commit ${commit} of ${other}, which runs, and reverts ConfigMap guestbook/web`),
+    );
+    expect(verdict).toContain(`comment \`svc sync\`, knowing that it replaces commit ${commit} of ${other}`);
+  });
+
+  test("after an unlock nothing is left to do, with the choices", async () => {
+    const bot = await startBot({ host });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.comment(one, "svc unlock");
+    expect(bot.lastComment(one)).toContain(
+      `Nothing is left to do: the locks are released. To deploy this ${SHORT[host]} after all, comment \`svc plan\`; to drop it, close this ${SHORT[host]}.`,
+    );
+  });
+
+  test("a host that does not tell who approved refuses the sync with what nobody can tell", async () => {
+    const bot = await startBot({ host, config: { ...APPROVAL, deployer: { request_timeout: "1s" } } });
+    const one = await bot.open(changeOf(["web"]));
+    await bot.approve(one);
+    const remove = bot.forge.faults.add({ path: REVIEWS[host], fault: { kind: "status", status: 500 } });
+    await bot.comment(one, "svc sync");
+    remove();
+    expect(bot.lastComment(one)).toContain("Nothing was done, because svc cannot tell");
+    expect(bot.lastComment(one)).toContain("- whether the head is approved: ");
+    expect(bot.liveValue("web")).toBe(undefined);
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    expect(bot.lastComment(one)).toContain("✅ succeeded");
+  });
+});
