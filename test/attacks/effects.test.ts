@@ -314,7 +314,7 @@ describe.each(HOSTS)("what a definition takes the place of on %s", (host) => {
     redefine(bot, "dev", { spec: { destination: { server: OWN, namespace: "prod" } } });
     await bot.comment(1, "svc sync");
     expect(bot.lastComment(1)).toMatch(
-      /Plan for dev is stale[^]*since the plan, the destination, definition of dev changed/,
+      /Plan for dev is stale[^]*since the plan, the destination and definition of dev changed/,
     );
     expect(bot.changes()).toEqual([]);
   });

@@ -73,6 +73,21 @@ describe.each(HOSTS)("one judgement on %s", (host) => {
     expect(await bot.locked(one)).toEqual([]);
   });
 
+  test("after a rollback that failed, the status is not green and nothing says to merge", async () => {
+    const bot = await startBot({ host, config: { [host]: { commit_status: true } } });
+    const one = await bot.open(changeOf(["web"]));
+    bot.expectChanges("sync web");
+    await bot.comment(one, "svc sync");
+    bot.argocd.failNextSync("web", { phase: "Failed", message: "no room" });
+    await bot.comment(one, "svc rollback");
+    expect(bot.lastComment(one)).toContain("fix the cause, then `svc rollback -a web`");
+    const head = bot.seen(one).headRevision;
+    const status = bot.forge.statuses(REPOSITORY, head).at(-1);
+    if (host === "hosta") expect(status).toMatchObject({ state: "failure", description: "sync failed: web" });
+    await bot.comment(one, "svc plan");
+    expect(bot.lastComment(one)).not.toContain("merge this");
+  });
+
   test("before a sync would leave objects behind, the plan offers to keep or to delete them", async () => {
     const bot = await startBot({
       host,

@@ -141,5 +141,5 @@ export async function writeDown(
 ): Promise<string | undefined> {
   if (dryRun) return undefined;
   if (name === "sync") return record?.runId === context.runId ? settleSync(record, outcome, context) : undefined;
-  return outcome.kind === "succeeded" ? settleRollback(application, context) : undefined;
+  return settleRollback(application, outcome.kind, record, context);
 }

@@ -131,7 +131,6 @@ async function rollbackOne(
       ? []
       : [`its definition is not the one that this ${words.short} wrote, and was left as it is`];
   const outcome = await deployOne({ live, spec, at: "target" }, command, context);
-  const unsettled =
-    outcome.kind === "succeeded" && !command.dryRun ? await settleRollback(application, context) : undefined;
+  const unsettled = command.dryRun ? undefined : await settleRollback(application, outcome.kind, record, context);
   return { application, ...outcome, warnings: unsettled === undefined ? warnings : [...warnings, unsettled] };
 }

@@ -26,16 +26,31 @@ export async function settleSync(
   ]);
 }
 
-/** Removes record and lock after a successful rollback. Returns a sentence for people if the store stays unavailable. */
+/**
+ * Updates record and lock after a rollback. A success ends both. If it did not succeed, the head is no longer known to run,
+ * so that nothing is merged. Returns a sentence for people if the store stays unavailable.
+ */
 export async function settleRollback(
   application: ApplicationName,
+  outcome: DeployOutcome["kind"],
+  record: Deployment | undefined,
   context: DeployContext,
 ): Promise<string | undefined> {
   const { deployments, locks, change } = context;
-  return settle(application, context, [
-    () => deployments.remove(application, change),
-    () => locks.release(application, change),
-  ]);
+  switch (outcome) {
+    case "rejected":
+      return undefined;
+    case "succeeded":
+      return settle(application, context, [
+        () => deployments.remove(application, change),
+        () => locks.release(application, change),
+      ]);
+    case "failed":
+    case "running":
+    case "unknown":
+      if (record === undefined) return undefined;
+      return settle(application, context, [() => deployments.save({ ...record, outcome: "failed" })]);
+  }
 }
 
 /** A deployed head replaces what other change requests deployed before, and needs no lock any more. */

@@ -78,8 +78,10 @@ export async function endUndo(
   context: DeployContext,
 ): Promise<NotHealthySync> {
   switch (outcome.kind) {
-    case "succeeded":
-      return ended(failed, { kind: "succeeded", message: "" }, await settleRollback(nameOf(record), context));
+    case "succeeded": {
+      const unsettled = await settleRollback(nameOf(record), outcome.kind, undefined, context);
+      return ended(failed, { kind: "succeeded", message: "" }, unsettled);
+    }
     case "failed":
       return keep(record, failed, { kind: "failed", message: outcome.message }, context);
     case "running":
