@@ -2,13 +2,13 @@ import { subscribe } from "node:diagnostics_channel";
 import { pino } from "pino";
 import { stringify } from "yaml";
 import { GITHUB_APP } from "../sandbox/world.js";
-import type * as Server from "../src/config/server.js";
+import type * as Server from "../src/config/server/server.js";
 import type * as Service from "../src/service/service.js";
 import { builtModule } from "./built-module.js";
 import { startOtherProcess } from "./other-process.js";
 import type { Order, Scene, SeenCall, Started } from "./sandbox-process.js";
 
-const { loadServerConfig } = await builtModule<typeof Server>("config/server.js");
+const { loadServerConfig } = await builtModule<typeof Server>("config/server/server.js");
 const { startService } = await builtModule<typeof Service>("service/service.js");
 
 /** An entry of `checks`. */

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
 import { parse, stringify } from "yaml";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox, type SandboxWorld } from "../sandbox/world.js";
-import type { ServerConfig } from "../src/config/server-config.js";
-import { loadServerConfig } from "../src/config/server.js";
+import type { ServerConfig } from "../src/config/server/server-config.js";
+import { loadServerConfig } from "../src/config/server/server.js";
 import type { Lock } from "../src/core/model/lock.js";
 import { HOST_IDS, SERVER_FILE, WEBHOOK_PATHS, type HostId } from "../src/names.js";
 import { startService, type Service } from "../src/service/service.js";

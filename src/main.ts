@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 import { readFile } from "node:fs/promises";
-import { newApiToken } from "./config/api-token.js";
 import { checkFiles, serverFilesOf } from "./config/check.js";
 import { parseCommandLine, USAGE } from "./config/command-line.js";
 import { proxiesIn } from "./config/environment.js";
 import { loadServerFiles, readVersion } from "./config/files.js";
 import { describeProblem } from "./config/problem.js";
-import type { Role, ServerConfig } from "./config/server-config.js";
-import { loadServerConfig } from "./config/server.js";
+import { newApiToken } from "./config/server/api-token.js";
+import type { Role, ServerConfig } from "./config/server/server-config.js";
+import { loadServerConfig } from "./config/server/server.js";
 import type { SetupRequest } from "./config/setup-arguments.js";
 import { StoredValueUnreadable, StoreUnavailable } from "./core/model/errors.js";
 import type { Log } from "./core/ports/log.js";

@@ -180,7 +180,7 @@ describe("the house", () => {
     );
     const naming = strangers.filter(({ text }) => /[gG]it[hH]ub|[gG]it[lL]ab|hosta|hostb/.test(text));
     expect(naming.map(({ path }) => nameOf(path))).toEqual([]);
-    const line = files.find(({ path }) => nameOf(path) === "src/run/handle-event.ts");
+    const line = files.find(({ path }) => nameOf(path) === "src/run/line/handle-event.ts");
     expect(line?.text.trimEnd().split("\n").length).toBeLessThanOrEqual(60);
   });
 

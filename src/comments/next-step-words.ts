@@ -1,4 +1,4 @@
-import type { AccessRule } from "../config/requirements.js";
+import type { AccessRule } from "../config/rules/requirements.js";
 import { shortRevision, type ApplicationName, type Revision } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import { referenceTo, type HostWords } from "../core/model/host-words.js";

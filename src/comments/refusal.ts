@@ -1,4 +1,4 @@
-import type { AccessRule } from "../config/requirements.js";
+import type { AccessRule } from "../config/rules/requirements.js";
 import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { CommandName } from "../core/model/command.js";

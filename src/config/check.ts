@@ -3,10 +3,10 @@ import { REPOSITORY_FILE, SERVICE } from "../names.js";
 import type { Environment } from "./environment.js";
 import type { ConfigFile } from "./files.js";
 import { describeProblem } from "./problem.js";
-import { parseRepositoryConfig, type RepositoryConfig } from "./repository.js";
-import { describeSelectors } from "./rule-match.js";
-import type { ReadFile } from "./server-parts.js";
-import { loadServerConfig } from "./server.js";
+import { parseRepositoryConfig, type RepositoryConfig } from "./repository/repository.js";
+import { describeSelectors } from "./rules/rule-match.js";
+import type { ReadFile } from "./server/server-parts.js";
+import { loadServerConfig } from "./server/server.js";
 
 export interface CheckResult {
   readonly lines: readonly string[];

@@ -1,8 +1,8 @@
 import { parseArgs } from "node:util";
 import { REPOSITORY_FILE, SERVER_FILE, SERVICE } from "../names.js";
-import { ROLES } from "./auth-section.js";
 import { errorCode } from "./files.js";
-import type { Role } from "./server-config.js";
+import { ROLES } from "./server/auth-section.js";
+import type { Role } from "./server/server-config.js";
 import { parseSetup, type SetupArguments, type SetupRequest } from "./setup-arguments.js";
 
 /** The parsed arguments. */

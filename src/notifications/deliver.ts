@@ -1,5 +1,5 @@
 import { errorCode } from "../config/files.js";
-import type { NotificationReceiver } from "../config/server-config.js";
+import type { NotificationReceiver } from "../config/server/server-config.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Delivery, OutboxOptions } from "../core/ports/notifications.js";
 import { AnswerTimedOut } from "../http/fetch-text.js";

@@ -1,6 +1,6 @@
-import type { NotificationEvent } from "../config/notifications-section.js";
 import { matchesName } from "../config/pattern.js";
-import type { NotificationReceiver } from "../config/server-config.js";
+import type { NotificationEvent } from "../config/server/notifications-section.js";
+import type { NotificationReceiver } from "../config/server/server-config.js";
 import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Notification } from "../core/model/notification.js";

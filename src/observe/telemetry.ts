@@ -1,6 +1,6 @@
 import type { Tracer } from "@opentelemetry/api";
 import type { Router } from "express";
-import type { ServerConfig } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server/server-config.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";

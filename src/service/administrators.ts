@@ -1,4 +1,4 @@
-import { logsInWith, type LoginConfig } from "../config/logins.js";
+import { logsInWith, type LoginConfig } from "../config/server/logins.js";
 import type { CommandPorts } from "../core/ports/context.js";
 import type { UserStore } from "../core/ports/stores.js";
 

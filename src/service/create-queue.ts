@@ -2,8 +2,8 @@ import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, RunEnd } from "../core/ports/event-queue.js";
 import { createInProcessQueue } from "../queue/in-process.js";
 import type { QueueTiming } from "../queue/queue-options.js";
-import type { Dependencies } from "../run/run.js";
-import { supervise } from "../run/supervise.js";
+import type { Dependencies } from "../run/line/run.js";
+import { supervise } from "../run/line/supervise.js";
 import type { Stores } from "../store/stores.js";
 import { UNAVAILABLE_LOCKS } from "../store/unavailable-lock-store.js";
 

@@ -15,7 +15,7 @@ import type { Log } from "../core/ports/log.js";
 import type { Notifications } from "../core/ports/notifications.js";
 import type { DeploymentStore, LockStore, WaitStore } from "../core/ports/stores.js";
 import type { HostId } from "../names.js";
-import { callNext } from "../run/turns.js";
+import { callNext } from "../run/around/turns.js";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

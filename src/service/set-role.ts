@@ -1,4 +1,4 @@
-import type { ServerConfig } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server/server-config.js";
 import type { Account, Role } from "../core/model/account.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";

@@ -1,4 +1,4 @@
-import type { ServerConfig } from "../config/server-config.js";
+import type { ServerConfig } from "../config/server/server-config.js";
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Deployer } from "../core/ports/deployer.js";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { privateKey } from "../config/server-parts.js";
+import { privateKey } from "../config/server/server-parts.js";
 import { HostFailure } from "../core/model/errors.js";
 import { parseJson } from "../core/model/json.js";
 import type { Clock } from "../core/ports/clock.js";

@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import { appManifest } from "../config/app-manifest.js";
+import { appManifest } from "../config/server/app-manifest.js";
 import type { AppRequest } from "../config/setup-arguments.js";
 import { HostFailure } from "../core/model/errors.js";
 import { listen } from "../http/listen.js";

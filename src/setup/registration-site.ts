@@ -6,8 +6,8 @@ import express, {
   type RequestHandler,
   type Response,
 } from "express";
-import type { AppManifest } from "../config/app-manifest.js";
-import { isLoopback } from "../config/loopback.js";
+import type { AppManifest } from "../config/server/app-manifest.js";
+import { isLoopback } from "../config/server/loopback.js";
 import { GITHUB } from "../hosts/github/words.js";
 import { SERVICE } from "../names.js";
 import { comesFromElsewhere, securityHeaders } from "../web/browser-guards.js";

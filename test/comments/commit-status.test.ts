@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { commitStatusOf, type StatusFacts } from "../../src/comments/commit-status.js";
-import type { Settings } from "../../src/config/settings.js";
+import type { Settings } from "../../src/config/rules/settings.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { Deployment } from "../../src/core/model/deployment.js";
 import type { ApplicationPlan, Plan } from "../../src/core/model/plan.js";

@@ -1,5 +1,5 @@
 import type { Links } from "../../src/comments/links.js";
-import type { Settings } from "../../src/config/settings.js";
+import type { Settings } from "../../src/config/rules/settings.js";
 import { storedFacts } from "../../src/core/facts/read-facts.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { loadServerConfig } from "../../src/config/server.js";
+import { loadServerConfig } from "../../src/config/server/server.js";
 
 const OTHERS = {
   deployer: { server_url: "https://argocd.example.org", token: "t" },

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { repositorySchema } from "../../src/config/repository-schema.js";
-import { parseRepositoryConfig } from "../../src/config/repository.js";
-import { serverSchema } from "../../src/config/server-schema.js";
-import { loadServerConfig } from "../../src/config/server.js";
+import { repositorySchema } from "../../src/config/repository/repository-schema.js";
+import { parseRepositoryConfig } from "../../src/config/repository/repository.js";
+import { serverSchema } from "../../src/config/server/server-schema.js";
+import { loadServerConfig } from "../../src/config/server/server.js";
 import { readYaml } from "../../src/config/yaml-tree.js";
 import type { ConfigTree } from "../../src/config/yaml-tree.js";
 import { rsaKey } from "./rsa-key.js";

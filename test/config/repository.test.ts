@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { parseRepositoryConfig } from "../../src/config/repository.js";
-import { describeProblem } from "../../src/config/settings.js";
+import { parseRepositoryConfig } from "../../src/config/repository/repository.js";
+import { describeProblem } from "../../src/config/rules/settings.js";
 
 function problemsOf(text: string): readonly string[] {
   const result = parseRepositoryConfig(text, ".svc.yaml");

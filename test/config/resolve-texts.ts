@@ -1,5 +1,5 @@
-import { NO_FILE, parseRepositoryConfig, type RepositoryConfigResult } from "../../src/config/repository.js";
-import { resolveSettings, type Resolution } from "../../src/config/settings.js";
+import { NO_FILE, parseRepositoryConfig, type RepositoryConfigResult } from "../../src/config/repository/repository.js";
+import { resolveSettings, type Resolution } from "../../src/config/rules/settings.js";
 
 /** Resolves the settings from the texts of the repository files, as a run does. */
 export function resolveTexts(

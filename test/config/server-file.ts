@@ -1,6 +1,6 @@
-import { loadServerConfig } from "../../src/config/server.js";
-import type { ServerConfig } from "../../src/config/server.js";
-import { describeProblem } from "../../src/config/settings.js";
+import { describeProblem } from "../../src/config/rules/settings.js";
+import { loadServerConfig } from "../../src/config/server/server.js";
+import type { ServerConfig } from "../../src/config/server/server.js";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { NOTIFICATION_EVENTS } from "../../src/config/notifications-section.js";
-import { loadServerConfig } from "../../src/config/server.js";
-import { describeProblem } from "../../src/config/settings.js";
+import { describeProblem } from "../../src/config/rules/settings.js";
+import { NOTIFICATION_EVENTS } from "../../src/config/server/notifications-section.js";
+import { loadServerConfig } from "../../src/config/server/server.js";
 import { rsaKey } from "./rsa-key.js";
 import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";
 

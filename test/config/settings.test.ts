@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import type { ServerDefaults } from "../../src/config/server-config.js";
-import { describeProblem } from "../../src/config/settings.js";
+import { describeProblem } from "../../src/config/rules/settings.js";
+import type { ServerDefaults } from "../../src/config/server/server-config.js";
 import { resolveTexts } from "./resolve-texts.js";
 import { configOf, SMALLEST } from "./server-file.js";
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { Ajv, type ValidateFunction } from "ajv";
 import { parse } from "yaml";
-import { OTHER_NAMES } from "../../src/config/section-names.js";
+import { OTHER_NAMES } from "../../src/config/server/section-names.js";
 
 const ROOT = new URL("../../", import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, ROOT), "utf8");

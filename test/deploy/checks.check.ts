@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
-import { loadServerConfig } from "../../src/config/server.js";
+import { loadServerConfig } from "../../src/config/server/server.js";
 import type { Manifest } from "../../src/core/model/application.js";
 import type { CheckOutcome } from "../../src/core/model/check.js";
 import { jsonText } from "../../src/core/model/json.js";

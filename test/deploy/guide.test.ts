@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { parse, stringify } from "yaml";
-import { loadServerConfig } from "../../src/config/server.js";
+import { loadServerConfig } from "../../src/config/server/server.js";
 import { rsaKey } from "../config/rsa-key.js";
 import { guideBlocks, guideText } from "./guide.js";
 

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { stringify } from "yaml";
 import type { Forge } from "../../sandbox/forge.js";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN, startForges, type Forges } from "../../sandbox/world.js";
-import { loadServerConfig } from "../../src/config/server.js";
+import { loadServerConfig } from "../../src/config/server/server.js";
 import { SERVER_FILE, WEBHOOK_PATHS, type HostId } from "../../src/names.js";
 import { startService, type Overrides } from "../../src/service/service.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";

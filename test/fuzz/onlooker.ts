@@ -1,7 +1,7 @@
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { RunEnd } from "../../src/core/ports/event-queue.js";
 import type { HostId } from "../../src/names.js";
-import type { Dependencies } from "../../src/run/run.js";
+import type { Dependencies } from "../../src/run/line/run.js";
 import type { MemoryHost } from "../in-memory/memory-host.js";
 
 /** What the conversation is about. */

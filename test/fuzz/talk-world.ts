@@ -1,4 +1,4 @@
-import type { ServerConfig } from "../../src/config/server.js";
+import type { ServerConfig } from "../../src/config/server/server.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import { repositoryName } from "../../src/core/model/brand.js";
 import type { ChangeRequest, User } from "../../src/core/model/change-request.js";

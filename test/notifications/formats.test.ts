@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { Ajv } from "ajv";
-import { NOTIFICATION_EVENTS, type NotificationEvent } from "../../src/config/notifications-section.js";
-import type { NotificationReceiver } from "../../src/config/server-config.js";
+import { NOTIFICATION_EVENTS, type NotificationEvent } from "../../src/config/server/notifications-section.js";
+import type { NotificationReceiver } from "../../src/config/server/server-config.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { Notification } from "../../src/core/model/notification.js";
 import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook-signature.js";

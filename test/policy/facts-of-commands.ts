@@ -17,9 +17,9 @@ import type { Facts } from "../../src/core/policy/facts.js";
 import { judge } from "../../src/core/policy/judge.js";
 import type { CodeHost } from "../../src/core/ports/code-host.js";
 import type { CommandContext } from "../../src/core/ports/context.js";
-import { openChange } from "../../src/run/context.js";
-import type { Dependencies } from "../../src/run/run.js";
-import { readStanding } from "../../src/run/standing.js";
+import { readStanding } from "../../src/run/answer/standing.js";
+import { openChange } from "../../src/run/line/context.js";
+import type { Dependencies } from "../../src/run/line/run.js";
 
 /** Where facts are read. */
 export interface World {

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
-import { loadServerConfig } from "../../src/config/server.js";
-import { describeProblem } from "../../src/config/settings.js";
+import { describeProblem } from "../../src/config/rules/settings.js";
+import { loadServerConfig } from "../../src/config/server/server.js";
 import { createManifestScanner } from "../../src/core/detect/scan/manifests.js";
 import type { Application, ApplicationSet } from "../../src/core/model/application.js";
 import { repositoryName } from "../../src/core/model/brand.js";
@@ -13,8 +13,8 @@ import type { SyncLookup, Trial, TrialRequest } from "../../src/core/ports/deplo
 import type { EventQueue } from "../../src/core/ports/event-queue.js";
 import { REPOSITORY_FILE, type HostId } from "../../src/names.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
-import type { Dependencies } from "../../src/run/run.js";
-import { supervise } from "../../src/run/supervise.js";
+import type { Dependencies } from "../../src/run/line/run.js";
+import { supervise } from "../../src/run/line/supervise.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { sampleApplication } from "../core/sample-application.js";
 import { noDelay } from "../in-memory/delay.js";

@@ -3,8 +3,8 @@ import { LeaseLost, StoredValueUnreadable, StoreUnavailable } from "../../src/co
 import type { HostEvent } from "../../src/core/model/event.js";
 import { type RunEnd, type RunTicket, Stopped } from "../../src/core/ports/event-queue.js";
 import { MemoryJournal } from "../../src/queue/journal.js";
-import type { Dependencies } from "../../src/run/run.js";
-import { supervise } from "../../src/run/supervise.js";
+import type { Dependencies } from "../../src/run/line/run.js";
+import { supervise } from "../../src/run/line/supervise.js";
 import { ANA, API, CommandWorld, config, definition, spec, WEB } from "../core/commands/command-world.js";
 import { runDependencies } from "../in-memory/run-dependencies.js";
 import { testConfig } from "../in-memory/test-config.js";

@@ -3,7 +3,7 @@ import { stringify } from "yaml";
 import { DeployerFailure } from "../../src/core/model/errors.js";
 import type { SyncOutcome } from "../../src/core/model/result.js";
 import type { SyncRequest } from "../../src/core/ports/deployer.js";
-import { hidingSecrets } from "../../src/run/hide-secrets.js";
+import { hidingSecrets } from "../../src/run/around/hide-secrets.js";
 import { CommandWorld, config, spec, WEB } from "../core/commands/command-world.js";
 import { noDelay } from "../in-memory/delay.js";
 import { MemoryDeployer } from "../in-memory/memory-deployer.js";

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { applicationName, repositoryName } from "../../src/core/model/brand.js";
 import type { ChangeRequestRef } from "../../src/core/model/change-request.js";
 import type { HostEvent } from "../../src/core/model/event.js";
-import { callNext, passTurn } from "../../src/run/turns.js";
+import { callNext, passTurn } from "../../src/run/around/turns.js";
 import { recordingLog } from "../recording-log.js";
 
 const one: ChangeRequestRef = { host: "hosta", repository: repositoryName("acme/deploy"), number: 1 };

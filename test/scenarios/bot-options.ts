@@ -4,7 +4,7 @@ import { stringify } from "yaml";
 import type { ArgoCdOptions } from "../../sandbox/argocd/argocd.js";
 import type { FileChanges, Forge } from "../../sandbox/forge.js";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN, type SandboxWorld } from "../../sandbox/world.js";
-import { loadServerConfig } from "../../src/config/server.js";
+import { loadServerConfig } from "../../src/config/server/server.js";
 import type { Compute } from "../../src/core/ports/compute.js";
 import type { HostId } from "../../src/names.js";
 import type { Stores } from "../../src/store/stores.js";

@@ -1,9 +1,9 @@
 import { expandEnvironment } from "../../src/config/environment.js";
 import type { Environment } from "../../src/config/environment.js";
-import { repositorySchema } from "../../src/config/repository-schema.js";
-import { renameSections } from "../../src/config/section-names.js";
-import { serverRules } from "../../src/config/server-rules.js";
-import { serverSchema } from "../../src/config/server-schema.js";
+import { repositorySchema } from "../../src/config/repository/repository-schema.js";
+import { renameSections } from "../../src/config/server/section-names.js";
+import { serverRules } from "../../src/config/server/server-rules.js";
+import { serverSchema } from "../../src/config/server/server-schema.js";
 import { validate } from "../../src/config/validate.js";
 import { readYaml } from "../../src/config/yaml-tree.js";
 import { rsaKey } from "../config/rsa-key.js";

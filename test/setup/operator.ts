@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseCommandLine } from "../../src/config/command-line.js";
-import { loadServerConfig, type ServerConfig } from "../../src/config/server.js";
+import { loadServerConfig, type ServerConfig } from "../../src/config/server/server.js";
 import type { Clock } from "../../src/core/ports/clock.js";
 import { systemClock } from "../../src/service/system-clock.js";
 import { setUp } from "../../src/setup/set-up.js";

@@ -40,7 +40,7 @@ test("a class is one of the four", () => {
 });
 
 test("the fence does not compile without every port", () => {
-  const fence = "src/run/fence.ts";
+  const fence = "src/run/around/fence.ts";
   const edit = {
     path: REACH,
     from: "  readonly live: LiveFeed;",

@@ -31,7 +31,7 @@ const ROWS: readonly Edit[] = [
     to: '  postponed: ({ until }, { change, words }) => titled("Postponed", [plain(until)], change, words),\n  help: (_result',
   },
   {
-    path: "src/run/results.ts",
+    path: "src/run/answer/results.ts",
     from: "  help: {\n",
     to: `  postponed: {
     urgency: () => "plan",
@@ -45,7 +45,7 @@ const ROWS: readonly Edit[] = [
 ];
 const TABLES = ROWS.map(({ path }) => path);
 const JOURNAL = "src/queue/journal.ts";
-const LINE = "src/run/answer.ts";
+const LINE = "src/run/answer/answer.ts";
 
 test("the tables compile as they are", () => {
   expect(typeErrors([...TABLES, JOURNAL, LINE])).toEqual([]);
@@ -58,7 +58,7 @@ test("a result does not compile until each table has a row for it", () => {
 });
 
 test("a row gets the members of its own result", () => {
-  const path = "src/run/results.ts";
+  const path = "src/run/answer/results.ts";
   const rows = ROWS.map((row) =>
     row.path === path ? { ...row, to: row.to.replace("result.until", "result.plan") } : row,
   );

@@ -1,4 +1,4 @@
-import type { AccessCommand } from "../../config/requirements.js";
+import type { AccessCommand } from "../../config/rules/requirements.js";
 import type { Command, CommandName, CommandOptions, DeployingCommand } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
 import type { Gate } from "../policy/gates.js";

@@ -1,4 +1,4 @@
-import type { HealthRule } from "../../config/requirements.js";
+import type { HealthRule } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { OverriddenCheck } from "../model/check.js";

@@ -1,4 +1,4 @@
-import type { HealthRule } from "../../config/requirements.js";
+import type { HealthRule } from "../../config/rules/requirements.js";
 import type { LiveApplication } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";

@@ -3,12 +3,12 @@ import { type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Task } from "../ports/compute.js";
 import type { LiveState } from "../ports/deployer.js";
-import { diffBoth, diffLive } from "./live-diff.js";
+import { diffBoth, diffLive } from "./live/live-diff.js";
+import { trialOrder, type TrialOrder } from "./live/trial-order.js";
 import { differingByCommit, differingPairs, diffManifests, pairManifests, type DiffRequest } from "./manifest-diff.js";
 import { renderFacts, type RenderFacts } from "./render-facts.js";
 import { type SecretsInGit, tellSecrets, type ToldSecrets } from "./secret-claims.js";
 import type { Sides } from "./summarise.js";
-import { trialOrder, type TrialOrder } from "./trial-order.js";
 
 /** A comparison whose large parts are texts. */
 export interface DiffInput extends Omit<DiffRequest, "base" | "head"> {

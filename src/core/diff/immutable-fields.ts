@@ -1,5 +1,5 @@
 import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
-import { defaultOf } from "./kubernetes-defaults.js";
+import { defaultOf } from "./live/kubernetes-defaults.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 import { compareQuantities } from "./quantity.js";
 

@@ -1,5 +1,5 @@
-import type { AccessCommand, AccessRule } from "../../config/requirements.js";
-import type { Settings } from "../../config/settings.js";
+import type { AccessCommand, AccessRule } from "../../config/rules/requirements.js";
+import type { Settings } from "../../config/rules/settings.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import { HostFailure } from "../model/errors.js";

@@ -1,4 +1,4 @@
-import type { Settings } from "../../config/settings.js";
+import type { Settings } from "../../config/rules/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import type { Approval, ChangeRequest, Reviews, User } from "../model/change-request.js";
 import type { AllHostWords } from "../model/host-words.js";

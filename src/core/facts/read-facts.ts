@@ -1,5 +1,5 @@
-import type { AccessCommand } from "../../config/requirements.js";
-import type { Settings } from "../../config/settings.js";
+import type { AccessCommand } from "../../config/rules/requirements.js";
+import type { Settings } from "../../config/rules/settings.js";
 import type { ApplicationName } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import { byApplication, type Deployment } from "../model/deployment.js";

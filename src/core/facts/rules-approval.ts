@@ -1,5 +1,5 @@
-import type { AccessRule } from "../../config/requirements.js";
-import type { Settings } from "../../config/settings.js";
+import type { AccessRule } from "../../config/rules/requirements.js";
+import type { Settings } from "../../config/rules/settings.js";
 import type { CodeHost } from "../ports/code-host.js";
 import { allowsAny } from "./access.js";
 import type { ApprovalContext, Approvals } from "./approval.js";

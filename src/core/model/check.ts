@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { matchesName } from "../../config/pattern.js";
-import type { ServerConfig } from "../../config/server-config.js";
+import type { ServerConfig } from "../../config/server/server-config.js";
 import type { ApplicationName } from "./brand.js";
 
 /** A program of the server's file that looks at what a plan renders. */

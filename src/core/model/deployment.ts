@@ -1,4 +1,4 @@
-import type { HealthRule } from "../../config/requirements.js";
+import type { HealthRule } from "../../config/rules/requirements.js";
 import type { ApplicationSpec, Pin } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";

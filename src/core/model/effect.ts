@@ -1,4 +1,4 @@
-import type { RuledApplication } from "../../config/rule-match.js";
+import type { RuledApplication } from "../../config/rules/rule-match.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Destination } from "./destination.js";
 

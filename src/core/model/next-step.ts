@@ -1,4 +1,4 @@
-import type { AccessRule } from "../../config/requirements.js";
+import type { AccessRule } from "../../config/rules/requirements.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Lock } from "./lock.js";
 

@@ -1,5 +1,5 @@
-import type { AccessCommand, AccessRule } from "../../config/requirements.js";
-import type { MergeMethod } from "../../config/settings.js";
+import type { AccessCommand, AccessRule } from "../../config/rules/requirements.js";
+import type { MergeMethod } from "../../config/rules/settings.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
 import type { OverriddenOf, OverriddenCheck } from "./check.js";

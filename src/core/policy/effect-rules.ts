@@ -4,9 +4,9 @@ import {
   type AccessRule,
   type HealthRule,
   type Requirements,
-} from "../../config/requirements.js";
-import type { RuledApplication } from "../../config/rule-match.js";
-import type { Settings } from "../../config/settings.js";
+} from "../../config/rules/requirements.js";
+import type { RuledApplication } from "../../config/rules/rule-match.js";
+import type { Settings } from "../../config/rules/settings.js";
 import type { ApplicationName } from "../model/brand.js";
 import { movesOf, ruledAs, type Member } from "../model/effect.js";
 import { isPlanOf, type Plan, type PlannedFor } from "../model/plan.js";

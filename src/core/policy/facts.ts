@@ -1,4 +1,4 @@
-import type { AccessCommand, AccessRule } from "../../config/requirements.js";
+import type { AccessCommand, AccessRule } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest } from "../model/change-request.js";
 import type { FailedCheck, OverriddenOf } from "../model/check.js";

@@ -1,4 +1,4 @@
-import type { AccessCommand } from "../../config/requirements.js";
+import type { AccessCommand } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { AfterApproval, Names, NextStep } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";

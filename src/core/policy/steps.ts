@@ -1,4 +1,4 @@
-import type { AccessCommand, AccessRule } from "../../config/requirements.js";
+import type { AccessCommand, AccessRule } from "../../config/rules/requirements.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, WhyPush } from "../model/next-step.js";
 import type { ApplicationFacts, FailedFor, Facts } from "./facts.js";

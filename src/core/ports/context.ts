@@ -1,4 +1,4 @@
-import type { Settings } from "../../config/settings.js";
+import type { Settings } from "../../config/rules/settings.js";
 import type { HostId } from "../../names.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";

@@ -1,8 +1,8 @@
 import { type DiffInput, diffTask, sizeOf } from "../diff/diff-task.js";
+import type { TrialOrder } from "../diff/live/trial-order.js";
+import { withTrials } from "../diff/live/tried.js";
 import type { RenderFacts } from "../diff/render-facts.js";
 import { applicationSyncOptions } from "../diff/sync-options.js";
-import type { TrialOrder } from "../diff/trial-order.js";
-import { withTrials } from "../diff/tried.js";
 import type { Manifest } from "../model/application.js";
 import { changeRequestKey } from "../model/change-request.js";
 import { destinationOf } from "../model/destination.js";

@@ -1,7 +1,7 @@
 import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { type DiffInput, diffTask, sizeOf } from "../diff/diff-task.js";
-import { removalTask } from "../diff/removal.js";
+import { removalTask } from "../diff/live/removal.js";
 import type { RenderFacts } from "../diff/render-facts.js";
 import { applicationSyncOptions } from "../diff/sync-options.js";
 import { isHydrated } from "../model/application-spec.js";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { matchesName, matchesPath } from "../../config/pattern.js";
-import type { Settings } from "../../config/settings.js";
+import type { Settings } from "../../config/rules/settings.js";
 import { inputFingerprint } from "../detect/inputs/input-fingerprint.js";
 import { fixedPart } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";

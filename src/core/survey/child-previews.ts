@@ -7,9 +7,9 @@ import type { Preview } from "../model/preview.js";
 import { specEqual } from "../model/spec-equality.js";
 import type { CommandContext } from "../ports/context.js";
 import type { Naming } from "../ports/deployer.js";
-import type { SurveyWithSets } from "./application-sets.js";
-import { belowSet, type FoundBelow } from "./below-sets.js";
 import type { PreviewOrder, Previews } from "./previews.js";
+import type { SurveyWithSets } from "./sets/application-sets.js";
+import { belowSet, type FoundBelow } from "./sets/below-sets.js";
 
 /** An application, and what its renders say about others. */
 export type Parent = readonly [ApplicationName, RenderFacts];

@@ -1,5 +1,5 @@
 import { matchesName } from "../../config/pattern.js";
-import type { Settings } from "../../config/settings.js";
+import type { Settings } from "../../config/rules/settings.js";
 import { ANNOTATION_REPOSITORY } from "../../names.js";
 import { isOwnSource, movingPositions, ownSources } from "../detect/inputs/moving-sources.js";
 import { readsRepository } from "../detect/scan/git-generators.js";

@@ -6,11 +6,11 @@ import { allInTurns } from "../model/in-turns.js";
 import type { ApplicationSetPreview } from "../model/plan.js";
 import type { Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
-import type { SurveyWithSets } from "./application-sets.js";
 import { appliedChildren, reachedChildren, reachedInTurn, type Applied, type Surroundings } from "./children.js";
 import { directMember } from "./members.js";
 import { overlapsAmong } from "./overlaps.js";
-import { reachedBySet } from "./rendered-sets.js";
+import type { SurveyWithSets } from "./sets/application-sets.js";
+import { reachedBySet } from "./sets/rendered-sets.js";
 
 /** One application of a plan, and what its renders say; without facts they could not be compared, or were proven equal. */
 export interface Examined {

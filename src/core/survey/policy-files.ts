@@ -1,5 +1,5 @@
-import { NO_FILE, type RepositoryConfig, type RepositoryConfigResult } from "../../config/repository.js";
-import type { BranchFile, PolicyFiles } from "../../config/settings.js";
+import { NO_FILE, type RepositoryConfig, type RepositoryConfigResult } from "../../config/repository/repository.js";
+import type { BranchFile, PolicyFiles } from "../../config/rules/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import type { Reading } from "../detect/tree/foreign-text.js";
 import type { Revision } from "../model/brand.js";

@@ -1,4 +1,4 @@
-import { parseRepositoryConfig, type RepositoryConfigResult } from "../../config/repository.js";
+import { parseRepositoryConfig, type RepositoryConfigResult } from "../../config/repository/repository.js";
 import { TextReader, type Reading } from "../detect/tree/foreign-text.js";
 import type { Task } from "../ports/compute.js";
 

@@ -8,7 +8,7 @@ import type { EventQueue } from "../../core/ports/event-queue.js";
 import type { Log } from "../../core/ports/log.js";
 import type { Notifications } from "../../core/ports/notifications.js";
 import type { LockStore, WaitStore } from "../../core/ports/stores.js";
-import { callNext } from "../../run/turns.js";
+import { callNext } from "../../run/around/turns.js";
 
 export interface ForceUnlockParts {
   readonly locks: LockStore;

@@ -1,4 +1,4 @@
-import type { RoleAssignment } from "../../config/server-config.js";
+import type { RoleAssignment } from "../../config/server/server-config.js";
 import type { LoginProvider, Role } from "../../core/model/account.js";
 import type { LoginFacts } from "./login-provider.js";
 

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import express, { type ErrorRequestHandler, type Request, type Response, Router } from "express";
 import * as z from "zod";
-import type { BasicUser } from "../../config/server-config.js";
+import type { BasicUser } from "../../config/server/server-config.js";
 import type { Account } from "../../core/model/account.js";
 import type { Log } from "../../core/ports/log.js";
 import { userBody } from "../api/bodies.js";

@@ -1,5 +1,5 @@
 import { type RequestHandler, Router } from "express";
-import type { ServerConfig } from "../../config/server-config.js";
+import type { ServerConfig } from "../../config/server/server-config.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import type { UserStore } from "../../core/ports/stores.js";

@@ -9,7 +9,7 @@ import {
   refreshTokenGrant,
   type TokenEndpointResponse,
 } from "openid-client";
-import type { OAuthClient } from "../../config/server-config.js";
+import type { OAuthClient } from "../../config/server/server-config.js";
 import type { LoginAttempt } from "../../store/session-data.js";
 import type { LoginStart } from "./login-provider.js";
 import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";

@@ -9,8 +9,8 @@ import {
   type Configuration,
 } from "openid-client";
 import * as z from "zod";
-import { isLoopback } from "../../config/loopback.js";
-import type { OidcSection } from "../../config/server-config.js";
+import { isLoopback } from "../../config/server/loopback.js";
+import type { OidcSection } from "../../config/server/server-config.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Router, type Request, type Response } from "express";
-import type { AuthSection } from "../../config/server-config.js";
+import type { AuthSection } from "../../config/server/server-config.js";
 import { assignRole } from "./assign-role.js";
 import { completeLogin, type CompletionParts } from "./complete-login.js";
 import { accountOf, isRefusal, type RedirectProvider } from "./login-provider.js";

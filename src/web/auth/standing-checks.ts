@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { AuthSection } from "../../config/server-config.js";
+import type { AuthSection } from "../../config/server/server-config.js";
 import type { Account } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
+import { removalTask } from "../../../src/core/diff/live/removal.js";
 import { identify } from "../../../src/core/diff/manifest-key.js";
-import { removalTask } from "../../../src/core/diff/removal.js";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { jsonText } from "../../../src/core/model/json.js";
 import type { PreviewContent } from "../../../src/core/model/preview.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { threeWayMerge } from "../../../src/core/diff/three-way-merge.js";
+import { threeWayMerge } from "../../../src/core/diff/live/three-way-merge.js";
 import type { Json, JsonObject } from "../../../src/core/model/json.js";
 
 const THING = { group: "example.com", kind: "Thing", namespace: "a", name: "b", generateName: "" };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
+import { removesMembers, trialOrder } from "../../../src/core/diff/live/trial-order.js";
 import { differingPairs, pairManifests } from "../../../src/core/diff/manifest-diff.js";
-import { removesMembers, trialOrder } from "../../../src/core/diff/trial-order.js";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { revision } from "../../../src/core/model/brand.js";
 

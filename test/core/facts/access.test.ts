@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { AccessCommand, AccessRule } from "../../../src/config/requirements.js";
+import type { AccessCommand, AccessRule } from "../../../src/config/rules/requirements.js";
 import { barredFrom, needsWriteAccess, type AccessContext } from "../../../src/core/facts/access.js";
 import { factsOfAsker } from "../../../src/core/facts/read-facts.js";
 import { applicationName } from "../../../src/core/model/brand.js";

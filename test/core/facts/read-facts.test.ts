@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../src/config/settings.js";
+import type { Settings } from "../../../src/config/rules/settings.js";
 import { readFacts } from "../../../src/core/facts/read-facts.js";
 import { definitionOf, type Check } from "../../../src/core/model/check.js";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../src/config/settings.js";
+import type { Settings } from "../../../src/config/rules/settings.js";
 import { createApprovals } from "../../../src/core/facts/approval.js";
 import { missingForRules } from "../../../src/core/facts/rules-approval.js";
 import { HostFailure } from "../../../src/core/model/errors.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../src/config/settings.js";
+import type { Settings } from "../../../src/config/rules/settings.js";
 import { applicationName, revision } from "../../../src/core/model/brand.js";
 import type { Deployment } from "../../../src/core/model/deployment.js";
 import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../src/config/settings.js";
+import type { Settings } from "../../../src/config/rules/settings.js";
 import { applicationName, revision, type ApplicationName } from "../../../src/core/model/brand.js";
 import type { Lock } from "../../../src/core/model/lock.js";
 import type { Plan } from "../../../src/core/model/plan.js";

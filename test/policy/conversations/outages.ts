@@ -4,7 +4,7 @@ import {
   RepositoryFailure,
   StoredValueUnreadable,
 } from "../../../src/core/model/errors.js";
-import type { Dependencies } from "../../../src/run/run.js";
+import type { Dependencies } from "../../../src/run/line/run.js";
 import {
   confirmedSyncFacts,
   mergeFacts,

@@ -3,7 +3,7 @@ import { Router } from "express";
 import { stringify } from "yaml";
 import { listenOnLoopback } from "../../../sandbox/loopback.js";
 import { appKeys } from "../../../sandbox/world.js";
-import { loadServerConfig } from "../../../src/config/server.js";
+import { loadServerConfig } from "../../../src/config/server/server.js";
 import { createMemoryStores } from "../../../src/store/memory/memory-stores.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import type { Stores } from "../../../src/store/stores.js";

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { matchesName, matchesPath } from "../../../config/pattern.js";
-import type { Settings } from "../../../config/settings.js";
+import type { Settings } from "../../../config/rules/settings.js";
 import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";

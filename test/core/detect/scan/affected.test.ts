@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../../src/config/settings.js";
+import type { Settings } from "../../../../src/config/rules/settings.js";
 import { detect, scanSides } from "../../../../src/core/detect/scan/affected.js";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
 import type { Application } from "../../../../src/core/model/application.js";

@@ -1,0 +1,165 @@
+import { SHARED_SETTINGS } from "../defaults-section.js";
+import { PATTERN_FORM, patternProblem } from "../pattern.js";
+import { bareCluster, describeSelectors, SELECTORS } from "../rules/rule-match.js";
+import { duration, leaf, flag, listOf, oneOf, pattern, section, textLeaf, Wrong } from "../schema-parts.js";
+
+const MOST_PATTERNS_OF_AN_APPLICATION = 100;
+const MOST_USERS = 100;
+/** Each may cost a call to the host. */
+const MOST_TEAMS = 20;
+const LOGIN = /^[^\s@/]+$/;
+const TEAM = /^[^\s@/]+(?:\/[^\s@/]+)*$/;
+
+/** An entry of `sync_requirements` has one of them at least. */
+const REQUIREMENTS = [
+  "require_approval",
+  "require_up_to_date",
+  "require_healthy",
+  "health_timeout",
+  "on_failure",
+  "allowed_users",
+  "allowed_teams",
+] as const;
+
+/** The whole of `.svc.yaml`. */
+export function repositorySchema() {
+  return section({
+    version: leaf("1, the only version of this file", (input) => (input === 1 ? 1 : new Wrong()))
+      .meta({ title: "number", type: "integer", const: 1 })
+      .optional()
+      .describe("version of the file's format; 1 is the only one, and the default"),
+    autoplan: SHARED_SETTINGS.autoplan.optional(),
+    skip_no_changes: SHARED_SETTINGS.skip_no_changes.optional(),
+    auto_merge: SHARED_SETTINGS.auto_merge.optional(),
+    merge_method: SHARED_SETTINGS.merge_method.optional(),
+    delete_source_branch: SHARED_SETTINGS.delete_source_branch.optional(),
+    require_approval: SHARED_SETTINGS.require_approval.optional(),
+    require_up_to_date: SHARED_SETTINGS.require_up_to_date.optional(),
+    require_healthy: SHARED_SETTINGS.require_healthy
+      .optional()
+      .describe(
+        "a sync succeeds only once Argo CD has reported the application as Healthy, or Suspended, for 30 seconds; `false` lifts nothing that the server requires",
+      ),
+    health_timeout: SHARED_SETTINGS.health_timeout.optional(),
+    on_failure: SHARED_SETTINGS.on_failure.optional(),
+    applications: listOf(application())
+      .prefault([])
+      .describe("files beyond an application's own sources that affect it"),
+    cr_paths: listOf(pattern())
+      .optional()
+      .describe(
+        "where to look for Application and ApplicationSet resources; empty or omitted: all YAML and JSON files",
+      ),
+    sync_requirements: syncRequirements()
+      .prefault([])
+      .describe("exceptions for single applications; each entry sets at least one requirement"),
+  });
+}
+
+function application() {
+  return section({
+    name: pattern().describe("the application; `<namespace>/<name>` outside Argo CD's own namespace"),
+    paths: listOf(pattern(), MOST_PATTERNS_OF_AN_APPLICATION)
+      .min(1, "at least one pattern is needed, such as <dir>/**")
+      .describe("paths from the repository's root, such as `<dir>/**`"),
+  });
+}
+
+function syncRequirements() {
+  const requirement = section({
+    name: pattern()
+      .optional()
+      .describe(
+        "the application; without a slash it also requires something of applications of that name in other namespaces, and lifts nothing there",
+      ),
+    project: pattern().optional().describe("applications of this AppProject"),
+    destination: destination().optional().describe("applications that deploy there"),
+    require_approval: flag().optional().describe("as at the top of the file, for this application"),
+    require_up_to_date: flag().optional().describe("as at the top of the file, for this application"),
+    require_healthy: flag().optional().describe("as at the top of the file, for this application"),
+    health_timeout: duration("1h").optional().describe("as at the top of the file, for this application"),
+    on_failure: oneOf(["keep", "rollback"]).optional().describe("as at the top of the file, for this application"),
+    allowed_users: listOf(login(), MOST_USERS)
+      .optional()
+      .describe(
+        "who may give commands (they need write access as well); ignoring case, without `@`; an empty list: nobody",
+      ),
+    allowed_teams: listOf(team(), MOST_TEAMS)
+      .optional()
+      .describe("whose members may give commands: `<org>/<team-slug>` on GitHub, a group's full path on GitLab"),
+    commands: listOf(oneOf(["plan", "sync", "rollback", "unlock"]))
+      .min(1, "at least one command is needed")
+      .optional()
+      .describe("the commands that the two lists restrict; if omitted: `sync` and `rollback`"),
+  })
+    .superRefine((entry, context) => {
+      if (!SELECTORS.some((key) => entry[key] !== undefined)) {
+        const message = `is required, or ${SELECTORS.slice(1).join(" or ")}: an entry says which applications it is for`;
+        context.addIssue({ code: "custom", path: [SELECTORS[0]], message });
+      }
+      const lists = entry.allowed_users !== undefined || entry.allowed_teams !== undefined;
+      if (!lists && entry.commands !== undefined) {
+        const message = "commands says what allowed_users and allowed_teams restrict; set at least one of the two";
+        context.addIssue({ code: "custom", path: ["commands"], message });
+      } else if (!REQUIREMENTS.some((key) => entry[key] !== undefined)) {
+        const message = `the entry requires nothing: set ${REQUIREMENTS.slice(0, -1).join(", ")} or ${REQUIREMENTS.at(-1) ?? ""}`;
+        context.addIssue({ code: "custom", message });
+      }
+    })
+    .meta({
+      allOf: [SELECTORS, REQUIREMENTS].map((keys) => ({
+        anyOf: keys.map((key) => ({ required: [key] })),
+      })),
+      dependencies: { commands: { anyOf: [{ required: ["allowed_users"] }, { required: ["allowed_teams"] }] } },
+    });
+  return listOf(requirement).superRefine((entries, context) => {
+    const seen = new Set<string>();
+    entries.forEach((entry, index) => {
+      const selectors = describeSelectors(entry);
+      if (seen.has(selectors)) {
+        const first = SELECTORS.find((key) => entry[key] !== undefined) ?? SELECTORS[0];
+        const message = `an earlier entry has this ${first}; merge the two`;
+        context.addIssue({ code: "custom", path: [index, first], message });
+      }
+      seen.add(selectors);
+    });
+  });
+}
+
+function destination() {
+  return section({
+    cluster: cluster().optional().describe("the cluster's name, or its address, which begins with `https://`"),
+    namespace: pattern().optional().describe("the namespace"),
+  })
+    .superRefine(({ cluster, namespace }, context) => {
+      if (cluster !== undefined || namespace !== undefined) return;
+      context.addIssue({ code: "custom", message: "set cluster, namespace or both" });
+    })
+    .meta({ anyOf: [{ required: ["cluster"] }, { required: ["namespace"] }] });
+}
+
+function cluster() {
+  return textLeaf("a cluster's name or address, or a pattern with `*`", (value) => {
+    const problem = patternProblem(bareCluster(value));
+    return problem === undefined ? value : new Wrong(problem);
+  }).meta({
+    title: "pattern",
+    ...PATTERN_FORM,
+    pattern: `^(?:[hH][tT][tT][pP][sS]?://)?${PATTERN_FORM.pattern.slice(1)}`,
+  });
+}
+
+function login() {
+  return textLeaf("a login without `@`", (value) => (LOGIN.test(value) ? value : new Wrong())).meta({
+    title: "login",
+    type: "string",
+    pattern: LOGIN.source,
+  });
+}
+
+/** GitHub's teams have two parts, GitLab's groups one or more; the host decides which it is. */
+export function team() {
+  return textLeaf("a team as <org>/<team-slug>, or a group's full path, without `@`", (value) =>
+    TEAM.test(value) ? value : new Wrong(),
+  ).meta({ title: "team", type: "string", pattern: TEAM.source });
+}

@@ -1,0 +1,140 @@
+import type { RepositoryConfig } from "../repository/repository.js";
+import type { ServerDefaults } from "../server/server-config.js";
+import { isExact, matchOf, type RuledApplication } from "./rule-match.js";
+
+type Entry = RepositoryConfig["syncRequirements"][number];
+export type AccessCommand = NonNullable<Entry["commands"]>[number];
+
+/** The restricted commands of an entry without `commands`. */
+const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
+
+export interface Requirements {
+  readonly requireApproval: boolean;
+  readonly requireUpToDate: boolean;
+  /** Undefined if Argo CD's success is enough. */
+  readonly health?: HealthRule | undefined;
+}
+
+/** An application must get healthy after its sync. */
+export interface HealthRule {
+  readonly timeoutMs: number;
+  /** What becomes of it if it does not. */
+  readonly onFailure: "keep" | "rollback";
+}
+
+/** Who may give a command for an application: a person in either list. Nobody may if both are empty. */
+export interface AccessRule {
+  /** Logins as written; compared ignoring case. */
+  readonly users: readonly string[];
+  /** `<org>/<team-slug>` on GitHub, a group's full path on GitLab. */
+  readonly teams: readonly string[];
+}
+
+/** What a sync requires when all of these hold. */
+export function strictest(all: readonly Requirements[]): Requirements {
+  return {
+    requireApproval: all.some(({ requireApproval }) => requireApproval),
+    requireUpToDate: all.some(({ requireUpToDate }) => requireUpToDate),
+    health: strictestHealth(all.flatMap(({ health }) => health ?? [])),
+  };
+}
+
+/** The shortest time counts, and svc rolls back by itself only where every rule says so. */
+function strictestHealth(rules: readonly HealthRule[]): HealthRule | undefined {
+  if (rules.length === 0) return undefined;
+  return {
+    timeoutMs: Math.min(...rules.map(({ timeoutMs }) => timeoutMs)),
+    onFailure: rules.every(({ onFailure }) => onFailure === "rollback") ? "rollback" : "keep",
+  };
+}
+
+/**
+ * What a sync of an application requires, for each requirement: the exact entry, else the first matching pattern, else the
+ * repository, else the server. An entry that may match holds besides if it requires something. A health that the server
+ * requires is required whatever the repository says.
+ */
+export function requirementsOf(
+  application: RuledApplication,
+  policy: RepositoryConfig,
+  defaults: RequirementDefaults,
+): Requirements {
+  const required = (key: "requireApproval" | "requireUpToDate"): boolean => {
+    const { certain, possible } = decisive(policy.syncRequirements, application, (entry) => entry[key]);
+    return possible.includes(true) || (certain ?? policy[key] ?? defaults[key]);
+  };
+  return {
+    requireApproval: required("requireApproval"),
+    requireUpToDate: required("requireUpToDate"),
+    health: healthRuleOf(application, policy, defaults),
+  };
+}
+
+export type RequirementDefaults = Pick<
+  ServerDefaults,
+  "requireApproval" | "requireUpToDate" | "requireHealthy" | "healthTimeout" | "onFailure"
+>;
+
+function healthRuleOf(
+  application: RuledApplication,
+  policy: RepositoryConfig,
+  defaults: RequirementDefaults,
+): HealthRule | undefined {
+  const found = <T>(valueOf: (entry: Entry) => T | undefined) =>
+    decisive(policy.syncRequirements, application, valueOf);
+  const required = found(({ requireHealthy }) => requireHealthy);
+  const isRequired = required.possible.includes(true) || (required.certain ?? policy.requireHealthy ?? false);
+  if (!isRequired && !defaults.requireHealthy) return undefined;
+  const timeout = found(({ healthTimeout }) => healthTimeout);
+  const failure = found(({ onFailure }) => onFailure);
+  const onFailure = failure.certain ?? policy.onFailure ?? defaults.onFailure;
+  return {
+    timeoutMs: Math.min(timeout.certain ?? policy.healthTimeout ?? defaults.healthTimeout, ...timeout.possible),
+    onFailure: failure.possible.includes("keep") ? "keep" : onFailure,
+  };
+}
+
+/** The rules that all must allow a person this command; none if nothing restricts it. */
+export function accessRulesOf(
+  application: RuledApplication,
+  command: AccessCommand,
+  { syncRequirements }: Pick<RepositoryConfig, "syncRequirements">,
+): readonly AccessRule[] {
+  const { certain, possible } = decisive(syncRequirements, application, (entry): AccessRule | undefined => {
+    const { allowedUsers, allowedTeams, commands = BOUND_BY_DEFAULT } = entry;
+    if ((allowedUsers === undefined && allowedTeams === undefined) || !commands.includes(command)) return undefined;
+    return { users: allowedUsers ?? [], teams: allowedTeams ?? [] };
+  });
+  return certain === undefined ? possible : [...possible, certain];
+}
+
+interface Decisive<T> {
+  /** Of the exact entry, else of the first pattern that matches for certain. */
+  readonly certain: T | undefined;
+  /** Of the entries before it that may match. */
+  readonly possible: readonly T[];
+}
+
+/** The values of the entries that decide, among those that have one. */
+function decisive<T>(
+  entries: readonly Entry[],
+  application: RuledApplication,
+  valueOf: (entry: Entry) => T | undefined,
+): Decisive<T> {
+  const exact = entries.filter((entry) => isExact(entry, application));
+  const inOrder = [...exact, ...entries.filter((entry) => !isExact(entry, application))];
+  const possible: T[] = [];
+  for (const entry of inOrder) {
+    const value = valueOf(entry);
+    if (value === undefined) continue;
+    switch (matchOf(entry, application)) {
+      case "certain":
+        return { certain: value, possible };
+      case "possible":
+        possible.push(value);
+        break;
+      case "none":
+        break;
+    }
+  }
+  return { certain: undefined, possible };
+}

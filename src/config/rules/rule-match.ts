@@ -1,0 +1,96 @@
+import { matchesName } from "../pattern.js";
+
+/**
+ * An application as rules see it. What is undefined is not known, for instance because the application could not be read:
+ * a rule that tightens then binds it, and one that loosens does not.
+ */
+export interface RuledApplication {
+  /** `<name>`, or `<namespace>/<name>` outside Argo CD's own namespace. */
+  readonly name: string;
+  /** The AppProject. */
+  readonly project?: string | undefined;
+  /** The destination's cluster: its address or its name, whichever the definition has. */
+  readonly cluster?: string | undefined;
+  /** The destination's namespace, and further ones that its objects name. */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
+/** Which applications an entry is for: those that match everything it names. All are patterns. */
+export interface RuleSelectors {
+  readonly name?: string | undefined;
+  readonly project?: string | undefined;
+  readonly destination?: { readonly cluster?: string | undefined; readonly namespace?: string | undefined } | undefined;
+}
+
+export const SELECTORS = ["name", "project", "destination"] as const;
+
+/** Which applications an entry is for, as people read it: its name, and what else it asks. */
+export function describeSelectors({ name, project, destination }: RuleSelectors): string {
+  const asked = [
+    ...(project === undefined ? [] : [`project ${project}`]),
+    ...(destination?.cluster === undefined ? [] : [`cluster ${destination.cluster}`]),
+    ...(destination?.namespace === undefined ? [] : [`namespace ${destination.namespace}`]),
+  ];
+  return name === undefined ? asked.join(", ") : [name, ...asked].join(", ");
+}
+
+/**
+ * `possible`: it matches as far as is known, or only by its name without the namespace. Only rules that tighten bind
+ * those: whoever may create an application of any name in a namespace of their own must not get a rule lifted.
+ */
+export type RuleMatch = "certain" | "possible" | "none";
+
+export function matchOf({ name, project, destination }: RuleSelectors, application: RuledApplication): RuleMatch {
+  const matches: readonly RuleMatch[] = [
+    name === undefined ? "certain" : nameMatch(name, application.name),
+    project === undefined ? "certain" : textMatch(project, application.project),
+    destination?.cluster === undefined ? "certain" : clusterMatch(destination.cluster, application.cluster),
+    destination?.namespace === undefined ? "certain" : namespaceMatch(destination.namespace, application.namespaces),
+  ];
+  if (matches.includes("none")) return "none";
+  return matches.includes("possible") ? "possible" : "certain";
+}
+
+/** Whether the entry names this application alone: it comes before all patterns. */
+export function isExact({ name }: RuleSelectors, application: RuledApplication): boolean {
+  return name === application.name;
+}
+
+function nameMatch(pattern: string, name: string): RuleMatch {
+  const reaches = pattern.includes("/") || !name.includes("/");
+  if (reaches && matchesName(pattern, name)) return "certain";
+  return matchesName(pattern, name) || matchesName(pattern, name.slice(name.lastIndexOf("/") + 1))
+    ? "possible"
+    : "none";
+}
+
+function textMatch(pattern: string, text: string | undefined): RuleMatch {
+  if (text === undefined) return "possible";
+  return matchesName(pattern, text) ? "certain" : "none";
+}
+
+function namespaceMatch(pattern: string, namespaces: readonly string[] | undefined): RuleMatch {
+  if (namespaces === undefined || namespaces.length === 0) return "possible";
+  const matching = namespaces.filter((namespace) => matchesName(pattern, namespace));
+  if (matching.length === 0) return "none";
+  return matching.length === namespaces.length ? "certain" : "possible";
+}
+
+const SCHEME = /^https?:\/\//i;
+/** Argo CD's own cluster: https://argo-cd.readthedocs.io/en/stable/operator-manual/declarative-setup/#clusters */
+const OWN_CLUSTER = ["https://kubernetes.default.svc", "in-cluster"];
+
+/** A definition has the cluster's address or its name; which belong together is known for Argo CD's own cluster alone. */
+function clusterMatch(pattern: string, cluster: string | undefined): RuleMatch {
+  if (cluster === undefined || cluster === "") return "possible";
+  const text = cluster.replace(/\/+$/, "");
+  const own = OWN_CLUSTER.includes(text.toLowerCase());
+  const names = own ? OWN_CLUSTER : [text];
+  if (names.some((one) => matchesName(bareCluster(pattern), bareCluster(one)))) return "certain";
+  return own || SCHEME.test(pattern) === SCHEME.test(text) ? "none" : "possible";
+}
+
+/** An address without its scheme, which a pattern cannot contain; host names ignore case. */
+export function bareCluster(text: string): string {
+  return SCHEME.test(text) ? text.replace(SCHEME, "").toLowerCase() : text;
+}

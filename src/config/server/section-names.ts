@@ -1,0 +1,74 @@
+import { keyPath, type ConfigProblem, type Place } from "../problem.js";
+import type { ConfigTree, MapTree } from "../yaml-tree.js";
+
+/** Another name of a section. */
+export interface OtherName {
+  /** The map that holds the section. */
+  readonly within: readonly string[];
+  readonly name: string;
+  readonly other: string;
+}
+
+/** The names of the products, for those who do not think of `hosta` first. */
+export const OTHER_NAMES: readonly OtherName[] = [
+  { within: [], name: "hosta", other: "github" },
+  { within: [], name: "hostb", other: "gitlab" },
+  { within: [], name: "deployer", other: "argocd" },
+  { within: [], name: "kvstore", other: "redis" },
+  { within: ["auth"], name: "hosta", other: "github" },
+  { within: ["auth"], name: "hostb", other: "gitlab" },
+];
+
+export interface Renamed {
+  readonly tree: MapTree;
+  readonly problems: readonly ConfigProblem[];
+  /** A problem of this file, with the names that it uses. */
+  readonly asWritten: (problem: ConfigProblem) => ConfigProblem;
+}
+
+/** Gives the sections of one file the names that everything else knows. A section under both names is a mistake. */
+export function renameSections(file: MapTree): Renamed {
+  const problems: ConfigProblem[] = [];
+  const used: OtherName[] = [];
+  let tree = file;
+  for (const one of OTHER_NAMES) {
+    const keys = mapAt(tree, one.within)?.entries;
+    const other = keys?.get(one.other);
+    if (other === undefined) continue;
+    if (keys?.has(one.name) === true) {
+      const message = `is another name of \`${one.name}\`, which is set as well: keep one of them`;
+      problems.push({ ...other.keyAt, key: keyPath([...one.within, one.other]), message });
+      tree = changedAt(tree, one.within, one.other, undefined);
+    } else {
+      used.push(one);
+      tree = changedAt(tree, one.within, one.other, one.name);
+    }
+  }
+  return { tree, problems, asWritten: (problem) => ({ ...problem, key: used.reduce(writtenKey, problem.key) }) };
+}
+
+function writtenKey(key: string, { within, name, other }: OtherName): string {
+  const [known, written] = [name, other].map((one) => keyPath([...within, one]));
+  const rest = known !== undefined && key.startsWith(known) ? key.slice(known.length) : undefined;
+  return rest !== undefined && /^(?:$|[.[])/.test(rest) ? `${written ?? ""}${rest}` : key;
+}
+
+function mapAt(tree: ConfigTree | undefined, [part, ...rest]: readonly string[]): MapTree | undefined {
+  if (tree?.kind !== "map") return undefined;
+  return part === undefined ? tree : mapAt(tree.entries.get(part)?.value, rest);
+}
+
+/** The tree with one key under another name, or without it; keys keep their order. */
+function changedAt(tree: MapTree, [part, ...rest]: readonly string[], key: string, name: string | undefined): MapTree {
+  type Entry = readonly [string, { readonly keyAt: Place; readonly value: ConfigTree }];
+  const entries = [...tree.entries].flatMap(([known, entry]): readonly Entry[] => {
+    if (part === undefined) {
+      if (known !== key) return [[known, entry]];
+      return name === undefined ? [] : [[name, entry]];
+    }
+    const { value } = entry;
+    if (known !== part || value.kind !== "map") return [[known, entry]];
+    return [[known, { ...entry, value: changedAt(value, rest, key, name) }]];
+  });
+  return { ...tree, entries: new Map(entries) };
+}

@@ -1,0 +1,111 @@
+import type { ChangedApplicationSet, GeneratedChange } from "../../detect/scan/application-sets.js";
+import { readsFiles } from "../../detect/scan/generator-inputs.js";
+import { gitGenerators, isTemplated, mayMove } from "../../detect/scan/git-generators.js";
+import type { Application } from "../../model/application.js";
+import type { ApplicationName } from "../../model/brand.js";
+import type { ChangeRequest } from "../../model/change-request.js";
+import { ignoredFieldsNotes } from "../ignored-fields.js";
+import { policyOf } from "./application-set-policy.js";
+
+/** What Argo CD generates from a set on both sides. */
+export interface Expansion {
+  readonly set: ChangedApplicationSet;
+  /** What it generates at the merge base. */
+  readonly base: readonly Application[];
+  /** What it generates at the head, including duplicate names. */
+  readonly head: readonly Application[];
+  readonly comparison: GeneratedChange;
+}
+
+const MAX_NAMED = 10;
+
+export interface NoteSurroundings {
+  readonly live: Pick<ReadonlySet<ApplicationName>, "has">;
+  readonly change: ChangeRequest;
+  /** Paths that changed on the base branch since the head branched off. */
+  readonly baseChanges: readonly string[];
+}
+
+/**
+ * Sentences for people on what the controller does with the generated applications, and where the preview is inexact.
+ */
+export function notesOf(
+  { set, head, comparison }: Omit<Expansion, "base">,
+  { live, change, baseChanges }: NoteSurroundings,
+): readonly string[] {
+  const { added, removed, changed } = comparison;
+  return [
+    ...duplicateNote(set),
+    ...behindNote(set, change, baseChanges),
+    ...removalNotes(set, removed),
+    ...(changed.length > 0 && set.head !== undefined && !policyOf(set.head).updates
+      ? [
+          `its policy ${policyOf(set.head).name} leaves existing applications as they are: a changed definition does not reach them`,
+        ]
+      : []),
+    ...ignoredFieldsNotes(set.base, set.head, changed.length > 0),
+    ...about(
+      added.filter((name) => live.has(name)),
+      "runs in Argo CD already: the ApplicationSet takes it over or fails on it",
+    ),
+    ...about(
+      [...changed, ...removed].filter((name) => !live.has(name)),
+      "is not in Argo CD, or svc's token may not see it",
+    ),
+    ...about(twice(head), "is generated more than once, which Argo CD refuses"),
+    ...templatedNote(set, change),
+  ];
+}
+
+function duplicateNote({ alsoIn }: ChangedApplicationSet): readonly string[] {
+  if (alsoIn.length === 0) return [];
+  return [
+    `${alsoIn.slice(0, MAX_NAMED).join(", ")} defines a set of the same name differently: it is unknown which one Argo CD runs, so the applications are gated as if none of them changed`,
+  ];
+}
+
+function behindNote(
+  { sourceFile, base, head }: ChangedApplicationSet,
+  change: ChangeRequest,
+  baseChanges: readonly string[],
+): readonly string[] {
+  const reads = [base, head].some((set) => set !== undefined && readsFiles(set, change, baseChanges));
+  if (!reads && (sourceFile === undefined || !baseChanges.includes(sourceFile))) return [];
+  return [
+    `the base branch ${change.baseBranch} changed what it generates since this branch left it, which the preview does not show: update the branch`,
+  ];
+}
+
+function removalNotes(set: ChangedApplicationSet, removed: readonly ApplicationName[]): readonly string[] {
+  if (removed.length === 0) return [];
+  const policy = policyOf(set.base ?? set.head ?? { name: set.name, namespace: undefined, resource: {} });
+  const resources = policy.keepsResources
+    ? "what removed applications have deployed stays in the cluster"
+    : "removed applications are deleted, with everything that they have deployed if they have Argo CD's finalizer";
+  if (set.head === undefined) return [`when the ApplicationSet is deleted, ${resources}`];
+  const { name, deletes } = policyOf(set.head);
+  return [deletes ? resources : `its policy ${name} keeps removed applications: they run on and are no longer updated`];
+}
+
+function about(names: readonly ApplicationName[], what: string): readonly string[] {
+  if (names.length === 0) return [];
+  const more = names.length - MAX_NAMED;
+  const named = names.slice(0, MAX_NAMED).map((name) => `${name} ${what}`);
+  return more > 0 ? [...named, `the same holds for ${more} more applications`] : named;
+}
+
+/** The names that come more than once. */
+export function twice(applications: readonly Application[]): readonly ApplicationName[] {
+  const seen = new Set<ApplicationName>();
+  const repeated = new Set<ApplicationName>();
+  for (const { name } of applications) (seen.has(name) ? repeated : seen).add(name);
+  return [...repeated];
+}
+
+function templatedNote({ base, head }: ChangedApplicationSet, change: ChangeRequest): readonly string[] {
+  const generators = [base, head].flatMap((set) => (set === undefined ? [] : gitGenerators(set)));
+  if (!generators.some((git) => isTemplated(git) && mayMove(git, change))) return [];
+  return [
+    "a git generator has a template as its repository or revision, so it was read where that points at now, not at the head commit: what it generates after the merge may differ",
+  ];
+}

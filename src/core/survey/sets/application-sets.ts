@@ -1,0 +1,210 @@
+import { compareGenerated, tooManyChanges, type ChangedApplicationSet } from "../../detect/scan/application-sets.js";
+import { pinGitGenerators } from "../../detect/scan/git-generators.js";
+import type { Application, ApplicationSet } from "../../model/application.js";
+import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
+import type { Member } from "../../model/effect.js";
+import { DeployerFailure, safeMessage } from "../../model/errors.js";
+import { allInTurns } from "../../model/in-turns.js";
+import { isJsonObject } from "../../model/json.js";
+import type { ApplicationSetPreview } from "../../model/plan.js";
+import type { CommandContext } from "../../ports/context.js";
+import { memberOf, unknownMember } from "../members.js";
+import { readsOnlyKnown } from "../new-reads.js";
+import type { Survey } from "../survey.js";
+import { notesOf, type Expansion, type NoteSurroundings } from "./application-set-notes.js";
+import { applyExpansions, warnOfUnpreviewed, type HasRoom } from "./generated-applications.js";
+import { changesToPreview, type WithGenerated } from "./generated-previews.js";
+
+/** The survey includes what the sets do to the applications that they own. */
+export interface SurveyWithSets extends WithGenerated {
+  readonly applicationSets: readonly ApplicationSetPreview[];
+}
+
+type Attempt = Expansion | Unpreviewed;
+
+interface Unpreviewed {
+  readonly withheld?: boolean;
+  readonly set: ChangedApplicationSet;
+  readonly problem: string;
+  readonly owned: readonly ApplicationName[];
+}
+
+interface Surroundings extends NoteSurroundings {
+  readonly live: ReadonlyMap<ApplicationName, Application>;
+  /** They change, and what that does is not looked at. */
+  readonly unseen: ReadonlySet<ApplicationName>;
+}
+
+/**
+ * Previews what changed ApplicationSets generate on both sides. A set that cannot be previewed says why; so does one that
+ * could show what its author may not read, as long as `why` gives a reason against it.
+ */
+export async function withApplicationSets(
+  found: Survey,
+  why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
+  hasRoom: HasRoom,
+  context: CommandContext,
+): Promise<SurveyWithSets> {
+  const { change, snapshot } = context;
+  const { applicationSets } = found.detection;
+  if (applicationSets.length === 0) return { found, applicationSets: [], toPreview: [], beyond: [] };
+  const live = await liveSets(applicationSets, context);
+  const attempts = await Promise.all(
+    applicationSets.map(async (set) => (await withheld(set, live, why, context)) ?? expand(set, context)),
+  );
+  const unpreviewed = attempts.flatMap((one) => ("problem" in one ? [one.set] : []));
+  const expansions = attempts.flatMap((one) => ("problem" in one ? [] : [one]));
+  const applied = await applyExpansions(found, expansions, hasRoom, context);
+  const around: Surroundings = {
+    live: byName(found.everyApplication),
+    unseen: new Set(applied.beyond.map(({ application }) => application)),
+    change,
+    baseChanges: await snapshot.changedPaths(change.mergeBase, change.baseRevision),
+  };
+  return {
+    found: warnOfUnpreviewed(applied.found, unpreviewed),
+    applicationSets: await Promise.all(attempts.map((one) => previewOf(one, around))),
+    toPreview: changesToPreview(expansions, around.live),
+    beyond: applied.beyond,
+  };
+}
+
+const UNSEEN = "the plan changes more applications than it previews, and what this one would deploy was not rendered";
+
+async function previewOf(attempt: Attempt, around: Surroundings): Promise<ApplicationSetPreview> {
+  const { name, sourceFile } = attempt.set;
+  if ("problem" in attempt) {
+    const { problem, owned, withheld } = attempt;
+    return {
+      name,
+      sourceFile,
+      added: [],
+      removed: [],
+      changed: [],
+      members: unknownMembers(attempt),
+      notes: [],
+      problem,
+      withheld,
+      owned,
+    };
+  }
+  const notes = notesOf(attempt, around);
+  const members = await generatedMembers(attempt, around);
+  return { name, sourceFile, ...attempt.comparison, members, notes, problem: undefined, owned: [] };
+}
+
+/** What the controller makes of the generated applications, given what runs. */
+function generatedMembers(
+  { set, base, head, comparison }: Expansion,
+  { live, unseen }: Surroundings,
+): Promise<readonly Member[]> {
+  const [before, after] = [byName(base), byName(head)];
+  const reachedBy = { kind: "generated", by: set.name } as const;
+  const names = [...comparison.added, ...comparison.changed, ...comparison.removed];
+  return allInTurns(names, (application) => {
+    const replaced = [before.get(application), live.get(application)].flatMap((one) =>
+      one === undefined ? [] : [one.spec],
+    );
+    const member = memberOf({ application, head: after.get(application)?.spec, before: replaced, reachedBy });
+    return Promise.resolve(unseen.has(application) ? { ...member, problem: UNSEEN } : member);
+  });
+}
+
+function byName(applications: readonly Application[]): ReadonlyMap<ApplicationName, Application> {
+  return new Map(applications.map((one) => [one.name, one]));
+}
+
+/** Those that it owns now stand for the ones that cannot be known; without any, the set itself does. */
+function unknownMembers({ set, problem, owned }: Unpreviewed): readonly Member[] {
+  const reachedBy = { kind: "generated", by: set.name } as const;
+  const names = owned.length > 0 ? owned : [applicationName(set.name)];
+  return names.map((name) => unknownMember(name, reachedBy, problem));
+}
+
+async function withheld(
+  set: ChangedApplicationSet,
+  live: readonly ApplicationSet[],
+  why: (applications: readonly ApplicationName[]) => Promise<string | undefined>,
+  context: CommandContext,
+): Promise<Unpreviewed | undefined> {
+  const named = set.base ?? set.head;
+  const running = live.find(({ name, namespace }) => name === named?.name && namespace === named.namespace);
+  if ([set.base, set.head].every((side) => readsOnlyKnown(side, running, context.change))) return undefined;
+  const owned = await ownedNow(set, context);
+  const missing = await why(owned);
+  if (missing === undefined) return undefined;
+  const problem =
+    "it is not previewed before somebody who may deploy its applications has approved this commit: it is not the set that Argo CD runs, " +
+    `and its generators read more than lists and this repository. ${missing}`;
+  return { set, problem, owned, withheld: true };
+}
+
+/** Empty if Argo CD does not list them: then no set counts as running. */
+async function liveSets(
+  changed: readonly ChangedApplicationSet[],
+  { change, deployer, signal }: CommandContext,
+): Promise<readonly ApplicationSet[]> {
+  const sides = changed.flatMap(({ base, head }) => [base, head]);
+  if (sides.every((side) => readsOnlyKnown(side, undefined, change))) return [];
+  try {
+    return await deployer.listApplicationSets(signal);
+  } catch {
+    signal.throwIfAborted();
+    return [];
+  }
+}
+
+async function expand(set: ChangedApplicationSet, context: CommandContext): Promise<Attempt> {
+  const { change, signal, log } = context;
+  if (set.problem !== undefined) return { set, problem: set.problem, owned: await ownedNow(set, context) };
+  try {
+    const head = await generated(set.head, change.headRevision, context);
+    const base = await generated(set.base, change.mergeBase, context);
+    const comparison = compareGenerated(base, head);
+    const problem = tooManyChanges(comparison);
+    return problem === undefined
+      ? { set, base, head, comparison }
+      : { set, problem, owned: await ownedNow(set, context) };
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ set: set.name, err: error }, "could not preview an ApplicationSet");
+    return { set, problem: problemOf(set, error), owned: await ownedNow(set, context) };
+  }
+}
+
+async function generated(
+  set: ApplicationSet | undefined,
+  at: Revision,
+  { change, deployer, signal }: CommandContext,
+): Promise<readonly Application[]> {
+  return set === undefined ? [] : deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
+}
+
+function problemOf(set: ChangedApplicationSet, error: unknown): string {
+  const message = safeMessage(error);
+  if (!(error instanceof DeployerFailure) || error.reason !== "forbidden") return message;
+  return `${message}. Argo CD asks for this permission on ${projectOf(set)}/${set.name} before it previews an ApplicationSet: give it to svc's token`;
+}
+
+function projectOf({ base, head }: ChangedApplicationSet): string {
+  const spec = (head ?? base)?.resource.spec;
+  const template = isJsonObject(spec) && isJsonObject(spec.template) ? spec.template.spec : undefined;
+  const project = isJsonObject(template) ? template.project : undefined;
+  return typeof project === "string" && project !== "" ? project : "default";
+}
+
+/** Empty if that fails as well. */
+async function ownedNow(
+  { base, head }: ChangedApplicationSet,
+  { deployer, signal, log }: CommandContext,
+): Promise<readonly ApplicationName[]> {
+  const set = base ?? head;
+  if (set === undefined) return [];
+  try {
+    return await deployer.applicationsOfSet(set, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ set: set.name, err: error }, "could not list the applications of an ApplicationSet");
+    return [];
+  }
+}

@@ -1,0 +1,221 @@
+import { notMovingReason } from "../../detect/inputs/moving-sources.js";
+import type { ChangedApplicationSet } from "../../detect/scan/application-sets.js";
+import { isAutoSynced, isHydrated } from "../../model/application-spec.js";
+import type { Application, ApplicationSet, LiveApplication } from "../../model/application.js";
+import type { ApplicationName } from "../../model/brand.js";
+import { sameChangeRequest } from "../../model/change-request.js";
+import { safeMessage } from "../../model/errors.js";
+import { allInTurns } from "../../model/in-turns.js";
+import type { NotDeployed } from "../../model/plan.js";
+import type { Preview } from "../../model/preview.js";
+import { specEqual } from "../../model/spec-equality.js";
+import type { LiveSubject, Subject } from "../../model/subject.js";
+import type { CommandContext } from "../../ports/context.js";
+import { uncheckedPreview } from "../../render/check-manifests.js";
+import { drivingObstacle } from "../driving-right.js";
+import { regenerated } from "../ignored-fields.js";
+import { sideOf } from "../sides.js";
+import type { Survey } from "../survey.js";
+import type { Expansion } from "./application-set-notes.js";
+import { policyOf } from "./application-set-policy.js";
+
+/** Whether the plan has room for an application that only a set changes; asked once for each. */
+export type HasRoom = (name: ApplicationName) => boolean;
+
+/** A survey with what ApplicationSets do to the applications that they own. */
+export interface Applied {
+  readonly found: Survey;
+  /** Changed applications for which the plan has no room. */
+  readonly beyond: readonly Preview[];
+}
+
+/**
+ * Applies what ApplicationSets do to the applications that they own. One whose generated definition changes is shown and
+ * not deployed, since the set would revert a sync; one that is no longer generated is left out. What a set generates
+ * unchanged stays as it was found, and so does everything if it is ambiguous which set Argo CD runs. Applications that
+ * nothing else affects become subjects as far as there is room for them.
+ */
+export async function applyExpansions(
+  found: Survey,
+  expansions: readonly Expansion[],
+  hasRoom: HasRoom,
+  context: CommandContext,
+): Promise<Applied> {
+  const generated = new Set(expansions.flatMap(({ head }) => head.map(({ name }) => name)));
+  const certain = expansions.filter(({ set }) => set.alsoIn.length === 0);
+  const known: Known = {
+    found,
+    subjects: new Map(found.subjects.map((subject) => [subject.name, subject])),
+    live: new Set(found.everyApplication.map(({ name }) => name)),
+  };
+  const removed = certain.flatMap(({ set, comparison }) =>
+    comparison.removed.filter((name) => !generated.has(name)).map((name) => removedFrom(set, name, known)),
+  );
+  const running = certain.flatMap((one) => changedBy(one, known.live));
+  const looked = new Set(running.filter(({ application: { name } }) => known.subjects.has(name) || hasRoom(name)));
+  const changed = await allInTurns([...looked], (one) => changedSubject(one, known, context));
+  const verdicts = new Map(
+    [...removed, ...changed].flatMap((one) =>
+      one === undefined ? [] : [["reason" in one ? one.application : one.name, one] as const],
+    ),
+  );
+  const decided = [...verdicts.values()];
+  return {
+    found: {
+      ...found,
+      subjects: [
+        ...found.subjects.filter(({ name }) => !verdicts.has(name)),
+        ...decided.flatMap((one) => ("reason" in one ? [] : [one])),
+      ],
+      notDeployed: [
+        ...found.notDeployed.filter(({ application }) => !verdicts.has(application)),
+        ...decided.flatMap((one) => ("reason" in one ? [one] : [])),
+      ],
+    },
+    beyond: running
+      .filter((one) => !looked.has(one))
+      .map(({ application: { name }, set }) => ({
+        application: name,
+        origin: { kind: "generated", of: set.name, change: "changed" },
+        content: uncheckedPreview(name, { kind: "beyond-limit", limit: context.previewLimit }, context),
+      })),
+  };
+}
+
+interface Known {
+  readonly found: Survey;
+  readonly subjects: ReadonlyMap<ApplicationName, Subject>;
+  /** Everything that Argo CD lists. */
+  readonly live: ReadonlySet<ApplicationName>;
+}
+
+/** Adds a warning to the applications of sets that could not be previewed. */
+export function warnOfUnpreviewed(found: Survey, sets: readonly ChangedApplicationSet[]): Survey {
+  const subjects = found.subjects.map((subject): Subject => {
+    if (subject.kind !== "live") return subject;
+    const set = sets.find((one) => isOwnedBy(subject.live, one));
+    if (set === undefined) return subject;
+    const warning = `its ApplicationSet ${labelOf(set)} changes and could not be previewed: the definition of this application may change at the merge`;
+    return { ...subject, warnings: [...subject.warnings, warning] };
+  });
+  return { ...found, subjects };
+}
+
+/** An application with the definition that its set gives it. */
+interface Regenerated {
+  readonly application: Application;
+  readonly set: ChangedApplicationSet;
+  readonly head: ApplicationSet;
+}
+
+function changedBy({ set, comparison, ...sides }: Expansion, live: Known["live"]): readonly Regenerated[] {
+  const { head } = set;
+  if (head === undefined || !policyOf(head).updates) return [];
+  const byName = new Map(sides.head.map((one) => [one.name, one]));
+  return comparison.changed.flatMap((name) => {
+    const application = live.has(name) ? byName.get(name) : undefined;
+    return application === undefined ? [] : [{ application, set, head }];
+  });
+}
+
+async function changedSubject(
+  { application, set, head }: Regenerated,
+  { found, subjects }: Known,
+  context: CommandContext,
+): Promise<LiveSubject | NotDeployed | undefined> {
+  const { change } = context;
+  const { name } = application;
+  const known = subjects.get(name);
+  if (known !== undefined && known.kind !== "live") return undefined;
+  const live = known?.live ?? (await readLive(name, context));
+  if (live !== undefined && "reason" in live) return live;
+  if (live === undefined || !isOwnedBy(live, set)) return undefined;
+  const spec = regenerated(application, live.spec, head);
+  if (specEqual(spec, live.spec)) return undefined;
+  const obstacle =
+    (await generatedObstacle(live, set, found, context)) ?? [spec, live.spec].filter(isHydrated).map(reasonOf)[0];
+  if (obstacle !== undefined) return { application: name, reason: obstacle };
+  const records = found.records.filter((record) => record.application === name);
+  return {
+    kind: "live",
+    name,
+    sourceFile: undefined,
+    live,
+    head: (await sideOf(spec, context)).side,
+    base: known?.base ?? (await sideOf(live.spec, context)).side,
+    ownRecord: records.find((record) => sameChangeRequest(record.change, change)),
+    foreignRecords: records.filter((record) => !sameChangeRequest(record.change, change)),
+    autoSynced: isAutoSynced(live.spec) || isAutoSynced(spec),
+    hasChildren: found.everyApplication.some(({ parent }) => parent === name),
+    notDriven: `its ApplicationSet ${labelOf(set)} changes its definition: it takes effect at the merge`,
+    warnings: [],
+  };
+
+  function reasonOf(hydrated: Application["spec"]): string | undefined {
+    return notMovingReason(hydrated, change);
+  }
+}
+
+async function readLive(
+  name: ApplicationName,
+  { deployer, signal }: CommandContext,
+): Promise<LiveApplication | NotDeployed | undefined> {
+  try {
+    return await deployer.findApplication(name, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    return {
+      application: name,
+      reason: `its definition changes at the merge, and it could not be read: ${safeMessage(error)}`,
+    };
+  }
+}
+
+/** Generated applications are shown only if this repository may drive them, because every set can render foreign sources. */
+export async function generatedObstacle(
+  live: LiveApplication,
+  set: ChangedApplicationSet,
+  { everyApplication }: Survey,
+  { change, settings, deployer, hostWords, signal }: CommandContext,
+): Promise<string | undefined> {
+  const holdsResource = set.base !== undefined && set.sourceFile !== undefined;
+  const claim = {
+    live,
+    holdsResource,
+    owner: undefined,
+    everyApplication,
+    change,
+    settings,
+    words: hostWords[change.host],
+  };
+  const obstacle = drivingObstacle(claim);
+  if (obstacle === undefined || set.base === undefined || !holdsResource) return obstacle;
+  try {
+    return drivingObstacle({ ...claim, owner: await deployer.findApplicationSet(set.base, signal) });
+  } catch {
+    signal.throwIfAborted();
+    return obstacle;
+  }
+}
+
+function removedFrom(set: ChangedApplicationSet, name: ApplicationName, { subjects }: Known): NotDeployed | undefined {
+  const known = subjects.get(name);
+  if (known?.kind !== "live" || !isOwnedBy(known.live, set)) return undefined;
+  return { application: name, reason: removalReason(set) };
+}
+
+function removalReason(set: ChangedApplicationSet): string {
+  if (set.head === undefined) return `its ApplicationSet ${labelOf(set)} is removed, and Argo CD deletes it with that`;
+  const { name, deletes } = policyOf(set.head);
+  const what = deletes ? "Argo CD deletes it at the merge" : `its policy ${name} keeps it: it runs on as it is`;
+  return `its ApplicationSet ${labelOf(set)} no longer generates it, and ${what}`;
+}
+
+function labelOf({ name, sourceFile }: ChangedApplicationSet): string {
+  return sourceFile === undefined ? name : `${name} (${sourceFile})`;
+}
+
+/** An ApplicationSet owns only applications in its own namespace. */
+export function isOwnedBy({ namespace, owningSet }: LiveApplication, set: ChangedApplicationSet): boolean {
+  return owningSet !== undefined && set.name === (namespace === undefined ? owningSet : `${namespace}/${owningSet}`);
+}

@@ -1,0 +1,107 @@
+import { compareGenerated, tooManyChanges } from "../../detect/scan/application-sets.js";
+import { gitGenerators, mayMove, pinGitGenerators } from "../../detect/scan/git-generators.js";
+import type { RenderedSet } from "../../diff/render-facts.js";
+import { isAutoSynced } from "../../model/application-spec.js";
+import type { Application, ApplicationSet } from "../../model/application.js";
+import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
+import { DeployerFailure, safeMessage } from "../../model/errors.js";
+import type { JsonObject } from "../../model/json.js";
+import { specEqual } from "../../model/spec-equality.js";
+import type { CommandContext } from "../../ports/context.js";
+import { asChanged, reachedUnknown, type Reached, type Surroundings } from "../children.js";
+import { memberOf } from "../members.js";
+
+/**
+ * The applications that an ApplicationSet below a parent would generate, change or remove once a sync has applied it. Its
+ * resource is the rendered one: a file of the repository may have been changed on the way.
+ */
+export async function reachedBySet(
+  set: RenderedSet,
+  around: Surroundings,
+  context: CommandContext,
+): Promise<readonly Reached[]> {
+  const { signal, log } = context;
+  const name = around.nameOf(set.namespace, set.name);
+  const reachedBy = { kind: "generated", by: name } as const;
+  try {
+    const { base, head } = await expansionOf(set, context);
+    const [old, young] = [byName(base), byName(head)];
+    const names = [...new Set([...old.keys(), ...young.keys()])];
+    return names.flatMap((application): readonly Reached[] => {
+      const running = around.live.get(application)?.spec;
+      const replaced = (old.get(application) ?? []).map(({ spec }) => spec);
+      const before = running === undefined ? [] : [...replaced, running];
+      const after = young.get(application) ?? [];
+      if (after.length === 0) {
+        return [
+          {
+            member: memberOf({ application, head: undefined, before: [...replaced, ...before], reachedBy }),
+            deploysItself: false,
+          },
+        ];
+      }
+      return after.flatMap(({ spec }): readonly Reached[] => {
+        const taken = replaced.length === 0;
+        if (!taken && running !== undefined && before.every((one) => specEqual(one, spec))) return [];
+        const member = memberOf({ application, head: spec, before, reachedBy });
+        return [{ member: { ...member, definition: asChanged(member.definition) }, deploysItself: isAutoSynced(spec) }];
+      });
+    });
+  } catch (error) {
+    signal.throwIfAborted();
+    log.warn({ set: name, err: error }, "could not preview an ApplicationSet");
+    return reachedUnknown(
+      [applicationName(name)],
+      reachedBy,
+      `the ApplicationSet could not be previewed: ${safeMessage(error)}`,
+    );
+  }
+}
+
+function byName(applications: readonly Application[]): ReadonlyMap<ApplicationName, readonly Application[]> {
+  const found = new Map<ApplicationName, Application[]>();
+  for (const one of applications) {
+    const known = found.get(one.name);
+    if (known === undefined) found.set(one.name, [one]);
+    else known.push(one);
+  }
+  return found;
+}
+
+/** What a set below a parent generates on both sides. */
+export interface RenderedExpansion {
+  readonly base: readonly Application[];
+  readonly head: readonly Application[];
+}
+
+const expansions = new WeakMap<RenderedSet, Promise<RenderedExpansion>>();
+
+/** Asks Argo CD once for each set of a plan, for its effect and its previews alike. */
+export function expansionOf(set: RenderedSet, context: CommandContext): Promise<RenderedExpansion> {
+  const known = expansions.get(set) ?? expand(set, context);
+  expansions.set(set, known);
+  return known;
+}
+
+async function expand(set: RenderedSet, context: CommandContext): Promise<RenderedExpansion> {
+  const { baseRevision, headRevision } = context.change;
+  const base = await generated(set, set.base, baseRevision, context);
+  const head = await generated(set, set.head, headRevision, context);
+  const problem = tooManyChanges(compareGenerated(base, head));
+  if (problem !== undefined) throw new DeployerFailure("failed", problem);
+  return { base, head };
+}
+
+/** Before the merge its git generators read the base branch, and after it the head. */
+async function generated(
+  { name, namespace }: RenderedSet,
+  resource: JsonObject | undefined,
+  at: Revision,
+  { change, deployer, signal }: CommandContext,
+): Promise<readonly Application[]> {
+  if (resource === undefined) return [];
+  const set: ApplicationSet = { name, namespace, resource };
+  const pinned = await deployer.expandApplicationSet(pinGitGenerators(set, change, at), change, signal);
+  const moves = at === change.headRevision && gitGenerators(set).some((git) => mayMove(git, change));
+  return moves ? [...pinned, ...(await deployer.expandApplicationSet(set, change, signal))] : pinned;
+}

@@ -1,0 +1,20 @@
+import type { Links } from "../../comments/links.js";
+import type { ServerConfig } from "../../config/server/server-config.js";
+import { changePagePath, type ChangeRequest } from "../../core/model/change-request.js";
+import type { CodeHost } from "../../core/ports/code-host.js";
+
+interface LinkParts {
+  readonly host: Pick<CodeHost, "commitUrl">;
+  readonly config: ServerConfig;
+}
+
+/** Where a comment on a change request leads. The page here shows no diff without a login. */
+export function linksOf(change: ChangeRequest, { host, config }: LinkParts): Links {
+  const { server, auth, deployer } = config;
+  const { baseUrl } = server;
+  return {
+    deployer: deployer.uiUrl ?? deployer.serverUrl,
+    head: host.commitUrl(change, change.headRevision),
+    page: baseUrl === undefined || !auth.enabled ? undefined : baseUrl + changePagePath(change),
+  };
+}

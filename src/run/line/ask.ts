@@ -1,0 +1,78 @@
+import { COMMANDS, isDeploying } from "../../core/commands/commands.js";
+import { isAddressed, parseComment } from "../../core/commands/parse-command.js";
+import type { ChangeRequestRef, User } from "../../core/model/change-request.js";
+import { HostFailure } from "../../core/model/errors.js";
+import type { HostEvent } from "../../core/model/event.js";
+import { AUTOPLAN, type Answerable, type Asked, type EarlyAccess } from "./asked.js";
+import { silent } from "./outcome.js";
+import type { Run } from "./run.js";
+
+/** Reads what an event asks for. */
+export async function ask(event: HostEvent, run: Run): Promise<Asked> {
+  switch (event.kind) {
+    case "closed":
+      return { kind: "close" };
+    case "reviewed":
+      return { kind: "revisit" };
+    case "still-deployed":
+      return { kind: "remind" };
+    case "base-moved":
+      return { kind: "base-moved", branch: event.branch };
+    case "turn":
+      return event;
+    case "updated":
+      return AUTOPLAN;
+    case "commented":
+      return askedInComment(event, run);
+  }
+}
+
+/**
+ * An ordinary comment costs no call. Ignores our own comments and those of other bots, and outsiders once one of them was
+ * answered on this change request: only then is the rest of the comment parsed.
+ */
+async function askedInComment(
+  { body, author, commentId, change, found }: Extract<HostEvent, { kind: "commented" }>,
+  run: Run,
+): Promise<Asked> {
+  const { config, host, outsiders } = run;
+  const { command: word } = config.server;
+  if (!isAddressed(body, word)) return silent("not-addressed");
+  if (author.bot && !config.defaults.allowedBots.includes(author.login)) return silent("not-addressed");
+  if (author.id === (await host.self()).id) return silent("not-addressed");
+  const access = await earlyAccess(change, author, run);
+  if (access === "none" && (await outsiders.wereAnswered(host, change))) return silent("refused-before");
+  const parsed = parseComment(body, word);
+  if (parsed === undefined) return silent("not-addressed");
+  return parsed.kind === "command"
+    ? { kind: "command", command: parsed.command, by: author, commentId, found, access }
+    : { kind: "invalid", command: undefined, guess: parsed.guess, by: author, access };
+}
+
+/**
+ * The write access of a comment's author, unless a failure to read it has to be answered, a deployment that an earlier
+ * attempt started has to be followed first, or only the change request's facts tell whether access is needed.
+ */
+async function earlyAccess(
+  change: ChangeRequestRef,
+  author: User,
+  { config, host, outsiders, ticket }: Run,
+): Promise<EarlyAccess> {
+  if (ticket.again || config.defaults.commandAccess !== "write") return "unknown";
+  try {
+    return (await outsiders.mayCommand(host, change, author)) ? "write" : "none";
+  } catch (error) {
+    if (error instanceof HostFailure) return "unknown";
+    throw error;
+  }
+}
+
+/**
+ * Keeps the run's signal only for what a push or a close may stop. A command that resumes a deployment runs to its end:
+ * what it started is followed, and the rest is checked again.
+ */
+export function heedingStops({ command }: Answerable, run: Run): Run {
+  const stops = command !== undefined && COMMANDS[command.name].stoppable;
+  const resumes = command !== undefined && run.ticket.again && isDeploying(command);
+  return stops && !resumes ? run : { ...run, signal: new AbortController().signal };
+}

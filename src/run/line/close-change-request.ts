@@ -1,0 +1,51 @@
+import { publish } from "../../comments/publish.js";
+import { renderResult } from "../../comments/render.js";
+import { auditFactsOf } from "../../core/commands/audit-facts.js";
+import { close } from "../../core/commands/close.js";
+import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import type { CommandResultOf } from "../../core/model/result.js";
+import { auditRun } from "../answer/audit.js";
+import { linksOf } from "../answer/links.js";
+import { tellOfMerge } from "../answer/notify.js";
+import { postingOf } from "../answer/posting.js";
+import { urgencyOf } from "../answer/results.js";
+import { silent, type Outcome } from "./outcome.js";
+import type { Run } from "./run.js";
+
+/** Releases what a closed change request holds. Reads its state first: a late or repeated event proves nothing. */
+export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promise<Outcome> {
+  const change = await run.host.getChangeRequest(ref);
+  if (change.state === "open") return silent("still-open");
+  if (change.state === "merged") await tellOfMerge(change, run);
+  const result = await release(ref, change.state === "merged", run);
+  if (result.stillDeployed.length > 0) {
+    const parts = renderResult(result, change, run.hostWords[change.host], linksOf(change, run));
+    await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(urgencyOf(result), run) });
+  }
+  return { kind: "answered", result };
+}
+
+/**
+ * Releases the locks of a command whose change request was closed while it took them: another replica may have handled
+ * the close event before the last lock was taken. Returns the state of a closed one.
+ */
+export async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<"closed" | "merged" | undefined> {
+  try {
+    const state = await run.host.state(change);
+    if (state === "open") return undefined;
+    if (state === "merged") await tellOfMerge(change, run);
+    await release(change, state === "merged", run);
+    return state;
+  } catch (error) {
+    run.log.warn({ err: error }, "could not check whether the change request was closed meanwhile");
+    return undefined;
+  }
+}
+
+async function release(change: ChangeRequestRef, merged: boolean, run: Run): Promise<CommandResultOf<"closed">> {
+  const result = await close(change, merged, run);
+  const facts = auditFactsOf(result);
+  const reason = merged ? "merged" : "closed without a merge";
+  await auditRun(facts && { ...facts, reason }, { change, asked: undefined }, run);
+  return result;
+}

@@ -1,0 +1,60 @@
+import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import { HeadMoved } from "../../core/model/errors.js";
+import type { HostEvent } from "../../core/model/event.js";
+import { answer } from "../answer/answer.js";
+import { announcePlan } from "../answer/status.js";
+import { markMovedPlan } from "../around/mark-moved-plan.js";
+import { liftsWithheld, remind, revisit } from "../around/revisit.js";
+import { takeTurn } from "../around/take-turn.js";
+import { ask, heedingStops } from "./ask.js";
+import { AUTOPLAN, type Answerable } from "./asked.js";
+import { closeChangeRequest } from "./close-change-request.js";
+import { execute } from "./execute.js";
+import type { Finished, Outcome, Silent } from "./outcome.js";
+import { permit } from "./permit.js";
+import { recover } from "./recover.js";
+import type { Run } from "./run.js";
+
+/** The whole way of an event. Throws what broke; `supervise` answers that. */
+export async function handleEvent(event: HostEvent, run: Run): Promise<Outcome> {
+  const asked = await ask(event, run);
+  switch (asked.kind) {
+    case "silent":
+      return asked;
+    case "close":
+      return closeChangeRequest(event.change, run);
+    case "revisit":
+      return (await liftsWithheld(event.change, run)) ? obey(AUTOPLAN, event.change, run) : revisit(event.change, run);
+    case "turn":
+      return takeTurn(event.change, asked, run, (turn) => obey(turn, event.change, run));
+    case "remind":
+      return remind(event.change, run);
+    case "base-moved":
+      return markMovedPlan(event.change, asked, run);
+    case "command":
+    case "autoplan":
+    case "invalid":
+      return obey(asked, event.change, run);
+  }
+}
+
+/** Gets the facts, resumes or permits, runs and answers; with fresh facts if the head moved before the fetch. */
+async function obey(asked: Answerable, ref: ChangeRequestRef, given: Run): Promise<Outcome> {
+  const run = heedingStops(asked, given);
+  run.attempt.start(asked, ref);
+  const [change, ended] = await carryOut(asked, ref, run).catch((error: unknown) => {
+    if (error instanceof HeadMoved) return carryOut(asked, ref, run);
+    throw error;
+  });
+  return answer(asked, ended, change, run);
+}
+
+type CarriedOut = readonly [change: ChangeRequest, ended: Finished | Silent];
+
+async function carryOut(asked: Answerable, ref: ChangeRequestRef, run: Run): Promise<CarriedOut> {
+  const change = await run.host.getChangeRequest(ref, run.signal);
+  announcePlan(asked, change, run);
+  run.attempt.found(change);
+  const decided = (await recover(asked, change, run)) ?? (await permit(asked, change, run));
+  return [change, decided.kind === "permitted" ? await execute(decided, change, run) : decided];
+}

@@ -1,0 +1,106 @@
+import type { Settings } from "../../config/rules/settings.js";
+import type { Settled } from "../../core/deploy/settle-records.js";
+import type { User } from "../../core/model/change-request.js";
+import type { CommandResult, Refusal } from "../../core/model/result.js";
+import type { OwnComment } from "../../core/ports/code-host.js";
+
+/** What became of an event. */
+export type Outcome =
+  | { readonly kind: "answered"; readonly result: CommandResult }
+  | Silent
+  /** It heeded its signal, broke after an earlier attempt had answered, or was given up with nothing to answer. */
+  | { readonly kind: "stopped" }
+  /** No answer could be given; `result` is what was deployed before. */
+  | { readonly kind: "failed"; readonly error: unknown; readonly result?: CommandResult };
+
+/** Nothing is said. */
+export interface Silent {
+  readonly kind: "silent";
+  readonly reason: SilentReason;
+}
+
+export type SilentReason =
+  /** The comment is not for us, or a bot wrote it. */
+  | "not-addressed"
+  /** Drafts, forks and repositories without autoplan are planned on command only. */
+  | "not-planned"
+  /** Somebody without access was answered on this change request before. */
+  | "refused-before"
+  /** The host's limit of comments is used up. */
+  | "left-out"
+  /** The change request was closed while its automatic plan ran. */
+  | "closed-meanwhile"
+  /** An earlier attempt of the run answered. */
+  | "already-answered"
+  /** The close event is out of date. */
+  | "still-open"
+  | "settled"
+  | "status-updated"
+  | "plan-marked"
+  | "reminded"
+  /** Somebody else has the lock by now, or the change request does not wait for it any more. */
+  | "turn-over"
+  | "turn-told"
+  | "nothing-to-update";
+
+/** A result, with what its answer needs. */
+export interface Finished {
+  readonly kind: "finished";
+  readonly result: CommandResult;
+  /** Undefined if the command ended before the settings were read. */
+  readonly settings?: Settings | undefined;
+  /** Mistakes in the repository's file: while there are any, nothing is planned or deployed. */
+  readonly problems?: readonly string[] | undefined;
+  /** Earlier syncs whose outcome was looked up first. */
+  readonly settled: readonly Settled[];
+  /** Our comments before a plan; undefined if they are not known yet. */
+  readonly earlier?: readonly OwnComment[] | undefined;
+  /** An earlier attempt of the run wrote it to the journal and the audit trail. */
+  readonly recorded?: boolean;
+  /** The person without write access whom it answers. */
+  readonly outsider?: User | undefined;
+}
+
+/** A command refused before the settings were read. */
+export function refused(refusal: Refusal): Finished {
+  return { kind: "finished", result: { kind: "refused", refusal }, settled: [] };
+}
+
+export function silent(reason: SilentReason): Silent {
+  return { kind: "silent", reason };
+}
+
+/** For the log; undefined where an event needs no line. */
+export function outcomeText(outcome: Outcome): string | undefined {
+  switch (outcome.kind) {
+    case "answered":
+      return resultText(outcome.result);
+    case "silent":
+      return SILENT_TEXTS[outcome.reason];
+    case "stopped":
+    case "failed":
+      return outcome.kind;
+  }
+}
+
+function resultText(result: CommandResult): string {
+  if (result.kind === "refused") return result.refusal.reason;
+  return result.kind === "closed" ? `released ${result.released.length}` : result.kind;
+}
+
+const SILENT_TEXTS: Readonly<Record<SilentReason, string | undefined>> = {
+  "not-addressed": undefined,
+  "not-planned": undefined,
+  "refused-before": "refused before",
+  "left-out": "left out",
+  "closed-meanwhile": undefined,
+  "already-answered": "already answered",
+  "still-open": "still open",
+  settled: "settled",
+  "status-updated": "status updated",
+  "plan-marked": "plan marked: the base branch moved",
+  reminded: "reminded of what is deployed and not merged",
+  "turn-over": undefined,
+  "turn-told": "told that a lock was released",
+  "nothing-to-update": undefined,
+};

@@ -1,0 +1,172 @@
+import { readMarker } from "../../comments/marker.js";
+import type { Settings } from "../../config/rules/settings.js";
+import { COMMANDS, isDeploying, isGatedBy } from "../../core/commands/commands.js";
+import { plannedIn } from "../../core/commands/selection.js";
+import { suggestionOf } from "../../core/commands/suggestion.js";
+import type { Settled } from "../../core/deploy/settle-records.js";
+import { needsWriteAccess } from "../../core/facts/access.js";
+import { blankFacts } from "../../core/facts/read-facts.js";
+import type { ChangeRequest, User } from "../../core/model/change-request.js";
+import type { Command } from "../../core/model/command.js";
+import { HostFailure, StoreUnavailable } from "../../core/model/errors.js";
+import type { FoundComment } from "../../core/model/event.js";
+import type { Facts } from "../../core/policy/facts.js";
+import type { Gate } from "../../core/policy/gates.js";
+import { judge } from "../../core/policy/judge.js";
+import { RULES } from "../../core/policy/rules.js";
+import type { Snapshot } from "../../core/ports/snapshot.js";
+import { settleEarlier } from "../around/revisit.js";
+import type { Answerable, Autoplan, GivenCommand, InvalidComment } from "./asked.js";
+import { openChange, plansAutomatically } from "./context.js";
+import { refused, silent, type Finished, type Silent } from "./outcome.js";
+import type { Run } from "./run.js";
+
+/** A command that deploys is run if its lost comment is younger than this. */
+const FOUND_IN_TIME_MS = 10 * 60_000;
+
+/** A command that may run, with the settings that hold for it. */
+export interface Permitted {
+  readonly kind: "permitted";
+  readonly asked: GivenCommand | Autoplan;
+  readonly settings: Settings;
+  /** Mistakes in the repository's file. */
+  readonly problems: readonly string[];
+  readonly snapshot: Snapshot;
+  /** Earlier syncs whose outcome was looked up first. */
+  readonly settled: readonly Settled[];
+}
+
+/** Decides whether a command may run now. Cheap questions come first; without the lock store nothing is read or run. */
+export async function permit(
+  asked: Answerable,
+  change: ChangeRequest,
+  run: Run,
+): Promise<Permitted | Finished | Silent> {
+  if (asked.kind === "autoplan") {
+    const plans = asked.turn !== undefined || plansAutomatically(change, run.config);
+    return plans ? permitBySettings(asked, change, run) : silent("not-planned");
+  }
+  if (await isByOutsider(asked, change, run)) return answerOutsider(asked, change, run);
+  if (asked.kind === "invalid") return answerInvalid(asked, change, run);
+  const barred = barredAtOnce(asked.command, blankFacts(change, run.hostWords[change.host], run.config.defaults));
+  if (barred !== undefined) return barred;
+  if (asked.found !== undefined && (await isFoundLate(asked.command, asked.found, change, run))) {
+    return refused({ reason: "found-late", command: asked.command.name });
+  }
+  const { fixedResult } = COMMANDS[asked.command.name];
+  if (fixedResult !== undefined) return { kind: "finished", result: fixedResult, settled: [] };
+  return permitBySettings(asked, change, run);
+}
+
+/** Asks the gates that need nothing to be read. */
+function barredAtOnce({ name }: Command, facts: Facts): Finished | undefined {
+  const judged = RULES["write-access"].commands.find((one) => one === name);
+  const { refusal } = judged === undefined ? { refusal: undefined } : judge(judged, facts, isKnownAtOnce);
+  return refusal && refused(refusal);
+}
+
+function isKnownAtOnce(gate: Gate): boolean {
+  return gate === "closed" || gate === "fork" || gate === "broken-rules" || gate === "write-access";
+}
+
+/** Names the nearest command, unless it does not work here; applications are told apart from other words by the store. */
+async function answerInvalid({ guess }: InvalidComment, change: ChangeRequest, run: Run): Promise<Finished> {
+  if (guess === undefined) return refused({ reason: "not-a-command" });
+  if (change.state !== "open" && isGatedBy(guess.command.name, "closed")) return refused({ reason: "not-a-command" });
+  const known = await Promise.all([run.locks.list(change), run.plans.find(change)]).then(
+    ([held, plan]) => [...held.map(({ application }) => application), ...plannedIn(plan)],
+    (error: unknown) => {
+      if (error instanceof StoreUnavailable) return [];
+      throw error;
+    },
+  );
+  return refused({ reason: "not-a-command", suggestion: suggestionOf(guess, known) });
+}
+
+/**
+ * Whether a found command is asked for again instead of being run. A plan and help do no harm late. Of the others, only
+ * one that is young, is the last on its change request and left no trace of an earlier attempt is run.
+ */
+async function isFoundLate(
+  command: Command,
+  { writtenAt, overtaken }: FoundComment,
+  change: ChangeRequest,
+  { host, clock, runId }: Run,
+): Promise<boolean> {
+  if (!isDeploying(command) && command.name !== "unlock") return false;
+  if (overtaken || !(clock.now().getTime() - Date.parse(writtenAt) < FOUND_IN_TIME_MS)) return true;
+  return (await host.listOwnComments(change)).some(({ body }) => readMarker(body)?.runId === runId);
+}
+
+/** Whether a comment was written by somebody who needs write access and has none. */
+async function isByOutsider(
+  { access, by }: GivenCommand | InvalidComment,
+  change: ChangeRequest,
+  { host, config }: Run,
+): Promise<boolean> {
+  if (!needsWriteAccess(config.defaults, change)) return false;
+  return access === "unknown" ? !(await host.mayCommand(change, by)) : access === "none";
+}
+
+/** The author of a command without write access, for an answer that may not rest on that question; undefined if it fails. */
+export async function outsiderIn(asked: Answerable, change: ChangeRequest, run: Run): Promise<User | undefined> {
+  if (asked.kind === "autoplan") return undefined;
+  try {
+    return (await isByOutsider(asked, change, run)) ? asked.by : undefined;
+  } catch (error) {
+    if (error instanceof HostFailure) return undefined;
+    throw error;
+  }
+}
+
+/** One answer per change request in all: anybody can write comments. */
+async function answerOutsider(
+  asked: GivenCommand | InvalidComment,
+  change: ChangeRequest,
+  { host, outsiders }: Run,
+): Promise<Finished | Silent> {
+  const { by } = asked;
+  if (asked.access === "unknown" && (await outsiders.wereAnswered(host, change))) return silent("refused-before");
+  if (asked.kind === "invalid") return { ...refused({ reason: "not-a-command" }), outsider: by };
+  const { access, fixedResult } = COMMANDS[asked.command.name];
+  if (access === "anyone" && fixedResult !== undefined) {
+    return { kind: "finished", result: fixedResult, settled: [], outsider: by };
+  }
+  return { ...refused({ reason: "no-write-access", login: by.login }), outsider: by };
+}
+
+async function permitBySettings(
+  asked: GivenCommand | Autoplan,
+  change: ChangeRequest,
+  run: Run,
+): Promise<Permitted | Finished | Silent> {
+  const { name } = asked.command;
+  await run.locks.ping();
+  const settled = await settleEarlier(change, run);
+  const { settings, problems, snapshot } = await openChange(change, run);
+  if (asked.kind === "autoplan" && asked.turn === undefined && !settings.autoplan) return silent("not-planned");
+  const facts = { ...blankFacts(change, run.hostWords[change.host], settings), problems };
+  const broken = barredAtOnce(asked.command, facts);
+  if (broken !== undefined) return { ...broken, settings, problems, settled };
+  if (asked.kind === "command" && name === "sync" && (await isOlderThanPlan(asked, change, run))) {
+    return { ...refused({ reason: "plan-unseen" }), settings, settled };
+  }
+  return { kind: "permitted", asked, settings, problems, snapshot, settled };
+}
+
+/**
+ * Whether a command was written before any plan of the current head was posted, so that its author has not seen what it
+ * would deploy. Webhooks arrive out of order: a command can arrive after a push that it precedes. The ids of comments
+ * only grow, on every host.
+ */
+async function isOlderThanPlan({ commentId }: GivenCommand, change: ChangeRequest, { host }: Run): Promise<boolean> {
+  const plans = (await host.listOwnComments(change)).filter(({ body }) => {
+    const marker = readMarker(body);
+    return marker?.kind === "plan" && marker.head === change.headRevision;
+  });
+  return plans.length > 0 && plans.every(({ id }) => isLater(id, commentId));
+}
+
+function isLater(id: string, other: string): boolean {
+  return [id, other].every((one) => /^\d{1,30}$/.test(one)) && BigInt(id) > BigInt(other);
+}

@@ -1,0 +1,129 @@
+import { matchesName } from "../../config/pattern.js";
+import type { ServerConfig } from "../../config/server/server-config.js";
+import { auditFactsOf } from "../../core/commands/audit-facts.js";
+import type { ApplicationName } from "../../core/model/brand.js";
+import { changeRequestKey } from "../../core/model/change-request.js";
+import type { HostEvent } from "../../core/model/event.js";
+import { Stopped, type RunEnd, type RunTicket } from "../../core/ports/event-queue.js";
+import { wrapPort } from "../../observe/wrap-port.js";
+import { reply } from "../answer/answer.js";
+import { auditRun } from "../answer/audit.js";
+import { tellReceivers } from "../answer/notify.js";
+import { didAsAsked } from "../answer/results.js";
+import { fence } from "../around/fence.js";
+import { callNext, passTurn } from "../around/turns.js";
+import { heedingStops } from "./ask.js";
+import { Attempt } from "./attempt.js";
+import { explainFailure } from "./explain-failure.js";
+import { giveUp } from "./give-up.js";
+import { handleEvent } from "./handle-event.js";
+import { outcomeText, refused, silent, type Outcome } from "./outcome.js";
+import { outsiderIn } from "./permit.js";
+import { NotRecovered } from "./recover.js";
+import { runKeyOf, type Dependencies, type Run } from "./run.js";
+
+/** Handles an event: logs it, fences it, marks its comment and answers failures. Never throws. */
+export async function supervise(event: HostEvent, deps: Dependencies, given: RunTicket): Promise<RunEnd> {
+  // A comment that was found may have been answered before the store forgot it.
+  const found = event.kind === "commented" && event.found !== undefined;
+  const ticket = found ? { ...given, again: true } : given;
+  const host = deps.hosts[event.change.host];
+  if (host === undefined || !isAllowed(event, deps.config)) {
+    if (event.kind === "turn") await passTurn(event.change, { after: undefined, ...event }, event.delivery, deps);
+    return "done";
+  }
+  const { delivery } = event;
+  const freed = new Set<ApplicationName>();
+  const locks = wrapPort(deps.locks, { release: (call, application) => noteFreed(call(), application, freed) });
+  const startedAt = deps.clock.now().getTime();
+  const runId = deps.newRunId(runKeyOf(event));
+  const log = deps.log.child({ delivery, change: changeRequestKey(event.change), runId });
+  const fenced = fence({ ...deps, locks, host, ticket, signal: ticket.signal, runId, log, delivery });
+  const outcome = await attempt(event, { ...fenced, attempt: new Attempt(fenced) });
+  // Last: a sync may also have merged what the next one is planned against.
+  if (freed.size > 0) await callNext({ applications: [...freed], after: event.change }, runId, deps);
+  const text = outcomeText(outcome);
+  const ms = deps.clock.now().getTime() - startedAt;
+  if (outcome.kind === "failed") log.error({ event: event.kind, err: outcome.error, ms }, "event failed");
+  else if (text !== undefined) log.info({ event: event.kind, outcome: text, ms }, "event handled");
+  return runEndOf(outcome);
+}
+
+async function noteFreed(
+  released: Promise<boolean>,
+  application: ApplicationName,
+  freed: Set<ApplicationName>,
+): Promise<boolean> {
+  const done = await released;
+  if (done) freed.add(application);
+  return done;
+}
+
+/** An empty list allows all repositories. */
+function isAllowed({ change }: HostEvent, { defaults }: ServerConfig): boolean {
+  const name = change.repository.toLowerCase();
+  const allowed = defaults.allowedRepos;
+  return allowed.length === 0 || allowed.some((pattern) => matchesName(pattern.toLowerCase(), name));
+}
+
+async function attempt(event: HostEvent, run: Run): Promise<Outcome> {
+  let outcome: Outcome;
+  try {
+    outcome = run.ticket.givenUp ? await giveUp(event, run) : await handleEvent(event, run);
+  } catch (error) {
+    outcome = await answerFailure(error, event, run).catch((broken: unknown) => ({ kind: "failed", error: broken }));
+  }
+  await run.attempt.end(markFor(outcome));
+  return outcome;
+}
+
+/** Answers what broke. What was deployed did not fail, even if its own answer could not be posted. */
+async function answerFailure(error: unknown, event: HostEvent, given: Run): Promise<Outcome> {
+  const { asked, result } = given.attempt;
+  if (asked === undefined) return isStopped(given) ? { kind: "stopped" } : { kind: "failed", error };
+  const run = heedingStops(asked, given);
+  await run.attempt.settle();
+  if (result?.kind === "synced" || result?.kind === "rolled-back") return { kind: "failed", error, result };
+  if (error instanceof NotRecovered) return { kind: "failed", error };
+  const refusal = await explainFailure(error, asked, event.change, run);
+  if (refusal === undefined) return { kind: "stopped" };
+  const failure = refused(refusal);
+  const change = run.attempt.change ?? (await run.host.getChangeRequest(event.change));
+  const outsider = await outsiderIn(asked, change, run);
+  if (outsider !== undefined && (await run.outsiders.wereAnswered(run.host, change))) return silent("refused-before");
+  await auditRun(auditFactsOf(failure.result), { change, asked }, run);
+  const told = tellReceivers({ ...asked, outsider: outsider !== undefined }, failure.result, change, run);
+  await reply(asked, { ...failure, outsider }, change, run);
+  await told;
+  return { kind: "answered", result: failure.result };
+}
+
+/** What nobody asked for ends without a word when a push or a close overtakes it. */
+function isStopped({ signal }: Run): boolean {
+  return signal.aborted && signal.reason instanceof Stopped;
+}
+
+/** The last mark on a person's command. None if an earlier answer stands, or a newer plan will replace this one. */
+function markFor(outcome: Outcome): "done" | "failed" | undefined {
+  switch (outcome.kind) {
+    case "answered":
+      return didAsAsked(outcome.result) ? "done" : "failed";
+    case "silent":
+      return outcome.reason === "already-answered" ? undefined : "failed";
+    case "stopped":
+      return undefined;
+    case "failed":
+      return outcome.result !== undefined && didAsAsked(outcome.result) ? "done" : "failed";
+  }
+}
+
+function runEndOf(outcome: Outcome): RunEnd {
+  switch (outcome.kind) {
+    case "answered":
+    case "silent":
+      return "done";
+    case "stopped":
+    case "failed":
+      return outcome.kind;
+  }
+}
