@@ -5,7 +5,7 @@ import { parseCommandLine, USAGE } from "./config/command-line.js";
 import { proxiesIn } from "./config/environment.js";
 import { loadServerFiles, readVersion } from "./config/files.js";
 import { describeProblem } from "./config/problem.js";
-import { newApiToken } from "./config/server/api-token.js";
+import { newApiToken } from "./config/server/auth-section.js";
 import type { Role, ServerConfig } from "./config/server/server-config.js";
 import { loadServerConfig } from "./config/server/server.js";
 import type { SetupRequest } from "./config/setup-arguments.js";

@@ -1,4 +1,4 @@
-import { afterAwake } from "../src/http/after-awake.js";
+import { afterAwake } from "../src/http/redis.js";
 
 /** What comes of this, unless it takes longer than a second; the time that this process is busy with other things is none. */
 export async function withinASecond<T>(work: () => Promise<T>): Promise<T> {

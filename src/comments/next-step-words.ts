@@ -5,7 +5,8 @@ import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { counted } from "./phrases.js";
+import { headLink, type Links, code, sentence } from "./markdown.js";
+import { counted } from "./parts.js";
 
 /** A piece of a clause: words of ours, untrusted words, what is typed or copied (untrusted as well), or a commit. */
 export type Piece = string | { readonly text: string } | { readonly code: string } | { readonly commit: Revision };
@@ -230,4 +231,23 @@ function listed(items: readonly (readonly Piece[])[]): readonly Piece[] {
   const more = items.length - MOST_NAMES;
   const shown = items.slice(0, MOST_NAMES).flatMap((item, index) => (index === 0 ? item : [", ", ...item]));
   return more > 0 ? [...shown, ` and ${more} more`] : shown;
+}
+
+/** What has to happen next, as a clause for the first line of an answer: `comment svc sync`, with the command as code. */
+export function nextStepClause(step: NextStep, change: Reader, words: HostWords, links?: Links): string {
+  return nextStepPieces(step, change, words)
+    .map((piece) => markdownOf(piece, links))
+    .join("");
+}
+
+/** The same as a sentence of its own. */
+export function nextStepSentence(step: NextStep, change: Reader, words: HostWords, links?: Links): string {
+  const clause = nextStepClause(step, change, words, links);
+  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
+}
+
+function markdownOf(piece: Piece, links: Links | undefined): string {
+  if (typeof piece === "string") return piece;
+  if ("commit" in piece) return links === undefined ? code(shortRevision(piece.commit)) : headLink(piece.commit, links);
+  return "text" in piece ? sentence(piece.text) : code(piece.code);
 }

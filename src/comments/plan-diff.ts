@@ -1,8 +1,7 @@
 import type { ResourceChange } from "../core/model/manifest-diff.js";
 import type { Evaluated, Unevaluated } from "../core/model/plan.js";
 import { code, delimiterOf, details, diffFence, fence, shortened, withoutDeceivers } from "./markdown.js";
-import type { Block, Halves } from "./parts.js";
-import { counted } from "./phrases.js";
+import { type Block, type Halves, counted } from "./parts.js";
 import type { EvaluatedPlan } from "./plan-summary.js";
 
 export interface DiffRoom {

@@ -2,11 +2,9 @@ import { shortRevision } from "../core/model/brand.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import { referenceTo, type HostWords } from "../core/model/host-words.js";
 import { driftOf, type Danger } from "../core/model/manifest-diff.js";
-import { isWithheld, type ApplicationPlan, type Plan } from "../core/model/plan.js";
-import { previewedDiff } from "../core/model/preview.js";
-import { applicationLink, headLink, linked, type Links } from "./links.js";
-import { code, sentence, shortened } from "./markdown.js";
-import { counted } from "./phrases.js";
+import { isWithheld, type ApplicationPlan, type Plan, previewedDiff } from "../core/model/plan.js";
+import { applicationLink, headLink, linked, type Links, code, sentence, shortened } from "./markdown.js";
+import { counted } from "./parts.js";
 import { checksIn, checksText } from "./plan-checks.js";
 
 export interface VerdictOptions {

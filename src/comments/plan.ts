@@ -1,23 +1,28 @@
 import type { ApplicationName } from "../core/model/brand.js";
-import type { HostWords } from "../core/model/host-words.js";
+import { type Member, movesOf } from "../core/model/effect.js";
+import { type HostWords, referenceTo } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { ApplicationSetPreview, Plan } from "../core/model/plan.js";
+import type { ApplicationSetPreview, Plan, ApplicationPlan } from "../core/model/plan.js";
 import type { Turn } from "../core/model/result.js";
 import type { Task } from "../core/ports/compute.js";
 import { SERVICE } from "../names.js";
-import { headLink, type Links } from "./links.js";
-import { code, codes, fence, sentence, shortened } from "./markdown.js";
+import { headLink, type Links, linked, code, codes, fence, sentence, shortened } from "./markdown.js";
 import { markerLine } from "./marker.js";
-import { nextStepClause, nextStepSentence } from "./next-step.js";
-import { cutBlocks, pack, type Block } from "./parts.js";
-import { listOf, unreadText } from "./phrases.js";
-import { outputRoom } from "./plan-checks.js";
+import { nextStepClause, nextStepSentence } from "./next-step-words.js";
+import { cutBlocks, pack, type Block, listOf, unreadText } from "./parts.js";
+import { outputRoom, failedChecksText } from "./plan-checks.js";
 import { arrange, type Arranged } from "./plan-groups.js";
 import { layOut } from "./plan-layout.js";
-import { movesText } from "./plan-moves.js";
 import { groupPreviews, type PreviewGroup } from "./plan-previews.js";
-import { planTable } from "./plan-table.js";
-import { nothingLine, verdictLine } from "./plan-verdict.js";
+import {
+  nothingLine,
+  verdictLine,
+  changesOf,
+  dangersOf,
+  dangerText,
+  nameOf,
+  type VerdictOptions,
+} from "./plan-verdict.js";
 import { turnLine } from "./turn.js";
 
 /** Room for the marker, the heading and "(continued)" in each part. */
@@ -178,4 +183,80 @@ function named(names: readonly ApplicationName[]): string {
   const more = names.length - MAX_NAMED;
   const first = codes(names.slice(0, MAX_NAMED));
   return more > 0 ? `${first} and ${more} more` : first;
+}
+
+const MAX_MOVES = 20;
+const MAX_MOVE = 600;
+
+/** What needs an approval of the head whatever the rules say; empty if nothing does. */
+function movesText({ applications, applicationSets }: Plan): string {
+  const members = [
+    ...applications.flatMap(({ effect }) => effect.members),
+    ...applicationSets.flatMap((set) => set.members),
+  ];
+  const lines = [...new Set(members.flatMap(linesOf))];
+  if (lines.length === 0) return "";
+  const more = lines.length - MAX_MOVES;
+  return [
+    "⚠️ **Needs an approval of this commit, whatever the rules say:**",
+    ...lines.slice(0, MAX_MOVES),
+    ...(more > 0 ? [`- and ${more} more`] : []),
+  ].join("\n");
+}
+
+function linesOf(member: Member): readonly string[] {
+  return movesOf(member).map(({ what, from, to }) => {
+    const change =
+      what === "auto-sync" ? "turns auto-sync on" : `${what} moves from ${from || "nothing"} to ${to || "nothing"}`;
+    return `- ${code(member.application)}: ${sentence(shortened(change, MAX_MOVE))}`;
+  });
+}
+
+const MOST_ROWS = 100;
+
+/** One line per application; undefined for a single one, which the verdict has told already. */
+function planTable(
+  { change }: Plan,
+  applications: readonly ApplicationPlan[],
+  options: VerdictOptions,
+): string | undefined {
+  if (applications.length < 2) return undefined;
+  const { page } = options.links;
+  const rows = applications
+    .slice(0, MOST_ROWS)
+    .map((one) => [
+      nameOf(one, options.links),
+      changesOf(one, options.pruning),
+      [failedChecksText(one), dangerText(dangersOf(one, change, options.words), options.pruning)]
+        .filter((text) => text !== "")
+        .join(", "),
+      stateOf(one, change, options.words),
+      ...(page === undefined ? [] : [linked("diff", `${page}#${anchorOf(one.application)}`)]),
+    ]);
+  const titles = ["Application", "Changes", "Danger", "State", ...(page === undefined ? [] : ["Link"])];
+  const more = applications.length - MOST_ROWS;
+  return [
+    row(titles),
+    `|${"---|".repeat(titles.length)}`,
+    ...rows.map(row),
+    ...(more > 0 ? ["", `and ${more} more`] : []),
+  ].join("\n");
+}
+
+/** The fragment of an application on the change request's page. */
+function anchorOf(application: string): string {
+  return `application-${encodeURIComponent(application.replace(/\p{Cs}/gu, ""))}`;
+}
+
+function stateOf({ lock, atMerge, kind }: ApplicationPlan, change: Plan["change"], words: HostWords): string {
+  if (lock.kind === "held") {
+    return `⚠️ locked by ${code(`${referenceTo(lock.by.holder, change, words)} (${lock.by.user})`)}`;
+  }
+  if (kind === "new" || kind === "deleted" || atMerge !== undefined) return "takes effect at the merge";
+  return lock.kind === "ours" ? `locked by this ${words.short}` : "not locked";
+}
+
+/** A bar ends a cell even in a code span, and a backslash before it must not be escaped by another one. */
+function row(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replace(/\\*\|/g, "\\|")).join(" | ")} |`;
 }

@@ -5,8 +5,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Log } from "../core/ports/log.js";
 import { SERVICE } from "../names.js";
-import { applicationLink, headLink, type Links } from "./links.js";
-import { code, shortened } from "./markdown.js";
+import { applicationLink, headLink, type Links, code, shortened } from "./markdown.js";
 import { markerLine, remark } from "./marker.js";
 import { postOnce } from "./post-once.js";
 

@@ -8,9 +8,8 @@ import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "..
 import type { Advice } from "../core/policy/advice.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";
-import { nextStepClause, nextStepSentence } from "./next-step.js";
-import type { Block } from "./parts.js";
-import { labelHint, listOf, lockedBy, unreadText } from "./phrases.js";
+import { nextStepClause, nextStepSentence } from "./next-step-words.js";
+import { type Block, labelHint, listOf, lockedBy, unreadText } from "./parts.js";
 
 const MAX_REASON = 4000;
 

@@ -1,15 +1,19 @@
+import type { ApplicationName } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
-import type { ApplicationSync, CommandResultOf, SyncedResource, SyncedResult } from "../core/model/result.js";
+import {
+  type ApplicationSync,
+  type CommandResultOf,
+  type SyncedResource,
+  type SyncedResult,
+  wasRolledBack,
+  type NotHealthy,
+} from "../core/model/result.js";
 import type { Advice } from "../core/policy/advice.js";
-import { headLink, type Links } from "./links.js";
-import { code, codes, fence, shortened, warning } from "./markdown.js";
-import { commandText } from "./next-step-words.js";
-import { nextStepClause } from "./next-step.js";
-import { MAX_MESSAGE, notHealthyLines, rolledBack } from "./not-healthy.js";
-import type { Block } from "./parts.js";
-import { counted, listOf } from "./phrases.js";
+import { headLink, type Links, code, codes, fence, shortened, warning } from "./markdown.js";
+import { commandText, nextStepClause } from "./next-step-words.js";
+import { type Block, counted, listOf } from "./parts.js";
 
 const MAX_RESOURCES = 30;
 const MAX_NOT_PRUNED = 10;
@@ -237,4 +241,42 @@ function resourceLines(resources: readonly SyncedResource[]): readonly string[] 
   });
   const rest = resources.length - lines.length;
   return [fence([...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].join("\n"))];
+}
+
+/** Characters of a message of Argo CD about one application. */
+const MAX_MESSAGE = 4000;
+
+/** Those that svc rolled back by itself. */
+function rolledBack(all: readonly ApplicationSync[]): readonly ApplicationName[] {
+  return all.filter(wasRolledBack).map(({ application }) => application);
+}
+
+/** Argo CD deployed an application, and its rules ask for more. @param objects lines about its unhealthy objects. */
+function notHealthyLines(
+  { health, rollback }: NotHealthy,
+  message: string,
+  objects: readonly string[],
+  { baseBranch }: ChangeRequest,
+): readonly string[] {
+  const seen = [
+    `**Result:** ❌ deployed, but not healthy: ${code(health)}`,
+    fence(shortened(message, MAX_MESSAGE)),
+    ...objects,
+  ];
+  switch (rollback?.kind) {
+    case undefined:
+      return seen;
+    case "succeeded":
+      return [...seen, `↩️ svc rolled it back: ${code(baseBranch)} is deployed again, and its lock is released.`];
+    case "skipped":
+      return [...seen, warning(`It was not rolled back: ${rollback.message}`)];
+    case "failed":
+      return [...seen, warning("the rollback that followed failed"), fence(shortened(rollback.message, MAX_MESSAGE))];
+    case "unknown":
+      return [
+        ...seen,
+        warning("how the rollback that followed ended is not known"),
+        fence(shortened(rollback.message, MAX_MESSAGE)),
+      ];
+  }
 }

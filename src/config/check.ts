@@ -3,7 +3,7 @@ import { REPOSITORY_FILE, SERVICE } from "../names.js";
 import type { Environment } from "./environment.js";
 import type { ConfigFile } from "./files.js";
 import { describeProblem } from "./problem.js";
-import { parseRepositoryConfig, type RepositoryConfig } from "./repository/repository.js";
+import { parseRepositoryConfig, type RepositoryConfig } from "./repository/repository-schema.js";
 import { describeSelectors } from "./rules/rule-match.js";
 import type { ReadFile } from "./server/server-parts.js";
 import { loadServerConfig } from "./server/server.js";

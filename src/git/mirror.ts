@@ -10,12 +10,48 @@ import type { Log } from "../core/ports/log.js";
 import type { Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
 import { sourceProblem } from "./environment.js";
-import { FolderLocks } from "./folder-locks.js";
 import { GitFailure, lastWords, remoteProblem, repositoryFailure } from "./git-failure.js";
 import type { StartGit } from "./git-process.js";
 import { MirrorRepository, type MirrorLimits } from "./mirror-repository.js";
-import type { TreeNode } from "./parse-tree.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
+import type { TreeNode } from "./tree-reader.js";
+
+/** Runs one piece of work at a time per key, in order. */
+class FolderLocks {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Waits for its turn. @throws the signal's reason if it is aborted first. */
+  async alone<T>(key: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key) ?? Promise.resolve();
+    const result = before.then(async () => {
+      signal.throwIfAborted();
+      return work();
+    });
+    const settled = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#last.set(key, settled);
+    void settled.then(() => {
+      if (this.#last.get(key) === settled) this.#last.delete(key);
+    });
+    return orAborted(result, signal);
+  }
+
+  /** Resolves when no work is left. */
+  async idle(): Promise<void> {
+    while (this.#last.size > 0) await Promise.all(this.#last.values());
+  }
+}
+
+function orAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => reject(signal.reason as Error);
+    if (signal.aborted) aborted();
+    signal.addEventListener("abort", aborted, { once: true });
+    result.then(resolve, reject).finally(() => signal.removeEventListener("abort", aborted));
+  });
+}
 
 export interface GitMirrorOptions {
   /** Folder for the mirrors, used by this process only. Everything in it can be fetched again. */

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { IN_CLUSTER, isUrl } from "../core/model/destination.js";
+import { IN_CLUSTER, isUrl } from "../core/model/application.js";
 import type { ShownDeployment } from "../core/ports/code-host.js";
 
 /**

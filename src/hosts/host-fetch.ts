@@ -2,10 +2,9 @@ import { HostFailure } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchText, responseOf, type Answer } from "../http/fetch-text.js";
 import { proxyHint } from "../http/proxy.js";
-import type { FailureWords } from "./host-refusal.js";
+import { type FailureWords, isRateLimited, pauseAskedFor } from "./host-refusal.js";
 import { proveJson } from "./json-answer.js";
 import { REPORTED_WAIT_MS, type ReportedWait } from "./limit-waits.js";
-import { isRateLimited, pauseAskedFor } from "./rate-limit.js";
 
 export interface HostRequest {
   readonly method?: string;

@@ -1,6 +1,5 @@
-import { AnswerTimedOut } from "./fetch-text.js";
+import { AnswerTimedOut, parseRetryAfter } from "./fetch-text.js";
 import { proxied } from "./proxy.js";
-import { parseRetryAfter } from "./retry-after.js";
 
 /** What the head of an answer says. */
 export interface PostAnswer {

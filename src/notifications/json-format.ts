@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import * as z from "zod";
-import { NOTIFICATION_EVENTS } from "../config/server/notifications-section.js";
+import { NOTIFICATION_EVENTS } from "../config/server/server-schema.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { Notification } from "../core/model/notification.js";
 import { HOST_IDS, HOST_TITLES } from "../names.js";

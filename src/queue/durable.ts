@@ -2,7 +2,7 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { StoreUnavailable } from "../core/model/errors.js";
 import type { HostEvent } from "../core/model/event.js";
 import type { EventQueue, QueueBacklog } from "../core/ports/event-queue.js";
-import { afterAwake } from "../http/after-awake.js";
+import { afterAwake } from "../http/redis.js";
 import { DrainJobs, type DrainJob } from "./drain-jobs.js";
 import { EventRun, type RunStart } from "./event-run.js";
 import { createInProcessQueue } from "./in-process.js";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { applicationName, revision } from "../core/model/brand.js";
 import { StoredValueUnreadable } from "../core/model/errors.js";
 import { isJsonObject, parseJson } from "../core/model/json.js";
-import { isNoted, type NotedResult, type RunNotes } from "../core/model/run-notes.js";
+import { isNoted, type NotedResult, type RunNotes } from "../core/model/progress.js";
 import type { RunJournal } from "../core/ports/event-queue.js";
 import type { StoreConnection } from "../http/redis.js";
 import { QUEUE_KEY_PREFIX, STORE_TITLE } from "../names.js";

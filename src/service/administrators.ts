@@ -1,4 +1,4 @@
-import { logsInWith, type LoginConfig } from "../config/server/logins.js";
+import { logsInWith, type LoginConfig } from "../config/server/server-config.js";
 import type { CommandPorts } from "../core/ports/context.js";
 import type { UserStore } from "../core/ports/stores.js";
 

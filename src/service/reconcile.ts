@@ -5,9 +5,8 @@ import {
   type ChangeRequest,
   type ChangeRequestRef,
 } from "../core/model/change-request.js";
-import type { Deployment } from "../core/model/deployment.js";
+import { type Deployment, overdueChanges, type OverdueChange } from "../core/model/deployment.js";
 import type { HostEvent } from "../core/model/event.js";
-import { overdueChanges, type OverdueChange } from "../core/model/overdue.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { EventQueue } from "../core/ports/event-queue.js";

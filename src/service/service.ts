@@ -19,7 +19,7 @@ import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import type { QueueTiming } from "../queue/queue-options.js";
-import { lookUp } from "../run/answer/look-up.js";
+import { lookUp } from "../run/answer/standing.js";
 import { Complaints } from "../run/around/complaints.js";
 import { Outsiders } from "../run/around/outsiders.js";
 import { runIdOf, type Dependencies } from "../run/line/run.js";

@@ -7,7 +7,7 @@ import { createGitLabClient, type GitLabClient } from "../hosts/gitlab/client.js
 import { GITLAB } from "../hosts/gitlab/words.js";
 import { ifFound, oneLine, type FailureWords } from "../hosts/host-refusal.js";
 import { createLimitWaits } from "../hosts/limit-waits.js";
-import { SetupRefused } from "./setup-refused.js";
+import { SetupRefused } from "./setup-parts.js";
 
 export type HookTarget = HookRequest["targets"][number];
 

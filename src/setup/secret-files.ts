@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
 import { errorCode } from "../config/files.js";
-import { SetupRefused } from "./setup-refused.js";
+import { SetupRefused } from "./setup-parts.js";
 
 /** The content of a file of the folder; undefined if there is none. @throws {SetupRefused} if it cannot be read. */
 export async function readSecret(folder: string, name: string): Promise<string | undefined> {

@@ -4,8 +4,7 @@ import { HostFailure } from "../core/model/errors.js";
 import { CannotListen } from "../http/listen.js";
 import { createWebhooks } from "./create-webhooks.js";
 import { registerApp } from "./register-app.js";
-import type { SetupParts } from "./setup-parts.js";
-import { SetupRefused } from "./setup-refused.js";
+import { type SetupParts, SetupRefused } from "./setup-parts.js";
 
 /** Prepares a code host for svc. @returns What the operator has to know at the end. */
 export async function setUp(request: SetupRequest, parts: SetupParts): Promise<CheckResult> {

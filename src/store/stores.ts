@@ -1,4 +1,6 @@
 import type { Store as SessionStore } from "express-session";
+import type { Account, LoginProvider } from "../core/model/account.js";
+import type { ApplicationName } from "../core/model/brand.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { ContentBudget } from "../core/ports/content-budget.js";
 import type { LiveFeed } from "../core/ports/live-feed.js";
@@ -35,4 +37,44 @@ export interface Stores {
   /** The last known status, without asking the store. */
   status(): StoreStatus;
   close(): Promise<void>;
+}
+
+/** Sorts records by application, in the same order on every machine. */
+export function byApplication(
+  left: { readonly application: ApplicationName },
+  right: { readonly application: ApplicationName },
+): number {
+  if (left.application === right.application) return 0;
+  return left.application < right.application ? -1 : 1;
+}
+
+/** Sorts accounts by username, and those with the same name by id. */
+export function byUsername(left: Account, right: Account): number {
+  return left.username.localeCompare(right.username, "en") || (left.id < right.id ? -1 : 1);
+}
+
+/** A login that was started at a provider and has not come back yet. */
+export interface LoginAttempt {
+  readonly provider: Exclude<LoginProvider, "basic">;
+  readonly state: string;
+  readonly codeVerifier: string;
+  /** OpenID Connect only. */
+  readonly nonce?: string;
+  /** Path of the page to show after the login. */
+  readonly returnTo: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+declare module "express-session" {
+  /** Everything that a web session holds. Roles and the providers' tokens are never stored in it. */
+  interface SessionData {
+    /** Milliseconds since 1970. After that the session is invalid, whether or not the store has dropped it. */
+    expiresAt?: number;
+    /** How long the store keeps the session after a write, in milliseconds. Set whenever anything else is set. */
+    lifetimeMs?: number;
+    /** Absent before the login. */
+    accountId?: string;
+    attempts?: readonly LoginAttempt[];
+  }
 }

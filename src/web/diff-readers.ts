@@ -1,6 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { logsInWith, type LoginConfig } from "../config/server/logins.js";
-import type { AuthSection } from "../config/server/server-config.js";
+import { logsInWith, type LoginConfig, type AuthSection } from "../config/server/server-config.js";
 import type { Account } from "../core/model/account.js";
 import type { ChangeRequestRef } from "../core/model/change-request.js";
 import type { Clock } from "../core/ports/clock.js";

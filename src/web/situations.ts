@@ -3,7 +3,7 @@ import { changeRequestKey, type ChangeRequestRef } from "../core/model/change-re
 import { safeMessage } from "../core/model/errors.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";
-import type { LookedUp } from "../run/answer/look-up.js";
+import type { LookedUp } from "../run/answer/standing.js";
 import { TooSlow, within } from "./patience.js";
 
 /** Where a change request stands. `why` is a sentence for people. */

@@ -5,17 +5,17 @@ import type { Tasks } from "./serve-tasks.js";
  * them take longer than most tasks.
  */
 export const TASKS: Tasks = {
-  "may-hold-resource": async () => (await import("../core/detect/scan/read-files.js")).mayHoldResourceTask,
+  "may-hold-resource": async () => (await import("../core/detect/scan/manifests.js")).mayHoldResourceTask,
   "read-resources": async () => (await import("../core/detect/scan/resources.js")).readResourcesTask,
   "read-documents": async () => (await import("../core/detect/tree/foreign-text.js")).readDocumentsTask,
-  "read-repository-file": async () => (await import("../core/survey/repository-file.js")).readRepositoryFileTask,
-  "read-manifests": async () => (await import("../deployer/argocd/normalise-manifests.js")).readManifestsTask,
+  "read-repository-file": async () => (await import("../core/survey/policy-files.js")).readRepositoryFileTask,
+  "read-manifests": async () => (await import("../deployer/argocd/render.js")).readManifestsTask,
   "read-generated": async () => (await import("../deployer/argocd/application-sets.js")).readGeneratedTask,
   "read-live": async () => (await import("../deployer/argocd/live-resources.js")).readLiveTask,
-  "read-live-texts": async () => (await import("../deployer/argocd/live-texts.js")).readLiveTextsTask,
+  "read-live-texts": async () => (await import("../deployer/argocd/live-resources.js")).readLiveTextsTask,
   diff: async () => (await import("../core/diff/diff-task.js")).diffTask,
   removal: async () => (await import("../core/diff/live/removal.js")).removalTask,
-  "check-input": async () => (await import("../core/render/check-input.js")).checkInputTask,
-  "definition-diff": async () => (await import("../core/diff/definition-diff.js")).definitionDiffTask,
+  "check-input": async () => (await import("../core/render/check-manifests.js")).checkInputTask,
+  "definition-diff": async () => (await import("../core/diff/manifest-diff.js")).definitionDiffTask,
   "render-plan": async () => (await import("../comments/plan.js")).renderPlanTask,
 };

@@ -1,4 +1,4 @@
-import type { Links } from "../../src/comments/links.js";
+import type { Links } from "../../src/comments/markdown.js";
 import type { Settings } from "../../src/config/rules/settings.js";
 import { storedFacts } from "../../src/core/facts/read-facts.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
@@ -8,8 +8,15 @@ import type { Deployment } from "../../src/core/model/deployment.js";
 import type { Member } from "../../src/core/model/effect.js";
 import type { Lock } from "../../src/core/model/lock.js";
 import type { ResourceChange } from "../../src/core/model/manifest-diff.js";
-import type { ApplicationPlan, ApplicationSetPreview, Evaluated, Plan } from "../../src/core/model/plan.js";
-import type { Preview, PreviewContent, PreviewOrigin } from "../../src/core/model/preview.js";
+import type {
+  ApplicationPlan,
+  ApplicationSetPreview,
+  Evaluated,
+  Plan,
+  Preview,
+  PreviewContent,
+  PreviewOrigin,
+} from "../../src/core/model/plan.js";
 import type { Facts } from "../../src/core/policy/facts.js";
 import { hostWords } from "../../src/hosts/registry.js";
 import { SERVICE, type HostId } from "../../src/names.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { LONGEST_DURATION, parseDuration } from "../../src/config/duration.js";
+import { LONGEST_DURATION, parseDuration } from "../../src/config/schema-parts.js";
 
 test.each([
   ["1ms", 1],

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { z } from "zod";
-import { repositorySchema } from "../../src/config/repository/repository-schema.js";
-import { parseRepositoryConfig } from "../../src/config/repository/repository.js";
+import { repositorySchema, parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
 import { serverSchema } from "../../src/config/server/server-schema.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
 import { readYaml } from "../../src/config/yaml-tree.js";

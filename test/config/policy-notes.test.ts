@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { parseRepositoryConfig } from "../../src/config/repository/repository.js";
-import { policyNotes } from "../../src/config/rules/policy-notes.js";
+import { parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
+import { policyNotes } from "../../src/config/rules/settings.js";
 
 const LATER = ".svc.yaml: takes effect only after the merge, because rules come from the base branch: ";
 const NOW = ".svc.yaml: takes effect already: ";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { parseRepositoryConfig } from "../../src/config/repository/repository.js";
+import { parseRepositoryConfig } from "../../src/config/repository/repository-schema.js";
 import { describeProblem } from "../../src/config/rules/settings.js";
 
 function problemsOf(text: string): readonly string[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { RepositoryConfig } from "../../src/config/repository/repository.js";
+import type { RepositoryConfig } from "../../src/config/repository/repository-schema.js";
 import { accessRulesOf } from "../../src/config/rules/requirements.js";
 import type { RuledApplication } from "../../src/config/rules/rule-match.js";
 import { resolveTexts } from "./resolve-texts.js";

@@ -1,4 +1,8 @@
-import { NO_FILE, parseRepositoryConfig, type RepositoryConfigResult } from "../../src/config/repository/repository.js";
+import {
+  NO_FILE,
+  parseRepositoryConfig,
+  type RepositoryConfigResult,
+} from "../../src/config/repository/repository-schema.js";
 import { resolveSettings, type Resolution } from "../../src/config/rules/settings.js";
 
 /** Resolves the settings from the texts of the repository files, as a run does. */

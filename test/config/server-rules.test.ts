@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { describeProblem } from "../../src/config/rules/settings.js";
-import { NOTIFICATION_EVENTS } from "../../src/config/server/notifications-section.js";
+import { NOTIFICATION_EVENTS } from "../../src/config/server/server-schema.js";
 import { loadServerConfig } from "../../src/config/server/server.js";
 import { rsaKey } from "./rsa-key.js";
 import { configOf, problemsOf, SMALLEST, withKey } from "./server-file.js";

@@ -7,7 +7,7 @@ import { loadServerConfig } from "../../src/config/server/server.js";
 import type { Manifest } from "../../src/core/model/application.js";
 import type { CheckOutcome } from "../../src/core/model/check.js";
 import { jsonText } from "../../src/core/model/json.js";
-import { checkInputTask } from "../../src/core/render/check-input.js";
+import { checkInputTask } from "../../src/core/render/check-manifests.js";
 import { createCheckRunner } from "../../src/workers/check-runner.js";
 import { ManualClock } from "../manual-clock.js";
 import { recordingLog } from "../recording-log.js";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { parseDuration } from "../../src/config/duration.js";
+import { parseDuration } from "../../src/config/schema-parts.js";
 import { ofKind } from "./kubernetes-objects.js";
 import type { KubernetesObject } from "./kubernetes-objects.js";
 

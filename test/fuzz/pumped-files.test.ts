@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { FULL_READING } from "../../src/core/detect/scan/read-files.js";
+import { FULL_READING } from "../../src/core/detect/scan/manifests.js";
 import { readResourcesTask } from "../../src/core/detect/scan/resources.js";
 import { createWorkerPool } from "../../src/workers/worker-pool.js";
 import { fuzzAsync } from "./fuzz.js";

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { matchesName, matchesPath } from "../../src/config/pattern.js";
 import { describeProblem, MOST_PROBLEMS } from "../../src/config/problem.js";
-import { parseRepositoryConfig, type RepositoryConfig } from "../../src/config/repository/repository.js";
+import { parseRepositoryConfig, type RepositoryConfig } from "../../src/config/repository/repository-schema.js";
 import { fuzz } from "./fuzz.js";
 import { hostileText } from "./hostile-text.js";
 import { must } from "./must.js";

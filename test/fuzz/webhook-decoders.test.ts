@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { HostEvent } from "../../src/core/model/event.js";
 import { translateGitHubEvent } from "../../src/hosts/github/translate-event.js";
 import { translateGitLabEvent } from "../../src/hosts/gitlab/translate-event.js";
-import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook-signature.js";
+import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
 import { deliveryId } from "../../src/hosts/payload-fields.js";
 import type { HostId } from "../../src/names.js";
 import { commentOnPullRequest, example, OPENED, SYNCHRONIZE } from "../hosts/github-samples.js";

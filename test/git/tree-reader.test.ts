@@ -8,8 +8,7 @@ import { GitStore } from "../../sandbox/git/git-store.js";
 import { revision, type Revision } from "../../src/core/model/brand.js";
 import { GitFailure } from "../../src/git/git-failure.js";
 import { MirrorRepository } from "../../src/git/mirror-repository.js";
-import type { TreeNode } from "../../src/git/parse-tree.js";
-import { TreeReader } from "../../src/git/tree-reader.js";
+import { type TreeNode, TreeReader } from "../../src/git/tree-reader.js";
 
 const run = promisify(execFile);
 const NAME = "acme/trees";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { parseRetryAfter } from "../../src/http/retry-after.js";
+import { parseRetryAfter } from "../../src/http/fetch-text.js";
 
 const NOW = new Date("2026-06-01T12:00:00.000Z");
 

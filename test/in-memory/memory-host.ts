@@ -1,6 +1,6 @@
-import type { Authorship } from "../../src/core/model/authorship.js";
 import type { RepositoryName, Revision } from "../../src/core/model/brand.js";
 import type {
+  Authorship,
   ChangeRequest,
   ChangeRequestRef,
   Mergeability,

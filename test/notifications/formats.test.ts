@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
 import { Ajv } from "ajv";
-import { NOTIFICATION_EVENTS, type NotificationEvent } from "../../src/config/server/notifications-section.js";
 import type { NotificationReceiver } from "../../src/config/server/server-config.js";
+import { NOTIFICATION_EVENTS, type NotificationEvent } from "../../src/config/server/server-schema.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { Notification } from "../../src/core/model/notification.js";
-import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook-signature.js";
+import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
 import { slackBody, teamsBody } from "../../src/notifications/chat-formats.js";
 import { jsonBody, signatureHeaders } from "../../src/notifications/json-format.js";
 import { messageOf } from "../../src/notifications/message.js";

@@ -1,7 +1,7 @@
-import { labelsFor } from "../../src/core/commands/label-selector.js";
+import { labelsFor } from "../../src/core/commands/application-words.js";
+import { attemptLocks, releaseFresh } from "../../src/core/commands/rollback.js";
 import { plannedIn, select } from "../../src/core/commands/selection.js";
-import { skippable } from "../../src/core/commands/skip.js";
-import { attemptLocks, releaseFresh } from "../../src/core/commands/take-over.js";
+import { skippable } from "../../src/core/commands/sync.js";
 import { barredFrom, needsWriteAccess } from "../../src/core/facts/access.js";
 import { readFacts } from "../../src/core/facts/read-facts.js";
 import { readForRollback } from "../../src/core/facts/read-rollback.js";

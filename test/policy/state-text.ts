@@ -1,5 +1,5 @@
 import { commitStatusOf } from "../../src/comments/commit-status.js";
-import { nextStepClause, nextStepSentence } from "../../src/comments/next-step.js";
+import { nextStepClause, nextStepSentence } from "../../src/comments/next-step-words.js";
 import { renderResult } from "../../src/comments/render.js";
 import { adviceAfter } from "../../src/core/policy/advice.js";
 import type { Facts } from "../../src/core/policy/facts.js";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { StoreUnavailable } from "../../src/core/model/errors.js";
-import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook-signature.js";
+import { signatureCheck, signingKey } from "../../src/hosts/gitlab/webhook.js";
 import { createMemoryStores } from "../../src/store/memory/memory-stores.js";
 import { freePort } from "../redis-server.js";
 import { HOSTS, REPOSITORY, SIGIL, startBot, type Bot } from "./bot.js";

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { OneTimeCode } from "../../src/setup/one-time-code.js";
+import { OneTimeCode } from "../../src/setup/registration-site.js";
 
 test.each([
   ["as it stands", (code: string) => code],

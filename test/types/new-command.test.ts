@@ -10,7 +10,7 @@ const FILES = [
   "src/core/commands/resume.ts",
   "src/comments/refusal.ts",
   "src/store/redis/audit-log.ts",
-  "src/store/redis/live-feed.ts",
+  "src/store/redis/redis-stores.ts",
 ];
 
 const variant = (text: string): Edit => ({

@@ -9,7 +9,7 @@ const kind: Edit = {
 
 /** Each table, with a row for the new kind. */
 const ROWS: readonly Edit[] = [
-  { path: "src/core/model/run-notes.ts", from: "  help: true,", to: "  help: true,\n  postponed: true," },
+  { path: "src/core/model/progress.ts", from: "  help: true,", to: "  help: true,\n  postponed: true," },
   {
     path: "src/core/policy/advice.ts",
     from: "  help: nextStepAlone,",

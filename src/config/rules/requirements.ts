@@ -1,4 +1,4 @@
-import type { RepositoryConfig } from "../repository/repository.js";
+import type { RepositoryConfig } from "../repository/repository-schema.js";
 import type { ServerDefaults } from "../server/server-config.js";
 import { isExact, matchOf, type RuledApplication } from "./rule-match.js";
 

@@ -1,5 +1,6 @@
 import type * as z from "zod";
-import type { CamelKeys } from "../camel-keys.js";
+import type { HostId } from "../../names.js";
+import type { CamelKeys } from "../validate.js";
 import type { serverSchema } from "./server-schema.js";
 
 export { ROLES } from "./auth-section.js";
@@ -30,3 +31,23 @@ export type BasicUser = NonNullable<AuthSection["basic"]>["users"][number];
 
 /** A `user` reads the pages; an `admin` can also force-unlock applications and change roles. */
 export type Role = AuthSection["defaultRole"];
+
+/** What decides whose accounts people log in with. */
+export type LoginConfig = Pick<ServerConfig, "auth" | "hostb">;
+
+/**
+ * Whether people log in with accounts of the very server whose change requests are served. Ids of accounts mean nothing on
+ * another GitLab instance; logins with GitHub always use the addresses of `hosta`.
+ */
+export function logsInWith(host: HostId, { auth, hostb }: LoginConfig): boolean {
+  switch (host) {
+    case "hosta":
+      return auth.hosta !== undefined;
+    case "hostb":
+      return isSameServer(auth.hostb?.url, hostb?.url);
+  }
+}
+
+function isSameServer(login: string | undefined, host: string | undefined): boolean {
+  return login !== undefined && host !== undefined && new URL(login).href === new URL(host).href;
+}

@@ -1,6 +1,9 @@
-import { HOST_IDS, SERVICE } from "../../names.js";
-import { applicationRepositories, defaultsSection } from "../defaults-section.js";
+import type * as z from "zod";
+import { HOST_IDS, SERVICE, type HostId } from "../../names.js";
+import { team } from "../repository/repository-schema.js";
 import {
+  applicationRepositories,
+  defaultsSection,
   count,
   duration,
   durationOrOff,
@@ -12,12 +15,21 @@ import {
   section,
   text,
   url,
+  pattern,
+  textLeaf,
+  Wrong,
+  signingSecret,
 } from "../schema-parts.js";
 import { authSection } from "./auth-section.js";
-import { checksSection } from "./checks-section.js";
-import { hostSections } from "./host-sections.js";
-import { notificationsSection } from "./notifications-section.js";
-import { certificateFile, commandWord, type ReadFile, type ReadVariable, storeAddress } from "./server-parts.js";
+import {
+  certificateFile,
+  commandWord,
+  type ReadFile,
+  type ReadVariable,
+  storeAddress,
+  hostName,
+  privateKey,
+} from "./server-parts.js";
 
 /** `svc.yaml`. An omitted section gets its defaults; an omitted host is not configured. */
 export function serverSchema(readFile: ReadFile, readVariable: ReadVariable) {
@@ -150,4 +162,212 @@ function deployerSection() {
     request_timeout: duration("24h").prefault("30s").describe("for calls other than renders"),
     poll_interval: duration("1h").prefault("2s").describe("between two polls of a running sync"),
   });
+}
+
+const MOST_CHECKS = 20;
+const NAME = /^[a-z0-9](?:[a-z0-9._-]{0,48}[a-z0-9])?$/i;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** What every check gets, beside the variables that its entry names. */
+const CHECK_VARIABLES = ["SVC_APPLICATION", "SVC_REPOSITORY", "SVC_NUMBER", "SVC_NAMESPACE", "SVC_BASE_FILE"] as const;
+
+/** `checks`: programs that look at what a plan renders. Only the server's file has them: they run on its machine. */
+function checksSection(readVariable: ReadVariable) {
+  return listOf(check(readVariable), MOST_CHECKS)
+    .superRefine((checks, context) => {
+      checks.forEach(({ name }, index) => {
+        if (checks.findIndex((one) => one.name === name) === index) return;
+        context.addIssue({ code: "custom", path: [index, "name"], message: "an earlier check has this name" });
+      });
+    })
+    .prefault([])
+    .describe("programs that check what a plan renders");
+}
+
+function check(readVariable: ReadVariable) {
+  return section({
+    name: checkName().describe("the name in plans and answers"),
+    command: listOf(text(), 100)
+      .min(1, "the program is needed")
+      .superRefine(([program = ""], context) => {
+        if (!program.includes("/") || program.startsWith("/")) return;
+        const message = "the program needs its whole path, or a name without a path: a check runs in an empty folder";
+        context.addIssue({ code: "custom", path: [0], message });
+      })
+      .describe(
+        "the program and its arguments, without a shell; a name without a path is looked up in svc's `PATH`. It gets the manifests of one application as YAML documents on standard input, and exits with 0 if they pass",
+      ),
+    applications: pattern().prefault("*").describe("which applications are checked"),
+    required: flag().prefault(true).describe("a sync is refused while the check fails"),
+    timeout: duration("10m").prefault("1m").describe("after this time the program is ended, and the check has failed"),
+    env: listOf(variable(readVariable), 50)
+      .prefault([])
+      .describe("environment variables of svc that the program gets; it gets no others but those of the check"),
+    overridable_by: listOf(team(), 20)
+      .prefault([])
+      .describe(
+        "teams (`<org>/<team-slug>` on GitHub, a group's full path on GitLab): an approval of the head commit by a member lets it be synced although the check fails",
+      ),
+  }).superRefine(({ required, overridable_by: teams }, context) => {
+    if (required || teams.length === 0) return;
+    const message = "leave it out, or set required: a check that is not required keeps nothing from being synced";
+    context.addIssue({ code: "custom", path: ["overridable_by"], message });
+  });
+}
+
+function checkName() {
+  return textLeaf("up to 50 letters, digits, dots, dashes and underscores", (value) =>
+    NAME.test(value) ? value : new Wrong(),
+  ).meta({ title: "name", type: "string", pattern: "^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,48}[A-Za-z0-9])?$" });
+}
+
+/** The name of a variable, read with its value. */
+function variable(readVariable: ReadVariable) {
+  return textLeaf("the name of an environment variable", (name) => {
+    if (!VARIABLE.test(name)) return new Wrong();
+    if (CHECK_VARIABLES.some((own) => own === name)) return new Wrong("svc sets this variable itself");
+    const value = readVariable(name);
+    return value === undefined ? new Wrong("no environment variable of this name is set") : { name, value };
+  }).meta({ title: "name", type: "string", pattern: VARIABLE.source });
+}
+
+/** The section of each code host. All are optional: a host without a section is not configured. */
+function hostSections(readFile: ReadFile) {
+  return {
+    hosta: hostaSection(readFile).optional().describe("GitHub, through a GitHub App"),
+    hostb: hostbSection().optional().describe("GitLab"),
+  } satisfies Record<HostId, z.ZodType>;
+}
+
+function hostaSection(readFile: ReadFile) {
+  return section({
+    app_id: count(1, Number.MAX_SAFE_INTEGER).describe("id of the GitHub App"),
+    private_key: privateKey(readFile).describe(
+      "the App's private key: PEM text (line breaks also as `\\n`), or the path of its file",
+    ),
+    webhook_secret: secret().describe("webhook secret from the App's settings"),
+    api_url: url()
+      .prefault("https://api.github.com")
+      .describe("REST API of a self-hosted GitHub, such as `https://HOST/api/v3`"),
+    web_url: url().prefault("https://github.com").describe("web pages of a self-hosted GitHub"),
+    commit_status: flag().prefault(true).describe("set the commit status `svc/sync`"),
+    deployments: flag()
+      .prefault(false)
+      .describe(
+        "show each sync as a GitHub Deployment; the App then needs the permission `Deployments: read and write`",
+      ),
+    environment_name: environmentName(),
+    aliases: aliases(),
+  }).meta({ dependencies: { api_url: ["web_url"], web_url: ["api_url"] } });
+}
+
+function hostbSection() {
+  return section({
+    url: url().prefault("https://gitlab.com").describe("the instance"),
+    token: secret().describe("access token of svc's own account"),
+    webhook_secret: secret()
+      .optional()
+      .describe("the webhook's secret token; required without `signing_token`, and unused with it"),
+    // https://docs.gitlab.com/user/project/integrations/webhooks/
+    signing_token: signingSecret("GitLab's signing token: whsec_ and at least 24 bytes as Base64")
+      .optional()
+      .describe(
+        "the webhook's signing token (`whsec_…`, GitLab 19.1 and later); with it svc refuses a request without a valid signature, or signed more than 5 minutes ago, even if the secret token is right",
+      ),
+    commit_status: flag().prefault(false).describe("set the commit status `svc/sync`, in the merge request's pipeline"),
+    environments: flag()
+      .prefault(false)
+      .describe("show each sync as a deployment in an environment of GitLab; needs no more than the role Developer"),
+    environment_name: environmentName(),
+    aliases: aliases(),
+  }).meta({ anyOf: [{ required: ["webhook_secret"] }, { required: ["signing_token"] }] });
+}
+
+function aliases() {
+  return listOf(hostName()).prefault([]).describe("other host names of the same server in repository addresses");
+}
+
+/**
+ * At most one placeholder between two slashes, and always the application: two applications never share an environment,
+ * which a branch's rules may require a deployment to.
+ */
+const PLACEHOLDER = String.raw`\{(?:cluster|namespace|application)\}[A-Za-z0-9._-]*`;
+const SEGMENT = String.raw`(?:[A-Za-z0-9._-]+(?:${PLACEHOLDER})?|${PLACEHOLDER})`;
+const ENVIRONMENT_NAME = new RegExp(String.raw`^(?=.{1,100}$)(?=.*\{application\})${SEGMENT}(?:/${SEGMENT})*$`);
+
+function environmentName() {
+  return textLeaf(
+    "a name with {application}, and {cluster} and {namespace} if wanted, with a slash between each two; else letters, digits, dots, dashes and underscores",
+    (value) => (ENVIRONMENT_NAME.test(value) ? value : new Wrong()),
+  )
+    .meta({ title: "text", type: "string", pattern: ENVIRONMENT_NAME.source })
+    .prefault("{cluster}/{namespace}/{application}")
+    .describe(
+      "name of an application's environment, with `{application}`, `{cluster}` and `{namespace}` of its destination; what the host does not accept becomes `-`",
+    );
+}
+
+/** What receivers are told of. */
+export const NOTIFICATION_EVENTS = [
+  "synced",
+  "failed",
+  "rolled_back",
+  "merged",
+  "not_merged",
+  "lock_taken_over",
+  "check_overridden",
+  "unavailable",
+] as const;
+export type NotificationEvent = (typeof NOTIFICATION_EVENTS)[number];
+
+const RECEIVER_NAME = /^[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?$/;
+/** Each receiver has a connection to Redis of its own. */
+const MOST_RECEIVERS = 20;
+
+/** `notifications`: who is told what was deployed. Only here: what a repository's file says never leads anywhere. */
+function notificationsSection() {
+  const receiver = section({
+    name: textLeaf(
+      "1 to 40 lower-case letters, digits and dashes, of which the first and the last are no dashes",
+      (value) => (RECEIVER_NAME.test(value) ? value : new Wrong()),
+    )
+      .meta({ title: "name", type: "string", pattern: RECEIVER_NAME.source })
+      .describe("what the log, the metrics and the status page call the receiver; no two have the same"),
+    url: receiverAddress().describe("where messages are posted; for Slack and Teams the address is a secret"),
+    format: oneOf(["slack", "teams", "json"]).describe(
+      "`slack`: an incoming webhook of Slack, or of a chat that takes the same; `teams`: a workflow of Microsoft Teams; `json`: signed, for programs",
+    ),
+    events: listOf(oneOf(NOTIFICATION_EVENTS))
+      .min(1, "at least one event is needed; leave the key out for all of them")
+      .prefault([...NOTIFICATION_EVENTS])
+      .describe("what the receiver is told of"),
+    repositories: listOf(pattern()).prefault([]).describe("only these repositories; empty: all"),
+    applications: listOf(pattern()).prefault([]).describe("only these applications; empty: all"),
+    secret: signingSecret("a signing secret: whsec_ and at least 24 bytes as Base64")
+      .optional()
+      .describe(
+        "signs the messages: `whsec_` and 24 bytes or more as Base64; required with `format: json`, and refused with the others",
+      ),
+  }).meta({
+    // The same as `notificationRules` says of it.
+    not: {
+      type: "object",
+      required: ["format"],
+      anyOf: [
+        { properties: { format: { const: "json" } }, not: { required: ["secret"] } },
+        { properties: { format: { enum: ["slack", "teams"] } }, required: ["secret"] },
+      ],
+    },
+  });
+  return listOf(receiver, MOST_RECEIVERS).prefault([]).describe("who is told what was deployed");
+}
+
+/** Unlike `url()` with a query: addresses of workflows carry their signature in it. Messages never quote it. */
+function receiverAddress() {
+  const allowed = "an address that begins with http:// or https://, without user and fragment";
+  return textLeaf(allowed, (value) => {
+    if (!/^https?:\/\/[^\s#]+$/i.test(value) || !URL.canParse(value)) return new Wrong();
+    const { username, password } = new URL(value);
+    return username === "" && password === "" ? value : new Wrong();
+  }).meta({ title: "address", type: "string", pattern: "^(?![^/]*//[^/?]*@)[hH][tT][tT][pP][sS]?://[^\\s#]+$" });
 }

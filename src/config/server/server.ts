@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
-import { SERVER_FILE } from "../../names.js";
-import { camelKeys } from "../camel-keys.js";
+import { SERVER_FILE, HOST_IDS, HOST_TITLES } from "../../names.js";
 import { type Environment, expandEnvironment } from "../environment.js";
 import type { ConfigFile } from "../files.js";
 import { type ConfigProblem, orderedProblems } from "../problem.js";
-import { validate } from "../validate.js";
+import { Expanded } from "../schema-parts.js";
+import { camelKeys, validate, problemAt, treeAt } from "../validate.js";
 import { type ConfigTree, type MapTree, readYaml } from "../yaml-tree.js";
+import { isLoopback } from "./loopback.js";
 import { renameSections } from "./section-names.js";
 import type { ServerConfig } from "./server-config.js";
 import type { ReadFile } from "./server-parts.js";
-import { serverRules, serverWarnings } from "./server-rules.js";
 import { serverSchema } from "./server-schema.js";
 
 export type { ServerConfig, ServerDefaults } from "./server-config.js";
@@ -81,4 +81,144 @@ function emptyTree(file: string): MapTree {
 
 function standing({ file, line, column }: ConfigProblem): string {
   return `${file}:${line}:${column}`;
+}
+
+const STORE_KINDS = ["address", "sentinel", "cluster"] as const;
+
+/** Whoever guesses one of them can send webhooks or forge sessions, and may try as often as they like. */
+const GUESSABLE = HOST_IDS.map((host) => [host, "webhook_secret"]);
+const SESSION_SECRET = ["auth", "session_secret"];
+const SHORTEST_SECRET = 16;
+
+/** Checks rules between keys. They apply to the file as written, so they report even if other values are invalid. */
+export function serverRules(tree: MapTree): readonly ConfigProblem[] {
+  const problems: ConfigProblem[] = [];
+  const report = (path: readonly PropertyKey[], message: string, atKey = false) =>
+    problems.push(problemAt(tree, path, message, atKey));
+  const has = (...path: string[]): boolean => treeAt(tree, path) !== undefined;
+  if (!HOST_IDS.some((host) => has(host))) {
+    report([], "at least one host is needed: a section `hosta` (GitHub) or `hostb` (GitLab)");
+  }
+  // Without both, anybody could send webhooks.
+  if (has("hostb") && !has("hostb", "webhook_secret") && !has("hostb", "signing_token")) {
+    report(["hostb", "webhook_secret"], "is required: text, unless hostb.signing_token is set");
+  }
+  if (isTrue(tree, ["auth", "enabled"]) && !has("auth", "session_secret")) {
+    report(["auth", "session_secret"], "is required when auth.enabled is true: 32 random bytes as hex");
+  }
+  const guarding = isTrue(tree, ["auth", "enabled"]) ? [...GUESSABLE, SESSION_SECRET] : GUESSABLE;
+  for (const path of servesThisMachineOnly(tree) ? [] : guarding) {
+    const { length } = (textAt(tree, path) ?? "").trim();
+    if (length > 0 && length < SHORTEST_SECRET) report(path, TOO_SHORT);
+  }
+  // With only one of them, svc would send a self-hosted GitHub's token to github.com, or the other way round.
+  if (has("hosta", "api_url") !== has("hosta", "web_url")) {
+    const missing = has("hosta", "api_url") ? "web_url" : "api_url";
+    report(["hosta", missing], "is required: api_url and web_url of a self-hosted GitHub belong together");
+  }
+  for (const key of ["name", "hash"]) reportRepeated(tree, key, report);
+  const stores = STORE_KINDS.filter((kind) => has("kvstore", kind));
+  if (stores.length > 1) {
+    report(["kvstore", stores[1] ?? ""], `only one of ${STORE_KINDS.join(", ")} may be set`, true);
+  }
+  if (has("kvstore", "cluster") && has("kvstore", "db")) {
+    report(["kvstore", "db"], "leave it out with kvstore.cluster: a cluster has only database 0", true);
+  }
+  return [...problems, ...notificationRules(tree)];
+}
+
+/** Programs can check a signature, chats cannot; the log and the status page tell receivers apart by their names. */
+function notificationRules(tree: MapTree): readonly ConfigProblem[] {
+  const list = treeAt(tree, ["notifications"]);
+  const receivers = list?.kind === "list" ? list.items : [];
+  const names = receivers.map((one) => (one.kind === "map" ? textAt(one, ["name"]) : undefined));
+  return receivers.flatMap((one, index) => {
+    if (one.kind !== "map") return [];
+    const found: ConfigProblem[] = [];
+    const report = (key: string, message: string) =>
+      found.push(problemAt(tree, ["notifications", index, key], message));
+    const [format, signed] = [textAt(one, ["format"]), treeAt(one, ["secret"]) !== undefined];
+    if (format === "json" && !signed) {
+      report("secret", 'is required with `format: json`: echo "whsec_$(openssl rand -base64 32)"');
+    }
+    if (signed && (format === "slack" || format === "teams")) {
+      report("secret", `leave it out with \`format: ${format}\`, which cannot check a signature`);
+    }
+    if (names[index] !== undefined && names.indexOf(names[index]) < index) {
+      report("name", "another receiver has this name");
+    }
+    return found;
+  });
+}
+
+/** Each token needs a name of its own for the audit trail, and no two names may share a token. */
+function reportRepeated(
+  tree: MapTree,
+  key: string,
+  report: (path: readonly PropertyKey[], message: string) => void,
+): void {
+  const list = treeAt(tree, ["auth", "api_tokens"]);
+  const seen = new Set<string>();
+  for (const [index, token] of (list?.kind === "list" ? list.items : []).entries()) {
+    const value = token.kind === "map" ? textAt(token, [key]) : undefined;
+    if (value === undefined) continue;
+    if (seen.has(value)) report(["auth", "api_tokens", index, key], `another token has the same ${key}`);
+    seen.add(value);
+  }
+}
+
+/** Settings that are valid but probably a mistake. Shown at start and by the check command. */
+function serverWarnings(config: ServerConfig): readonly string[] {
+  const { auth, server } = config;
+  if (!auth.enabled) {
+    return auth.apiTokens.length === 0 ? [] : ["auth.api_tokens: not accepted while auth.enabled is false"];
+  }
+  const warnings: string[] = [];
+  const open = (key: string, keys: string) =>
+    warnings.push(`auth.${key}: everyone with an account there can log in; restrict it with ${keys}`);
+  if (auth.hosta !== undefined && auth.hosta.allowedOrgs.length + auth.hosta.allowedTeams.length === 0) {
+    open("hosta", `allowed_orgs or allowed_teams (${HOST_TITLES.hosta})`);
+  }
+  if (auth.hostb?.allowedGroups.length === 0) open("hostb", `allowed_groups (${HOST_TITLES.hostb})`);
+  if (auth.oidc?.allowedDomains.length === 0) open("oidc", "allowed_domains");
+  if (auth.basic !== undefined) {
+    warnings.push("auth.basic: users with passwords in the file are for local development only");
+  }
+  const oauth = auth.hosta ?? auth.hostb ?? auth.oidc;
+  if (oauth === undefined && auth.basic === undefined) {
+    warnings.push("auth.enabled: no provider is configured, so nobody can log in; add hosta, hostb, oidc or basic");
+  }
+  if (oauth !== undefined && server.baseUrl === undefined) {
+    warnings.push(
+      "server.base_url is not set, but the callback addresses registered with the login providers start with it",
+    );
+  }
+  if ((auth.sessionSecret ?? "").length < 32) {
+    warnings.push("auth.session_secret is shorter than 32 characters; use 32 random bytes as hex");
+  }
+  return warnings;
+}
+
+const TOO_SHORT =
+  `has fewer than ${SHORTEST_SECRET} characters and could be guessed; use 32 random bytes as hex (openssl rand -hex 32). ` +
+  "Shorter ones are accepted only if server.host, and server.base_url if it is set, are loopback addresses";
+
+/** Nothing but this machine reaches svc: it listens on a loopback address, and no proxy is meant to publish it. */
+function servesThisMachineOnly(tree: MapTree): boolean {
+  const baseUrl = textAt(tree, ["server", "base_url"]);
+  const published = baseUrl !== undefined && !(URL.canParse(baseUrl) && isLoopback(new URL(baseUrl).hostname));
+  return !published && isLoopback(textAt(tree, ["server", "host"]) ?? "");
+}
+
+function textAt(tree: MapTree, path: readonly string[]): string | undefined {
+  const found = treeAt(tree, path);
+  if (found?.kind !== "scalar") return undefined;
+  if (found.value instanceof Expanded) return found.value.text;
+  return typeof found.value === "string" ? found.value : undefined;
+}
+
+function isTrue(tree: MapTree, path: readonly string[]): boolean {
+  const found = treeAt(tree, path);
+  if (found?.kind !== "scalar") return false;
+  return found.value === true || (found.value instanceof Expanded && found.value.text === "true");
 }

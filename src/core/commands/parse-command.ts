@@ -1,10 +1,16 @@
-import type { Command } from "../model/command.js";
-import { applicationsIn, isApplicationName, isSelecting } from "./application-words.js";
+import MarkdownIt from "markdown-it";
+import { nearest } from "../../config/nearest.js";
+import type { Command, CommandName } from "../model/command.js";
+import {
+  applicationsIn,
+  isApplicationName,
+  isSelecting,
+  listParts,
+  selectorMeant,
+  type Guess,
+} from "./application-words.js";
 import { COMMAND_NAMES, optionsOf } from "./commands.js";
-import { firstLine, type FirstLine } from "./first-paragraph.js";
-import { commandMeant, guessOf } from "./near-miss.js";
-import { OPTIONS, type OptionName } from "./options.js";
-import type { Guess } from "./suggestion.js";
+import { OPTIONS, type OptionName, lettersOf, optionMeant } from "./options.js";
 
 /** A comment that starts with the command word. `guess`: what it most likely means; undefined if nobody knows. */
 export type ParsedComment =
@@ -108,4 +114,132 @@ function parseOptions(
 function splitAtEquals(word: string): [string, string | undefined] {
   const at = word.indexOf("=");
   return at < 0 ? [word, undefined] : [word.slice(0, at), word.slice(at + 1)];
+}
+
+/** The parts of a comment that may stand before its first paragraph; they are quoted or shown, not said. */
+const BEFORE = new Set([
+  "blockquote_open",
+  "bullet_list_open",
+  "ordered_list_open",
+  "heading_open",
+  "fence",
+  "code_block",
+]);
+
+// Without definitions of links: one is shown as nothing by CommonMark and as a footnote by the hosts, so as a paragraph it
+// ends the search.
+const blocks = new MarkdownIt("commonmark").disable(["reference", "inline"]);
+const whole = new MarkdownIt("commonmark").disable("reference");
+
+/** One host's quote of several lines; to CommonMark an empty quote that ends at once. */
+const FENCED_QUOTE = /^ {0,3}>{3,}[ \t]*(?:$|\[!)/;
+/** Below a paragraph this makes it a row of a table, also without a `|` in it, or a term of a description list. */
+const TABLE = /^[ \t|:-]+$/;
+const DESCRIPTION = /^ {0,3}[:~][ \t]/;
+
+/** The first line of a comment's first paragraph, as it was written. */
+interface FirstLine {
+  readonly line: string;
+  /** The paragraph may go on behind the part of the comment that was read, and be something else there. */
+  readonly open: boolean;
+}
+
+/**
+ * The first line of the first top-level paragraph of a comment, as CommonMark reads it and both hosts show it. Undefined if
+ * there is none, or if something before it can hide it from a reader: HTML, a line across, or the underline of a heading,
+ * which is also how mails begin a signature. `complete` says whether the text is all of the comment.
+ */
+function firstLine(text: string, complete: boolean): FirstLine | undefined {
+  const lines = text.split(/\r\n?|\n/);
+  for (const { level, nesting, type, map, markup } of blocks.parse(text, {})) {
+    if (level > 0 || nesting < 0) continue;
+    if (type === "paragraph_open" && map !== null) {
+      const [start, end] = map;
+      if (isHidden(lines.slice(0, start)) || isTaken(lines.slice(start + 1))) return undefined;
+      return { line: lines[start] ?? "", open: !complete && end >= lines.length - 1 };
+    }
+    if (!BEFORE.has(type) || (type === "heading_open" && !markup.startsWith("#"))) return undefined;
+  }
+  return undefined;
+}
+
+/** Whether something before the paragraph can hide it: an element that is open, even in a quote that ends, or such a quote. */
+function isHidden(before: readonly string[]): boolean {
+  if (before.some((line) => FENCED_QUOTE.test(line))) return true;
+  return whole
+    .parse(before.join("\n"), {})
+    .some(({ type, children }) => type === "html_block" || children?.some((child) => child.type === "html_inline"));
+}
+
+function isTaken([next = "", ...others]: readonly string[]): boolean {
+  if (TABLE.test(next) && next.includes("-")) return true;
+  return DESCRIPTION.test([next, ...others].find((line) => !/^[ \t]*$/.test(line)) ?? "");
+}
+
+/** More words than this are prose. */
+const MOST_WORDS = 10;
+const LONGEST_NAME = 512;
+
+/** What people write who know another tool. */
+const OTHER_WORDS: ReadonlyMap<string, CommandName> = new Map([
+  ["apply", "sync"],
+  ["deploy", "sync"],
+  ["diff", "plan"],
+  ["preview", "plan"],
+  ["revert", "rollback"],
+  ["undo", "rollback"],
+]);
+
+/** The command that a word stands for, or is nearly spelled like. `help` has near misses only where nothing follows it. */
+function commandMeant(word: string, where: "at-end" | "with-more"): CommandName | undefined {
+  const plain = lettersOf(word);
+  const exact = COMMAND_NAMES.find((name) => name === plain) ?? OTHER_WORDS.get(plain);
+  if (exact !== undefined) return exact;
+  const candidates = COMMAND_NAMES.filter((name) => where === "at-end" || name !== "help");
+  return candidates.find((name) => nearest(plain, [name], name.length <= 4 ? 1 : 2) !== undefined);
+}
+
+/**
+ * Reads the words behind the command word as kindly as possible. Undefined if an option is not understood: a command that
+ * leaves out what somebody asked for is no good advice.
+ */
+function guessOf([first = "", ...rest]: readonly string[]): Guess | undefined {
+  const name = commandMeant(first, rest.length === 0 ? "at-end" : "with-more");
+  if (name === undefined) return undefined;
+  const [values, words] = [new Set<string>(), new Set<string>()];
+  const switched = new Set<OptionName>();
+  for (let at = 0; at < rest.length; at += 1) {
+    const [flag = "", ...attached] = (rest[at] ?? "").split("=");
+    if (!/^[-–—]/.test(flag)) {
+      for (const word of namesIn(rest[at] ?? "")) words.add(word);
+      continue;
+    }
+    const option = optionMeant(flag, optionsOf(name), "nearly");
+    if (option === undefined) return undefined;
+    if (OPTIONS[option].value === undefined) {
+      if (attached.length > 0) return undefined;
+      switched.add(option);
+    } else {
+      const value = attached.length > 0 ? attached.join("=") : (rest[(at += 1)] ?? "");
+      const names = /^[-–—]/.test(value) ? [] : namesIn(value);
+      if (names.length === 0) return undefined;
+      for (const one of names) values.add(one);
+    }
+  }
+  if (values.size + words.size > MOST_WORDS) return undefined;
+  const options = optionsOf(name).map((option) => [
+    option,
+    OPTIONS[option].value === undefined ? switched.has(option) : [...values],
+  ]);
+  // `optionsOf` names exactly the options of the command, and `OPTIONS` their kinds.
+  return { command: { name, ...Object.fromEntries(options) } as Command, words: [...words] };
+}
+
+/** Names, patterns and labels in a word that may have other characters around it: quotes, backticks, full stops. */
+function namesIn(word: string): readonly string[] {
+  return listParts(word)
+    .filter((part) => part.length <= LONGEST_NAME)
+    .map((part) => part.replace(/^[^a-z0-9*?{]+|[^a-z0-9*?}]+$/gi, ""))
+    .map((part) => selectorMeant(part) ?? part.toLowerCase())
+    .filter((part) => isApplicationName(part) || isSelecting(part));
 }

@@ -1,4 +1,4 @@
-import { withholdingOf, type WhyWithheld } from "../facts/lifting.js";
+import { withholdingOf, type WhyWithheld } from "../facts/approval.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { LockAttempt } from "../model/lock.js";
 import type { AnnouncedSubject, LiveSubject, Subject } from "../model/subject.js";

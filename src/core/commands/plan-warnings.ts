@@ -1,6 +1,6 @@
+import { destinationOf } from "../model/application.js";
 import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
 import { isDeployedAt, type Deployment } from "../model/deployment.js";
-import { destinationOf } from "../model/destination.js";
 import { StoredValueUnreadable } from "../model/errors.js";
 import { referenceTo, type HostWords } from "../model/host-words.js";
 import { allInTurns } from "../model/in-turns.js";
@@ -8,8 +8,7 @@ import { isPlanOf, type ApplicationPlan, type ReplacedDeployment } from "../mode
 import type { LiveSubject, Subject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import { movesCluster } from "../render/live-diff-mode.js";
-import { listed } from "../survey/behind-base.js";
-import { findInputGaps } from "../survey/input-gaps.js";
+import { listed, findInputGaps } from "../survey/behind-base.js";
 import { presentLock } from "../survey/present-locks.js";
 
 /** What a plan warns of besides the diff, and what a sync may be refused for. What runs of it is added last, by `withRecords`. */

@@ -3,9 +3,7 @@ import type { ApplicationName } from "../model/brand.js";
 import type { Command, CommandOptions } from "../model/command.js";
 import type { Plan } from "../model/plan.js";
 import type { Refusal } from "../model/result.js";
-import { isNamePattern } from "./application-words.js";
-import { readLabelSelector, type LabelsOf } from "./label-selector.js";
-import { suggestionOf } from "./suggestion.js";
+import { isNamePattern, readLabelSelector, type LabelsOf, suggestionOf } from "./application-words.js";
 
 /** A command that `-a` can narrow. */
 export type NarrowCommand = Extract<Command, CommandOptions["plan"]>;

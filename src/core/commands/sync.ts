@@ -1,18 +1,28 @@
-import { deployHeads } from "../deploy/deploy-head.js";
+import { deployHeads, type HeadTarget } from "../deploy/deploy-head.js";
+import { retryWhileUnavailable } from "../deploy/settle.js";
+import { barredFrom } from "../facts/access.js";
 import { readFacts } from "../facts/read-facts.js";
 import { readAgain, readForSync } from "../facts/read-sync.js";
-import { isLifted, readSyncChecks, withChecks } from "../facts/sync-checks.js";
-import type { ChangeRequest } from "../model/change-request.js";
+import { isLifted, readSyncChecks, withChecks, overriddenIn, type SyncChecks } from "../facts/sync-checks.js";
+import { type ApplicationName, applicationName, shortRevision } from "../model/brand.js";
+import { type ChangeRequest, type ChangeRequestRef, changeRequestKey } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
-import type { CommandResult } from "../model/result.js";
+import { isDeployedAt, type Deployment } from "../model/deployment.js";
+import { safeMessage } from "../model/errors.js";
+import { expectedRefusals, type ApplicationPlan, type Plan, isPlanOf, type NotDeployed } from "../model/plan.js";
+import type { CommandResult, ApplicationSync, SyncedResult } from "../model/result.js";
+import type { LiveSubject } from "../model/subject.js";
 import { ownLocksIn } from "../policy/application-state.js";
+import { deployedOf, healthRuleFor, takingEffect } from "../policy/effect-rules.js";
+import type { Facts } from "../policy/facts.js";
+import type { Bar } from "../policy/gates.js";
+import { barsOf, judge } from "../policy/judge.js";
 import { refusedBy } from "../policy/next-step.js";
+import { RULES } from "../policy/rules.js";
 import type { CommandContext } from "../ports/context.js";
-import { decideMerge } from "./auto-merge.js";
-import { labelsFor } from "./label-selector.js";
+import { behindOf } from "../survey/behind-base.js";
+import { labelsFor } from "./application-words.js";
 import { plannedIn, select } from "./selection.js";
-import { releaseSkipped, skippable } from "./skip.js";
-import { replacedBy, targetsOf, type ParentsDone } from "./sync-targets.js";
 
 /**
  * Deploys the head commit to the selected applications that this change request has locked, parents before their children;
@@ -80,4 +90,185 @@ async function underPresentRules(
   const { settings, problems, snapshot } = await context.reload(change);
   if (problems.length > 0) return { kind: "refused", refusal: { reason: "repository-file", problems } };
   return sync(command, { ...context, change, settings, snapshot }, parentsOf);
+}
+
+/** How parents of an application ended that an earlier attempt of the run deployed. */
+type ParentsDone = (application: ApplicationName) => readonly ApplicationSync[];
+
+interface TargetOptions {
+  readonly plan: Plan | undefined;
+  readonly checks: SyncChecks;
+  readonly parentsOf: ParentsDone;
+  readonly context: CommandContext;
+}
+
+/** What a sync deploys of these applications, and after which others. */
+async function targetsOf(
+  subjects: readonly LiveSubject[],
+  { plan, checks, parentsOf, context }: TargetOptions,
+): Promise<readonly HeadTarget[]> {
+  const behind = await behindOf(subjects, context);
+  return subjects.map((subject): HeadTarget => {
+    const planned = plan?.applications.find(({ application }) => application === subject.name);
+    const deployed = deployedOf(plan, [subject.name], context.change);
+    return {
+      subject: planned === undefined ? subject : withRefusals(subject, planned),
+      after: parentsAmong(subjects, subject, plan),
+      earlier: parentsOf(subject.name),
+      behind: behind.get(subject.name),
+      overridden: overriddenIn(subject.name, checks),
+      planned: planned?.kind === "evaluated" ? planned.sources : [],
+      health: deployed.map((one) => healthRuleFor(one, context.settings))[0],
+    };
+  });
+}
+
+/** A sync that is known to fail is allowed, and its answer says so. */
+function withRefusals(subject: LiveSubject, planned: ApplicationPlan): LiveSubject {
+  const expected = planned.kind === "evaluated" ? expectedRefusals(planned.cluster) : [];
+  return expected.length === 0 ? subject : { ...subject, warnings: [...subject.warnings, ...expected] };
+}
+
+/** Those of the subjects that track it, or whose head applies a new definition of it. One that applies its own does not wait. */
+function parentsAmong(
+  subjects: readonly LiveSubject[],
+  { name, live }: LiveSubject,
+  plan: Plan | undefined,
+): readonly ApplicationName[] {
+  const others = subjects.map((one) => one.name).filter((one) => one !== name);
+  return others.filter((other) => {
+    if (live.parent === other) return true;
+    const planned = plan?.applications.find(({ application }) => application === other);
+    if (planned?.kind !== "evaluated") return false;
+    const { created, changed } = planned.diff.children;
+    const applies = planned.effect.applies.some(({ application }) => application === name);
+    return applies || [...created, ...changed].includes(live.resourceName);
+  });
+}
+
+/** Other change requests whose record "deployed, not merged" a success replaced. */
+function replacedBy(
+  deployed: readonly ApplicationSync[],
+  subjects: readonly LiveSubject[],
+): readonly ChangeRequestRef[] {
+  const changes = deployed
+    .filter(({ kind }) => kind === "succeeded")
+    .flatMap(({ application }) => subjects.filter(({ name }) => name === application))
+    .flatMap(({ foreignRecords }) => foreignRecords.map(({ change }) => change));
+  return [...new Map(changes.map((change) => [changeRequestKey(change), change])).values()];
+}
+
+interface Asked {
+  readonly command: Command<"sync">;
+  readonly plan: Plan | undefined;
+  readonly context: CommandContext;
+}
+
+/** The chosen applications that the plan of this head proved unchanged, so that `skip_no_changes` leaves them out. */
+export function skippable(
+  chosen: readonly ApplicationName[],
+  subjects: readonly LiveSubject[],
+  { command, plan, context }: Asked,
+): readonly ApplicationName[] {
+  if (!isPlanOf(plan, context.change)) return [];
+  const planned = new Map(plan.applications.map((one) => [one.application, one]));
+  // The plan compares with the target branch; an earlier sync of this change request may differ from both sides.
+  const ours = new Set(subjects.filter(({ ownRecord }) => ownRecord !== undefined).map(({ name }) => name));
+  return chosen.filter(
+    (name) => !ours.has(name) && isUnchanged(planned.get(name), command.applications.includes(name)),
+  );
+}
+
+/** Who names an application wants the new commit in it, even if nothing else changes. */
+function isUnchanged(planned: ApplicationPlan | undefined, named: boolean): boolean {
+  if (planned?.kind !== "evaluated" || planned.verdict !== "unchanged" || planned.writesDefinition) return false;
+  return !(named && planned.diff.onlyCommit.length > 0);
+}
+
+/** Returns those whose locks were released. An unavailable store must not hide what was deployed. */
+export async function releaseSkipped(
+  skipped: readonly ApplicationName[],
+  context: CommandContext,
+): Promise<readonly ApplicationName[]> {
+  const released = await Promise.all(
+    skipped.map(async (application) => {
+      try {
+        await retryWhileUnavailable(context.clock, () => context.locks.release(application, context.change));
+        return [application];
+      } catch (error) {
+        context.log.error({ application, err: error }, "could not release the lock of an unchanged application");
+        return [];
+      }
+    }),
+  );
+  return released.flat();
+}
+
+interface SyncedSoFar {
+  readonly dryRun: boolean;
+  /** The applications that the sync was for. */
+  readonly involved: readonly ApplicationName[];
+  readonly deployed: readonly ApplicationSync[];
+  readonly plan: Plan | undefined;
+}
+
+/** Whether to merge after this sync, or what blocks it; neither while auto-merge is off. */
+export async function decideMerge(
+  so: SyncedSoFar,
+  context: CommandContext,
+): Promise<Pick<SyncedResult, "merge" | "notMerged">> {
+  const { settings } = context;
+  if (so.dryRun || !settings.autoMerge) return { merge: undefined, notMerged: [] };
+  try {
+    const { facts, bars } = await judgeMerge(so, context);
+    if (bars.length > 0) return { merge: undefined, notMerged: hindrancesIn(bars, facts) };
+    const { mergeMethod, deleteSourceBranch, protectedBranches } = settings;
+    const merge = { method: mergeMethod, deleteSourceBranch, protectedBranches };
+    const { overridden } = facts.mergeChecks;
+    return { merge: overridden.length === 0 ? merge : { ...merge, overridden }, notMerged: [] };
+  } catch (error) {
+    // The deployment must be reported whatever happens here.
+    context.log.error({ err: error }, "could not decide whether to merge");
+    const reason = `could not check whether everything is deployed: ${safeMessage(error)}`;
+    return { merge: undefined, notMerged: so.involved.map((application) => ({ application, reason })) };
+  }
+}
+
+interface JudgedMerge {
+  readonly facts: Facts;
+  readonly bars: readonly Bar[];
+}
+
+/** Asks the host only once everything is deployed: an approval can be withdrawn while the sync runs. */
+async function judgeMerge({ involved, deployed, plan }: SyncedSoFar, context: CommandContext): Promise<JudgedMerge> {
+  const notStarted = deployed.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
+  const asker = { login: context.user.login, mayWrite: true, withoutApproval: false, barred: [], selected: involved };
+  const stored = await readFacts(context, { plan, review: "nothing" });
+  const known = { ...stored.facts, asker, notStarted };
+  const undone = barsOf(judge("merge", known)).filter(({ gate }) => RULES[gate].asks === undefined);
+  if (undone.length > 0) return { facts: known, bars: undone };
+  const isDeployed = (name: ApplicationName) => stored.records.some((record) => isOfHead(record, name, context));
+  const byTheMerge = takingEffect(plan).filter(({ application }) => !isDeployed(application));
+  const [{ facts }, barred] = await Promise.all([
+    readFacts(context, { plan }),
+    barredFrom("sync", byTheMerge, context),
+  ]);
+  const all: Facts = { ...facts, asker: { ...asker, barred }, notStarted };
+  return { facts: all, bars: barsOf(judge("merge", all)) };
+}
+
+function isOfHead(record: Deployment, name: ApplicationName, { change }: Pick<CommandContext, "change">): boolean {
+  return record.application === name && isDeployedAt(record, change.headRevision);
+}
+
+/** The first reason of each application, beginning with those whose sync has just failed. */
+function hindrancesIn(bars: readonly Bar[], { change, notStarted, applications }: Facts): readonly NotDeployed[] {
+  const head = applicationName(shortRevision(change.headRevision));
+  const found = new Map<string, NotDeployed>();
+  for (const { application = head, why, untold } of bars) {
+    const reason = untold ? `cannot tell ${why}` : why;
+    if (!found.has(application)) found.set(application, { application, reason });
+  }
+  const inOrder = new Set([...notStarted, ...applications.map(({ application }) => application), ...found.keys()]);
+  return [...inOrder].flatMap((name) => found.get(name) ?? []);
 }

@@ -4,9 +4,9 @@ import type { ChangeRequestRef } from "../model/change-request.js";
 import type { Command } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
 import { judge } from "../policy/judge.js";
-import type { CommandContext } from "../ports/context.js";
+import type { CommandContext, CommandPorts } from "../ports/context.js";
 import type { WaitStore } from "../ports/stores.js";
-import { labelsFor } from "./label-selector.js";
+import { labelsFor } from "./application-words.js";
 import { waitsFor } from "./plan-locks.js";
 import { namesOf, plannedIn } from "./selection.js";
 
@@ -62,4 +62,28 @@ async function nextOf(
     }),
   );
   return found.flat();
+}
+
+/**
+ * Releases the locks of a closed change request and takes it out of every queue. A merge also removes its records
+ * "deployed, not merged"; a close without a merge keeps them, because the applications still run its commit.
+ */
+export async function close(
+  change: ChangeRequestRef,
+  merged: boolean,
+  { locks, waiting, deployments }: Pick<CommandPorts, "locks" | "waiting" | "deployments">,
+): Promise<Extract<CommandResult, { readonly kind: "closed" }>> {
+  const [held, waits, records] = await Promise.all([
+    locks.list(change),
+    waitsFor(change, waiting),
+    deployments.ofChange(change),
+  ]);
+  await Promise.all(waits.map((application) => waiting.leave(application, change)));
+  await Promise.all(held.map(({ application }) => locks.release(application, change)));
+  if (merged) await Promise.all(records.map(({ application }) => deployments.remove(application, change)));
+  return {
+    kind: "closed",
+    released: held.map(({ application }) => application),
+    stillDeployed: merged ? [] : records.map(({ application }) => application),
+  };
 }

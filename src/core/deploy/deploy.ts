@@ -1,15 +1,12 @@
-import type { ApplicationSpec, LiveApplication, Pin } from "../model/application.js";
+import { specEqual } from "../model/application-spec.js";
+import type { ApplicationSpec, LiveApplication, Pin, Destination } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { changeRequestRef } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
-import type { Destination } from "../model/destination.js";
 import { LeaseLost, neverStarted, safeMessage } from "../model/errors.js";
-import { STARTED, endOf } from "../model/progress.js";
+import { STARTED, endOf, type StartedApplication } from "../model/progress.js";
 import type { ApplicationSync, SyncOutcome } from "../model/result.js";
-import type { StartedApplication } from "../model/run-notes.js";
-import { specEqual } from "../model/spec-equality.js";
 import type { CommandContext } from "../ports/context.js";
-import { levelsOf, type Ordered } from "./levels.js";
 
 /** Deploying needs no repository: a rollback works while `.svc.yaml` is broken. */
 export type DeployContext = Omit<CommandContext, "snapshot" | "scanner">;
@@ -148,4 +145,27 @@ async function attempt(
     log.warn({ application: live.name, command, err: error }, "could not start the sync");
     return { kind: neverStarted(error) ? "rejected" : "unknown", message: safeMessage(error) };
   }
+}
+
+/** An application of a run, and those of the same run that apply its definition. */
+interface Ordered {
+  readonly application: ApplicationName;
+  readonly after: readonly ApplicationName[];
+}
+
+/**
+ * Splits a run into levels: each application comes in the first level after all those that it waits for. What waits for
+ * itself in a circle comes last. Names outside of the run count as done.
+ */
+export function levelsOf<T extends Ordered>(run: readonly T[]): readonly (readonly T[])[] {
+  const levels: (readonly T[])[] = [];
+  let left = run;
+  while (left.length > 0) {
+    const waiting = new Set(left.map(({ application }) => application));
+    const ready = left.filter(({ after }) => !after.some((one) => waiting.has(one)));
+    const level = ready.length > 0 ? ready : left;
+    levels.push(level);
+    left = left.filter((one) => !level.includes(one));
+  }
+  return levels;
 }

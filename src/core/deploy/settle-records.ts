@@ -1,9 +1,8 @@
 import type { HealthRule } from "../../config/rules/requirements.js";
-import type { LiveApplication } from "../model/application.js";
+import { type LiveApplication, destinationOf, type Destination } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
-import { destinationOf, type Destination } from "../model/destination.js";
 import { StoreUnavailable } from "../model/errors.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { SyncLookup } from "../ports/deployer.js";

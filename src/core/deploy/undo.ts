@@ -1,4 +1,4 @@
-import { isAutoSynced } from "../model/application-spec.js";
+import { isAutoSynced, specEqual } from "../model/application-spec.js";
 import type { LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
@@ -7,7 +7,6 @@ import type { Deployment } from "../model/deployment.js";
 import { DeployerFailure, LeaseLost, neverStarted, safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import type { ApplicationSync, AutomaticRollback, SyncOutcome } from "../model/result.js";
-import { specEqual } from "../model/spec-equality.js";
 import type { DeployContext } from "./deploy.js";
 import { settleRollback, settleSync } from "./settle.js";
 

@@ -1,5 +1,5 @@
+import { isList, mapMembers, ownMember } from "../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
-import { isList, mapMembers, ownMember } from "../model/members.js";
 import { hasListRules, keyed, listRule, type ListRule, type ValuePath } from "./list-rules.js";
 import type { ManifestIdentity } from "./manifest-key.js";
 

@@ -3,7 +3,7 @@ import { type JsonText, readJsonText } from "../model/json.js";
 import type { ManifestDiff } from "../model/manifest-diff.js";
 import type { Task } from "../ports/compute.js";
 import type { LiveState } from "../ports/deployer.js";
-import { diffBoth, diffLive } from "./live/live-diff.js";
+import { diffBoth, diffLive } from "./live/live-outcome.js";
 import { trialOrder, type TrialOrder } from "./live/trial-order.js";
 import { differingByCommit, differingPairs, diffManifests, pairManifests, type DiffRequest } from "./manifest-diff.js";
 import { renderFacts, type RenderFacts } from "./render-facts.js";

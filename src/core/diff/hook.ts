@@ -1,5 +1,5 @@
-import type { Manifest } from "../model/application.js";
-import { annotationOf } from "./annotation.js";
+import type { Manifest, ApplicationSpec } from "../model/application.js";
+import { isJsonObject, type JsonObject, type Json } from "../model/json.js";
 
 const HELM_TYPES: Readonly<Record<string, string>> = {
   "pre-install": "PreSync",
@@ -39,4 +39,33 @@ function typesOf(annotation: string): readonly string[] {
     .split(",")
     .map((type) => type.trim())
     .filter((type) => type !== "");
+}
+
+/** The value of an annotation; undefined if it is missing or not a string. */
+export function annotationOf(manifest: JsonObject | undefined, name: string): string | undefined {
+  const metadata = manifest?.metadata;
+  const annotations = isJsonObject(metadata) ? metadata.annotations : undefined;
+  const value = isJsonObject(annotations) ? annotations[name] : undefined;
+  return typeof value === "string" ? value : undefined;
+}
+
+/** `spec.syncPolicy.syncOptions`, which apply to every object of the application. */
+export function applicationSyncOptions({ syncPolicy }: ApplicationSpec): readonly string[] {
+  const options = isJsonObject(syncPolicy) ? syncPolicy.syncOptions : undefined;
+  if (!Array.isArray(options)) return [];
+  return (options as readonly Json[]).flatMap((option) => (typeof option === "string" ? [option.trim()] : []));
+}
+
+/** Whether an option such as `Replace=true` applies to an object, from its own annotation or from the application. */
+export function hasSyncOption(
+  manifest: JsonObject | undefined,
+  option: string,
+  ofApplication: readonly string[],
+): boolean {
+  const own = annotationOf(manifest, "argocd.argoproj.io/sync-options") ?? "";
+  const [name] = option.split("=");
+  const options = own.split(",").map((text) => text.trim());
+  // The object's own value overrides the application's.
+  const overridden = options.some((text) => text.startsWith(`${name ?? ""}=`));
+  return overridden ? options.includes(option) : ofApplication.includes(option);
 }

@@ -1,6 +1,6 @@
+import { mapMembers } from "../model/effect.js";
 import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
 import type { NameChanges, SecretChange } from "../model/manifest-diff.js";
-import { mapMembers } from "../model/members.js";
 import { isMasked } from "../secrets/hide-values.js";
 import { isDataKey, isSecret } from "../secrets/secret-object.js";
 import type { DiffRequest } from "./manifest-diff.js";

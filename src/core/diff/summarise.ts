@@ -2,13 +2,12 @@ import { redact, redactHunks } from "../../config/redaction.js";
 import { jsonEqual, type JsonObject } from "../model/json.js";
 import type { BothSides, DiffBasis, ManifestDiff, NameChanges, ResourceChange } from "../model/manifest-diff.js";
 import { EmbeddedTexts } from "../secrets/embedded.js";
-import { withoutCredentials } from "../secrets/hide-in-text.js";
-import { carriesParameters, hideParameters } from "../secrets/hide-parameters.js";
+import { withoutCredentials, carriesParameters, hideParameters } from "../secrets/hide-in-text.js";
 import { hideValues } from "../secrets/hide-values.js";
 import { isSecret } from "../secrets/secret-object.js";
 import { alignLists, withoutIdleOrder } from "./align-lists.js";
 import { cautionsOf, isDangerous, type TwoSides } from "./cautions.js";
-import { hunksOf, newDiffBudget, type DiffBudget, type Hunks } from "./hunks.js";
+import { hunksOf, newDiffBudget, type DiffBudget, type Hunks } from "./changed-sections.js";
 import { rollsPods } from "./list-rules.js";
 import { titleOf, type ManifestIdentity } from "./manifest-key.js";
 

@@ -1,7 +1,11 @@
+import type { AccessRule } from "../../config/rules/requirements.js";
 import type { Settings } from "../../config/rules/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import type { Approval, ChangeRequest, Reviews, User } from "../model/change-request.js";
+import { HostFailure } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
+import type { LiveSubject } from "../model/subject.js";
+import type { Deployed } from "../policy/effect-rules.js";
 import {
   countingApprovers,
   peopleIn,
@@ -13,6 +17,9 @@ import {
 import type { CodeHost } from "../ports/code-host.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { Snapshot } from "../ports/snapshot.js";
+import { directMember } from "../survey/members.js";
+import { newReadsOf } from "../survey/new-reads.js";
+import { barredFrom, type AccessContext, allowsAny } from "./access.js";
 
 export interface ApprovalContext {
   readonly host: Pick<CodeHost, "reviews" | "authorship">;
@@ -131,4 +138,76 @@ function cure(excluded: readonly (User | undefined)[]): string {
   const people = excluded.filter((user) => user !== undefined && !user.bot).map((user) => user?.login ?? "");
   const names = [...new Set(people)];
   return `Somebody else with write access (not ${names.join(", ")}) has to approve the head commit.`;
+}
+
+/** Why the head's approval does not lift what is withheld of these applications; undefined if it does. */
+export type WhyWithheld = (deployed: readonly Deployed[]) => Promise<string | undefined>;
+
+/**
+ * Decides whether the head was approved by somebody who may deploy the applications. Asks the host only when there is
+ * something to decide, and then once.
+ */
+export function createLifting(
+  context: ApprovalContext & Omit<AccessContext, "user">,
+  approvals: Approvals = createApprovals(context),
+): WhyWithheld {
+  return async (deployed) => {
+    let approval: Approval;
+    try {
+      approval = await approvals();
+    } catch (error) {
+      if (error instanceof HostFailure) return `the approvals could not be read: ${error.message}`;
+      throw error;
+    }
+    if (!approval.approved) return approval.missing ?? "The head commit is not approved.";
+    const admitted = await Promise.all(
+      approval.people.map(async (user) => (await barredFrom("sync", deployed, { ...context, user })).length === 0),
+    );
+    if (admitted.includes(true)) return undefined;
+    return `${approval.approvers.join(", ")} approved the head commit, but allowed_users and allowed_teams do not name them for ${deployed.map(({ application }) => application).join(", ")}.`;
+  };
+}
+
+/** Why an application is not rendered yet; undefined if it may be. */
+export async function withholdingOf(
+  subject: LiveSubject,
+  why: WhyWithheld,
+  { change }: Pick<AccessContext, "change">,
+): Promise<string | undefined> {
+  const reads = newReadsOf(subject);
+  if (reads.length === 0) return undefined;
+  const missing = await why([{ application: subject.name, members: [directMember(subject, change)] }]);
+  if (missing === undefined) return undefined;
+  return (
+    "it is not rendered before somebody who may deploy it has approved this commit: " +
+    `its definition uses ${reads.join(", ")}, and the live Application does not. ${missing}`
+  );
+}
+
+type RulesContext = Pick<ApprovalContext, "change"> & {
+  readonly host: CodeHost;
+  readonly settings: Pick<Settings, "rulesChange">;
+  readonly approvals: Approvals;
+};
+
+/**
+ * What the head's approval lacks for a merge by svc because the head changes the repository's rules; undefined if nothing.
+ * People whom the rules of before allow have to agree to the new ones.
+ */
+export async function missingForRules(context: RulesContext): Promise<string | undefined> {
+  const { lists } = context.settings.rulesChange ?? {};
+  if (lists === undefined) return undefined;
+  const approval = await context.approvals();
+  if (!approval.approved) return `it changes the rules and needs an approval${byWhom(lists)}`;
+  const allowed = await Promise.all(lists.map((list) => allowsAny(list, approval.people, context)));
+  const missing = lists.filter((_, index) => allowed[index] !== true);
+  return missing.length === 0 ? undefined : `it changes the rules and needs an approval${byWhom(missing)}`;
+}
+
+function byWhom(lists: readonly AccessRule[]): string {
+  const people = lists.map(({ users, teams }) => {
+    const names = [...users, ...teams.map((team) => `a member of ${team}`)];
+    return names.length === 0 ? "nobody (a list is empty): merge it by hand" : names.join(" or ");
+  });
+  return people.length === 0 ? "" : ` by ${people.join(", and by ")}`;
 }

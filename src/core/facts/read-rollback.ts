@@ -1,8 +1,7 @@
-import { inputFingerprint } from "../detect/inputs/input-fingerprint.js";
+import { inputFingerprint, readsOnlyPinned } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { movingPositions } from "../detect/inputs/moving-sources.js";
-import { readsOnlyPinned } from "../detect/inputs/pinned-reads.js";
-import { isAutoSynced } from "../model/application-spec.js";
+import { isAutoSynced, specEqual } from "../model/application-spec.js";
 import type { ApplicationSpec, LiveApplication } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
 import { sameChangeRequest } from "../model/change-request.js";
@@ -10,7 +9,6 @@ import type { Command } from "../model/command.js";
 import type { Deployment } from "../model/deployment.js";
 import { HeadMoved, LeaseLost, safeMessage } from "../model/errors.js";
 import type { Lock, LockAttempt } from "../model/lock.js";
-import { specEqual } from "../model/spec-equality.js";
 import { approvalNeedsOf } from "../policy/application-state.js";
 import type { ApplicationFacts, Asker, FactName, Facts } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";

@@ -10,13 +10,11 @@ import { differingFrom } from "../policy/as-planned.js";
 import { deployedOf } from "../policy/effect-rules.js";
 import type { ApplicationFacts, Asker, FactName, Facts, NowFacts } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
-import { withPlannedDefinitions } from "../survey/followed-children.js";
-import { findInputGaps } from "../survey/input-gaps.js";
-import { asPlanned } from "../survey/planned-commits.js";
+import { findInputGaps, asPlanned } from "../survey/behind-base.js";
+import { withPlannedDefinitions } from "../survey/children.js";
 import { survey, type Survey } from "../survey/survey.js";
 import { barredFrom, needsNoApproval, needsWriteAccess } from "./access.js";
-import { createApprovals } from "./approval.js";
-import { createLifting, withholdingOf, type WhyWithheld } from "./lifting.js";
+import { createApprovals, createLifting, withholdingOf, type WhyWithheld } from "./approval.js";
 import { tell, type ReadFacts } from "./read-facts.js";
 
 /** The facts of a sync, and the applications as it would deploy them. */

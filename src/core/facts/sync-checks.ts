@@ -8,16 +8,18 @@ import {
   type CheckResult,
   type FailedCheck,
   type OverriddenCheck,
+  isFailed,
 } from "../model/check.js";
-import { isPlanOf, type Plan } from "../model/plan.js";
+import { HostFailure } from "../model/errors.js";
+import { isPlanOf, type Plan, checksOf, type ApplicationPlan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
-import type { Facts, UnliftedCheck } from "../policy/facts.js";
+import type { Facts, UnliftedCheck, MergeChecks } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
 import { brokenChecks, checkManifests } from "../render/check-manifests.js";
 import { renderInputs } from "../render/render-inputs.js";
 import { createRenderLine } from "../render/render.js";
+import { allowsAny } from "./access.js";
 import type { Approvals } from "./approval.js";
-import { createOverriding } from "./overriding.js";
 
 /** The required checks of what a sync deploys. */
 export interface SyncChecks {
@@ -127,4 +129,101 @@ function plannedResults(
   const known = planned?.kind === "evaluated" ? (planned.checks ?? []) : [];
   const found = checks.map((check) => resultFor(check, known));
   return found.some((one) => one === undefined) ? undefined : found.filter((one) => one !== undefined);
+}
+
+/** The host is asked only if a required check failed. */
+export async function checksOfMerge(
+  plan: Plan,
+  context: OverridingContext & { readonly checks: readonly Check[] },
+): Promise<MergeChecks> {
+  const overriding = createOverriding(context);
+  const required = context.checks.filter((check) => check.required);
+  const judged = await Promise.all(
+    deployedByMerge(plan).map(async ({ application, checks }) => {
+      const found = checksFor(required, application).map((check) => resultFor(check, checks));
+      const lifted = await overriding.judge(found.filter((one) => one !== undefined));
+      return { application, lifted, missing: found.includes(undefined) };
+    }),
+  );
+  return {
+    failed: judged
+      .map(({ application, lifted }) => {
+        return { application, failed: lifted.filter(({ by }) => by.length === 0).map(({ one }) => one) };
+      })
+      .filter(({ failed }) => failed.length > 0),
+    overridden: judged.flatMap(({ application, lifted }) =>
+      lifted
+        .filter(({ by }) => by.length > 0)
+        .map(({ one, by }) => ({ application, check: one.name, by: by.map(({ login }) => login) })),
+    ),
+    missing: judged.filter(({ missing }) => missing).map(({ application }) => application),
+  };
+}
+
+interface Checked {
+  readonly application: ApplicationName;
+  readonly checks: readonly CheckResult[];
+}
+
+function deployedByMerge({ applications, previews }: Plan): readonly Checked[] {
+  return [
+    ...applications
+      .filter((one) => one.kind === "new" || (one.atMerge !== undefined && !isUnchanged(one)))
+      .map((one) => ({ application: one.application, checks: checksOf(one) })),
+    ...previews
+      .filter(({ origin }) => origin.change !== "removed")
+      .map(({ application, content }) => ({ application, checks: content.checks ?? [] })),
+  ];
+}
+
+function isUnchanged(plan: ApplicationPlan): boolean {
+  return plan.kind === "evaluated" && plan.verdict === "unchanged" && !plan.writesDefinition;
+}
+
+/** Where approvals and the members of teams are read. */
+type OverridingContext = Pick<CommandContext, "host" | "change"> & { readonly approvals: Approvals };
+
+/** Who may lift failures by their approval. The host is asked only if there is one to lift. */
+function createOverriding(context: OverridingContext) {
+  const asked = new Map<string, Promise<readonly User[]>>();
+  let problem: string | undefined;
+
+  async function approvers(teams: readonly string[]): Promise<readonly User[]> {
+    const approval = await context.approvals().catch((error: unknown) => {
+      if (error instanceof HostFailure) return error.message;
+      throw error;
+    });
+    if (typeof approval === "string") {
+      problem = approval;
+      return [];
+    }
+    if (!approval.approved) return [];
+    const allowed = await Promise.all(
+      approval.people.map((person) => allowsAny({ users: [], teams }, [person], context)),
+    );
+    return approval.people.filter((_, index) => allowed[index] === true);
+  }
+
+  async function whoLifts({ overridableBy: teams }: FailedCheck): Promise<readonly User[]> {
+    if (teams.length === 0) return [];
+    const key = JSON.stringify(teams);
+    const found = asked.get(key) ?? approvers(teams);
+    asked.set(key, found);
+    return found;
+  }
+
+  return {
+    /** The failed ones, each with those whose approval lifts it. */
+    judge: (all: readonly CheckResult[]) =>
+      Promise.all(all.filter(isFailed).map(async (one) => ({ one, by: await whoLifts(one) }))),
+    sentence: (failed: FailedCheck): string => {
+      const { name, overridableBy: teams } = failed;
+      const unread = problem === undefined ? "" : ` (the approvals could not be read: ${problem})`;
+      const cure =
+        teams.length === 0
+          ? "fix it and push"
+          : `fix it and push, or get an approval of this commit by a member of ${teams.join(" or ")}${unread}`;
+      return `check ${name} failed: ${failed.outcome.reason}: ${cure}`;
+    },
+  };
 }

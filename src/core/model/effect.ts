@@ -1,6 +1,7 @@
 import type { RuledApplication } from "../../config/rules/rule-match.js";
+import type { Destination } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
-import type { Destination } from "./destination.js";
+import type { Json, JsonObject } from "./json.js";
 
 /**
  * Everything that one deployment changes: the application itself, and every application that it creates, changes or removes
@@ -95,4 +96,22 @@ export const NO_EFFECT: Effect = { members: [], applies: [] };
 /** What an approval is required for whatever the rules say. */
 export function movesOf({ definition }: Member): readonly Move[] {
   return definition.kind === "changed" ? definition.moves : [];
+}
+
+/** The own member of this name, so that `constructor` and the like from foreign input find nothing inherited. */
+export function ownMember(object: JsonObject, name: string): Json | undefined {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+export function isList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value);
+}
+
+/** A copy of an object with each member mapped. */
+export function mapMembers(object: JsonObject, change: (member: Json, name: string) => Json): JsonObject {
+  const members: (readonly [string, Json])[] = [];
+  for (const [name, member] of Object.entries(object)) {
+    if (member !== undefined) members.push([name, change(member, name)]);
+  }
+  return Object.fromEntries(members);
 }

@@ -2,12 +2,10 @@ import type { GivenDefinition } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "./change-request.js";
 import { isFailed, type CheckResult, type FailedCheck } from "./check.js";
-import type { ClusterCheck } from "./cluster-check.js";
 import type { Effect, Member } from "./effect.js";
 import type { Lock } from "./lock.js";
 import { driftOf, type ManifestDiff, type ResourceChange } from "./manifest-diff.js";
 import type { PlannedSource } from "./planned-source.js";
-import { isPreviewWithheld, previewedDiff, type Preview, type PreviewContent } from "./preview.js";
 
 /** Whether the application is locked by this change request. */
 export type PlanLock =
@@ -238,4 +236,80 @@ export function failedChecksOf(plan: ApplicationPlan): readonly FailedCheck[] {
 
 export function isWithheld(plan: ApplicationPlan): boolean {
   return plan.kind === "unevaluated" && plan.withheld === true;
+}
+
+/** What Kubernetes said when the changed objects of an application were tried in its cluster and not stored. */
+export interface ClusterCheck {
+  /** How many objects it accepts. That says nothing about what a sync changes. */
+  readonly accepted: number;
+  readonly refused: readonly RefusedObject[];
+  readonly untried: readonly UntriedObjects[];
+}
+
+/** An object that Kubernetes refuses. */
+export interface RefusedObject {
+  /** As `ResourceChange.title`. */
+  readonly title: string;
+  /** `spec.selector: field is immutable`; untrusted, without the values that Kubernetes quotes. */
+  readonly message: string;
+  /** False where a sync does more than can be tried, so that it may still work. */
+  readonly sure: boolean;
+}
+
+/** Objects that were not tried. */
+export interface UntriedObjects {
+  readonly titles: readonly string[];
+  /** Completes "not tried: …"; untrusted. */
+  readonly reason: string;
+}
+
+/** Sentences for the answer to a sync: it is allowed, although it is known to fail. */
+export function expectedRefusals(check: ClusterCheck | undefined): readonly string[] {
+  const sure = check?.refused.filter((one) => one.sure) ?? [];
+  const told = sure
+    .slice(0, MOST_TOLD)
+    .map(({ title, message }) => `the plan said that Kubernetes will refuse ${title}: ${message}`);
+  const more = sure.length - told.length;
+  return more > 0 ? [...told, `the plan said so of ${more} more objects`] : told;
+}
+
+const MOST_TOLD = 5;
+
+/** What the merge makes of the objects of an application that no sync of the plan deploys. */
+export type PreviewContent = PreviewOutcome & {
+  /** How the server's checks of what it renders ended; undefined if there are none for it. */
+  readonly checks?: readonly CheckResult[] | undefined;
+};
+
+type PreviewOutcome =
+  /** What its definition renders, against what it replaces; for a deleted application, what is deleted with it. */
+  | { readonly kind: "compared"; readonly diff: ManifestDiff }
+  /** It is deleted, and its objects stay in the cluster, where nothing manages them; named as in `ResourceChange.title`. */
+  | { readonly kind: "left-behind"; readonly objects: readonly string[] }
+  /** The reason is untrusted. `withheld`: it is not rendered before the head is approved. */
+  | { readonly kind: "failed"; readonly reason: string; readonly withheld?: boolean | undefined }
+  /** The plan has as many previews as it may have. */
+  | { readonly kind: "beyond-limit"; readonly limit: number };
+
+/** An application that is not in the plan itself: an ApplicationSet or a parent adds, changes or removes it at the merge. */
+export interface Preview {
+  readonly application: ApplicationName;
+  readonly origin: PreviewOrigin;
+  readonly content: PreviewContent;
+}
+
+export interface PreviewOrigin {
+  readonly kind: "generated" | "child";
+  /** The ApplicationSet or the parent. */
+  readonly of: string;
+  readonly change: "added" | "changed" | "removed";
+}
+
+/** The difference that a preview shows; undefined if it shows none. */
+export function previewedDiff(content: PreviewContent | undefined): ManifestDiff | undefined {
+  return content?.kind === "compared" ? content.diff : undefined;
+}
+
+export function isPreviewWithheld(content: PreviewContent | undefined): boolean {
+  return content?.kind === "failed" && content.withheld === true;
 }

@@ -1,5 +1,6 @@
-import type { ApplicationName } from "./brand.js";
-import type { ApplicationSync } from "./result.js";
+import type { Pin, Destination } from "./application.js";
+import type { ApplicationName, Revision } from "./brand.js";
+import type { ApplicationSync, CommandResultOf, ResultKind } from "./result.js";
 
 /** Progress of one sync operation. */
 export interface SyncProgress {
@@ -37,4 +38,50 @@ export function endOf({ kind }: Pick<ApplicationSync, "kind">): Extract<Phase, {
     case "unknown":
       return "unknown";
   }
+}
+
+/** What a run has done so far that cannot be seen from outside. */
+export interface RunNotes {
+  /** What a sync or rollback is about to deploy, written before the first call that deploys. */
+  readonly started?: readonly StartedApplication[];
+  /** What the sync skips: their locks are released once everything else is deployed. */
+  readonly skipped?: readonly ApplicationName[];
+  /** The command's result, written before its answer. */
+  readonly result?: NotedResult;
+}
+
+/** Whether a result is noted for a later attempt. A plan is not: it is made again. */
+const NOTED = {
+  planned: false,
+  synced: true,
+  "rolled-back": true,
+  unlocked: true,
+  closed: true,
+  help: true,
+  refused: true,
+} as const satisfies Readonly<Record<ResultKind, boolean>>;
+
+type Noted = typeof NOTED;
+type NotedKind = { [K in keyof Noted]: Noted[K] extends true ? K : never }[keyof Noted];
+
+export type NotedResult = CommandResultOf<NotedKind>;
+
+/** Whether a result is one that is noted, be it at hand or read from the notes. */
+export function isNoted(result: { readonly kind?: unknown }): result is NotedResult {
+  return Object.entries(NOTED).some(([kind, noted]) => noted && kind === result.kind);
+}
+
+/** One application that a run was about to deploy. */
+export interface StartedApplication {
+  readonly application: ApplicationName;
+  /** `LiveApplication.lastOperation` right before: if it is unchanged, the run's own operation never started. */
+  readonly lastOperation: string | undefined;
+  /** The commits that its sync asks for; empty for the target revisions. */
+  readonly pins: readonly Pin[];
+  /** The commit of the change request's repository that is deployed: its head, or the tip of the base branch. */
+  readonly revision: Revision;
+  /** Where its objects go. */
+  readonly destination: Destination;
+  /** Those applications of the run that apply its definition: it starts only once they succeeded. */
+  readonly after: readonly ApplicationName[];
 }

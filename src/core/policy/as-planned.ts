@@ -4,8 +4,7 @@ import type { ChangeRequest } from "../model/change-request.js";
 import type { Effect, Member } from "../model/effect.js";
 import { isPlanOf, type Plan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
-import { digestOf } from "../survey/definition-change.js";
-import { directMember } from "../survey/members.js";
+import { digestOf, directMember } from "../survey/members.js";
 
 /**
  * What a sync of these applications would deploy that the plan of the head does not say, as sentences.

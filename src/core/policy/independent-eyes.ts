@@ -1,6 +1,5 @@
-import type { Authorship, Push } from "../model/authorship.js";
 import type { Revision } from "../model/brand.js";
-import type { Look, User } from "../model/change-request.js";
+import type { Authorship, Push, Look, User } from "../model/change-request.js";
 
 export interface EyesFacts {
   readonly head: Revision;

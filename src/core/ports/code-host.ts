@@ -1,8 +1,14 @@
 import type { HostId } from "../../names.js";
-import type { Authorship } from "../model/authorship.js";
+import type { Destination } from "../model/application.js";
 import type { ApplicationName, RepositoryName, Revision } from "../model/brand.js";
-import type { ChangeRequest, ChangeRequestRef, Mergeability, Reviews, User } from "../model/change-request.js";
-import type { Destination } from "../model/destination.js";
+import type {
+  Authorship,
+  ChangeRequest,
+  ChangeRequestRef,
+  Mergeability,
+  Reviews,
+  User,
+} from "../model/change-request.js";
 import type { MergeIntent } from "../model/result.js";
 
 /** Where change requests live. Methods throw `HostFailure` when the host fails or refuses. */

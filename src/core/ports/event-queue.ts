@@ -1,6 +1,6 @@
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { HostEvent } from "../model/event.js";
-import type { RunNotes } from "../model/run-notes.js";
+import type { RunNotes } from "../model/progress.js";
 
 /** Why a run is stopped. After `handed-back` another replica starts it again. */
 export type StopReason = "pushed" | "closed" | "shutdown" | "handed-back";

@@ -1,8 +1,8 @@
 import { gunzipSync } from "node:zlib";
 import { composeYaml, YAML_LIMITS, YamlRefused } from "../../config/bounded-yaml.js";
 import { yamlValue } from "../../config/yaml-values.js";
+import { isList } from "../model/effect.js";
 import { isJsonObject, isNestedDeeper, type Json, parseJson } from "../model/json.js";
-import { isList } from "../model/members.js";
 
 /** What a text in a manifest holds. */
 export type Embedded =

@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
+import { isList } from "../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
-import { isList } from "../model/members.js";
 import { type EmbeddedTexts, isObjectCopy } from "./embedded.js";
 import { isDataKey, isOpenMember, isOpenMetadata, isSecretKind, makesSecret } from "./secret-object.js";
 

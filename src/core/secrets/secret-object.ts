@@ -1,5 +1,5 @@
+import { isList } from "../model/effect.js";
 import { isJsonObject, type Json, type JsonObject } from "../model/json.js";
-import { isList } from "../model/members.js";
 
 /** Whether Argo CD masks the values of this object: only of Kubernetes' own Secrets. */
 export function isSecret({ group, kind }: { readonly group: string; readonly kind: string }): boolean {

@@ -1,5 +1,5 @@
+import { isList } from "../model/effect.js";
 import { isJsonObject, type Json } from "../model/json.js";
-import { isList } from "../model/members.js";
 
 /** Shorter values would garble every message, and are no secret worth its name. */
 const LEAST_LENGTH = 6;

@@ -1,8 +1,17 @@
-import { touchedPaths } from "../detect/inputs/input-set.js";
+import { GENERATE_PATHS_ANNOTATION, uncoveredByGeneratePaths } from "../detect/inputs/generate-paths.js";
+import { touchedPaths, touches } from "../detect/inputs/input-set.js";
+import { inputsOf, inputsAtEither } from "../detect/inputs/inputs.js";
+import type { Application } from "../model/application.js";
+import { type ApplicationName, type Revision, shortRevision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import { RepositoryFailure } from "../model/errors.js";
+import { ChangedPaths } from "../model/changed-paths.js";
+import { RepositoryFailure, safeMessage } from "../model/errors.js";
+import { allInTurns } from "../model/in-turns.js";
 import type { InputSet } from "../model/input-set.js";
-import type { BehindBase } from "../model/subject.js";
+import type { ApplicationPlan } from "../model/plan.js";
+import type { PlannedSource } from "../model/planned-source.js";
+import type { BehindBase, LiveSubject, FixedSource } from "../model/subject.js";
+import type { CommandContext } from "../ports/context.js";
 import type { CommitRange, CommitSummary } from "../ports/repositories.js";
 import type { Snapshot } from "../ports/snapshot.js";
 
@@ -70,4 +79,137 @@ export function listed(texts: readonly string[], most: number): string {
   const more = texts.length - most;
   const first = texts.slice(0, most).join(", ");
   return more > 0 ? `${first} and ${more} more` : first;
+}
+
+/** Problems with what an application reads: a plan warns of them, and a sync may be refused for them. */
+interface InputGaps {
+  /** The annotation does not cover the change: Argo CD would report a success that applied nothing. */
+  readonly uncovered: string | undefined;
+  /** A sync would revert what the base branch got since the head branched off. */
+  readonly behind: BehindBase | undefined;
+}
+
+const NO_GAPS: InputGaps = { uncovered: undefined, behind: undefined };
+const MAX_NAMED = 5;
+
+/** Reads trees only; renders nothing. */
+export async function findInputGaps(subject: LiveSubject, context: CommandContext): Promise<InputGaps> {
+  const { change, snapshot } = context;
+  const hasPaths = subject.live.annotations[GENERATE_PATHS_ANNOTATION] !== undefined;
+  // Neither gap can be there, whatever the application reads.
+  if (!hasPaths && change.mergeBase === change.baseRevision) return NO_GAPS;
+  const application: Application = { ...subject.live, spec: subject.head.spec };
+  const read = (at: Revision) => inputsOf(application, subject.head.positions, snapshot, at);
+  const [base, head] = await Promise.all([read(change.baseRevision), read(change.headRevision)]);
+  const inputs = [...base, ...head];
+  const [uncovered, behind] = await Promise.all([
+    uncoveredSentence(subject, inputs, context),
+    behindBase(inputs, subject.sourceFile, change, snapshot),
+  ]);
+  return { uncovered, behind };
+}
+
+/** The applications whose sync reverts something of the base branch. */
+export async function behindOf(
+  subjects: readonly LiveSubject[],
+  context: CommandContext,
+): Promise<ReadonlyMap<ApplicationName, BehindBase>> {
+  const { mergeBase, baseRevision } = context.change;
+  const some = mergeBase === baseRevision ? [] : subjects;
+  const found = await allInTurns(some, async (subject) => ({
+    name: subject.name,
+    behind: (await findInputGaps(subject, context)).behind,
+  }));
+  return new Map(found.flatMap(({ name, behind }) => (behind === undefined ? [] : [[name, behind]])));
+}
+
+async function uncoveredSentence(
+  { live }: LiveSubject,
+  inputs: InputSet,
+  { change, snapshot }: CommandContext,
+): Promise<string | undefined> {
+  if (live.annotations[GENERATE_PATHS_ANNOTATION] === undefined) return undefined;
+  const { baseRevision, mergeBase, headRevision } = change;
+  const [sinceTip, sinceMergeBase] = await Promise.all([
+    snapshot.changedPaths(baseRevision, headRevision),
+    snapshot.changedPaths(mergeBase, headRevision),
+  ]);
+  // Argo CD compares with the commit that it compared last, source by source. If that is not the base branch's tip, only
+  // the change request's own changes are certain to count.
+  const gap = uncoveredByGeneratePaths(live, inputs, ({ position }) =>
+    live.comparedRevisions[position - 1] === baseRevision ? sinceTip : sinceMergeBase,
+  );
+  if (gap === undefined) return undefined;
+  return (
+    `the annotation manifest-generate-paths does not cover ${listed(gap.files, MAX_NAMED)}: Argo CD ignores this change and would ` +
+    `report a sync that applied nothing. Add ${gap.missingEntry} to the annotation of the live Application`
+  );
+}
+
+/** A subject whose sources have the commits that the plan showed, or a sentence on what moved since. */
+type AsPlanned =
+  | { readonly kind: "as-planned"; readonly subject: LiveSubject }
+  | { readonly kind: "moved"; readonly sentence: string };
+
+const MOST_PATHS = 3;
+
+/**
+ * Takes the commits of a subject's other sources from its plan: what people have seen is deployed, not what those branches
+ * have become since. One that has moved in what the application reads makes the plan stale. Others are not deployed from here.
+ * @param planned the application in the plan of the head commit, if there is one.
+ */
+export async function asPlanned(
+  subject: LiveSubject,
+  planned: ApplicationPlan | undefined,
+  context: CommandContext,
+): Promise<AsPlanned> {
+  if (subject.autoSynced || subject.notDriven !== undefined) return { kind: "as-planned", subject };
+  const sources = planned?.kind === "evaluated" ? planned.sources : [];
+  const fixed: FixedSource[] = [];
+  for (const now of subject.head.fixed) {
+    const then = sources.find((one) => isSame(one, now));
+    if (then?.revision === undefined) {
+      return moved(`the plan does not say which commit of ${nameOf(now)} is deployed`);
+    }
+    const commit = then.revision as Revision;
+    const sentence = commit === now.revision ? undefined : await movedSentence(subject, now, commit, context);
+    if (sentence !== undefined) return moved(sentence);
+    fixed.push({ ...now, revision: commit });
+  }
+  return { kind: "as-planned", subject: { ...subject, head: { ...subject.head, fixed } } };
+}
+
+function isSame({ kind, position, follows }: PlannedSource, now: FixedSource): boolean {
+  return kind === "fixed" && position === now.position && follows === now.follows;
+}
+
+function moved(sentence: string): AsPlanned {
+  return { kind: "moved", sentence };
+}
+
+function nameOf({ follows }: FixedSource): string {
+  return follows === "" ? "HEAD" : follows;
+}
+
+/** Undefined if nothing of it is read. */
+async function movedSentence(
+  { live, head }: LiveSubject,
+  now: FixedSource,
+  from: Revision,
+  { snapshot }: CommandContext,
+): Promise<string | undefined> {
+  const application: Application = { ...live, spec: head.spec };
+  const [before, after] = [shortRevision(from), shortRevision(now.revision)];
+  const what = `source ${now.position} follows ${nameOf(now)}, which moved from ${before} to ${after} since the plan`;
+  try {
+    const changed = new ChangedPaths(await snapshot.changedPaths(from, now.revision));
+    const together = head.fixed.filter(({ revision }) => revision === now.revision);
+    const positions = together.map(({ position }) => position);
+    const inputs = await inputsAtEither(application, positions, snapshot, { from, to: now.revision, changed });
+    if (!touches(inputs, changed)) return undefined;
+    return `${what} and changed ${listed(touchedPaths(inputs, changed), MOST_PATHS)}, which it reads`;
+  } catch (error) {
+    if (!(error instanceof RepositoryFailure)) throw error;
+    return `${what}, and the two could not be compared: ${safeMessage(error)}`;
+  }
 }

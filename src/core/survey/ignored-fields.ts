@@ -1,6 +1,6 @@
 import type { Application, ApplicationSet, ApplicationSpec } from "../model/application.js";
+import { ownMember } from "../model/effect.js";
 import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../model/json.js";
-import { ownMember } from "../model/members.js";
 
 type Path = readonly string[];
 

@@ -1,8 +1,8 @@
 import { posix } from "node:path";
 import type { Revision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
+import { isList } from "../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../model/json.js";
-import { isList } from "../model/members.js";
 import type { Snapshot } from "../ports/snapshot.js";
 import { EmbeddedTexts } from "../secrets/embedded.js";
 import { secretValues } from "../secrets/hide-values.js";

@@ -1,12 +1,12 @@
-import { projectOf, sourcesOf } from "../model/application-spec.js";
-import type { Application, ApplicationSpec } from "../model/application.js";
+import { createHash } from "node:crypto";
+import { projectOf, sourcesOf, isAutoSynced, specEqual, specText } from "../model/application-spec.js";
+import { type Application, type ApplicationSpec, destinationOf, type Destination } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
-import { destinationOf } from "../model/destination.js";
-import type { BoundIdentity, DefinitionChange, Identity, Member, ReachedBy } from "../model/effect.js";
+import type { BoundIdentity, DefinitionChange, Identity, Member, ReachedBy, Move } from "../model/effect.js";
+import { isJsonObject } from "../model/json.js";
 import { pinsOf, type LiveSubject, type Subject } from "../model/subject.js";
 import { withoutCredentials } from "../secrets/hide-in-text.js";
-import { definitionChange, digestOf } from "./definition-change.js";
 
 /** The member that a planned application itself is, from a survey alone. */
 export function directMember(subject: Subject, change: Pick<ChangeRequest, "headRevision">): Member {
@@ -101,3 +101,53 @@ function leftBehind(
 
 /** Why the rules of its own earlier place hold for an application. */
 export const BEFORE = "it is there before this change";
+
+/** What differs between a definition and the ones that it replaces: the target branch's and the live one. */
+export function definitionChange(head: ApplicationSpec, before: readonly ApplicationSpec[]): DefinitionChange {
+  const replaced = before.filter((spec) => !specEqual(spec, head));
+  if (replaced.length === 0) return { kind: "unchanged" };
+  const moves = replaced.flatMap((spec) => movesBetween(spec, head));
+  return { kind: "changed", moves: [...new Map(moves.map((move) => [JSON.stringify(move), move])).values()] };
+}
+
+/** One text for definitions that mean the same to Argo CD. */
+export function digestOf(spec: ApplicationSpec): string {
+  return createHash("sha256").update(specText(spec)).digest("hex").slice(0, DIGEST_DIGITS);
+}
+
+/** Nobody can find another definition with the same 128 bits. */
+const DIGEST_DIGITS = 32;
+
+function movesBetween(from: ApplicationSpec, to: ApplicationSpec): readonly Move[] {
+  const known = new Set(sourcesOf(from).map(({ repoURL }) => repoURL));
+  const urls = [...new Set(sourcesOf(to).map(({ repoURL }) => repoURL))].filter((url) => !known.has(url));
+  const [left, right] = [destinationOf(from), destinationOf(to)];
+  const moved = left.cluster !== right.cluster || left.namespace !== right.namespace;
+  return [
+    ...(urls.length === 0 ? [] : [{ what: "repository", from: addresses([...known]), to: addresses(urls) } as const]),
+    ...(projectOf(from) === projectOf(to)
+      ? []
+      : [{ what: "project", from: projectOf(from), to: projectOf(to) } as const]),
+    ...(moved ? [{ what: "destination", from: destinationText(left), to: destinationText(right) } as const] : []),
+    ...(startsAutoSync(from, to) ? [{ what: "auto-sync", from: "off", to: "on" } as const] : []),
+  ];
+}
+
+function addresses(urls: readonly string[]): string {
+  return urls.map((url) => withoutCredentials(url, "every")).join(", ");
+}
+
+/** `<cluster>/<namespace>` for people. */
+function destinationText({ cluster, namespace }: Destination): string {
+  return [cluster, namespace].filter((part) => part !== "").join("/");
+}
+
+/** Servers before v3.1 do not know `enabled: false`: for them a new `automated` switches auto-sync on whatever it holds. */
+function startsAutoSync(from: ApplicationSpec, to: ApplicationSpec): boolean {
+  return (isAutoSynced(to) && !isAutoSynced(from)) || (isAutomated(to) && !isAutomated(from));
+}
+
+function isAutomated({ syncPolicy }: ApplicationSpec): boolean {
+  const automated = isJsonObject(syncPolicy) ? syncPolicy.automated : undefined;
+  return automated !== undefined && automated !== null;
+}

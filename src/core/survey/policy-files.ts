@@ -1,12 +1,17 @@
-import { NO_FILE, type RepositoryConfig, type RepositoryConfigResult } from "../../config/repository/repository.js";
+import {
+  NO_FILE,
+  type RepositoryConfig,
+  type RepositoryConfigResult,
+  parseRepositoryConfig,
+} from "../../config/repository/repository-schema.js";
 import type { BranchFile, PolicyFiles } from "../../config/rules/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
-import type { Reading } from "../detect/tree/foreign-text.js";
+import { type Reading, TextReader } from "../detect/tree/foreign-text.js";
 import type { Revision } from "../model/brand.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import { RepositoryFailure } from "../model/errors.js";
+import type { Task } from "../ports/compute.js";
 import type { RepositorySnapshot } from "../ports/repositories.js";
-import { readRepositoryFile } from "./repository-file.js";
 
 /**
  * Reads the repository files that decide about a change request: at the head, at the tips of the base branch and of the
@@ -94,4 +99,24 @@ const UNREADABLE = "- not a readable file";
 
 async function parsed({ text }: Content, name: string, reading: Reading): Promise<RepositoryConfigResult> {
   return text === undefined ? NO_FILE : readRepositoryFile({ text, name }, reading);
+}
+
+interface RepositoryFile {
+  readonly text: string;
+  /** As people know it. */
+  readonly name: string;
+}
+
+/** Reads and validates a repository's file. */
+export const readRepositoryFileTask: Task<RepositoryFile, RepositoryConfigResult> = {
+  name: "read-repository-file",
+  run: ({ text, name }) => parseRepositoryConfig(text, name),
+};
+
+/** Reads a repository's file, which anybody may have written. */
+export async function readRepositoryFile(file: RepositoryFile, reading: Reading): Promise<RepositoryConfigResult> {
+  const read = await new TextReader(reading).run(readRepositoryFileTask, file, file.text.length);
+  if (read.kind === "done") return read.output;
+  const message = `reading it takes too much ${read.limit}: simplify it`;
+  return { kind: "invalid", problems: [{ file: file.name, line: 1, column: 1, key: "", message }] };
 }

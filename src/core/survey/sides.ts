@@ -1,5 +1,4 @@
-import { followedRevision } from "../detect/inputs/followed-revision.js";
-import { movingAmong, ownSources } from "../detect/inputs/moving-sources.js";
+import { followedRevision, movingAmong, ownSources } from "../detect/inputs/moving-sources.js";
 import { isHydrated } from "../model/application-spec.js";
 import type { ApplicationSpec } from "../model/application.js";
 import type { FixedSource, Side } from "../model/subject.js";

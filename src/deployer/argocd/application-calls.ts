@@ -1,5 +1,4 @@
-import type { Json, JsonObject } from "../../core/model/json.js";
-import { misspelledMember } from "../../core/model/member-names.js";
+import { type Json, type JsonObject, misspelledMember } from "../../core/model/json.js";
 import { TEMPORARY_NAME_PREFIX } from "../../names.js";
 import {
   applicationList,

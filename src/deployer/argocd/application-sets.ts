@@ -6,13 +6,12 @@ import type { Compute, ComputeLimits, Task } from "../../core/ports/compute.js";
 import type { Log } from "../../core/ports/log.js";
 import { getItems, requireExactKeys } from "./application-calls.js";
 import { nameOfResource, ownNamespace } from "./application-names.js";
-import { applicationItem, generatedList, json } from "./application-schema.js";
+import { applicationItem, generatedList, json, toApplication } from "./application-schema.js";
 import { ArgoCdFailure, isAbsent, parseAnswer, readAnswer } from "./argocd-failure.js";
 import type { Call, Client } from "./client.js";
 import { type Read, readLarge, reading } from "./read-large.js";
-import { isTemporary } from "./remove-temporary.js";
 import type { ServerSettings } from "./server-settings.js";
-import { toApplication } from "./to-application.js";
+import { isTemporary } from "./temporary-application.js";
 
 const wholeSet = z.object({ metadata: json, spec: json });
 const setList = z.object({ items: z.array(z.unknown()).nullish() });

@@ -4,14 +4,12 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { getApplication, getItems } from "./application-calls.js";
 import { parseName } from "./application-names.js";
-import { applicationItem, type WholeApplication } from "./application-schema.js";
+import { applicationItem, type WholeApplication, toApplication, toLiveApplication } from "./application-schema.js";
 import { isAbsent } from "./argocd-failure.js";
 import type { Client } from "./client.js";
-import { keep } from "./kept.js";
-import { isTemporary } from "./remove-temporary.js";
 import { createSemaphore } from "./semaphore.js";
 import type { ServerSettings } from "./server-settings.js";
-import { toApplication, toLiveApplication } from "./to-application.js";
+import { isTemporary } from "./temporary-application.js";
 
 /** Reduces the answer to a fifteenth. Old versions select `spec` only as a whole; Argo CD silently ignores unknown names. */
 export const LIST_FIELDS = ["name", "namespace", "labels", "annotations", "deletionTimestamp"]
@@ -81,4 +79,45 @@ export function createApplications({ client, clock, log, serverSettings }: Parts
   }
 
   return { list: kept.get, find, forget: kept.forget };
+}
+
+const KEPT_MS = 10_000;
+
+/** A cached answer, requested again after ten seconds or another time, and whenever a caller wants a newer one. */
+interface Kept<T> {
+  /** @param since An answer that was requested before is too old. */
+  readonly get: (signal?: AbortSignal, since?: Date) => Promise<T>;
+  /** Drops the cached answer. */
+  readonly forget: () => void;
+}
+
+/** Concurrent callers share one `read`, so the signal of one caller does not abort it. Failures are not cached. */
+export function keep<T>(read: () => Promise<T>, clock: Clock, keptMs = KEPT_MS): Kept<T> {
+  let cached: { readonly at: number; readonly answer: Promise<T> } | undefined;
+
+  function get(signal?: AbortSignal, since?: Date): Promise<T> {
+    const now = clock.now().getTime();
+    const tooOld = cached === undefined || now - cached.at >= keptMs || (since && cached.at < since.getTime());
+    if (cached === undefined || tooOld) {
+      const entry = { at: now, answer: read() };
+      cached = entry;
+      entry.answer.catch(() => {
+        if (cached === entry) cached = undefined;
+      });
+    }
+    return abortable(cached.answer, signal);
+  }
+
+  return { get, forget: () => (cached = undefined) };
+}
+
+/** Rejects with the signal's reason as soon as it is aborted; the work behind the promise continues. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason as Error);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
 }

@@ -3,11 +3,9 @@ import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
 import { AnswerTimedOut, AnswerTooLarge, fetchBytes, fetchText, type AnswerLimits } from "../../http/fetch-text.js";
 import { createDispatcher } from "../../http/proxy.js";
-import { ArgoCdFailure, readAnswer } from "./argocd-failure.js";
-import { connectionProblem, redirectProblem } from "./connection-problem.js";
+import { ArgoCdFailure, readAnswer, connectionProblem, redirectProblem } from "./argocd-failure.js";
 import { framed, GRPC_WEB, readGrpcAnswer } from "./grpc-web.js";
 import { interpretError, isHtml } from "./interpret-error.js";
-import { withoutValues } from "./quoted-values.js";
 
 /** How to reach Argo CD. Times are in milliseconds. */
 export interface ArgoCdConfig {
@@ -233,4 +231,42 @@ function encodeSegment(segment: string): string {
     throw new ArgoCdFailure("not-found", `"${segment}" cannot be the name of an application`);
   }
   return encodeURIComponent(segment);
+}
+
+const QUOTING = /((?:Invalid|Unsupported|Duplicate) value: )/;
+
+/**
+ * An error of Kubernetes without the values that it quotes: they may be as long as the template of a Pod, and nobody's
+ * business. `spec.selector: Invalid value: {…}: field is immutable` becomes `spec.selector: field is immutable`.
+ */
+export function withoutValues(text: string): string {
+  const [first = "", ...rest] = text.split(QUOTING);
+  const kept = rest.map((part, index) => {
+    if (index % 2 === 1) return "";
+    const behind = behindValue(rest[index + 1] ?? "");
+    // `field is immutable` says all; what is duplicate or unsupported would be a riddle without the word.
+    return part.startsWith("Invalid") ? behind.replace(/^: /, "") : part.replace(/: $/, "") + behind;
+  });
+  return [first, ...kept].join("").trim();
+}
+
+/** What follows a value as Go prints it: a string, a number, JSON, or a struct. Nothing follows one that was cut off. */
+function behindValue(text: string): string {
+  return text.slice(endOfValue(text));
+}
+
+function endOfValue(text: string): number {
+  const string = /^"(?:[^"\\]|\\[^]?)*(?:"|$)/.exec(text);
+  if (string !== null) return string[0].length;
+  const opening = /^[&*\w.[\]]{0,200}[{[]/.exec(text);
+  if (opening === null) return /^[^:,\]\n]*/.exec(text)?.[0].length ?? 0;
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[^]?)*(?:"|$)|[[{]|[\]}]/g)) {
+    if (token === "{" || token === "[") depth += 1;
+    if (token !== "}" && token !== "]") continue;
+    depth -= 1;
+    // A type such as `[]string{…}` closes a bracket before its braces open.
+    if (depth <= 0 && !/^[\w.*]{0,100}\{/.test(text.slice(index + 1, index + 102))) return index + 1;
+  }
+  return text.length;
 }

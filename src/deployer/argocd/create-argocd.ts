@@ -1,31 +1,40 @@
 import { LRUCache } from "lru-cache";
 import * as z from "zod";
+import { specEqual } from "../../core/model/application-spec.js";
 import type { Application, ApplicationSpec } from "../../core/model/application.js";
+import type { ApplicationName } from "../../core/model/brand.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import { specEqual } from "../../core/model/spec-equality.js";
+import type { SyncedResource } from "../../core/model/result.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
-import type { Deployer } from "../../core/ports/deployer.js";
+import type { Deployer, HealthReport, SyncLookup } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
-import { getApplication, putSpec } from "./application-calls.js";
+import { ANNOTATION_EXPIRES, LABEL_TEMPORARY } from "../../names.js";
+import { getApplication, putSpec, getResourceTree, refreshApplication, getItems } from "./application-calls.js";
 import { nameOfResource } from "./application-names.js";
+import {
+  type ResourceNode,
+  type WholeApplication,
+  applicationItem,
+  type ApplicationItem,
+  toApplication,
+} from "./application-schema.js";
 import {
   applicationsOfSet,
   expandApplicationSet,
   findApplicationSet,
   listApplicationSets,
 } from "./application-sets.js";
-import { createApplications } from "./applications.js";
+import { createApplications, keep, LIST_FIELDS } from "./applications.js";
 import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
-import { createClient, type ArgoCdConfig, type Client } from "./client.js";
-import { createHealth } from "./health.js";
-import { keep } from "./kept.js";
+import { createClient, type ArgoCdConfig, type Client, type Call } from "./client.js";
+import { readableText } from "./interpret-error.js";
 import { createLiveResources, type RecentAnswers } from "./live-resources.js";
-import { ownersOf } from "./object-owners.js";
 import { createRender } from "./render.js";
-import { createServerSettings } from "./server-settings.js";
-import { sweep } from "./sweep.js";
-import { createSync } from "./sync.js";
+import { createServerSettings, type ServerSettings } from "./server-settings.js";
+import { isOurs, RESOURCE_MESSAGE_LENGTH, titleOf, unhealthyOf } from "./sync-outcome.js";
+import { createSync, targetOf } from "./sync.js";
+import { isTemporary, removeTemporary } from "./temporary-application.js";
 import { createTrials } from "./trials.js";
 
 const versionAnswer = z.object({ Version: z.string().nullish() });
@@ -159,4 +168,140 @@ async function updateSpec(
     const message = `svc could not find out whether the definition of ${application.name} was changed (${error.message})`;
     throw new ArgoCdFailure(error.reason, message, { maybeDone: true, cause: error });
   }
+}
+
+const MOST_OBJECTS = 30;
+
+/**
+ * Reads the health that includes a sync. Argo CD compares an application by itself once a sync has ended, but leaves the time
+ * of the comparison as it was if nothing else changed: then a refresh writes it.
+ */
+function createHealth({ client, log }: { readonly client: Client; readonly log: Log }): Deployer["healthAfter"] {
+  return async (lookup, { refresh }) => {
+    const target = targetOf(lookup);
+    let found = await getApplication(client, target);
+    if (refresh && stateOf(found, lookup) === "not-compared") {
+      await refreshApplication(client, target, {});
+      found = await getApplication(client, target);
+    }
+    const state = stateOf(found, lookup);
+    if (state !== "compared") return { kind: state };
+    const health = found.status?.health?.status ?? "Unknown";
+    const since = found.status?.health?.lastTransitionTime ?? undefined;
+    return { kind: "compared", health: readableText(health, 50), since, unhealthy: await objectsOf(found, lookup) };
+  };
+
+  async function objectsOf(found: WholeApplication, lookup: SyncLookup): Promise<readonly SyncedResource[]> {
+    if (found.status?.health?.status === "Healthy") return [];
+    try {
+      const nodes = unhealthyNodes(await getResourceTree(client, targetOf(lookup)));
+      if (nodes.length > 0) return nodes;
+    } catch (error) {
+      if (!(error instanceof ArgoCdFailure)) throw error;
+      log.debug(
+        { application: lookup.application.name, err: error },
+        "could not read the objects below an application",
+      );
+    }
+    return unhealthyOf(found).slice(0, MOST_OBJECTS);
+  }
+}
+
+/**
+ * Times have whole seconds, so a comparison in the second in which the sync ended counts: Argo CD's own `app wait` reads it
+ * like this, and the health has to hold for longer than that.
+ */
+function stateOf({ operation, status }: WholeApplication, { runId }: SyncLookup): HealthReport["kind"] {
+  const state = status?.operationState ?? undefined;
+  if (operation !== null && operation !== undefined) return "replaced";
+  if (state === undefined || !isOurs(state.operation, runId)) return "replaced";
+  const [compared, finished] = [Date.parse(status?.reconciledAt ?? ""), Date.parse(state.finishedAt ?? "")];
+  return compared >= finished ? "compared" : "not-compared";
+}
+
+/** A pod says why its Deployment does not get ready, so what owns no unhealthy object comes first. */
+function unhealthyNodes(nodes: readonly ResourceNode[]): readonly SyncedResource[] {
+  const sick = nodes.filter(({ health }) => !["Healthy", "", undefined].includes(health?.status ?? undefined));
+  const owners = new Set(sick.flatMap(({ parentRefs }) => (parentRefs ?? []).map(({ uid }) => uid ?? undefined)));
+  const owns = ({ uid }: ResourceNode) => uid !== null && uid !== undefined && owners.has(uid);
+  return [...sick.filter((one) => !owns(one)), ...sick.filter(owns)].slice(0, MOST_OBJECTS).map((node) => ({
+    title: titleOf(node),
+    status: readableText(node.health?.status ?? "", 50),
+    message: readableText(node.health?.message ?? "", RESOURCE_MESSAGE_LENGTH),
+  }));
+}
+
+/** Without the rest of the status, which is many times as large. */
+const FIELDS = ["items.metadata.name", "items.metadata.namespace", "items.status.resources"].join(",");
+
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? "");
+const item = z.object({
+  metadata: z.object({ name: z.string().min(1), namespace: z.string().nullish() }),
+  status: z
+    .object({ resources: z.array(z.object({ group: text, kind: text, namespace: text, name: text })).nullish() })
+    .nullish(),
+});
+
+/** Reads what Argo CD compared last of every application, in one call. An item that cannot be read owns nothing. */
+async function ownersOf(
+  client: Client,
+  { controllerNamespace }: ServerSettings,
+  objects: ReadonlySet<string>,
+  options: Pick<Call, "signal">,
+): Promise<ReadonlyMap<string, readonly ApplicationName[]>> {
+  const query = { fields: FIELDS };
+  const items = await getItems(client, "the list of applications", { query, ...options });
+  const found = new Map<string, ApplicationName[]>();
+  for (const each of items) {
+    const parsed = item.safeParse(each);
+    if (!parsed.success) continue;
+    const { metadata, status } = parsed.data;
+    for (const { group, kind, namespace, name } of status?.resources ?? []) {
+      const key = `${group}/${kind}/${namespace}/${name}`;
+      if (!objects.has(key)) continue;
+      const owner = nameOfResource(metadata.namespace ?? undefined, metadata.name, controllerNamespace);
+      found.set(key, [...(found.get(key) ?? []), owner]);
+    }
+  }
+  return found;
+}
+
+interface Parts {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly settings: ServerSettings;
+}
+
+/**
+ * Deletes expired temporary Applications, which interrupted runs left behind; another replica may be using the others. Logs
+ * each that it cannot delete, and continues.
+ * @returns The number of deleted Applications.
+ */
+async function sweep(parts: Parts, now: Date): Promise<number> {
+  const { client, clock, log, settings } = parts;
+  const query = { selector: `${LABEL_TEMPORARY}=true`, fields: LIST_FIELDS };
+  const isLeftOver = (item: ApplicationItem) => isTemporary(item) && isExpired(item, now);
+  let deleted = 0;
+  for (const item of await getItems(client, "temporary Applications", { query })) {
+    const parsed = applicationItem.safeParse(item);
+    if (!parsed.success || !isLeftOver(parsed.data)) continue;
+    const target = toApplication(parsed.data, settings);
+    try {
+      // A new run may have taken the name since, with a new expiry, so the present object decides.
+      if (await removeTemporary(client, clock, { target, created: false, only: isLeftOver })) deleted += 1;
+    } catch (error) {
+      log.warn({ application: target.resourceName, err: error }, "could not delete an expired temporary Application");
+    }
+  }
+  return deleted;
+}
+
+/** An Application without a readable expiry was not created by svc, and stays. */
+function isExpired(item: ApplicationItem, now: Date): boolean {
+  const expires = Date.parse(item.metadata.annotations[ANNOTATION_EXPIRES] ?? "");
+  return expires <= now.getTime();
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { DeployerFailureReason } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
 import { hideInMessage } from "../../core/secrets/hide-in-text.js";
-import { parseRetryAfter } from "../../http/retry-after.js";
+import { parseRetryAfter } from "../../http/fetch-text.js";
 import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
 
 const errorBody = z.object({

@@ -145,3 +145,54 @@ export function lastAppliedOf(live: Manifest | undefined): Manifest | undefined 
     return undefined;
   }
 }
+
+/** The live objects of an application, as texts that Argo CD takes back. */
+export interface LiveTexts {
+  /** By `liveKey`: those of the wanted ones that are in the cluster. */
+  readonly objects: Readonly<Record<string, LiveText>>;
+  /** The namespaces of everything that the application has there. */
+  readonly namespaces: readonly string[];
+}
+
+export interface LiveText {
+  readonly text: string;
+  readonly lastApplied: Manifest | undefined;
+}
+
+interface Identity {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** One text per object. */
+export function liveKey({ group, kind, namespace, name }: Identity): string {
+  return JSON.stringify([group, kind, namespace, name]);
+}
+
+const textsSchema = z.object({
+  items: z.array(z.object({ group: text, kind: text, namespace: text, name: text, liveState: text })).nullish(),
+});
+
+/** Reads Argo CD's answer about the live resources of an application, for these keys. */
+export const readLiveTextsTask: Task<
+  { readonly answer: string; readonly wanted: readonly string[] },
+  Read<LiveTexts>
+> = {
+  name: "read-live-texts",
+  run: ({ answer, wanted }) =>
+    reading(() => {
+      const items = parseAnswer(textsSchema, readAnswer(answer), "its live resources").items ?? [];
+      const present = items.filter(({ liveState }) => liveState !== "" && liveState !== "null");
+      const keys = new Set(wanted);
+      const found = present
+        .filter((item) => keys.has(liveKey(item)))
+        .map((item) => [
+          liveKey(item),
+          { text: item.liveState, lastApplied: lastAppliedOf(readState(item.liveState)) },
+        ]);
+      const namespaces = [...new Set(present.map(({ namespace }) => namespace))].filter((one) => one !== "");
+      return { objects: Object.fromEntries(found) as LiveTexts["objects"], namespaces };
+    }),
+};

@@ -1,22 +1,18 @@
 import { setImmediate } from "node:timers/promises";
-import type { LiveApplication } from "../../core/model/application.js";
+import { type LiveApplication, destinationOf, type Manifest } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import { destinationOf } from "../../core/model/destination.js";
-import { readJsonText } from "../../core/model/json.js";
+import { readJsonText, isJsonObject } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute } from "../../core/ports/compute.js";
-import type { Trial, TrialRequest } from "../../core/ports/deployer.js";
+import type { Trial, TrialRequest, TrialObject, RefusalCause } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { getManagedResources } from "./application-calls.js";
 import { ArgoCdFailure, GRPC } from "./argocd-failure.js";
 import type { ArgoCdConfig, Client } from "./client.js";
-import type { RecentAnswers } from "./live-resources.js";
-import { liveKey, readLiveTextsTask, type LiveTexts } from "./live-texts.js";
+import { type RecentAnswers, liveKey, readLiveTextsTask, type LiveTexts } from "./live-resources.js";
 import { readLarge } from "./read-large.js";
-import { readRefusal } from "./refusal.js";
 import { createSemaphore } from "./semaphore.js";
 import type { AskedObject } from "./server-side-diff.js";
-import { questionOf, type Question } from "./trial-question.js";
 
 /** Argo CD's own client sends as much at once. */
 const BATCH_CHARACTERS = 250 * 1024;
@@ -211,3 +207,103 @@ function trialOf({ asked, lastApplied }: Question, error: ArgoCdFailure): Trial 
 function shownPart(message: string): string {
   return message.replace(/^[^]{0,1000}in dryrun mode for resource [^\s:]{1,500}: /, "");
 }
+
+/** An object as Argo CD is asked about it. */
+interface Question {
+  readonly asked: AskedObject;
+  readonly lastApplied: Manifest | undefined;
+  /** Why it is not asked about. */
+  readonly reason: string | undefined;
+}
+
+/** Larger objects fit into no cluster (etcd's limit is 1.5 MiB). */
+const LARGEST = 2 * 1024 * 1024;
+
+/**
+ * Argo CD tries objects with its own rights in the cluster. So that nobody can sound out with a change request what others
+ * have there, new objects are tried only in namespaces that the application deploys to already.
+ */
+function questionOf(object: TrialObject, { objects, namespaces }: LiveTexts, destination: string): Question {
+  const { group, kind, name, manifest } = object;
+  // Only the live object shows that a custom kind is cluster-scoped.
+  const places = hasNamespace(manifest) ? [object.namespace] : [object.namespace, ""];
+  const namespace = places.find((one) => objects[liveKey({ ...object, namespace: one })] !== undefined);
+  const found = namespace === undefined ? undefined : objects[liveKey({ ...object, namespace })];
+  const place = namespace ?? object.namespace;
+  const target = JSON.stringify(place === "" ? manifest : inNamespace(manifest, place));
+  const asked = { group, kind, namespace: place, name, live: found?.text ?? "", target };
+  const own = place === destination || namespaces.includes(place);
+  return { asked, lastApplied: found?.lastApplied, reason: reasonAgainst(object, asked, own) };
+}
+
+function reasonAgainst(
+  { manifest, namespace }: TrialObject,
+  { live, target }: AskedObject,
+  own: boolean,
+): string | undefined {
+  if (live.length + target.length > LARGEST) return "too large";
+  if (live !== "") return undefined;
+  if (namespace === "") return "new and cluster-wide";
+  if (!hasNamespace(manifest)) return "new, and whether it belongs into a namespace is not known";
+  return own ? undefined : "new in a namespace that the application has nothing in";
+}
+
+function hasNamespace({ metadata }: Manifest): boolean {
+  return isJsonObject(metadata) && metadata.namespace !== undefined && metadata.namespace !== "";
+}
+
+function inNamespace(manifest: Manifest, namespace: string): Manifest {
+  const { metadata } = manifest;
+  return { ...manifest, metadata: { ...(isJsonObject(metadata) ? metadata : {}), namespace } };
+}
+
+/** Why Kubernetes refuses an object, in its own words. */
+interface KubernetesRefusal {
+  readonly cause: RefusalCause;
+  readonly message: string;
+}
+
+/**
+ * Reads Argo CD's error about one object that it tried, without the values that it quoted. Undefined if the text does not
+ * say that Kubernetes refuses the object: the cluster cannot be reached, a webhook does not answer, or Argo CD itself may
+ * not ask. Only forms that are known to be refusals count, since "Kubernetes will refuse this" must be true.
+ */
+export function readRefusal(
+  text: string,
+  { kind, name }: { kind: string; name: string },
+): KubernetesRefusal | undefined {
+  const mark = `in dryrun mode for resource ${kind}/${name}: `;
+  const at = text.indexOf(mark);
+  if (at === -1) return undefined;
+  const said = text.slice(at + mark.length).trim();
+  const invalid = /^\S{1,300} "[^"\n]{0,300}" is invalid: ([^]+)$/.exec(said)?.[1];
+  if (invalid !== undefined) return { cause: causeOfInvalid(invalid), message: invalid };
+  const cause = FORMS.find(([pattern]) => pattern.test(said))?.[1];
+  return cause === undefined
+    ? undefined
+    : { cause, message: said.replace(/^\S{1,300} "[^"\n]{0,300}" is forbidden: /, "") };
+}
+
+const IMMUTABLE =
+  /\bimmutable\b|may not change once set|updates to \w+ (?:spec for fields other than|are forbidden)|(?:can ?not|may not) (?:be )?(?:changed?|updated?|less than)\b/i;
+const EXCLUSIVE =
+  /may not be specified when|must not be specified when|may not specify more than|Duplicate value|only one of|at most one/i;
+
+function causeOfInvalid(message: string): RefusalCause {
+  if (IMMUTABLE.test(message)) return "immutable";
+  return EXCLUSIVE.test(message) ? "conflict" : "invalid";
+}
+
+/** The first that matches counts; undefined for what says nothing about the object. */
+const FORMS: readonly (readonly [RegExp, RefusalCause | undefined])[] = [
+  [/^admission webhook "[^"]{0,300}" denied the request/, "denied"],
+  [/ denied request: /, "denied"],
+  // Argo CD's API server may have less rights in the cluster than its controller, which syncs.
+  [/ is forbidden: User "/, undefined],
+  [/ is forbidden: /, "denied"],
+  [/^namespaces "[^"]{0,300}" not found/, "no-namespace"],
+  // "could not find the requested resource" may as well be about a namespace that the kind does not have.
+  [/^no matches for kind |^resource mapping not found /, "no-kind"],
+  [/ field not declared in schema|^strict decoding error: unknown field /, "unknown-field"],
+  [/: duplicate entries for key /, "conflict"],
+];

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import type { Authorship, CommitAccounts, Push } from "../../core/model/authorship.js";
-import type { ChangeRequest, User } from "../../core/model/change-request.js";
+import type { Authorship, CommitAccounts, Push, ChangeRequest, User } from "../../core/model/change-request.js";
 import { ifFound } from "../host-refusal.js";
 import { idField, loginField } from "../payload-fields.js";
 import { getPull } from "./change-request.js";

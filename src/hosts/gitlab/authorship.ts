@@ -1,7 +1,6 @@
 import { Events, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { Authorship, CommitAccounts, Push } from "../../core/model/authorship.js";
-import type { ChangeRequest, User } from "../../core/model/change-request.js";
+import type { Authorship, CommitAccounts, Push, ChangeRequest, User } from "../../core/model/change-request.js";
 import { idField, loginField } from "../payload-fields.js";
 import type { GitLabClient } from "./client.js";
 import { isBot } from "./translate-event.js";

@@ -1,23 +1,32 @@
-import { Users } from "@gitbeaker/rest";
+import { Users, Commits, MergeRequestNotes, MergeRequests } from "@gitbeaker/rest";
 import * as z from "zod";
-import type { User } from "../../core/model/change-request.js";
-import type { CodeHost, ShownDeployment } from "../../core/ports/code-host.js";
+import type { RepositoryName } from "../../core/model/brand.js";
+import type { User, ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import type {
+  CodeHost,
+  ShownDeployment,
+  CommitStatus,
+  RecentActivity,
+  RecentComment,
+} from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
+import { STATUS_NAME } from "../../names.js";
 import { createContentPace } from "../content-pace.js";
 import { environmentName } from "../environment-name.js";
 import type { HostParts } from "../host-module.js";
+import { HostRefusal, oneLine } from "../host-refusal.js";
 import { keepAccount } from "../own-account.js";
-import { idField, loginField } from "../payload-fields.js";
+import { idField, loginField, commentField, numberField, revisionField, timeField } from "../payload-fields.js";
 import { getReviews } from "./approval.js";
 import { getAuthorship } from "./authorship.js";
-import { getChangeRequest, getMergeability, getState } from "./change-request.js";
+import { getChangeRequest, getMergeability, getState, getMergeRequest, type MergeRequest } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
-import { setStatus } from "./commit-status.js";
 import { createDeployment, findDeployment, missingForEnvironments, setDeploymentStatus } from "./deployments.js";
 import { belongsToAnyGroup, mayRead, mayWrite } from "./members.js";
 import { merge } from "./merge.js";
 import { editNote, listNotesOf, postNote, react } from "./notes.js";
-import { recentActivity } from "./recent-activity.js";
+import { isBot } from "./translate-event.js";
+import { GITLAB } from "./words.js";
 
 export interface GitLabConfig {
   /** Root of the instance, with its path prefix if it has one. */
@@ -110,4 +119,132 @@ async function findSelf(client: GitLabClient, log: Log): Promise<User> {
     log.debug({ account: username }, "the GitLab token belongs to an account that looks like a person's");
   }
   return { id, login: username, bot: true };
+}
+
+const STATES = { pending: "pending", success: "success", failure: "failed" } as const;
+
+const statusesSchema = z.array(z.object({ name: z.string(), status: z.string(), pipeline_id: z.number().nullish() }));
+
+/**
+ * Adds the status to the pipeline at the merge request's head. Without a pipeline nothing is set: GitLab would create one
+ * for it, which could turn a failed merge request green.
+ */
+async function setStatus(
+  client: GitLabClient,
+  change: ChangeRequest,
+  status: CommitStatus,
+  log: Log,
+): Promise<boolean> {
+  const { repository, number } = change;
+  const pipeline = pipelineOfHead(await getMergeRequest(client, change), change);
+  if (pipeline === undefined) {
+    log.info({ repository, number }, "commit status not set: the merge request has no pipeline at its head");
+    return false;
+  }
+  const asked = `set the commit status of ${repository}!${number}`;
+  const state = STATES[status.state];
+  try {
+    await client.ask(asked, (gitlab) =>
+      new Commits(gitlab).editStatus(repository, pipeline.sha, state, {
+        name: STATUS_NAME,
+        ref: pipeline.ref,
+        pipelineId: pipeline.id,
+        description: oneLine(status.description, GITLAB.maxStatusDescription - 1),
+        ...(status.url === undefined ? {} : { targetUrl: status.url }),
+      }),
+    );
+  } catch (error) {
+    // "Cannot transition status": it may be set already.
+    if (!(error instanceof HostRefusal && error.status === 400)) throw error;
+    const statuses = await client.read(statusesSchema, asked, (gitlab) =>
+      new Commits(gitlab).allStatuses(repository, pipeline.sha, { name: STATUS_NAME, ref: pipeline.ref }),
+    );
+    const isSet = statuses.some(
+      (one) => one.name === STATUS_NAME && one.status === state && (one.pipeline_id ?? pipeline.id) === pipeline.id,
+    );
+    if (!isSet) throw error;
+  }
+  return true;
+}
+
+/** The commit of a merged-results pipeline is the trial merge, not the head. A fork's own pipeline is out of reach. */
+function pipelineOfHead(merge: MergeRequest, change: ChangeRequest) {
+  const pipeline = merge.head_pipeline;
+  if (!pipeline || merge.sha !== change.headRevision) return undefined;
+  if (pipeline.project_id && pipeline.project_id !== merge.target_project_id) return undefined;
+  const merged = pipeline.ref === `refs/merge-requests/${change.number}/merge`;
+  return merged || pipeline.sha === change.headRevision ? pipeline : undefined;
+}
+
+/** Merge requests of one look; each costs a call. */
+const MAX_MERGE_REQUESTS = 50;
+/** The newest notes of each. */
+const MAX_NOTES = 100;
+
+const mergeRequestsSchema = z.array(
+  z.object({
+    iid: numberField,
+    state: z.string(),
+    sha: revisionField.nullish(),
+    updated_at: timeField,
+  }),
+);
+
+const notesSchema = z.array(
+  z.object({
+    id: idField,
+    body: commentField.nullish(),
+    type: z.string().nullish(),
+    system: z.boolean().nullish(),
+    internal: z.boolean().nullish(),
+    confidential: z.boolean().nullish(),
+    author: z.object({ id: idField, username: loginField }).nullish(),
+    created_at: timeField,
+    updated_at: timeField,
+  }),
+);
+
+/** One call for the merge requests, and one for each that changed. A note updates its merge request, as a push does. */
+async function recentActivity(client: GitLabClient, repository: RepositoryName, since: Date): Promise<RecentActivity> {
+  const merges = await client.read(mergeRequestsSchema, `list the merge requests of ${repository}`, (gitlab) =>
+    new MergeRequests(gitlab).all({
+      projectId: repository,
+      updatedAfter: since.toISOString(),
+      orderBy: "updated_at",
+      sort: "asc",
+      perPage: MAX_MERGE_REQUESTS,
+      page: 1,
+    }),
+  );
+  const changed = merges.map((one) => ({ ...one, change: { host: "hostb", repository, number: one.iid } as const }));
+  const comments: RecentComment[] = [];
+  for (const { change } of changed) comments.push(...(await notesSince(client, change, since)));
+  return {
+    heads: changed.flatMap(({ change, state, sha, updated_at }) =>
+      state === "opened" && sha ? [{ change, headRevision: sha, updatedAt: updated_at }] : [],
+    ),
+    comments: comments.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime()),
+  };
+}
+
+async function notesSince(
+  client: GitLabClient,
+  change: ChangeRequestRef,
+  since: Date,
+): Promise<readonly RecentComment[]> {
+  const { repository, number } = change;
+  const notes = await client.read(notesSchema, `list the comments of ${repository}!${number}`, (gitlab) =>
+    new MergeRequestNotes(gitlab).all(repository, number, {
+      sort: "desc",
+      orderBy: "created_at",
+      perPage: MAX_NOTES,
+      page: 1,
+    }),
+  );
+  return notes.flatMap(({ id, body, type, system, internal, confidential, author, created_at, updated_at }) => {
+    if (system === true || internal === true || confidential === true || type === "DiffNote" || !author) return [];
+    if (created_at < since || updated_at.getTime() !== created_at.getTime()) return [];
+    const by = { id: author.id, login: author.username, bot: isBot(author.username) };
+    return [{ change, id, body: body ?? "", author: by, createdAt: created_at }];
+  });
 }

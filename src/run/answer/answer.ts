@@ -1,21 +1,30 @@
+import { renderPlanTask } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
+import { settledText } from "../../comments/reminder.js";
+import { renderResult } from "../../comments/render.js";
+import type { Settings } from "../../config/rules/settings.js";
 import { auditFactsOf } from "../../core/commands/audit-facts.js";
-import type { ChangeRequest, User } from "../../core/model/change-request.js";
-import { StoreUnavailable } from "../../core/model/errors.js";
+import type { Reviewed } from "../../core/facts/read-facts.js";
+import { type ChangeRequest, type User, changeRequestKey } from "../../core/model/change-request.js";
+import { StoreUnavailable, LeaseLost } from "../../core/model/errors.js";
+import { sizeOfPlan } from "../../core/model/plan.js";
+import { isNoted } from "../../core/model/progress.js";
 import type { CommandResult } from "../../core/model/result.js";
-import { isNoted } from "../../core/model/run-notes.js";
+import { adviceAfter, type Advice } from "../../core/policy/advice.js";
+import { tooMuch } from "../../core/ports/compute.js";
 import type { Answerable } from "../line/asked.js";
+import { openChange, type SettingsSource } from "../line/context.js";
 import { silent, type Finished, type Outcome, type Silent } from "../line/outcome.js";
 import { outsiderIn } from "../line/permit.js";
 import { isAlreadyAnswered } from "../line/recover.js";
 import type { Run } from "../line/run.js";
-import { advise } from "./advise.js";
 import { auditRun } from "./audit.js";
+import { linksOf } from "./links.js";
 import { tellReceivers } from "./notify.js";
 import { postingOf } from "./posting.js";
-import { renderAnswer } from "./render-answer.js";
-import { replyTo, urgencyOf } from "./results.js";
-import { setCommitStatus, setDetectedStatus } from "./status.js";
+import { replyTo, urgencyOf, setsStatus } from "./results.js";
+import { readStanding } from "./standing.js";
+import { setCommitStatus, setDetectedStatus, hasCommitStatus } from "./status.js";
 
 /** Records what became of a command and answers it, unless there is a reason to stay silent. */
 export async function answer(
@@ -99,4 +108,92 @@ async function writeToJournal(result: CommandResult, { ticket, attempt, log }: R
     if (!(error instanceof StoreUnavailable)) throw error;
     log.warn({ err: error }, "could not record the result before its answer");
   }
+}
+
+/** What to do next, and what the host was asked for it, which the commit status needs as well. */
+interface Advised {
+  readonly advice?: Advice | undefined;
+  readonly reviewed?: Reviewed | undefined;
+}
+
+/** Works out the next step of an answer. The answer does not fail if that cannot be read. */
+async function advise(
+  { result, settings, problems }: Pick<Finished, "result" | "settings" | "problems">,
+  change: ChangeRequest,
+  run: Run,
+): Promise<Advised> {
+  if (!isAdvised(result)) return {};
+  // A push or a close stops a plan. Other answers are given in any case, most of all the one that says what was stopped.
+  const asking = result.kind === "planned" ? run : { ...run, signal: undefined };
+  try {
+    const known = settings ?? (await settingsOfClosed(change, asking));
+    if (known === undefined) return {};
+    const planned = result.kind === "planned" ? { plan: result.plan } : {};
+    const followed = hasCommitStatus(run) && change.state === "open" && setsStatus(result);
+    const review = followed ? ("required" as const) : ("rules" as const);
+    const { facts } = await readStanding(change, known, asking, { ...planned, problems, review });
+    const advice = adviceAfter(result, facts);
+    if (!followed) return { advice };
+    const { approval, missingForRules } = facts;
+    return { advice, reviewed: facts.untold.approval === undefined ? { approval, missingForRules } : undefined };
+  } catch (error) {
+    if (error instanceof LeaseLost) throw error;
+    asking.signal?.throwIfAborted();
+    run.log.warn({ err: error }, "could not work out the next step of an answer");
+    return {};
+  }
+}
+
+/** Refusals that nothing was read for say by themselves what to do; others carry their next step. */
+function isAdvised(result: CommandResult): boolean {
+  if (result.kind !== "refused") return result.kind !== "help" && result.kind !== "closed";
+  const { reason } = result.refusal;
+  return reason === "nothing-locked" || reason === "not-locked" || reason === "closed" || reason === "repository-file";
+}
+
+/** A command on a closed change request is refused before its settings are read. */
+async function settingsOfClosed(change: ChangeRequest, run: SettingsSource): Promise<Settings | undefined> {
+  return change.state === "open" ? undefined : (await openChange(change, run)).settings;
+}
+
+/** Milliseconds. */
+const RENDER_DEADLINE_MS = 60_000;
+/** Characters of a plan whose comments take some tens of milliseconds. */
+const SMALL_PLAN = 512 * 1024;
+
+/** The comments that answer a command, the last one with a note of the earlier syncs whose outcome was looked up first. */
+async function renderAnswer(
+  { result, settled }: Pick<Finished, "result" | "settled">,
+  change: ChangeRequest,
+  advice: Advice | undefined,
+  run: Run,
+): Promise<readonly string[]> {
+  const parts = await rendering(result, change, advice, run);
+  return settled.length === 0 ? parts : withNote(parts, settledText(settled, run.hostWords[change.host]));
+}
+
+/** The comments of a large plan are written in a worker thread. */
+async function rendering(
+  result: CommandResult,
+  change: ChangeRequest,
+  advice: Advice | undefined,
+  run: Run,
+): Promise<readonly string[]> {
+  const [words, links] = [run.hostWords[change.host], linksOf(change, run)];
+  const wanted = run.config.comments.plan;
+  const comments = wanted === "auto" ? (links.page === undefined ? "all" : "one") : wanted;
+  if (result.kind !== "planned" || sizeOfPlan(result.plan) < SMALL_PLAN) {
+    return renderResult(result, change, words, links, comments, advice);
+  }
+  const { plan, pruning, turn } = result;
+  const input = { plan, options: { words, pruning, links, turn, comments, next: advice?.next } };
+  const limits = { owner: changeRequestKey(change), deadlineMs: RENDER_DEADLINE_MS, signal: run.signal };
+  const computed = await run.compute.run(renderPlanTask, input, limits);
+  if (computed.kind === "exceeded") throw new Error(`writing the comments of a plan ${tooMuch(computed.limit)}`);
+  return computed.output;
+}
+
+/** The size limit of a comment leaves room for the note. */
+function withNote(parts: readonly string[], note: string): readonly string[] {
+  return parts.map((part, index) => (index === parts.length - 1 ? `${part}\n\n${note}` : part));
 }

@@ -1,11 +1,81 @@
+import { publishPlan, showsPlan, publish } from "../../comments/publish.js";
+import { renderMergeRefusal, renderTakenOver } from "../../comments/render.js";
+import type { Settings } from "../../config/rules/settings.js";
+import { auditFactsOfMerge } from "../../core/commands/audit-facts.js";
 import { isDeploying } from "../../core/commands/commands.js";
+import type { Reviewed } from "../../core/facts/read-facts.js";
+import { type ChangeRequest, changeRequestKey } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
-import type { CommandResultOf, Refusal, ResultKind } from "../../core/model/result.js";
-import type { Urgency } from "../../core/ports/code-host.js";
-import { postPlan } from "./post-plan.js";
-import { postIfInTime, postWithStatus, type Answer } from "./posting.js";
-import { replyToRollback, replyToSync } from "./reply-to-deployment.js";
-import { setCommitStatus, setPlanStatus } from "./status.js";
+import { safeMessage } from "../../core/model/errors.js";
+import { affectsNothing, type Plan } from "../../core/model/plan.js";
+import type { CommandResultOf, Refusal, ResultKind, MergeIntent } from "../../core/model/result.js";
+import type { Urgency, OwnComment, Posting, MergeOutcome } from "../../core/ports/code-host.js";
+import type { Run } from "../line/run.js";
+import { auditRun } from "./audit.js";
+import { postIfInTime, postWithStatus, type Answer, postingOf } from "./posting.js";
+import { setCommitStatus, setPlanStatus, refreshPlanStatus } from "./status.js";
+
+/** Posts what a sync did, updates the commit statuses that it changed, and merges if nothing is left to do. */
+async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): Promise<boolean> {
+  const { finished, change, run, reviewed } = answer;
+  const { settings } = finished;
+  await answer.post();
+  if (settings !== undefined && !result.dryRun) {
+    const rejected = result.applications.filter(({ kind }) => kind === "rejected");
+    const notStarted = rejected.map(({ application }) => application);
+    await setPlanStatus(change, { settings, notStarted, reviewed }, run);
+  }
+  for (const other of result.replaced) {
+    if (other.host === change.host) await refreshPlanStatus(other, run);
+  }
+  if (result.merge !== undefined) await merge(result.merge, answer);
+  return true;
+}
+
+/** Posts what a rollback did, updates the commit status, and tells those whose locks it took over. */
+async function replyToRollback(result: CommandResultOf<"rolled-back">, answer: Answer): Promise<boolean> {
+  await postWithStatus(answer);
+  await tellFormerHolders(result, answer);
+  return true;
+}
+
+/** Merges a change request whose applications are all deployed. If the host refuses, a comment says so. */
+async function merge(intent: MergeIntent, { asked, change, run }: Answer): Promise<void> {
+  // An earlier attempt of this run merged it.
+  if (run.ticket.again && change.state === "merged") return;
+  // The branch's rules may require deployments.
+  await run.attempt.shown();
+  const merged = await run.host.merge(change, intent).catch((error: unknown): MergeOutcome => {
+    run.log.error({ err: error }, "could not merge");
+    return { kind: "refused", reason: safeMessage(error) };
+  });
+  await auditRun(auditFactsOfMerge(merged, intent), { change, asked }, run);
+  if (merged.kind === "refused") {
+    const body = renderMergeRefusal(merged.reason, change, run.hostWords[change.host]);
+    await publish(run.host, change, [body], { runId: run.runId, posting: postingOf("result", run) });
+  } else run.log.info({ note: merged.note }, "merged");
+}
+
+/** Tells change requests that a rollback took over their locks. What it did stands, whether or not they can be told. */
+async function tellFormerHolders(
+  { takenOver: taken, applications }: CommandResultOf<"rolled-back">,
+  { asked: { by }, change, run }: Answer,
+): Promise<void> {
+  const kept = applications.filter(({ kind }) => kind !== "succeeded").map(({ application }) => application);
+  const holders = new Map(taken.map(({ holder }) => [changeRequestKey(holder), holder]));
+  for (const [key, holder] of holders) {
+    const theirs = taken.filter((lock) => changeRequestKey(lock.holder) === key);
+    const host = holder.host === change.host ? run.host : run.hosts[holder.host];
+    if (host === undefined) continue;
+    try {
+      const body = renderTakenOver(theirs, change, by?.login ?? "", run.hostWords[holder.host], kept);
+      await publish(host, holder, [body], { runId: run.runId, posting: { urgency: "result" } });
+      if (holder.host === change.host) await refreshPlanStatus(holder, run);
+    } catch (error) {
+      run.log.warn({ holder: key, err: error }, "could not tell a change request that its lock was taken over");
+    }
+  }
+}
 
 /** What the line does with a result. */
 interface ResultSpec<K extends ResultKind> {
@@ -121,4 +191,40 @@ async function replyWithRefusal({ refusal }: CommandResultOf<"refused">, answer:
 function shortReason({ reason }: Refusal): string {
   if (reason === "repository-file") return "the repository's file cannot be used";
   return reason === "store-unavailable" ? "the lock store did not answer" : "see the comment";
+}
+
+interface PlanPosting {
+  /** The comments. */
+  readonly parts: readonly string[];
+  /** Nobody waits for an answer: the commit status may say it alone. */
+  readonly quiet: boolean;
+  /** No command asked for it. */
+  readonly automatic: boolean;
+  /** Undefined if the plan ended before the settings were read: no status is set. */
+  readonly settings: Settings | undefined;
+  /** What the plan's next step needed to know from the host. */
+  readonly reviewed: Reviewed | undefined;
+  /** Our own comments on the change request, if they are known already. */
+  readonly earlier: readonly OwnComment[] | undefined;
+  readonly posting: Posting;
+}
+
+/** Posts a plan and sets the commit status, which alone says that nothing is affected where the host shows it. */
+async function postPlan(
+  plan: Plan,
+  { parts, quiet, settings, reviewed, earlier, ...how }: PlanPosting,
+  change: ChangeRequest,
+  run: Run,
+): Promise<void> {
+  const { host, runId, config, log } = run;
+  const own = earlier ?? (await host.listOwnComments(change));
+  const byStatus = quiet && config.comments.nothingAffected === "status" && affectsNothing(plan);
+  // An earlier plan would look as if it still held.
+  const statusFirst = byStatus && !showsPlan(own);
+  if (settings !== undefined && statusFirst) {
+    const { written } = await setPlanStatus(change, { settings, reviewed, withoutComment: true }, run);
+    if (written) return;
+  }
+  const planComment = await publishPlan(host, change, parts, { ...how, runId, earlier: own, log });
+  if (settings !== undefined && !statusFirst) await setPlanStatus(change, { settings, planComment, reviewed }, run);
 }

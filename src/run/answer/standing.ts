@@ -1,8 +1,12 @@
 import type { Settings } from "../../config/rules/settings.js";
 import type { ApprovalContext } from "../../core/facts/approval.js";
 import { readFacts, type FactOptions, type FactSource, type ReadFacts } from "../../core/facts/read-facts.js";
-import type { ChangeRequest } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import type { NextStep } from "../../core/model/next-step.js";
+import type { Facts } from "../../core/policy/facts.js";
+import { nextStep } from "../../core/policy/next-step.js";
 import { openChange, type SettingsSource } from "../line/context.js";
+import type { Dependencies } from "../line/run.js";
 
 /** Where the facts of a change request are read. */
 export type StandingSource = SettingsSource & Omit<FactSource, "change" | "settings" | "snapshot">;
@@ -25,4 +29,26 @@ export function opensWhenAsked(change: ChangeRequest, run: SettingsSource): Appr
     commitsBetween: async (from, to) => (await open()).commitsBetween(from, to),
     isCleanMerge: async (commit) => (await open()).isCleanMerge(commit),
   };
+}
+
+/** What the page of a change request says first. */
+export interface LookedUp extends Pick<Facts, "change" | "approval" | "missingForRules"> {
+  /** The stored plan is one of the head. */
+  readonly planned: boolean;
+  readonly next: NextStep;
+}
+
+/**
+ * Asks the host for a change request, and reads the repository's file. Undefined if the host is no longer configured.
+ * @throws {HostFailure | RepositoryFailure | StoreUnavailable}
+ */
+export async function lookUp(ref: ChangeRequestRef, source: Dependencies): Promise<LookedUp | undefined> {
+  const host = source.hosts[ref.host];
+  if (host === undefined) return undefined;
+  const asking = { ...source, host };
+  const change = await host.getChangeRequest(ref);
+  const { settings, problems } = await openChange(change, asking);
+  const { facts } = await readStanding(change, settings, asking, { problems });
+  const { approval, missingForRules, plan } = facts;
+  return { change, approval, missingForRules, planned: plan?.current === true, next: nextStep(facts) };
 }

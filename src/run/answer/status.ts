@@ -1,9 +1,8 @@
 import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../../comments/commit-status.js";
 import { findCurrentPlan } from "../../comments/publish.js";
 import type { Settings } from "../../config/rules/settings.js";
-import { createApprovals } from "../../core/facts/approval.js";
+import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
-import { missingForRules } from "../../core/facts/rules-approval.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";

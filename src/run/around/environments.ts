@@ -1,11 +1,10 @@
-import { applicationAddress, type Links } from "../../comments/links.js";
+import { applicationAddress, type Links } from "../../comments/markdown.js";
 import { undoIdOf } from "../../core/deploy/undo.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest } from "../../core/model/change-request.js";
 import { HostFailure, LeaseLost, safeMessage, type HostFailureReason } from "../../core/model/errors.js";
-import type { Phase } from "../../core/model/progress.js";
+import type { Phase, StartedApplication } from "../../core/model/progress.js";
 import type { ApplicationSync } from "../../core/model/result.js";
-import type { StartedApplication } from "../../core/model/run-notes.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { CodeHost, DeploymentState, ShownDeployment } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";

@@ -1,16 +1,23 @@
-import { endProgress } from "../../comments/settled.js";
+import { markMoved } from "../../comments/publish.js";
+import { endProgress, publishReminder, type Around } from "../../comments/reminder.js";
 import { isUnsettled, settleRecords, type Settled } from "../../core/deploy/settle-records.js";
-import { createLifting } from "../../core/facts/lifting.js";
+import { createLifting } from "../../core/facts/approval.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
-import { isAnnouncedUnseen, isPlanOf, isWithheld, waitsForApproval } from "../../core/model/plan.js";
-import { isPreviewWithheld } from "../../core/model/preview.js";
+import { type Deployment, overdueChanges } from "../../core/model/deployment.js";
+import { HeadMoved, HostFailure, RepositoryFailure } from "../../core/model/errors.js";
+import type { BaseMoved } from "../../core/model/event.js";
+import { isAnnouncedUnseen, isPlanOf, isWithheld, waitsForApproval, isPreviewWithheld } from "../../core/model/plan.js";
+import { undoOf } from "../../core/policy/advice.js";
 import { deployedOf } from "../../core/policy/effect-rules.js";
+import { nextStep } from "../../core/policy/next-step.js";
+import { behindOf } from "../../core/survey/behind-base.js";
+import { survey } from "../../core/survey/survey.js";
+import { linksOf } from "../answer/links.js";
+import { readStanding } from "../answer/standing.js";
 import { refreshPlanStatus } from "../answer/status.js";
-import { openChange, plansAutomatically } from "../line/context.js";
+import { openChange, plansAutomatically, AUTOMATIC, commandContext, NOBODY } from "../line/context.js";
 import { silent, type Silent } from "../line/outcome.js";
 import type { Run } from "../line/run.js";
-
-export { remind } from "./remind.js";
 
 /** Updates a change request after a review, or for the reconciler: its unsettled syncs and its commit status. */
 export async function revisit(ref: ChangeRequestRef, run: Run): Promise<Silent> {
@@ -49,4 +56,85 @@ export async function settleEarlier(change: ChangeRequest, run: Run): Promise<re
     run.log.warn({ err: error }, "could not finish the progress comment of an interrupted command");
   }
   return settled;
+}
+
+const MOST_NAMED = 5;
+
+/** Marks a plan of the head if the base branch changed what its applications are deployed from. Renders nothing. */
+export async function markMovedPlan(ref: ChangeRequestRef, { branch }: BaseMoved, run: Run): Promise<Silent> {
+  const [change, plan] = await Promise.all([run.host.getChangeRequest(ref, run.signal), run.plans.find(ref)]);
+  if (change.state !== "open" || change.baseBranch !== branch || !isPlanOf(plan, change)) {
+    return silent("nothing-to-update");
+  }
+  if (change.mergeBase === change.baseRevision) return silent("nothing-to-update");
+  const { settings, problems, snapshot } = await openChange(change, run);
+  if (problems.length > 0) return silent("nothing-to-update");
+  const context = { ...commandContext(AUTOMATIC, change, { settings, snapshot }, run), user: NOBODY };
+  const { subjects } = await survey(context);
+  const live = subjects.filter((subject) => subject.kind === "live");
+  const behind = await behindOf(live, context);
+  const sentences = [...behind].map(([application, { wouldRevert }]) => `in ${application}, ${wouldRevert}`);
+  const { command } = run.hostWords[change.host];
+  const named = sentences.slice(0, MOST_NAMED);
+  const more = sentences.length - named.length;
+  const told = more > 0 ? [...named, `and ${more} more applications. Comment ${command} plan for all of them`] : named;
+  const notes = [...plan.notes.filter((note) => !note.startsWith(MOVED)), ...told.map((text) => `${MOVED}${text}`)];
+  const applications = plan.applications.map((one) => {
+    const gaps = { behind: behind.has(one.application), uncovered: one.gaps?.uncovered === true };
+    return { ...one, gaps };
+  });
+  const same = applications.every(
+    ({ gaps }, index) => gaps.behind === (plan.applications[index]?.gaps?.behind === true),
+  );
+  if (same && notes.join("\n") === plan.notes.join("\n")) return silent("nothing-to-update");
+  await run.plans.save({ ...plan, applications, notes });
+  await markMoved(run.host, change, told);
+  return silent("plan-marked");
+}
+
+const MOVED = "the base branch moved: ";
+
+/** Tells an open change request what of it is deployed and not merged. */
+export async function remind(ref: ChangeRequestRef, run: Run): Promise<Silent> {
+  const records = [...(await run.deployments.ofChange(ref))].sort((a, b) => a.timestamp.localeCompare(b.timestamp));
+  const [first] = records;
+  const { remindAfter } = run.config.comments;
+  const now = run.clock.now();
+  if (first === undefined || remindAfter === "off") return silent("nothing-to-update");
+  if (overdueChanges(records, now, remindAfter).length === 0) return silent("nothing-to-update");
+  const change = await run.host.getChangeRequest(ref, run.signal);
+  if (change.state !== "open") return silent("nothing-to-update");
+  const facts = { records, around: await lookAround(first, records, change, run), now };
+  const reader = { change, words: run.hostWords[change.host], links: linksOf(change, run) };
+  const posting = { urgency: "help", signal: run.signal } as const;
+  try {
+    await publishReminder(run.host, facts, reader, { runId: run.runId, posting, log: run.log });
+    return silent("reminded");
+  } catch (error) {
+    // There is another day.
+    if (error instanceof HostFailure && error.reason === "rate-limited") return silent("left-out");
+    throw error;
+  }
+}
+
+/** What the target branch got since the first deployment, and what to do; undefined if the repository cannot be read. */
+async function lookAround(
+  { baseRevision }: Deployment,
+  records: readonly Deployment[],
+  change: ChangeRequest,
+  run: Run,
+): Promise<Around | undefined> {
+  try {
+    const { settings, problems, snapshot } = await openChange(change, run);
+    const gained = await snapshot.commitsBetween(baseRevision ?? change.mergeBase, change.baseRevision);
+    const { facts } = await readStanding(change, settings, run, { problems });
+    const next = nextStep(facts);
+    const deployed = records.map(({ application }) => application);
+    // After a failure the next step names it already.
+    return { gained, next, undo: next.kind === "retry" ? undefined : undoOf(deployed, facts) };
+  } catch (error) {
+    if (!(error instanceof RepositoryFailure || error instanceof HeadMoved)) throw error;
+    run.log.warn({ err: error }, "could not read what the target branch got since a deployment");
+    return undefined;
+  }
 }

@@ -1,9 +1,18 @@
+import { publish } from "../../comments/publish.js";
+import { renderResult } from "../../comments/render.js";
+import { auditFactsOf } from "../../core/commands/audit-facts.js";
 import { runCommand } from "../../core/commands/commands.js";
-import type { ChangeRequest } from "../../core/model/change-request.js";
+import { close } from "../../core/commands/unlock.js";
+import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import type { CommandResultOf } from "../../core/model/result.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
-import { releaseIfClosed } from "./close-change-request.js";
+import { auditRun } from "../answer/audit.js";
+import { linksOf } from "../answer/links.js";
+import { tellOfMerge } from "../answer/notify.js";
+import { postingOf } from "../answer/posting.js";
+import { urgencyOf } from "../answer/results.js";
 import { commandContext } from "./context.js";
-import { refused, silent, type Finished, type Silent } from "./outcome.js";
+import { refused, silent, type Finished, type Silent, type Outcome } from "./outcome.js";
 import type { Permitted } from "./permit.js";
 import type { Run } from "./run.js";
 
@@ -27,4 +36,42 @@ export async function execute(
 /** Undefined if the host fails: the answer asks again and reports the failure. */
 async function earlierComments(change: ChangeRequest, { host }: Run): Promise<readonly OwnComment[] | undefined> {
   return host.listOwnComments(change).catch(() => undefined);
+}
+
+/** Releases what a closed change request holds. Reads its state first: a late or repeated event proves nothing. */
+export async function closeChangeRequest(ref: ChangeRequestRef, run: Run): Promise<Outcome> {
+  const change = await run.host.getChangeRequest(ref);
+  if (change.state === "open") return silent("still-open");
+  if (change.state === "merged") await tellOfMerge(change, run);
+  const result = await release(ref, change.state === "merged", run);
+  if (result.stillDeployed.length > 0) {
+    const parts = renderResult(result, change, run.hostWords[change.host], linksOf(change, run));
+    await publish(run.host, change, parts, { runId: run.runId, posting: postingOf(urgencyOf(result), run) });
+  }
+  return { kind: "answered", result };
+}
+
+/**
+ * Releases the locks of a command whose change request was closed while it took them: another replica may have handled
+ * the close event before the last lock was taken. Returns the state of a closed one.
+ */
+async function releaseIfClosed(change: ChangeRequest, run: Run): Promise<"closed" | "merged" | undefined> {
+  try {
+    const state = await run.host.state(change);
+    if (state === "open") return undefined;
+    if (state === "merged") await tellOfMerge(change, run);
+    await release(change, state === "merged", run);
+    return state;
+  } catch (error) {
+    run.log.warn({ err: error }, "could not check whether the change request was closed meanwhile");
+    return undefined;
+  }
+}
+
+async function release(change: ChangeRequestRef, merged: boolean, run: Run): Promise<CommandResultOf<"closed">> {
+  const result = await close(change, merged, run);
+  const facts = auditFactsOf(result);
+  const reason = merged ? "merged" : "closed without a merge";
+  await auditRun(facts && { ...facts, reason }, { change, asked: undefined }, run);
+  return result;
 }

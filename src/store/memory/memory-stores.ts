@@ -1,6 +1,21 @@
+import { USER_KEPT_MS, type Account, type Role } from "../../core/model/account.js";
 import type { ApplicationName } from "../../core/model/brand.js";
-import { changeRequestKey, sameChangeRequest, type ChangeRequestRef } from "../../core/model/change-request.js";
+import {
+  changeRequestKey,
+  sameChangeRequest,
+  type ChangeRequestRef,
+  changeRequestRef,
+} from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
+import {
+  LOCK_LIFETIME_MS,
+  type Lock,
+  type LockAttempt,
+  type LockRequest,
+  MAX_WAITING,
+  WAITING_LIFETIME_MS,
+  type Waiting,
+} from "../../core/model/lock.js";
 import { PLAN_LIFETIME_MS, type Plan } from "../../core/model/plan.js";
 import {
   AUDIT_CAPACITY,
@@ -11,15 +26,20 @@ import {
   type AuditRecord,
 } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
-import type { AttemptCounter, DeploymentStore, PlanStore } from "../../core/ports/stores.js";
-import { byApplication } from "../order.js";
-import type { Stores } from "../stores.js";
+import type {
+  AttemptCounter,
+  DeploymentStore,
+  PlanStore,
+  LockStore,
+  WaitStore,
+  RoleChange,
+  Standing,
+  UserStore,
+} from "../../core/ports/stores.js";
+import { byApplication, type Stores, byUsername } from "../stores.js";
 import { MemoryContentBudget } from "./content-budget.js";
 import { MemoryLiveFeed } from "./live-feed.js";
-import { MemoryLockStore } from "./lock-store.js";
 import { MemorySessionStore } from "./session-store.js";
-import { MemoryUserStore } from "./user-store.js";
-import { MemoryWaitStore } from "./wait-store.js";
 
 const MAX_WINDOWS = 10_000;
 
@@ -142,4 +162,224 @@ class MemoryAttemptCounter implements AttemptCounter {
     window.count += 1;
     return Promise.resolve({ count: window.count, resetsInMs: window.endsAt - now });
   }
+}
+
+interface Entry {
+  readonly lock: Lock;
+  /** Milliseconds since 1970. */
+  readonly expires: number;
+}
+
+/** Every method is atomic, since none of them awaits anything. */
+class MemoryLockStore implements LockStore {
+  readonly #entries = new Map<ApplicationName, Entry>();
+
+  constructor(private readonly clock: Clock) {}
+
+  acquire(request: LockRequest, now: Date, from?: ChangeRequestRef): Promise<LockAttempt> {
+    const found = this.#current(request.application);
+    const takesOver = found !== undefined && from !== undefined && sameChangeRequest(found.holder, from);
+    const current = takesOver && !sameChangeRequest(from, request.holder) ? undefined : found;
+    if (current !== undefined && !sameChangeRequest(current.holder, request.holder)) {
+      return Promise.resolve({ kind: "held", lock: current });
+    }
+    const lock: Lock = {
+      application: request.application,
+      holder: changeRequestRef(request.holder),
+      user: request.user,
+      timestamp: current?.timestamp ?? now.toISOString(),
+      planRevision: request.planRevision ?? current?.planRevision,
+      sourceFile: request.sourceFile ?? (request.planRevision === undefined ? current?.sourceFile : undefined),
+    };
+    this.#entries.set(lock.application, { lock, expires: this.clock.now().getTime() + LOCK_LIFETIME_MS });
+    return Promise.resolve({ kind: "acquired", lock, fresh: current === undefined });
+  }
+
+  release(application: ApplicationName, by: ChangeRequestRef | "anyone"): Promise<boolean> {
+    const current = this.#current(application);
+    if (current === undefined) return Promise.resolve(false);
+    if (by !== "anyone" && !sameChangeRequest(current.holder, by)) return Promise.resolve(false);
+    return Promise.resolve(this.#entries.delete(application));
+  }
+
+  find(application: ApplicationName): Promise<Lock | undefined> {
+    return Promise.resolve(this.#current(application));
+  }
+
+  list(holder?: ChangeRequestRef): Promise<readonly Lock[]> {
+    const locks = [...this.#entries.keys()].flatMap((application) => this.#current(application) ?? []);
+    const wanted = locks.filter((lock) => holder === undefined || sameChangeRequest(lock.holder, holder));
+    return Promise.resolve(wanted.sort(byApplication));
+  }
+
+  ping(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #current(application: ApplicationName): Lock | undefined {
+    const entry = this.#entries.get(application);
+    if (entry === undefined) return undefined;
+    if (entry.expires > this.clock.now().getTime()) return entry.lock;
+    this.#entries.delete(application);
+    return undefined;
+  }
+}
+
+interface Queue {
+  /** By key, in the order in which they joined. */
+  readonly changes: Map<string, ChangeRequestRef>;
+  /** Milliseconds since 1970. */
+  expires: number;
+}
+
+/** Every method is atomic, since none of them awaits anything. */
+class MemoryWaitStore implements WaitStore {
+  readonly #queues = new Map<ApplicationName, Queue>();
+
+  constructor(private readonly clock: Clock) {}
+
+  join(application: ApplicationName, change: ChangeRequestRef): Promise<number | undefined> {
+    const key = changeRequestKey(change);
+    const queue = this.#current(application) ?? { changes: new Map<string, ChangeRequestRef>(), expires: 0 };
+    if (!queue.changes.has(key)) {
+      if (queue.changes.size >= MAX_WAITING) return Promise.resolve(undefined);
+      queue.changes.set(key, changeRequestRef(change));
+    }
+    queue.expires = this.clock.now().getTime() + WAITING_LIFETIME_MS;
+    this.#queues.set(application, queue);
+    return Promise.resolve([...queue.changes.keys()].indexOf(key) + 1);
+  }
+
+  leave(application: ApplicationName, change: ChangeRequestRef): Promise<boolean> {
+    const queue = this.#current(application);
+    const waited = queue?.changes.delete(changeRequestKey(change)) ?? false;
+    if (queue?.changes.size === 0) this.#queues.delete(application);
+    return Promise.resolve(waited);
+  }
+
+  of(application: ApplicationName): Promise<readonly ChangeRequestRef[]> {
+    return Promise.resolve([...(this.#current(application)?.changes.values() ?? [])]);
+  }
+
+  list(): Promise<readonly Waiting[]> {
+    const queues = [...this.#queues.keys()].flatMap((application): readonly Waiting[] => {
+      const queue = this.#current(application);
+      return queue === undefined ? [] : [{ application, changes: [...queue.changes.values()] }];
+    });
+    return Promise.resolve(queues.sort(byApplication));
+  }
+
+  #current(application: ApplicationName): Queue | undefined {
+    const queue = this.#queues.get(application);
+    if (queue === undefined || queue.expires > this.clock.now().getTime()) return queue;
+    this.#queues.delete(application);
+    return undefined;
+  }
+}
+
+interface KnownUser {
+  /** Undefined once the login was ended. */
+  readonly profile: Account | undefined;
+  /** The role that an admin set. */
+  readonly given: Role | undefined;
+  /** Milliseconds since 1970. */
+  readonly keptUntil: number;
+}
+
+/** Users who have logged in since this process started. */
+class MemoryUserStore implements UserStore {
+  readonly #users = new Map<string, KnownUser>();
+  readonly #standings = new Map<string, { readonly standing: Standing; readonly keptUntil: number }>();
+
+  constructor(
+    private readonly sessions: MemorySessionStore,
+    private readonly clock: Clock,
+  ) {}
+
+  signIn(account: Account, sessionMs: number, standing?: Standing): Promise<Account> {
+    const now = this.clock.now().getTime();
+    for (const id of this.#users.keys()) if (this.#known(id) === undefined) this.#users.delete(id);
+    for (const [id, { keptUntil }] of this.#standings) if (keptUntil <= now) this.#standings.delete(id);
+    const { given, keptUntil = 0 } = this.#known(account.id) ?? {};
+    this.#keep(account.id, { profile: account, given, keptUntil }, sessionMs);
+    if (standing === undefined) this.#standings.delete(account.id);
+    else this.#standings.set(account.id, { standing, keptUntil: now + sessionMs });
+    return Promise.resolve(effective(account, given));
+  }
+
+  find(id: string): Promise<Account | undefined> {
+    return Promise.resolve(this.#account(id));
+  }
+
+  async list(): Promise<readonly Account[]> {
+    const found = await Promise.all([...this.sessions.accountIds()].map((id) => this.find(id)));
+    return found.filter((account) => account !== undefined).sort(byUsername);
+  }
+
+  setRole(id: string, role: Role): Promise<RoleChange> {
+    const [known, account] = [this.#known(id), this.#account(id)];
+    if (known?.profile === undefined) return Promise.resolve({ kind: "unknown" });
+    const others = [...this.#users.keys()].filter((other) => other !== id);
+    if (
+      role === "user" &&
+      account?.role === "admin" &&
+      !others.some((other) => this.#account(other)?.role === "admin")
+    ) {
+      return Promise.resolve({ kind: "last-admin" });
+    }
+    this.#keep(id, { ...known, given: role }, 0);
+    return Promise.resolve({ kind: "set", account: effective(known.profile, role) });
+  }
+
+  standing(id: string): Promise<Standing | undefined> {
+    return Promise.resolve(this.#standing(id));
+  }
+
+  renew(id: string, before: Standing, after: Standing, account?: Account): Promise<boolean> {
+    const kept = this.#standings.get(id);
+    if (kept === undefined || !isSame(this.#standing(id), before)) return Promise.resolve(false);
+    this.#standings.set(id, { ...kept, standing: after });
+    const known = this.#known(id);
+    if (account !== undefined && known?.profile !== undefined) this.#users.set(id, { ...known, profile: account });
+    return Promise.resolve(true);
+  }
+
+  end(id: string, before: Standing): Promise<boolean> {
+    if (!isSame(this.#standing(id), before)) return Promise.resolve(false);
+    this.#standings.delete(id);
+    const known = this.#known(id);
+    if (known?.given === undefined) this.#users.delete(id);
+    else this.#users.set(id, { ...known, profile: undefined });
+    return Promise.resolve(true);
+  }
+
+  #standing(id: string): Standing | undefined {
+    const kept = this.#standings.get(id);
+    return kept !== undefined && kept.keptUntil > this.clock.now().getTime() ? kept.standing : undefined;
+  }
+
+  #account(id: string): Account | undefined {
+    const known = this.#known(id);
+    return known?.profile && effective(known.profile, known.given);
+  }
+
+  #known(id: string): KnownUser | undefined {
+    const known = this.#users.get(id);
+    const kept = known?.given === "user" || (known?.keptUntil ?? 0) > this.clock.now().getTime();
+    return kept ? known : undefined;
+  }
+
+  #keep(id: string, user: KnownUser, sessionMs: number): void {
+    const keptUntil = Math.max(user.keptUntil, this.clock.now().getTime() + sessionMs + USER_KEPT_MS);
+    this.#users.set(id, { ...user, keptUntil });
+  }
+}
+
+function effective(profile: Account, given: Role | undefined): Account {
+  return { ...profile, role: given ?? profile.role };
+}
+
+function isSame(standing: Standing | undefined, other: Standing): boolean {
+  const { sealed, askedAt, provenAt } = other;
+  return standing?.sealed === sealed && standing.askedAt === askedAt && standing.provenAt === provenAt;
 }

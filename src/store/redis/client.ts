@@ -1,6 +1,5 @@
 import { Cluster, Redis, type ClusterOptions, type RedisOptions } from "ioredis";
-import { afterAwake } from "../../http/after-awake.js";
-import type { RedisClient } from "../../http/redis.js";
+import { afterAwake, type RedisClient } from "../../http/redis.js";
 import { replyCode } from "./failure.js";
 import type { RedisConfig } from "./redis-config.js";
 

@@ -3,14 +3,57 @@ import { LRUCache } from "lru-cache";
 import * as z from "zod";
 import { changeRequestKey, type ChangeRequestRef } from "../../core/model/change-request.js";
 import type { CheckOutcome } from "../../core/model/check.js";
-import { PLAN_LIFETIME_MS, type ApplicationPlan, type Plan, type PlanLock } from "../../core/model/plan.js";
+import type { Effect, Member } from "../../core/model/effect.js";
+import {
+  PLAN_LIFETIME_MS,
+  type ApplicationPlan,
+  type Plan,
+  type PlanLock,
+  type PreviewContent,
+  type PreviewOrigin,
+} from "../../core/model/plan.js";
 import type { PlannedSource } from "../../core/model/planned-source.js";
-import type { PreviewContent, PreviewOrigin } from "../../core/model/preview.js";
 import type { PlanStore } from "../../core/ports/stores.js";
 import { PLAN_KEY_PREFIX } from "../../names.js";
 import type { RedisConnection } from "./connection.js";
-import { storedEffect, storedMember } from "./stored-effect.js";
 import { orUndefined, readStored, stored } from "./stored-value.js";
+
+const identity = {
+  application: stored.application,
+  project: z.string(),
+  destination: z.object({ cluster: z.string(), namespace: z.string() }),
+  namespaces: z.array(z.string()),
+};
+
+const move = z.object({
+  what: z.enum(["repository", "project", "destination", "auto-sync"]),
+  from: z.string(),
+  to: z.string(),
+});
+
+/** An application of an effect. */
+const storedMember: z.ZodType<Member> = z.object({
+  ...identity,
+  reachedBy: z.discriminatedUnion("kind", [
+    z.object({ kind: z.literal("direct") }),
+    z.object({ kind: z.literal("child"), of: stored.application }),
+    z.object({ kind: z.literal("generated"), by: z.string() }),
+  ]),
+  definition: z.discriminatedUnion("kind", [
+    z.object({ kind: z.enum(["unchanged", "new", "removed", "unknown"]) }),
+    z.object({ kind: z.literal("changed"), moves: z.array(move) }),
+  ]),
+  digest: orUndefined(z.string()),
+  sources: z.array(z.object({ repoURL: z.string(), targetRevision: z.string(), commit: orUndefined(stored.revision) })),
+  boundAs: z.array(z.object({ ...identity, because: z.string() })),
+  problem: orUndefined(z.string()),
+});
+
+/** What one deployment changes. */
+const storedEffect: z.ZodType<Effect> = z.object({
+  members: z.array(storedMember),
+  applies: z.array(z.object({ application: stored.application, digest: z.string() })),
+});
 
 const lock = z.object({
   application: stored.application,

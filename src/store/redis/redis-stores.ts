@@ -1,21 +1,125 @@
+import { randomUUID } from "node:crypto";
 import { RedisStore } from "connect-redis";
 import type { Store as SessionStore } from "express-session";
+import { LRUCache } from "lru-cache";
 import * as z from "zod";
+import { COMMAND_NAMES } from "../../core/commands/commands.js";
+import type { ApplicationName } from "../../core/model/brand.js";
+import {
+  changeRequestKey,
+  sameChangeRequest,
+  type ChangeRequestRef,
+  changeRequestRef,
+} from "../../core/model/change-request.js";
+import type { Deployment } from "../../core/model/deployment.js";
+import { parseJson } from "../../core/model/json.js";
+import type { ContentBudget, ContentLimit, Taken } from "../../core/ports/content-budget.js";
+import type { LiveFeed, LiveRun } from "../../core/ports/live-feed.js";
 import type { Log } from "../../core/ports/log.js";
-import type { AttemptCounter } from "../../core/ports/stores.js";
-import { LOGIN_ATTEMPT_KEY_PREFIX, SESSION_KEY_PREFIX } from "../../names.js";
-import "../session-data.js";
-import type { Stores } from "../stores.js";
+import type { AttemptCounter, DeploymentStore } from "../../core/ports/stores.js";
+import { RedisScript, type RedisClient, type StoreConnection } from "../../http/redis.js";
+import {
+  LOGIN_ATTEMPT_KEY_PREFIX,
+  SESSION_KEY_PREFIX,
+  CONTENT_KEY_PREFIX,
+  DEPLOYMENT_KEY_PREFIX,
+  LIVE_CHANNEL,
+  LIVE_KEY_PREFIX,
+} from "../../names.js";
+import { MemoryContentBudget } from "../memory/content-budget.js";
+import { MemoryLiveFeed } from "../memory/live-feed.js";
+import { type Stores, byApplication } from "../stores.js";
 import { RedisAuditLog } from "./audit-log.js";
 import { RedisConnection } from "./connection.js";
-import { RedisContentBudget } from "./content-budget.js";
-import { RedisDeploymentStore } from "./deployment-store.js";
-import { RedisLiveFeed } from "./live-feed.js";
-import { RedisLockStore } from "./lock-store.js";
+import { RedisLockStore, RedisWaitStore } from "./lock-store.js";
 import { RedisPlanStore } from "./plan-store.js";
 import type { RedisConfig } from "./redis-config.js";
+import { scanKeys, orUndefined, readStored, stored } from "./stored-value.js";
 import { RedisUserStore } from "./user-store.js";
-import { RedisWaitStore } from "./wait-store.js";
+
+/** Longer than a sync may take; after that, a run that never ended is dropped. */
+const KEPT_MS = 15 * 60_000;
+const MAX_ENDED = 1_000;
+
+const phase = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("waiting") }),
+  z.object({ kind: z.literal("running"), done: z.number(), total: z.number(), message: z.string() }),
+  z.object({ kind: z.literal("ended"), outcome: z.enum(["succeeded", "failed", "unknown"]) }),
+]);
+
+const liveRun = z.object({
+  runId: z.string(),
+  command: z.enum(COMMAND_NAMES),
+  startedAt: z.string(),
+  applications: z.array(z.object({ application: stored.application, phase })),
+  ended: z.boolean(),
+});
+
+const message = z.object({ v: z.literal(1), from: z.string(), change: stored.change, run: liveRun });
+
+/** Shows the runs of all replicas to the pages of each. While Redis is unavailable, pages see only their own replica's. */
+class RedisLiveFeed implements LiveFeed {
+  readonly #self = randomUUID();
+  readonly #local = new MemoryLiveFeed();
+  readonly #ended = new LRUCache<string, true>({ max: MAX_ENDED });
+  #subscriber: RedisClient | undefined;
+  /** Resolves once subscribed. */
+  #subscribed: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly connection: StoreConnection) {}
+
+  publish(change: ChangeRequestRef, run: LiveRun): void {
+    this.#show(change, run);
+    const text = JSON.stringify({ v: 1, from: this.#self, change: changeRequestRef(change), run });
+    const key = LIVE_KEY_PREFIX + changeRequestKey(change);
+    this.connection
+      .run(async (redis) => {
+        const kept = run.ended ? redis.del(key) : redis.set(key, text, "PX", KEPT_MS);
+        await Promise.all([kept, redis.publish(LIVE_CHANNEL, text)]);
+      })
+      .catch(() => undefined);
+  }
+
+  subscribe(change: ChangeRequestRef, listener: (run: LiveRun) => void): () => void {
+    this.#open();
+    void this.#lookUp(change);
+    return this.#local.subscribe(change, listener);
+  }
+
+  close(): void {
+    this.#subscriber?.disconnect();
+    this.#subscriber = undefined;
+  }
+
+  #open(): void {
+    if (this.#subscriber !== undefined) return;
+    const redis = this.connection.patient();
+    this.#subscriber = redis;
+    redis.on("error", () => undefined); // reported by the connection for commands
+    redis.on("message", (_channel: string, text: string) => this.#receive(text));
+    this.#subscribed = redis.subscribe(LIVE_CHANNEL).catch(() => undefined);
+  }
+
+  /** Shows a run that another replica published before this one subscribed. */
+  async #lookUp(change: ChangeRequestRef): Promise<void> {
+    await this.#subscribed;
+    const key = LIVE_KEY_PREFIX + changeRequestKey(change);
+    const text = await this.connection.run((redis) => redis.get(key)).catch(() => null);
+    if (text !== null) this.#receive(text);
+  }
+
+  #receive(text: string): void {
+    // Undefined for a message of another version of this service.
+    const received = message.safeParse(parseJson(text)).data;
+    if (received === undefined || received.from === this.#self || this.#ended.get(received.run.runId) === true) return;
+    this.#show(received.change, received.run);
+  }
+
+  #show(change: ChangeRequestRef, run: LiveRun): void {
+    if (run.ended) this.#ended.set(run.runId, true);
+    this.#local.publish(change, run);
+  }
+}
 
 /** Stores in Redis. It may be unavailable at the start or later; the stores work again as soon as it answers. */
 export function createRedisStores(config: RedisConfig, parts: { readonly log: Log }): Stores {
@@ -76,4 +180,90 @@ class RedisAttemptCounter implements AttemptCounter {
       return { count, resetsInMs };
     });
   }
+}
+
+const TAKE = new RedisScript(new URL("take-content.lua", import.meta.url));
+
+const answer = z.tuple([z.enum(["taken", "full"]), z.int()]);
+
+/** Counts the writes of all replicas, by Redis's clock; those of this process as well, for while Redis is unavailable. */
+class RedisContentBudget implements ContentBudget {
+  readonly #own = new MemoryContentBudget(() => Date.now());
+
+  constructor(private readonly connection: RedisConnection) {}
+
+  async take(account: string, rank: number, limits: readonly ContentLimit[]): Promise<Taken> {
+    const keys = [CONTENT_KEY_PREFIX + account];
+    const args = [rank, randomUUID(), ...limits.flatMap((limit) => [limit.windowMs, limit.max, limit.rank])];
+    try {
+      const [kind, freeInMs] = answer.parse(await this.connection.run((redis) => TAKE.run(redis, keys, args)));
+      if (kind === "full") return { kind, freeInMs };
+      this.#own.add(account, rank, limits);
+      return { kind };
+    } catch {
+      // Whatever Redis answers, or an operator put there, must not silence the service. The status page shows its outages.
+      return this.#own.take(account, rank, limits);
+    }
+  }
+}
+
+const deployment: z.ZodType<Deployment> = z.object({
+  application: stored.application,
+  change: stored.change,
+  revision: stored.revision,
+  baseRevision: orUndefined(stored.revision),
+  outcome: z.enum(["started", "succeeded", "failed", "unknown"]),
+  pins: z.array(z.object({ position: z.int().positive(), revision: stored.revision })),
+  specBefore: stored.spec,
+  specWritten: orUndefined(stored.spec),
+  approvers: z.array(z.string()),
+  user: z.string(),
+  reverted: orUndefined(z.string()),
+  overridden: orUndefined(z.array(z.object({ check: z.string(), by: z.array(z.string()) }))),
+  runId: orUndefined(z.string()),
+  health: orUndefined(z.object({ timeoutMs: z.int().positive(), onFailure: z.enum(["keep", "rollback"]) })),
+  undoing: orUndefined(z.object({ health: z.string(), message: z.string() })),
+  timestamp: stored.time,
+});
+
+const deploymentRecord = z.object({ v: z.literal(1), deployment });
+
+/** What is deployed and not merged: one hash per application, `svc:deployment:<application>`, with a field per change request. */
+class RedisDeploymentStore implements DeploymentStore {
+  constructor(private readonly connection: RedisConnection) {}
+
+  async save(deployment: Deployment): Promise<void> {
+    const { application, change } = deployment;
+    const record = JSON.stringify({ v: 1, deployment });
+    await this.connection.run((redis) => redis.hset(deploymentKey(application), changeRequestKey(change), record));
+  }
+
+  async remove(application: ApplicationName, change: ChangeRequestRef): Promise<void> {
+    await this.connection.run((redis) => redis.hdel(deploymentKey(application), changeRequestKey(change)));
+  }
+
+  async ofApplication(application: ApplicationName): Promise<readonly Deployment[]> {
+    return this.#read([deploymentKey(application)]);
+  }
+
+  async ofChange(change: ChangeRequestRef): Promise<readonly Deployment[]> {
+    return (await this.list()).filter((deployment) => sameChangeRequest(deployment.change, change));
+  }
+
+  async list(): Promise<readonly Deployment[]> {
+    return this.#read(await this.connection.run((redis) => scanKeys(redis, DEPLOYMENT_KEY_PREFIX)));
+  }
+
+  async #read(keys: readonly string[]): Promise<readonly Deployment[]> {
+    const records = await this.connection.run((redis) =>
+      Promise.all(keys.map(async (key) => ({ key, values: await redis.hvals(key) }))),
+    );
+    const read = (text: string, key: string) =>
+      readStored(deploymentRecord, text, "the record of a deployment", key).deployment;
+    return records.flatMap(({ key, values }) => values.map((value) => read(value, key))).sort(byApplication);
+  }
+}
+
+function deploymentKey(application: ApplicationName): string {
+  return DEPLOYMENT_KEY_PREFIX + application;
 }

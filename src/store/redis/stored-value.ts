@@ -1,10 +1,13 @@
+import type { Redis } from "ioredis";
 import * as z from "zod";
 import type { ApplicationSpec } from "../../core/model/application.js";
 import type { ApplicationName, RepositoryName, Revision } from "../../core/model/brand.js";
 import type { ChangeRequestRef } from "../../core/model/change-request.js";
 import { StoredValueUnreadable } from "../../core/model/errors.js";
 import { isJsonObject } from "../../core/model/json.js";
+import type { RedisClient } from "../../http/redis.js";
 import { HOST_IDS, STORE_TITLE } from "../../names.js";
+import { primariesOf } from "./client.js";
 
 const change = z.object({
   host: z.enum(HOST_IDS),
@@ -56,4 +59,38 @@ export function unreadable(
       `Run one version everywhere, or ${cure}.`,
     { cause },
   );
+}
+
+/** Every key with this prefix, once. A key that exists during the whole scan is found, unless it moves within a cluster. */
+export async function scanKeys(redis: RedisClient, prefix: string): Promise<readonly string[]> {
+  const found = await Promise.all(primariesOf(redis).map((server) => scanServer(server, prefix)));
+  return [...new Set(found.flat())];
+}
+
+async function scanServer(server: Redis, prefix: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  let cursor = "0";
+  do {
+    const [next, keys] = await server.scan(cursor, "MATCH", `${prefix}*`, "COUNT", 1000);
+    found.push(...keys);
+    cursor = next;
+  } while (cursor !== "0");
+  return found;
+}
+
+/** Reads the keys that still exist, one GET each in batches: a cluster refuses MGET across slots. */
+export async function readKeys(
+  redis: RedisClient,
+  keys: readonly string[],
+): Promise<readonly (readonly [string, string])[]> {
+  const entries: (readonly [string, string])[] = [];
+  for (let start = 0; start < keys.length; start += 500) {
+    const part = keys.slice(start, start + 500);
+    const values = await Promise.all(part.map((key) => redis.get(key)));
+    for (const [index, key] of part.entries()) {
+      const value = values[index];
+      if (typeof value === "string") entries.push([key, value]);
+    }
+  }
+  return entries;
 }

@@ -5,10 +5,9 @@ import { parseJson } from "../../core/model/json.js";
 import type { RoleChange, Standing, UserStore } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
 import { HOST_IDS, SESSION_KEY_PREFIX, STANDING_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
-import { byUsername } from "../order.js";
+import { byUsername } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
-import { readKeys, scanKeys } from "./keys.js";
-import { orUndefined, readStored } from "./stored-value.js";
+import { readKeys, scanKeys, orUndefined, readStored } from "./stored-value.js";
 
 const SAVE = new RedisScript(new URL("save-user.lua", import.meta.url));
 const RENEW = new RedisScript(new URL("renew-standing.lua", import.meta.url));

@@ -3,8 +3,7 @@ import { changePagePath, type ChangeRequestRef } from "../../core/model/change-r
 import type { CheckResult } from "../../core/model/check.js";
 import type { Lock } from "../../core/model/lock.js";
 import type { ManifestDiff, ResourceChange } from "../../core/model/manifest-diff.js";
-import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock } from "../../core/model/plan.js";
-import type { PreviewContent } from "../../core/model/preview.js";
+import type { ApplicationPlan, ApplicationSetPreview, Plan, PlanLock, PreviewContent } from "../../core/model/plan.js";
 import type { AuditRecord } from "../../core/ports/audit.js";
 import type { HostPageOf } from "../change-address.js";
 

@@ -10,7 +10,7 @@ import {
   type TokenEndpointResponse,
 } from "openid-client";
 import type { OAuthClient } from "../../config/server/server-config.js";
-import type { LoginAttempt } from "../../store/session-data.js";
+import type { LoginAttempt } from "../../store/stores.js";
 import type { LoginStart } from "./login-provider.js";
 import { PROVIDER_LIMITS, providerFetch } from "./provider-api.js";
 import type { ProviderTokens } from "./token-seal.js";

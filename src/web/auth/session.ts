@@ -6,7 +6,7 @@ import type { AuthSection } from "../../config/server/server-config.js";
 import type { Account } from "../../core/model/account.js";
 import type { Clock } from "../../core/ports/clock.js";
 import { SESSION_COOKIE } from "../../names.js";
-import type { LoginAttempt } from "../../store/session-data.js";
+import type { LoginAttempt } from "../../store/stores.js";
 
 /** A login has to finish within this time. */
 export const ATTEMPT_LIFETIME_MS = 10 * 60_000;

@@ -1,10 +1,16 @@
-import { clusterSentences } from "../../comments/cluster-sentence.js";
 import { checkSentences, failureTitle } from "../../comments/plan-checks.js";
+import { clusterSentences } from "../../comments/plan-summary.js";
 import { isFailed, type CheckResult } from "../../core/model/check.js";
 import type { HostWords } from "../../core/model/host-words.js";
 import { driftOf, type NameChanges, type ResourceChange } from "../../core/model/manifest-diff.js";
-import { checksOf, isWithheld, shownDiff, type ApplicationPlan, type PlanLock } from "../../core/model/plan.js";
-import type { PreviewContent } from "../../core/model/preview.js";
+import {
+  checksOf,
+  isWithheld,
+  shownDiff,
+  type ApplicationPlan,
+  type PlanLock,
+  type PreviewContent,
+} from "../../core/model/plan.js";
 import type { HostPageOf } from "../change-address.js";
 import { resourceView, type ResourceView, type Room } from "./resource-view.js";
 import { shownChange, type ShownChange } from "./shown.js";

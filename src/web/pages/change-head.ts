@@ -1,7 +1,7 @@
 import { nextStepPieces, type Piece } from "../../comments/next-step-words.js";
 import type { Approval, ChangeRequest } from "../../core/model/change-request.js";
 import type { HostWords } from "../../core/model/host-words.js";
-import type { LookedUp } from "../../run/answer/look-up.js";
+import type { LookedUp } from "../../run/answer/standing.js";
 
 /** What the page of a change request begins with. */
 export interface ChangeHead {

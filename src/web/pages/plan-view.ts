@@ -1,6 +1,5 @@
 import { checkSentences } from "../../comments/plan-checks.js";
-import type { Plan } from "../../core/model/plan.js";
-import { previewedDiff, type Preview } from "../../core/model/preview.js";
+import { type Plan, previewedDiff, type Preview } from "../../core/model/plan.js";
 import {
   applicationView,
   countsOf,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { diffBoth, diffLive } from "../../../src/core/diff/live/live-diff.js";
+import { diffBoth, diffLive } from "../../../src/core/diff/live/live-outcome.js";
 import { identify } from "../../../src/core/diff/manifest-key.js";
 import type { ApplicationSpec, Manifest } from "../../../src/core/model/application.js";
 import { isJsonObject, type Json } from "../../../src/core/model/json.js";

@@ -3,7 +3,7 @@ import { removalTask } from "../../../src/core/diff/live/removal.js";
 import { identify } from "../../../src/core/diff/manifest-key.js";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { jsonText } from "../../../src/core/model/json.js";
-import type { PreviewContent } from "../../../src/core/model/preview.js";
+import type { PreviewContent } from "../../../src/core/model/plan.js";
 import type { LiveResource, LiveState } from "../../../src/core/ports/deployer.js";
 import { object, withOption } from "./resource.js";
 

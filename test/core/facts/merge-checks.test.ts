@@ -1,11 +1,10 @@
 import { expect, test } from "@jest/globals";
 import { commitStatusOf } from "../../../src/comments/commit-status.js";
-import { checksOfMerge } from "../../../src/core/facts/merge-checks.js";
+import { checksOfMerge } from "../../../src/core/facts/sync-checks.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Approval } from "../../../src/core/model/change-request.js";
 import { definitionOf, type Check, type CheckOutcome, type CheckResult } from "../../../src/core/model/check.js";
-import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
-import type { PreviewContent } from "../../../src/core/model/preview.js";
+import type { ApplicationPlan, Plan, PreviewContent } from "../../../src/core/model/plan.js";
 import { nextStep } from "../../../src/core/policy/next-step.js";
 import {
   evaluated,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { JsonObject } from "../../../src/core/model/json.js";
-import { misspelledMember } from "../../../src/core/model/member-names.js";
+import { type JsonObject, misspelledMember } from "../../../src/core/model/json.js";
 
 describe("a key that Argo CD reads as another one", () => {
   test.each<[JsonObject, string, string]>([

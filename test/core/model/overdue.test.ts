@@ -1,7 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { applicationName, repositoryName, revision } from "../../../src/core/model/brand.js";
-import type { Deployment } from "../../../src/core/model/deployment.js";
-import { overdueChanges } from "../../../src/core/model/overdue.js";
+import { type Deployment, overdueChanges } from "../../../src/core/model/deployment.js";
 
 const HOUR = 60 * 60 * 1000;
 const now = new Date("2026-03-02T10:00:00.000Z");

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { isNoted } from "../../../src/core/model/run-notes.js";
+import { isNoted } from "../../../src/core/model/progress.js";
 
 test.each(["synced", "rolled-back", "unlocked", "closed", "help", "refused"])("the result %s is noted", (kind) => {
   expect(isNoted({ kind })).toBe(true);

@@ -2,8 +2,7 @@ import { expect, test } from "@jest/globals";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { LiveSubject } from "../../../src/core/model/subject.js";
 import { differingFrom } from "../../../src/core/policy/as-planned.js";
-import { digestOf } from "../../../src/core/survey/definition-change.js";
-import { directMember } from "../../../src/core/survey/members.js";
+import { digestOf, directMember } from "../../../src/core/survey/members.js";
 import { sampleApplication, sampleChange, samplePlan } from "../../comments/samples.js";
 
 const NAME = applicationName("web");

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import type { Authorship, Push } from "../../../src/core/model/authorship.js";
 import { revision } from "../../../src/core/model/brand.js";
-import type { User } from "../../../src/core/model/change-request.js";
+import type { Authorship, Push, User } from "../../../src/core/model/change-request.js";
 import { countingApprovers, unseenCommits, type EyesFacts } from "../../../src/core/policy/independent-eyes.js";
 
 const id = (name: string) => revision(Buffer.from(name).toString("hex").padEnd(40, "0"));

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { parseAllDocuments } from "yaml";
 import type { Manifest } from "../../../src/core/model/application.js";
 import { type Json, jsonText } from "../../../src/core/model/json.js";
-import { checkInputTask, writtenDocument } from "../../../src/core/render/check-input.js";
+import { checkInputTask, writtenDocument } from "../../../src/core/render/check-manifests.js";
 
 /** As tools read it that follow YAML 1.1, as Kubernetes' do, and as those that follow 1.2. */
 function readBack(text: string): readonly unknown[] {

@@ -3,8 +3,7 @@ import { compareGenerated } from "../../../src/core/detect/scan/application-sets
 import type { Application, ApplicationSet } from "../../../src/core/model/application.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import type { Json, JsonObject } from "../../../src/core/model/json.js";
-import { notesOf } from "../../../src/core/survey/sets/application-set-notes.js";
-import { policyOf } from "../../../src/core/survey/sets/application-set-policy.js";
+import { notesOf, policyOf } from "../../../src/core/survey/sets/application-set-notes.js";
 import { CHANGE, OWN_URL } from "../detect/memory-snapshot.js";
 import { sampleApplication } from "../sample-application.js";
 

@@ -2,8 +2,8 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import type { Application } from "../../../src/core/model/application.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
+import { overlapsAmong } from "../../../src/core/survey/effects.js";
 import { memberOf } from "../../../src/core/survey/members.js";
-import { overlapsAmong } from "../../../src/core/survey/overlaps.js";
 import { sampleApplication } from "../sample-application.js";
 import { sampleSettings } from "../sample-settings.js";
 

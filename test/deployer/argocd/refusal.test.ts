@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { withoutValues } from "../../../src/deployer/argocd/quoted-values.js";
-import { readRefusal } from "../../../src/deployer/argocd/refusal.js";
+import { withoutValues } from "../../../src/deployer/argocd/client.js";
+import { readRefusal } from "../../../src/deployer/argocd/trials.js";
 
 const OBJECT = { kind: "Deployment", name: "web" };
 

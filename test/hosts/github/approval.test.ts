@@ -1,8 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { validate } from "@octokit/graphql-schema";
-import { APPROVAL_QUERY } from "../../../src/hosts/github/approval.js";
+import { APPROVAL_QUERY, AWAITED_QUERY } from "../../../src/hosts/github/approval.js";
 import { COMMITS_QUERY } from "../../../src/hosts/github/authorship.js";
-import { AWAITED_QUERY } from "../../../src/hosts/github/awaited-reviews.js";
 import { MINIMISE_MUTATION } from "../../../src/hosts/github/comments.js";
 import { interceptRequests } from "../intercept.js";
 import { HEAD, OTHER, change, githubUnderTest } from "./github-under-test.js";

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
-import { signatureCheck, signingKey } from "../../../src/hosts/gitlab/webhook-signature.js";
+import { signatureCheck, signingKey } from "../../../src/hosts/gitlab/webhook.js";
 
 const TOKEN = "whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
 const KEY = signingKey(TOKEN);

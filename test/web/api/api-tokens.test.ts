@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { hashOfToken, newApiToken } from "../../../src/config/server/api-token.js";
+import { hashOfToken, newApiToken } from "../../../src/config/server/auth-section.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { MOST_ATTEMPTS } from "../../../src/web/auth/login-guards.js";
 import { fillStores, PULL } from "../sample-stores.js";

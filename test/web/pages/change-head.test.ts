@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "@jest/globals";
 import { HostFailure } from "../../../src/core/model/errors.js";
-import type { LookedUp } from "../../../src/run/answer/look-up.js";
+import type { LookedUp } from "../../../src/run/answer/standing.js";
 import { MOST_PER_MINUTE } from "../../../src/web/situations.js";
 import { sampleChange } from "../../comments/samples.js";
 import { failedSync, fillStores, PULL } from "../sample-stores.js";

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { cleanPath } from "../tree/repository-path.js";
-import type { InputCollector } from "./input-set.js";
-import { isExactVersion } from "./pinned-reads.js";
+import { type InputCollector, isExactVersion } from "./input-set.js";
 
 const MAX_CHARTS = 200;
 const text = z.string().catch("");

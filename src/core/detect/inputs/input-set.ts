@@ -1,7 +1,13 @@
+import { createHash } from "node:crypto";
+import { readSource, sourcesOf, type Source, isHydrated } from "../../model/application-spec.js";
+import type { ApplicationSpec } from "../../model/application.js";
 import type { ChangedPaths } from "../../model/changed-paths.js";
 import type { InputPart, InputSet } from "../../model/input-set.js";
+import { isJsonObject, type Json } from "../../model/json.js";
+import type { TreeEntry } from "../../ports/repositories.js";
+import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";
 import { matchesGlob } from "../tree/path-glob.js";
-import { isWithin } from "../tree/repository-path.js";
+import { isWithin, parentOf } from "../tree/repository-path.js";
 
 /** Collects a part. The first reason of `addWhole` counts. */
 export interface InputCollector {
@@ -71,4 +77,101 @@ export function fixedPart(pattern: string): string {
   const parts = pattern.split("/");
   const first = parts.findIndex((part) => /[*?[{\\]/.test(part));
   return first === -1 ? pattern : parts.slice(0, first).join("/");
+}
+
+/**
+ * Digest of everything that an application reads of the change request's repository at a commit: `tree` is the commit's
+ * tree and `inputs` were found in it. With equal fingerprints and equal definitions an application reads the same files at
+ * two commits. Reads from elsewhere are not included (see `readsOnlyPinned`).
+ */
+export function inputFingerprint(inputs: InputSet, tree: OpenedTree): string {
+  const hash = createHash("sha256");
+  const parts = inputs.map(({ position, whole, paths, patterns }) => ({
+    position,
+    files: (whole === undefined ? sorted(paths) : [""]).map((path) => [path, pathDigest(path, tree)]),
+    matches: whole === undefined ? sorted(patterns).map((pattern) => [pattern, patternDigest(pattern, tree)]) : [],
+  }));
+  return hash.update(JSON.stringify(parts)).digest("hex");
+}
+
+function sorted(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts)].sort();
+}
+
+/** Many applications read the same directories, some of them the whole repository. */
+function pathDigest(path: string, tree: OpenedTree): string {
+  return tree.digest(`path ${path}`, () => digestOf([...entriesAbove(path, tree), ...tree.entriesIn(path)]));
+}
+
+function patternDigest(pattern: string, tree: RepositoryTree): string {
+  const directory = fixedPart(pattern);
+  return digestOf([
+    ...entriesAbove(directory, tree),
+    ...tree
+      .entriesIn(directory)
+      .filter(({ path, kind }) => kind !== "file" || matchesGlob(pattern, path, { doubleStar: true })),
+  ]);
+}
+
+/** A submodule or a link replaces everything at and below its path. */
+function entriesAbove(path: string, tree: RepositoryTree): readonly TreeEntry[] {
+  const above: TreeEntry[] = [];
+  for (let one = path; one !== ""; one = parentOf(one)) {
+    const entry = tree.entryAt(one);
+    if (entry !== undefined) above.push(entry);
+  }
+  return above;
+}
+
+function digestOf(entries: readonly TreeEntry[]): string {
+  const hash = createHash("sha256");
+  for (const { path, kind, executable, blob } of entries) {
+    hash.update(`${JSON.stringify([path, kind, executable, blob])}\n`);
+  }
+  return hash.digest("hex");
+}
+
+/** Repositories, and files that are fetched from elsewhere. Of several kinds of sources, all count. */
+export function addressesIn(spec: ApplicationSpec): readonly string[] {
+  const single = isJsonObject(spec.source) ? [readSource(spec.source, 1, "plain")] : [];
+  return [...sourcesOf(spec), ...single].flatMap(({ repoURL, helm, kustomize }) => {
+    const files = [...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
+    const named = [...files, ...(kustomize?.components ?? []), ...(kustomize?.patchPaths ?? [])];
+    return [repoURL, ...named.filter((file) => /:|\$\{?ARGOCD_APP_SOURCE_REPO_URL/.test(file))];
+  });
+}
+
+/** The `plugin` blocks as text. A plugin is a program: nobody but its author knows what its settings make it read. */
+export function pluginsIn({ source, sources }: ApplicationSpec): readonly string[] {
+  return [source, ...(Array.isArray(sources) ? (sources as readonly Json[]) : [])].flatMap((one) =>
+    isJsonObject(one) && one.plugin !== undefined ? [JSON.stringify(one.plugin)] : [],
+  );
+}
+
+/** The other sources whose files it names, as `$values`. */
+export function referencesIn({ helm }: Pick<Source, "helm">): readonly string[] {
+  const files = [...(helm?.valueFiles ?? []), ...(helm?.fileParameters ?? [])];
+  return files.flatMap((file) => /^\$[\w-]+(?=\/)/.exec(file) ?? []);
+}
+
+/**
+ * Whether an application is rendered only from the change request's commit and from things that never change: every
+ * source is at one of `positions` (those that get the commit), a chart with an exact version, or another repository at a
+ * full commit id. A version range, a branch, a URL, a remote Kustomize base and anything unknown make it false.
+ */
+export function readsOnlyPinned(spec: ApplicationSpec, positions: readonly number[], inputs: InputSet): boolean {
+  if (positions.length === 0 || isHydrated(spec)) return false;
+  if (inputs.some(({ whole, remote }) => remote || whole !== undefined)) return false;
+  return sourcesOf(spec).every((source) => positions.includes(source.position) || isPinned(source));
+}
+
+/** Whether a chart's version names exactly one package: no range, no `v1`, no `latest`. */
+export function isExactVersion(version: string): boolean {
+  return /^v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/.test(version);
+}
+
+function isPinned({ chart, repoURL, targetRevision }: Source): boolean {
+  if (/^\s*oci:/i.test(repoURL)) return isExactVersion(targetRevision) || /^sha256:[0-9a-f]{64}$/.test(targetRevision);
+  if (chart !== undefined) return isExactVersion(targetRevision);
+  return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(targetRevision);
 }

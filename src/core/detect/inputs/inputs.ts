@@ -3,18 +3,15 @@ import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
 import type { ChangedPaths } from "../../model/changed-paths.js";
 import type { FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
-import type { Snapshot } from "../../ports/snapshot.js";
-import type { RepositoryTree } from "../../ports/snapshot.js";
-import { cleanPath } from "../tree/repository-path.js";
-import { buildEnvironment, instanceNameOf } from "./build-environment.js";
+import { isJsonObject, type Json } from "../../model/json.js";
+import type { Snapshot, RepositoryTree } from "../../ports/snapshot.js";
+import { hasGlob } from "../tree/path-glob.js";
+import { cleanPath, parentOf } from "../tree/repository-path.js";
 import { addChartDependencies } from "./chart-dependencies.js";
-import { noteConsulted } from "./consulted-paths.js";
 import { addGeneratePaths, generatePathEntries } from "./generate-paths.js";
-import { addHelmFiles, type HelmReader } from "./helm-inputs.js";
 import { collectInputs, fixedPart, type InputCollector } from "./input-set.js";
 import { addJsonnetInputs } from "./jsonnet-inputs.js";
-import { addKustomizeInputs, hasKustomization } from "./kustomize-inputs.js";
-import { namesUrl } from "./kustomize-remotes.js";
+import { addKustomizeInputs, hasKustomization, namesUrl } from "./kustomize-inputs.js";
 
 /** Parameter files that Argo CD applies to a source with this path, for all applications and for this one. */
 export function overrideFilesOf(application: Pick<Application, "name">, sourcePath: string): readonly [string, string] {
@@ -178,4 +175,146 @@ function addSubmoduleInputs(tree: RepositoryTree, into: InputCollector): void {
   if (!read) return;
   into.addPath(".gitmodules");
   into.addRemote();
+}
+
+/** A tree that records which paths are asked for. */
+interface ConsultedTree {
+  readonly tree: RepositoryTree;
+  /**
+   * The paths that decided every answer so far: trees with the same entries at, above and below each of them give the same
+   * answers. No path is below another.
+   */
+  consulted(): readonly string[];
+}
+
+/** Records the paths of all questions to this tree, and where symbolic links led. */
+export function noteConsulted(tree: RepositoryTree): ConsultedTree {
+  const noted = new Set<string>();
+  return {
+    tree: {
+      hasFile: (path) => tree.hasFile(followed(path)),
+      hasDirectory: (path) => tree.hasDirectory(followed(path)),
+      entryAt: (path) => tree.entryAt(note(path)),
+      entriesIn: (path) => tree.entriesIn(followed(path)),
+      linksIn: (path) => tree.linksIn(followed(path)),
+      touchesSubmodule: (path) => tree.touchesSubmodule(note(path)),
+      follow: (path) => tree.follow(followed(path)),
+      readYaml: (path) => tree.readYaml(followed(path)),
+      parseYaml: (text) => tree.parseYaml(text),
+      readTexts: (paths) => tree.readTexts(paths.map(followed)),
+    },
+    consulted: () => outermost(noted),
+  };
+
+  function note(path: string): string {
+    noted.add(path);
+    return path;
+  }
+
+  function followed(path: string): string {
+    const { path: real, asked } = tree.follow(path);
+    for (const one of asked) noted.add(one);
+    if (real !== undefined) noted.add(real);
+    return note(path);
+  }
+}
+
+/** Drops paths that are below others. */
+function outermost(paths: ReadonlySet<string>): readonly string[] {
+  if (paths.has("")) return [""];
+  return [...paths].filter((path) => {
+    for (let above = parentOf(path); above !== ""; above = parentOf(above)) if (paths.has(above)) return false;
+    return true;
+  });
+}
+
+/** The source whose files are read, and which sources of the application are in this repository. */
+interface HelmReader {
+  readonly source: Source;
+  readonly sources: readonly Source[];
+  /** Positions of the sources in this repository. */
+  readonly positions: readonly number[];
+  readonly environment: BuildEnvironment;
+}
+
+/**
+ * Adds value files and file parameters. `$ref/…` is relative to the root of the source with that name, `/…` to the root of
+ * the own repository, any other path to the source's path. Paths may be globs. Files that do not exist yet count too.
+ */
+function addHelmFiles(reader: HelmReader, options: Source["helm"], into: InputCollector): void {
+  for (const written of [...(options?.valueFiles ?? []), ...(options?.fileParameters ?? [])]) {
+    const place = placeOf(written, reader);
+    switch (place.kind) {
+      case "unknown":
+        into.addWhole(`its value file ${written} cannot be told before rendering`);
+        break;
+      case "url":
+        into.addRemote();
+        break;
+      case "elsewhere":
+        break;
+      case "here":
+        addFile(place.path, into);
+        break;
+    }
+  }
+}
+
+type Place = { readonly kind: "here"; readonly path: string } | { readonly kind: "elsewhere" | "url" | "unknown" };
+
+/** As in Argo CD, a reference is resolved before variables are. */
+function placeOf(written: string, { source, sources, positions, environment }: HelmReader): Place {
+  const [, ref, rest] = /^\$([^/]+)(?:\/(.*))?$/s.exec(written) ?? [];
+  const target = ref === undefined ? undefined : sources.find((other) => other.ref === ref);
+  const file = substitute(target === undefined ? written : (rest ?? ""), environment);
+  if (file === undefined || file.includes("{{")) return { kind: "unknown" };
+  if (target === undefined && /^https?:\/\//i.test(file)) return { kind: "url" };
+  if (file.includes("://")) return { kind: "unknown" };
+  if (!positions.includes((target ?? source).position)) return { kind: "elsewhere" };
+  const fromRoot = target !== undefined || file.startsWith("/");
+  return { kind: "here", path: fromRoot ? cleanPath(file) : cleanPath(source.path, file) };
+}
+
+function addFile(path: string, into: InputCollector): void {
+  into.addPath(path);
+  if (path.includes("{")) into.addPath(fixedPart(path));
+  else if (hasGlob(path)) into.addPattern(path);
+}
+
+/** Values of `$NAME` and `${NAME}` in paths of value files, as far as they are known before rendering. */
+type BuildEnvironment = ReadonlyMap<string, string>;
+
+/** `<name>`, or `<namespace>_<name>` outside Argo CD's own namespace: `ARGOCD_APP_NAME`. */
+function instanceNameOf(application: Pick<Application, "name">): string {
+  return application.name.replace("/", "_");
+}
+
+/**
+ * The variables that depend on the definition only, and not on a revision.
+ * https://argo-cd.readthedocs.io/en/stable/user-guide/build-environment/
+ */
+function buildEnvironment(application: Pick<Application, "name" | "spec">, sourcePath: string): BuildEnvironment {
+  const { destination, project } = application.spec;
+  return new Map([
+    ["ARGOCD_APP_NAME", instanceNameOf(application)],
+    ["ARGOCD_APP_NAMESPACE", isJsonObject(destination) ? textOf(destination.namespace) : ""],
+    ["ARGOCD_APP_PROJECT_NAME", textOf(project) || "default"],
+    ["ARGOCD_APP_SOURCE_PATH", sourcePath],
+  ]);
+}
+
+/** Undefined if the text names an unknown variable. */
+function substitute(text: string, environment: BuildEnvironment): string | undefined {
+  const unknown: string[] = [];
+  const substituted = text.replace(/\$(?:\{([^}]*)\}|(\w+)|.?)/gs, (whole, braced?: string, plain?: string) => {
+    if (whole === "$$") return "$";
+    const value = environment.get(braced ?? plain ?? "");
+    if (value === undefined) unknown.push(whole);
+    return value ?? "";
+  });
+  return unknown.length === 0 ? substituted : undefined;
+}
+
+function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
 }

@@ -5,7 +5,7 @@ import { jsonEqual } from "../../model/json.js";
 import type { Naming } from "../../ports/deployer.js";
 import type { FoundApplicationSet, ManifestScan } from "../../ports/manifest-scanner.js";
 import type { Snapshot } from "../../ports/snapshot.js";
-import { readsChanges } from "./generator-inputs.js";
+import { readsChanges } from "./git-generators.js";
 
 /** An ApplicationSet whose resource changes, or whose generators read something that does. */
 export interface ChangedApplicationSet {

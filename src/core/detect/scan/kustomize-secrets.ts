@@ -1,5 +1,5 @@
+import { isList } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../model/json.js";
-import { isList } from "../../model/members.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { KUSTOMIZATION_FILES } from "../inputs/kustomize-inputs.js";
 import { cleanPath } from "../tree/repository-path.js";

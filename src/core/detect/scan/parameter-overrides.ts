@@ -1,12 +1,11 @@
 import { isMultiSource, readSource, sourcesOf, type Source } from "../../model/application-spec.js";
 import type { Application, ApplicationSpec, Pin } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
-import { isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
+import { isJsonObject, jsonEqual, type Json, type JsonObject, misspelledMember } from "../../model/json.js";
 import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
+import { addressesIn, pluginsIn, referencesIn } from "../inputs/input-set.js";
 import { overrideFilesOf } from "../inputs/inputs.js";
-import { addressesIn, pluginsIn, referencesIn } from "../inputs/outside-reads.js";
 import { redactUserInfo } from "../tree/repository-url.js";
-import { layOver, misspelled, TOOLS } from "./lay-over.js";
 import { ambiguity } from "./spelling.js";
 
 /** A definition as Argo CD renders it, or why that cannot be known; the problem has untrusted words. */
@@ -143,4 +142,50 @@ function sameParameters(forAll: string, own: string): string {
     `${forAll} and ${own} set the same parameters: a preview under a temporary name would take the first one's. ` +
     `Keep each parameter in one of them, or move it into the definition`
   );
+}
+
+/** The members of a source that an override file can set. */
+const TOOLS = ["helm", "kustomize", "directory", "plugin"] as const;
+/** It may name these, without effect. */
+const IGNORED = new Set(["chart", "path", "repoURL", "targetRevision", "ref", "name", "tagPrefix"]);
+/**
+ * Lays an override over a source as Argo CD does (v3.5 `mergeSourceParameters`): a JSON merge patch, decoded by Go into the
+ * source that is there. So lists are replaced, but an item takes over what only the earlier item at its place has, and
+ * `null` removes nothing but free text.
+ */
+export function layOver(source: JsonObject, override: JsonObject): JsonObject {
+  return decodeInto(source, mergePatch(source, override));
+}
+
+function decodeInto(known: JsonObject, merged: JsonObject): JsonObject {
+  const members = Object.entries(merged).map(([key, value]) => [
+    key,
+    key === "valuesObject" ? value : decoded(Object.hasOwn(known, key) ? known[key] : undefined, value),
+  ]);
+  return { ...known, ...(Object.fromEntries(members) as JsonObject) };
+}
+
+function decoded(known: Json | undefined, value: Json | undefined): Json | undefined {
+  if (isJsonObject(known) && isJsonObject(value)) return decodeInto(known, value);
+  if (!Array.isArray(known) || !Array.isArray(value)) return value;
+  const items = known as readonly Json[];
+  return (value as readonly Json[]).map((item, at) => decoded(items[at], item) ?? null);
+}
+
+/** RFC 7396. */
+function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
+  const merged = Object.entries(patch).map(([key, value]): readonly [string, Json | undefined] => {
+    const known = Object.hasOwn(target, key) ? target[key] : undefined;
+    if (value === null) return [key, undefined];
+    return [key, isJsonObject(value) ? mergePatch(isJsonObject(known) ? known : {}, value) : value];
+  });
+  const members = Object.entries({ ...target, ...Object.fromEntries(merged) });
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
+}
+
+/** A key that is no member of a source, or that differs from a known one by its case only. */
+export function misspelled(override: JsonObject): string | undefined {
+  const tools: readonly string[] = TOOLS;
+  const strange = Object.keys(override).find((key) => !tools.includes(key) && !IGNORED.has(key));
+  return strange ?? misspelledMember(override)?.key;
 }

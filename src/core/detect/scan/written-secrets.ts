@@ -1,5 +1,5 @@
+import { isList } from "../../model/effect.js";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
-import { isList } from "../../model/members.js";
 import type { RepositoryTree } from "../../ports/snapshot.js";
 import { isSecretKind } from "../../secrets/secret-object.js";
 import { filesOf, textsOf } from "./kustomize-secrets.js";

@@ -1,3 +1,5 @@
+import type { TreeEntry } from "../../ports/repositories.js";
+
 /**
  * A path relative to the repository's root: `.` and `..` resolved, slashes collapsed, no slash at either end. The root is
  * empty. As in Argo CD, `..` above the root stays at the root.
@@ -24,4 +26,15 @@ export function isWithin(path: string, directory: string): boolean {
 /** The directory that holds a path; empty for the root. */
 export function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf("/")));
+}
+
+/** Index of the first entry at or after this path in sorted order; the number of entries if there is none. */
+export function firstAtOrAfter(entries: readonly TreeEntry[], path: string): number {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((entries[middle]?.path ?? "") < path) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

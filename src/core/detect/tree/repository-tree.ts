@@ -4,9 +4,7 @@ import type { Json } from "../../model/json.js";
 import type { RepositorySnapshot, TreeEntry } from "../../ports/repositories.js";
 import type { Followed, OpenedTree } from "../../ports/snapshot.js";
 import { TextReader, type Reading } from "./foreign-text.js";
-import { isWithin } from "./repository-path.js";
-import { firstAtOrAfter } from "./sorted-entries.js";
-import { followLinks } from "./symlinks.js";
+import { isWithin, firstAtOrAfter } from "./repository-path.js";
 
 /** Files that are read ahead together, since a partial clone fetches missing blobs once per read. */
 const READ_AHEAD =
@@ -140,3 +138,42 @@ export async function listTree(
 
 /** The character that follows the slash: everything below a directory sorts between the two. */
 const AFTER_SLASH = "0";
+
+/** Linux's own limit. */
+const MAX_LINKS = 40;
+
+/**
+ * Follows a clean path. Absolute targets and those above the root lead out of the repository: Argo CD refuses to render them
+ * (`CheckOutOfBoundsSymlinks`). A path need not exist, and may lead into a submodule.
+ */
+export function followLinks(
+  path: string,
+  entryAt: (path: string) => Pick<TreeEntry, "kind"> | undefined,
+  targets: ReadonlyMap<string, string>,
+): Followed {
+  const links: string[] = [];
+  const asked: string[] = [];
+  const followed: string[] = [];
+  const nowhere = { path: undefined, links, asked, unreadable: undefined };
+  let waiting: readonly string[] = path.split("/");
+  for (let [next, ...rest] = waiting; next !== undefined; [next, ...rest] = waiting) {
+    waiting = rest;
+    if (next === "" || next === ".") continue;
+    if (next === "..") {
+      if (followed.pop() === undefined) return nowhere;
+      continue;
+    }
+    const candidate = [...followed, next].join("/");
+    asked.push(candidate);
+    if (entryAt(candidate)?.kind !== "symlink") {
+      followed.push(next);
+      continue;
+    }
+    links.push(candidate);
+    const target = targets.get(candidate);
+    if (target === undefined) return { path: undefined, links, asked, unreadable: candidate };
+    if (target.startsWith("/") || links.length > MAX_LINKS) return nowhere;
+    waiting = [...target.split("/"), ...rest];
+  }
+  return { path: followed.join("/"), links, asked, unreadable: undefined };
+}

@@ -1,5 +1,5 @@
+import { isList } from "../../model/effect.js";
 import { isJsonObject, type Json, type JsonObject } from "../../model/json.js";
-import { isList } from "../../model/members.js";
 import { podPath, type ValuePath } from "../list-rules.js";
 import type { ManifestIdentity } from "../manifest-key.js";
 

@@ -1,8 +1,14 @@
-import { isJsonObject, jsonEqual, sortedKeys, type JsonObject } from "../../model/json.js";
+import * as z from "zod";
+import { matchesName, patternProblem } from "../../../config/pattern.js";
+import type { ApplicationSpec } from "../../model/application.js";
+import { isJsonObject, jsonEqual, sortedKeys, type JsonObject, type Json } from "../../model/json.js";
+import type { AgainstCluster, ManifestDiff, ObjectNote } from "../../model/manifest-diff.js";
+import type { LiveState } from "../../ports/deployer.js";
 import { isDataKey, isSecret } from "../../secrets/secret-object.js";
-import type { ManifestIdentity } from "../manifest-key.js";
-import type { Sides } from "../summarise.js";
-import { hasSyncOption } from "../sync-options.js";
+import { hasSyncOption } from "../hook.js";
+import { differingPairs, diffManifests, pairManifests, type DiffRequest } from "../manifest-diff.js";
+import { type ManifestIdentity, titleOf } from "../manifest-key.js";
+import { type Sides, meanTheSame, summarise } from "../summarise.js";
 import {
   copiedField,
   equalAt,
@@ -13,9 +19,7 @@ import {
   withoutField,
   type FieldPath,
 } from "./field-path.js";
-import { ignoredOf, type Ignored, type IgnoreRules } from "./ignore-differences.js";
-import { withEqualMasks } from "./live-object.js";
-import type { InCluster } from "./live-objects.js";
+import { withEqualMasks, type InCluster, withLive } from "./live-objects.js";
 import { threeWayMerge } from "./three-way-merge.js";
 
 /** How an application is applied. */
@@ -194,4 +198,173 @@ function doubtsAbout(
 
 function keysOf(secret: JsonObject | undefined): readonly string[] {
   return isJsonObject(secret?.data) ? Object.keys(secret.data) : [];
+}
+
+interface LiveDiffRequest extends DiffRequest {
+  readonly live: LiveState;
+  /** The definition at the head: its `ignoreDifferences`. */
+  readonly spec: ApplicationSpec;
+  /** Argo CD compared the cluster by the same `ignoreDifferences`. */
+  readonly sameRules: boolean;
+  /** See `Applying.keptKeys`. */
+  readonly keptKeys: (identity: ManifestIdentity) => readonly string[] | undefined;
+}
+
+interface Compared {
+  readonly one: InCluster;
+  readonly outcome: Outcome;
+}
+
+/**
+ * What a sync of the head would do to the cluster: compares each live object with the three-way merge of base, head and
+ * live. This includes drift, where the cluster already differs from the base. The basis names changes of the renders that
+ * the cluster already has or keeps: with these, an empty diff does not prove "unchanged".
+ */
+export function diffLive(request: LiveDiffRequest, pairs = pairManifests(request)): ManifestDiff {
+  const { compared, against, applying } = compareWithCluster(request, pairs);
+  const hasDrifted = (one: InCluster) =>
+    one.base === undefined ? one.live !== undefined : !meanTheSame(driftOf(one, applying));
+  return summarise(
+    compared.map(({ outcome }) => outcome),
+    {
+      ...request,
+      basis: {
+        kind: "live",
+        ...against,
+        drifted: titles(compared.filter(({ one }) => one.inCluster && hasDrifted(one)).map(({ one }) => one)),
+      },
+    },
+  );
+}
+
+/**
+ * What the change request changes, and beside it what a sync changes besides, because the cluster already differs from the
+ * target branch. Together they have every object that `diffLive` has.
+ */
+export function diffBoth(
+  request: LiveDiffRequest,
+  pairs = pairManifests(request),
+  differing = differingPairs(pairs),
+): ManifestDiff {
+  const branch = diffManifests(request, differing);
+  const { compared, against, applying } = compareWithCluster(request, pairs);
+  const drift = summarise(
+    compared
+      .filter(({ one, outcome }) => one.inCluster && !meanTheSame(outcome) && isBeside(one))
+      .map(({ one }) => driftOf(one, applying)),
+    { ...request, basis: { kind: "branch" } },
+  );
+  return {
+    ...branch,
+    cautions: [...new Set([...branch.cautions, ...drift.cautions])],
+    dangers: [
+      ...branch.dangers,
+      ...drift.dangers.filter(({ what }) => !branch.dangers.some((danger) => danger.what === what)),
+    ],
+    basis: { kind: "both", ...against, drift: drift.resources },
+  };
+}
+
+/** What the cluster does not have yet, and what the head deletes anyway, is in the change alone. */
+function isBeside({ base, head, live }: InCluster): boolean {
+  return base === undefined ? live !== undefined : head !== undefined;
+}
+
+function compareWithCluster(
+  { live, spec, sameRules, syncOptions, keptKeys }: LiveDiffRequest,
+  pairs: ReadonlyMap<string, Sides>,
+): { readonly compared: readonly Compared[]; readonly against: AgainstCluster; readonly applying: Applying } {
+  const applying = { ignored: readIgnoreRules(spec), compared: sameRules, syncOptions, keptKeys };
+  const compared = withLive(pairs, live).map((one) => ({ one, outcome: outcomeOf(one, applying) }));
+  const same = compared.filter(({ one, outcome }) => one.inCluster && meanTheSame(outcome) && !meanTheSame(one));
+  const ofAll = [
+    ...(live.stale === undefined ? [] : [live.stale]),
+    ...(applying.ignored.unread ? ["some rules of ignoreDifferences could not be read"] : []),
+  ];
+  return {
+    applying,
+    compared,
+    against: {
+      approximate: [
+        ...ofAll.map((what) => ({ what, objects: [] })),
+        ...notes(compared.map(({ outcome }) => [outcome, outcome.doubts])),
+      ],
+      alreadyThere: titles(same.filter(({ outcome }) => outcome.kept.length === 0).map(({ one }) => one)),
+      kept: notes(compared.map(({ outcome }) => [outcome, outcome.kept])),
+    },
+  };
+}
+
+/** What is said of several objects is said once. */
+function notes(said: readonly (readonly [Sides, readonly string[]])[]): readonly ObjectNote[] {
+  const objects = new Map<string, Sides[]>();
+  for (const [one, texts] of said) {
+    for (const what of texts) objects.set(what, [...(objects.get(what) ?? []), one]);
+  }
+  return [...objects].map(([what, some]) => ({ what, objects: titles(some) }));
+}
+
+function titles(some: readonly Sides[]): readonly string[] {
+  return some.map(({ identity }) => titleOf(identity)).sort();
+}
+
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value ?? "");
+const texts = z
+  .array(z.string())
+  .nullish()
+  .transform((value) => value ?? []);
+
+const rule = z.object({
+  group: text,
+  kind: text,
+  name: text,
+  namespace: text,
+  jsonPointers: texts,
+  jqPathExpressions: texts,
+  managedFieldsManagers: texts,
+});
+type Rule = z.infer<typeof rule>;
+
+/** `spec.ignoreDifferences`. */
+interface IgnoreRules {
+  readonly rules: readonly Rule[];
+  /** Some rules cannot be read, so nobody knows which objects they are about. */
+  readonly unread: boolean;
+}
+
+/** What the rules say about one object. */
+interface Ignored {
+  readonly pointers: readonly string[];
+  /** The members of its rules that only Argo CD evaluates: `jqPathExpressions`, `managedFieldsManagers`. */
+  readonly byArgoCd: readonly string[];
+}
+
+const BY_ARGO_CD = ["jqPathExpressions", "managedFieldsManagers"] as const;
+
+/** Reads the rules of a definition. */
+function readIgnoreRules({ ignoreDifferences }: ApplicationSpec): IgnoreRules {
+  const items = Array.isArray(ignoreDifferences) ? (ignoreDifferences as readonly Json[]) : [];
+  const parsed = items.map((item) => rule.safeParse(item));
+  const rules = parsed.flatMap(({ data }) => (data === undefined ? [] : [data]));
+  const unread =
+    parsed.some(({ success }) => !success) ||
+    rules.some((one) => [one.group, one.kind].some((glob) => glob !== "" && patternProblem(glob) !== undefined));
+  return { rules, unread };
+}
+
+/**
+ * The rules that apply to an object. Group and kind are globs; a missing group means the core group only (Argo CD v3,
+ * `util/argo/normalizers`).
+ */
+function ignoredOf({ rules }: IgnoreRules, { group, kind, name, namespace }: ManifestIdentity): Ignored {
+  const own = rules
+    .filter((one) => matchesName(one.group, group) && matchesName(one.kind, kind))
+    .filter((one) => (one.name === "" || one.name === name) && (one.namespace === "" || one.namespace === namespace));
+  return {
+    pointers: own.flatMap((one) => one.jsonPointers),
+    byArgoCd: BY_ARGO_CD.filter((member) => own.some((one) => one[member].length > 0)),
+  };
 }

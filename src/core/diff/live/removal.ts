@@ -1,15 +1,13 @@
 import { readJsonText, type JsonText } from "../../model/json.js";
 import type { Danger } from "../../model/manifest-diff.js";
-import type { PreviewContent } from "../../model/preview.js";
+import type { PreviewContent } from "../../model/plan.js";
 import type { Task } from "../../ports/compute.js";
 import type { LiveState } from "../../ports/deployer.js";
-import { annotationOf } from "../annotation.js";
 import { CRD, takenAlong, typeOf } from "../cautions.js";
-import { isHook } from "../hook.js";
+import { annotationOf, isHook, hasSyncOption } from "../hook.js";
 import { titleOf, type ManifestIdentity } from "../manifest-key.js";
 import { summarise, type Sides } from "../summarise.js";
-import { hasSyncOption } from "../sync-options.js";
-import { normaliseLive, withEqualMasks } from "./live-object.js";
+import { normaliseLive, withEqualMasks } from "./live-objects.js";
 
 /** The objects of an application that is deleted. */
 export interface RemovalInput {

@@ -1,5 +1,5 @@
+import { isList, ownMember } from "../../model/effect.js";
 import { canonicalJson, isJsonObject, jsonEqual, type Json, type JsonObject } from "../../model/json.js";
-import { isList, ownMember } from "../../model/members.js";
 import { keyed, listRule, podPath, type ListRule, type ValuePath } from "../list-rules.js";
 import type { ManifestIdentity } from "../manifest-key.js";
 import { hasCommit, matchesCommit } from "../normalise.js";

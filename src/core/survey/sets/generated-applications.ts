@@ -1,14 +1,12 @@
 import { notMovingReason } from "../../detect/inputs/moving-sources.js";
 import type { ChangedApplicationSet } from "../../detect/scan/application-sets.js";
-import { isAutoSynced, isHydrated } from "../../model/application-spec.js";
+import { isAutoSynced, isHydrated, specEqual } from "../../model/application-spec.js";
 import type { Application, ApplicationSet, LiveApplication } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { sameChangeRequest } from "../../model/change-request.js";
 import { safeMessage } from "../../model/errors.js";
 import { allInTurns } from "../../model/in-turns.js";
-import type { NotDeployed } from "../../model/plan.js";
-import type { Preview } from "../../model/preview.js";
-import { specEqual } from "../../model/spec-equality.js";
+import type { NotDeployed, Preview } from "../../model/plan.js";
 import type { LiveSubject, Subject } from "../../model/subject.js";
 import type { CommandContext } from "../../ports/context.js";
 import { uncheckedPreview } from "../../render/check-manifests.js";
@@ -16,8 +14,7 @@ import { drivingObstacle } from "../driving-right.js";
 import { regenerated } from "../ignored-fields.js";
 import { sideOf } from "../sides.js";
 import type { Survey } from "../survey.js";
-import type { Expansion } from "./application-set-notes.js";
-import { policyOf } from "./application-set-policy.js";
+import { type Expansion, policyOf } from "./application-set-notes.js";
 
 /** Whether the plan has room for an application that only a set changes; asked once for each. */
 export type HasRoom = (name: ApplicationName) => boolean;

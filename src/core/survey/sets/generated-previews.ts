@@ -2,12 +2,11 @@ import type { ChangedApplicationSet } from "../../detect/scan/application-sets.j
 import type { Application, LiveApplication } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
 import { allInTurns } from "../../model/in-turns.js";
-import type { Preview, PreviewOrigin } from "../../model/preview.js";
+import type { Preview, PreviewOrigin } from "../../model/plan.js";
 import type { CommandContext } from "../../ports/context.js";
 import type { PreviewOrder, Previews } from "../previews.js";
 import type { Survey } from "../survey.js";
-import { twice, type Expansion } from "./application-set-notes.js";
-import { policyOf } from "./application-set-policy.js";
+import { twice, type Expansion, policyOf } from "./application-set-notes.js";
 import { generatedObstacle, isOwnedBy } from "./generated-applications.js";
 
 /** What an ApplicationSet makes of one application that the plan does not show otherwise. */

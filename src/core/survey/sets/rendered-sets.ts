@@ -1,12 +1,11 @@
 import { compareGenerated, tooManyChanges } from "../../detect/scan/application-sets.js";
 import { gitGenerators, mayMove, pinGitGenerators } from "../../detect/scan/git-generators.js";
 import type { RenderedSet } from "../../diff/render-facts.js";
-import { isAutoSynced } from "../../model/application-spec.js";
+import { isAutoSynced, specEqual } from "../../model/application-spec.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import { applicationName, type ApplicationName, type Revision } from "../../model/brand.js";
 import { DeployerFailure, safeMessage } from "../../model/errors.js";
 import type { JsonObject } from "../../model/json.js";
-import { specEqual } from "../../model/spec-equality.js";
 import type { CommandContext } from "../../ports/context.js";
 import { asChanged, reachedUnknown, type Reached, type Surroundings } from "../children.js";
 import { memberOf } from "../members.js";

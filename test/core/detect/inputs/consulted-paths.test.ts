@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { noteConsulted } from "../../../../src/core/detect/inputs/consulted-paths.js";
+import { noteConsulted } from "../../../../src/core/detect/inputs/inputs.js";
 import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
 import type { RepositoryTree } from "../../../../src/core/ports/snapshot.js";
 import { FOLDERS, repositories } from "../generated-repository.js";

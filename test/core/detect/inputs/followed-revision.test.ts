@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { followedRevision } from "../../../../src/core/detect/inputs/followed-revision.js";
+import { followedRevision } from "../../../../src/core/detect/inputs/moving-sources.js";
 import { revision, type Revision } from "../../../../src/core/model/brand.js";
 
 const ID = (digit: number) => revision(String(digit).repeat(40));

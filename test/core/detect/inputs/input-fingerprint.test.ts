@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { inputFingerprint } from "../../../../src/core/detect/inputs/input-fingerprint.js";
+import { inputFingerprint } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import { createDetectionCaches, openSnapshot } from "../../../../src/core/detect/inputs/snapshot.js";
 import type { Application } from "../../../../src/core/model/application.js";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { findInputReasons } from "../../../../src/core/detect/scan/input-reasons.js";
+import { findInputReasons } from "../../../../src/core/detect/scan/affected.js";
 import type { Application } from "../../../../src/core/model/application.js";
 import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
 import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, type Files } from "../memory-snapshot.js";

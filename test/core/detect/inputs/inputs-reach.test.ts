@@ -1,8 +1,7 @@
 import { posix } from "node:path";
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { inputFingerprint } from "../../../../src/core/detect/inputs/input-fingerprint.js";
-import { touches, touchedPaths } from "../../../../src/core/detect/inputs/input-set.js";
+import { inputFingerprint, touches, touchedPaths } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
 import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
 import { HEAD, memorySnapshot, type Files } from "../memory-snapshot.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { isExactVersion, readsOnlyPinned } from "../../../../src/core/detect/inputs/pinned-reads.js";
+import { isExactVersion, readsOnlyPinned } from "../../../../src/core/detect/inputs/input-set.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
 import { OWN_URL } from "../memory-snapshot.js";
 import { application, inputs } from "../read-inputs.js";

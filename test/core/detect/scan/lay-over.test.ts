@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { layOver, misspelled } from "../../../../src/core/detect/scan/lay-over.js";
+import { layOver, misspelled } from "../../../../src/core/detect/scan/parameter-overrides.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
 
 const SOURCE = {

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { followLinks } from "../../../../src/core/detect/tree/symlinks.js";
+import { followLinks } from "../../../../src/core/detect/tree/repository-tree.js";
 
 const TARGETS = new Map([
   ["link", "real"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { isTemplate } from "../../../../src/core/detect/tree/yaml-template.js";
+import { isTemplate } from "../../../../src/core/detect/tree/yaml-documents.js";
 
 const HEAD = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n";
 
