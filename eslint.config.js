@@ -60,7 +60,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["demo/main.ts", "bench/**/*.ts", "test/contract-replay/main.ts", "test/e2e/main.ts"],
+    files: ["demo/main.ts", "bench/**/*.ts", "scripts/house.ts", "test/contract-replay/main.ts", "test/e2e/main.ts"],
     rules: { "no-console": "off" },
   },
   {

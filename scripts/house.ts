@@ -114,7 +114,7 @@ function rows(): readonly Row[] {
   const whole = files.flatMap(({ path, node }) =>
     nodesIn(node)
       .filter((one) => ts.isParameter(one))
-      .filter(({ type }) => type !== undefined && type.getText(node) === "CommandContext")
+      .filter(({ type }) => type?.getText(node) === "CommandContext")
       .map(() => nameOf(path)),
   );
   return [

@@ -19,10 +19,8 @@ export const github: HostModule = {
       changeRequestUrl: ({ repository, number }) =>
         `${webUrl}/${repository.split("/").map(encodeURIComponent).join("/")}/pull/${number}`,
       async connect(parts) {
-        const [{ createGitHubHost }, { githubWebhook }] = await Promise.all([
-          import("./host.js"),
-          import("./webhook.js"),
-        ]);
+        const { createGitHubHost } = await import("./host.js");
+        const { githubWebhook } = await import("./webhook.js");
         const { probot, ...host } = createGitHubHost(hosta, parts);
         return { host, webhook: (intake) => githubWebhook({ ...intake, secret, probot, log: parts.log }) };
       },

@@ -14,10 +14,8 @@ export const gitlab: HostModule = {
         `${url}/${repository.split("/").map(encodeURIComponent).join("/")}/-/merge_requests/${number}`,
       async connect(parts) {
         const { clock, log } = parts;
-        const [{ createGitLabHost }, { gitlabWebhook }] = await Promise.all([
-          import("./host.js"),
-          import("./webhook.js"),
-        ]);
+        const { createGitLabHost } = await import("./host.js");
+        const { gitlabWebhook } = await import("./webhook.js");
         const host = createGitLabHost(hostb, parts);
         return { host, webhook: (intake) => gitlabWebhook({ ...intake, secret, signingToken, clock, log }) };
       },
