@@ -1,18 +1,17 @@
 import type { Logger } from "pino";
 import { parse, stringify } from "yaml";
-import { appKeys, GITHUB_APP, GITLAB_TOKEN, startSandbox, type SandboxWorld } from "../sandbox/world.js";
+import { appKeys, GITHUB_APP, GITLAB_TOKEN, type SandboxWorld, startSandbox } from "../sandbox/world.js";
 import type { ServerConfig } from "../src/config/server/server-config.js";
 import { loadServerConfig } from "../src/config/server/server.js";
 import type { Lock } from "../src/core/model/lock.js";
-import { HOST_IDS, SERVER_FILE, WEBHOOK_PATHS, type HostId } from "../src/names.js";
-import { startService, type Service } from "../src/service/service.js";
-import { systemClock } from "../src/service/system-clock.js";
+import { HOST_IDS, type HostId, SERVER_FILE, WEBHOOK_PATHS } from "../src/names.js";
+import { type Service, startService, systemClock } from "../src/service/service.js";
 import { createMemoryStores } from "../src/store/memory/memory-stores.js";
 import type { Stores } from "../src/store/stores.js";
 import { ClusterWatch } from "./cluster-watch.js";
 import { listenNear } from "./listen-near.js";
 import { MISSING_NAMESPACE } from "./scenes.js";
-import { applicationsOf, FIRST_VALUES, shopFiles, type Shop } from "./shop.js";
+import { applicationsOf, FIRST_VALUES, type Shop, shopFiles } from "./shop.js";
 import { Story } from "./story.js";
 import { visitorAuth, VisitorSession } from "./visitor-session.js";
 

@@ -66,7 +66,7 @@ async function setUp(request: SetupRequest): Promise<number> {
   if (!(await connectAsTold())) return 1;
   const [setup, { systemClock }, { text }] = await Promise.all([
     import("./setup/set-up.js"),
-    import("./service/system-clock.js"),
+    import("./service/service.js"),
     import("node:stream/consumers"),
   ]);
   const stdin = () => text(process.stdin);

@@ -1,7 +1,7 @@
 import { revision, type Revision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import type { CommitRange, CommitSummary } from "../core/ports/repositories.js";
-import { GitFailure, remoteProblem } from "./git-failure.js";
+import { GitFailure, remoteProblem } from "./git-process.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 import type { LoggedCommit } from "./parse-log.js";
 

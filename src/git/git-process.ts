@@ -1,5 +1,182 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { GitFailure } from "./git-failure.js";
+import { type ChildProcess, spawn } from "node:child_process";
+import { childEnvironment } from "../config/environment.js";
+import { RepositoryFailure } from "../core/model/errors.js";
+import type { CloneSource } from "../core/ports/code-host.js";
+
+/** A git command that failed. `stderr` is git's own text: untrusted, of bounded length, and it may contain secrets. */
+export class GitFailure extends Error {
+  override readonly name = "GitFailure";
+  constructor(
+    readonly kind:
+      | "exit"
+      | "timeout"
+      | "too-much-output"
+      | "too-big"
+      | "too-deep"
+      | "not-started"
+      | "unknown-commit"
+      | "unexpected-answer",
+    readonly stderr: string,
+    options?: ErrorOptions,
+  ) {
+    super(`git: ${kind}`, options);
+  }
+}
+
+/**
+ * git exits with 128 for every failure, so only its text tells them apart (git 2.39, LC_ALL=C; http.c and remote-curl.c
+ * in https://git.kernel.org/pub/scm/git/git.git). After any other text the mirror is examined.
+ */
+const remoteProblems: readonly (readonly [RegExp, string])[] = [
+  [
+    /Authentication failed|could not read Username|could not read Password|returned error: 401/,
+    "the host does not accept the credentials. Check that the App is installed on this repository, or that the token is valid and may read it",
+  ],
+  [/returned error: 403/, "the host forbids reading it. Give the App or the token permission to read the content"],
+  [/repository '.*' not found|returned error: 404/, "the host does not know it, or hides it from the App or the token"],
+  [/returned error: 429/, "the host limits the rate of requests. Try again in some minutes"],
+  [/returned error: 5\d\d/, "the host failed. Try again later"],
+  [
+    /returned error: 3\d\d|unable to update url base from redirection/,
+    "the host redirects to another address. Redirects are not followed, so configure the host's final address",
+  ],
+  [/couldn't find remote ref/, "the host does not offer the head commit yet"],
+  [/not our ref|does not allow request for unadvertised object/, "the host no longer has one of the commits"],
+  [
+    /SSL|certificate/i,
+    "the host's certificate is not trusted. Set the environment variable GIT_SSL_CAINFO to the file of its authority",
+  ],
+  [
+    /Could not resolve (?:host|proxy)|Failed to connect|Connection refused|Connection reset|Empty reply|Couldn't connect/,
+    "the host cannot be reached. Check its address, the network and the proxy",
+  ],
+];
+
+/** The failure in words for users; undefined if the mirror itself may be damaged. */
+export function remoteProblem(failure: GitFailure): string | undefined {
+  if (failure.kind === "timeout") {
+    return "git did not finish in time. The host is slow, or the repository is very large";
+  }
+  if (failure.kind === "too-big") return "it is larger than the configured limit";
+  if (failure.kind === "too-much-output") return "its list of files is too long";
+  if (failure.kind === "too-deep") return "it contains a path that is too long";
+  if (failure.kind === "not-started") return "git could not be started. Install git 2.39 or newer";
+  if (failure.kind === "unknown-commit") return "the host no longer has one of the commits";
+  return remoteProblems.find(([pattern]) => pattern.test(failure.stderr))?.[1];
+}
+
+/** The last line that git printed, without credentials, for users. */
+export function lastWords(failure: GitFailure, secrets: readonly string[]): string {
+  const lines = failure.stderr.split(/[\r\n]+/).filter((line) => line.trim() !== "");
+  return redacted(lines.at(-1) ?? failure.kind, secrets).slice(0, 300);
+}
+
+/** Removes user names and passwords from URLs, and the given secrets. */
+function redacted(text: string, secrets: readonly string[]): string {
+  const withoutUrls = text.replace(/(\/\/)[^/@\s]*@/g, "$1");
+  return secrets
+    .filter((secret) => secret !== "")
+    .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), withoutUrls);
+}
+
+export function repositoryFailure(repository: string, problem: string, cause?: unknown): RepositoryFailure {
+  return new RepositoryFailure(`the repository ${repository} could not be read: ${problem}`, { cause });
+}
+
+/** git's name for the host's repository. It is passed in the environment and never written to disk. */
+export const REMOTE = "origin";
+
+/** Settings of every command: no hooks and no repacking. */
+const ALWAYS: readonly (readonly [string, string])[] = [
+  ["core.hooksPath", "/dev/null"],
+  ["gc.auto", "0"],
+  ["maintenance.auto", "false"],
+  // A mirror damaged by a power cut is noticed and cloned again, so no write has to wait for the disk.
+  ["core.fsync", "none"],
+];
+
+/** Declares missing blobs to be no damage. On disk these settings would make every read fetch them one by one. */
+const PARTIAL: readonly (readonly [string, string])[] = [
+  [`remote.${REMOTE}.promisor`, "true"],
+  [`remote.${REMOTE}.partialCloneFilter`, "blob:none"],
+];
+
+/** Environment for commands that only read the mirror: missing objects are reported, never fetched. */
+export function localEnvironment(folder: string): Record<string, string> {
+  return environment(folder, ALWAYS, { protocols: "", lazy: false });
+}
+
+/** Environment for commands that write packs of what the mirror has. It does not know the host, so nothing is fetched. */
+export function packingEnvironment(folder: string): Record<string, string> {
+  return environment(folder, [...ALWAYS, ...PARTIAL], { protocols: "", lazy: false });
+}
+
+/**
+ * Environment for commands that fetch. Only the environment holds the credentials, neither the arguments nor the disk
+ * (GIT_CONFIG_COUNT in git-config(1)). Their header applies to the repository's URL only, and redirects are not followed.
+ *
+ * A host sends small files as differences to files of commits that we have, although a partial clone may lack those files
+ * (thin packs in gitprotocol-pack(5)). git then fetches the missing ones by id, all at once, as a child of the same command:
+ * from the same address, with the same settings, within the same limits. Doing without costs more: `docs/adr/0008`.
+ */
+export function remoteEnvironment(folder: string, source: CloneSource): Record<string, string> {
+  const settings: (readonly [string, string])[] = [
+    ...ALWAYS,
+    ...PARTIAL,
+    [`remote.${REMOTE}.url`, source.url],
+    ["http.followRedirects", "false"],
+    // An empty value removes all credential helpers.
+    ["credential.helper", ""],
+  ];
+  if (source.authorization !== undefined) {
+    settings.push([`http.${source.url}/.extraHeader`, `Authorization: ${source.authorization}`]);
+  }
+  return environment(folder, settings, { protocols: "http:https", lazy: true });
+}
+
+function environment(
+  folder: string,
+  settings: readonly (readonly [string, string])[],
+  { protocols, lazy }: { readonly protocols: string; readonly lazy: boolean },
+): Record<string, string> {
+  const variables: Record<string, string> = {
+    ...childEnvironment(),
+    // No ~/.netrc and no ~/.config.
+    HOME: folder,
+    GIT_DIR: folder,
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+    GIT_TERMINAL_PROMPT: "0",
+    // Known to git 2.39.4 and newer; older versions fetch lazily wherever a remote is configured.
+    GIT_NO_LAZY_FETCH: lazy ? "0" : "1",
+    GIT_ALLOW_PROTOCOL: protocols,
+    GIT_OPTIONAL_LOCKS: "0",
+    // remoteProblem() parses messages, so their language is fixed.
+    LC_ALL: "C",
+    GIT_CONFIG_COUNT: String(settings.length),
+  };
+  for (const [index, [key, value]] of settings.entries()) {
+    variables[`GIT_CONFIG_KEY_${index}`] = key;
+    variables[`GIT_CONFIG_VALUE_${index}`] = value;
+  }
+  return variables;
+}
+
+/** Why a source must not be given to git; undefined if it may. Our own adapters make sources, so this is a second check. */
+export function sourceProblem(source: CloneSource): string | undefined {
+  if (!/^[\x21-\x7e]+$/.test(source.url) || !URL.canParse(source.url)) return "its address is not a URL";
+  const url = new URL(source.url);
+  if (url.protocol !== "https:" && url.protocol !== "http:") return "its address is neither https nor http";
+  if (url.username !== "" || url.password !== "") return "its address contains credentials";
+  if (url.search !== "" || url.hash !== "") return "its address contains a query or a fragment";
+  if (source.authorization !== undefined && !/^[\x20-\x7e]+$/.test(source.authorization)) {
+    return "the credentials contain characters that a header must not contain";
+  }
+  if (!/^refs\/(?:[A-Za-z0-9_][A-Za-z0-9_.-]*\/)*[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(source.headRef)) {
+    return "the name of its head ref is not allowed";
+  }
+  return source.headRef.includes("..") ? "the name of its head ref is not allowed" : undefined;
+}
 
 /** Receives the output of one git process. */
 export interface GitOutput {
@@ -52,7 +229,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-export interface GitCommand {
+interface GitCommand {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly input?: string;

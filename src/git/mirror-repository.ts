@@ -1,22 +1,27 @@
-import { mkdir, readdir, readFile, rm, writeFile, stat } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Revision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
-import { localEnvironment, packingEnvironment, REMOTE, remoteEnvironment } from "./environment.js";
-import { GitFailure } from "./git-failure.js";
-import { runGitProcess, startGit } from "./git-process.js";
-import { ObjectReader } from "./object-reader.js";
-import type { GitObject } from "./object-stream.js";
 import {
+  GitFailure,
+  localEnvironment,
+  packingEnvironment,
+  REMOTE,
+  remoteEnvironment,
+  runGitProcess,
+  startGit,
+} from "./git-process.js";
+import { type GitObject, ObjectReader } from "./object-reader.js";
+import {
+  type FileLog,
   fileLogArguments,
   linesIn,
-  logArguments,
   LOG_FORMAT,
+  logArguments,
+  type LoggedCommit,
   parseFileLog,
   parseLog,
   parseRefs,
-  type FileLog,
-  type LoggedCommit,
 } from "./parse-log.js";
 
 export interface MirrorLimits {

@@ -9,10 +9,15 @@ import { Stopped } from "../core/ports/event-queue.js";
 import type { Log } from "../core/ports/log.js";
 import type { Repositories, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
 import { SERVICE } from "../names.js";
-import { sourceProblem } from "./environment.js";
-import { GitFailure, lastWords, remoteProblem, repositoryFailure } from "./git-failure.js";
-import type { StartGit } from "./git-process.js";
-import { MirrorRepository, type MirrorLimits } from "./mirror-repository.js";
+import {
+  GitFailure,
+  lastWords,
+  remoteProblem,
+  repositoryFailure,
+  sourceProblem,
+  type StartGit,
+} from "./git-process.js";
+import { type MirrorLimits, MirrorRepository } from "./mirror-repository.js";
 import { MirrorSnapshot, type SnapshotCaches } from "./snapshot.js";
 import type { TreeNode } from "./tree-reader.js";
 

@@ -1,6 +1,6 @@
 import { revision } from "../core/model/brand.js";
 import type { CommitSummary } from "../core/ports/repositories.js";
-import { GitFailure } from "./git-failure.js";
+import { GitFailure } from "./git-process.js";
 
 /** Format for `git log`: an empty field, id, parents, seconds, message, then paths; each ends with a zero byte. */
 export const LOG_FORMAT = "%x00%H%x00%P%x00%ct%x00%B";

@@ -1,13 +1,13 @@
 import { extname } from "node:path";
 import type { LRUCache } from "lru-cache";
-import { revision as toRevision, type Revision } from "../core/model/brand.js";
+import { type Revision, revision as toRevision } from "../core/model/brand.js";
 import type { CloneSource } from "../core/ports/code-host.js";
 import type { CommitRange, RepositorySnapshot, TreeEntry } from "../core/ports/repositories.js";
-import { isCleanMerge, commitsBetween } from "./clean-merge.js";
-import { GitFailure } from "./git-failure.js";
+import { commitsBetween, isCleanMerge } from "./clean-merge.js";
+import { GitFailure } from "./git-process.js";
 import type { MirrorRepository } from "./mirror-repository.js";
-import type { GitObject } from "./object-stream.js";
-import { type TreeNode, TreeReader, type KnownList } from "./tree-reader.js";
+import type { GitObject } from "./object-reader.js";
+import { type KnownList, type TreeNode, TreeReader } from "./tree-reader.js";
 
 /** Caches that all snapshots share: contents by id, folders and lists of files by repository and id. Entries never change. */
 export interface SnapshotCaches {

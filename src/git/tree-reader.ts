@@ -2,7 +2,7 @@ import type { LRUCache } from "lru-cache";
 import { firstAtOrAfter } from "../core/detect/tree/repository-path.js";
 import type { Revision } from "../core/model/brand.js";
 import type { TreeEntry } from "../core/ports/repositories.js";
-import { GitFailure } from "./git-failure.js";
+import { GitFailure } from "./git-process.js";
 import type { MirrorRepository } from "./mirror-repository.js";
 
 /** The paths that differ between two commits, each with its entry at the second; undefined if it has none there. */

@@ -1,6 +1,207 @@
-import type { IncomingMessage } from "node:http";
-import type { BodyLimits, BodyShare } from "./body-budget.js";
-import type { Refused } from "./webhook-answer.js";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { ipKeyGenerator } from "express-rate-limit";
+
+/** What became of an authentic delivery. */
+export type Receipt = { readonly kind: "accepted" } | { readonly kind: "ignored"; readonly reason: string };
+
+/** Why a delivery was refused, as the metrics name it. `cut`: its sender left before the end. */
+export type WebhookRefusal =
+  "too_large" | "encoded" | "secret" | "no_room" | "too_slow" | "cut" | "not_json" | "not_queued";
+
+export interface Refused<Reason extends WebhookRefusal = WebhookRefusal> {
+  readonly kind: "refused";
+  readonly reason: Reason;
+  /** The error behind it, for the log. */
+  readonly cause?: unknown;
+}
+
+export type WebhookAnswer = Receipt | Refused;
+
+/** The status and text of each refusal. */
+const REFUSALS: Readonly<Record<WebhookRefusal, readonly [status: number, error: string]>> = {
+  too_large: [413, "the webhook's body is larger than 25 MB"],
+  encoded: [415, "the webhook's body must not be compressed or otherwise encoded"],
+  secret: [401, "webhook secret mismatch"],
+  no_room: [503, "the bodies of other webhooks leave no room for this one; deliver it again later"],
+  too_slow: [408, "the webhook's body came too slowly"],
+  cut: [400, "the webhook's body ended early"],
+  not_json: [400, "the webhook's body is not a JSON object; set its content type to application/json"],
+  not_queued: [503, "the event could not be queued; deliver it again later"],
+};
+
+/** When a refused delivery may be sent again: other bodies are gone by then, since none may take longer. */
+const RETRY_AFTER_SECONDS = "10";
+/** What is read and thrown away of a body after its refusal, in bytes and milliseconds. */
+const LINGER_BYTES = 1024 * 1024;
+const LINGER_MS = 2_000;
+
+/** Does not answer through Express, which would compute an `ETag` for every answer. */
+export function sendAnswer(answer: WebhookAnswer, request: IncomingMessage, response: ServerResponse): void {
+  if (response.destroyed) return;
+  const [status, body] = statusAndBody(answer);
+  const text = Buffer.from(JSON.stringify(body));
+  const headers: OutgoingHttpHeaders = {
+    "content-type": "application/json; charset=utf-8",
+    "content-length": text.length,
+  };
+  if (status === 503) headers["retry-after"] = RETRY_AFTER_SECONDS;
+  if (request.complete) response.writeHead(status, headers).end(text);
+  else answerEarly(request, response.writeHead(status, { ...headers, connection: "close" }), text);
+}
+
+function statusAndBody(answer: WebhookAnswer): readonly [status: number, body: object] {
+  switch (answer.kind) {
+    case "accepted":
+      return [200, { status: "accepted" }];
+    case "ignored":
+      return [200, { status: "ignored", reason: answer.reason }];
+    case "refused": {
+      const [status, error] = REFUSALS[answer.reason];
+      return [status, { error }];
+    }
+  }
+}
+
+/**
+ * Answers before the whole body came, then closes the connection. Not at once: many senders write the whole body before
+ * they read, and with bytes still unread the connection would end in a reset that hides the answer.
+ */
+function answerEarly(request: IncomingMessage, response: ServerResponse, text: Buffer): void {
+  response.write(text);
+  let discarded = 0;
+  // Node.js closes the connection after the end of this answer.
+  const close = () => {
+    clearTimeout(timer);
+    response.end();
+  };
+  const timer = setTimeout(close, LINGER_MS);
+  request.on("data", (piece: Buffer) => {
+    discarded += costOfPiece(piece.length);
+    if (discarded > LINGER_BYTES) close();
+  });
+  request.once("end", close);
+  request.once("close", close);
+}
+
+const MIB = 1024 * 1024;
+
+export interface BodyLimits {
+  /** Bytes of all bodies together. */
+  readonly all: number;
+  /** Bytes of all bodies over `small` together. The rest is a reserve for small ones. */
+  readonly large: number;
+  /** The same two for one address. */
+  readonly perAddress: number;
+  readonly largePerAddress: number;
+  /** The size up to which a body counts as small. */
+  readonly small: number;
+  /** How long a body may take. */
+  readonly deadlineMs: number;
+  /** In each period a body either ends or brings at least this many bytes. */
+  readonly periodMs: number;
+  readonly leastPerPeriod: number;
+}
+
+/**
+ * Two addresses can each send a body of the largest size while the reserve stays free. GitHub and GitLab themselves give
+ * up on a delivery after 10 seconds.
+ */
+export const BODY_LIMITS: BodyLimits = {
+  all: 64 * MIB,
+  large: 52 * MIB,
+  perAddress: 32 * MIB,
+  largePerAddress: 26 * MIB,
+  small: MIB,
+  deadlineMs: 10_000,
+  periodMs: 2_500,
+  leastPerPeriod: 16 * 1024,
+};
+
+/** Each piece costs Node.js the same time and several hundred bytes, however little it brings. */
+const LEAST_PER_PIECE = 1024;
+
+/** What a received piece of this many bytes counts as. */
+function costOfPiece(bytes: number): number {
+  return Math.max(bytes, LEAST_PER_PIECE);
+}
+
+/** A number of bytes, and how many of them belong to large bodies. */
+interface Bytes {
+  readonly all: number;
+  readonly large: number;
+}
+
+const NONE: Bytes = { all: 0, large: 0 };
+
+/** What one body holds of the budget. */
+export interface BodyShare {
+  /** Adds a received piece. Returns false, and adds nothing, if there is no room for it. */
+  take(received: number): boolean;
+  /** Gives everything back. */
+  release(): void;
+}
+
+/** Limits the memory that received bodies take, most of all before their senders are authenticated. */
+export class BodyBudget {
+  #held = NONE;
+  /** Only addresses that hold something. */
+  readonly #heldBy = new Map<string, Bytes>();
+
+  constructor(readonly limits: BodyLimits = BODY_LIMITS) {}
+
+  /** What all bodies hold at the moment, in bytes. */
+  get heldBytes(): number {
+    return this.#held.all;
+  }
+
+  /**
+   * The share of a body that is about to be received; undefined if there is no room for what it announces. Nothing is
+   * set aside for that: only received bytes count, or a sender could occupy the budget with promises.
+   * @param announced its `Content-Length`; 0 if it has none.
+   */
+  open(ip: string | undefined, announced: number): BodyShare | undefined {
+    // A network of IPv6 counts as one address, as for logins.
+    const address = ipKeyGenerator(ip ?? "");
+    let held = 0;
+    let large = announced > this.limits.small;
+    if (!this.#hasRoom(address, { all: announced, large: large ? announced : 0 })) return undefined;
+    return {
+      take: (received) => {
+        const bytes = costOfPiece(received);
+        const grown = !large && held + bytes > this.limits.small;
+        const more = { all: bytes, large: grown ? held + bytes : large ? bytes : 0 };
+        if (!this.#hasRoom(address, more)) return false;
+        this.#add(address, more);
+        held += bytes;
+        large ||= grown;
+        return true;
+      },
+      release: () => {
+        this.#add(address, { all: -held, large: large ? -held : 0 });
+        held = 0;
+      },
+    };
+  }
+
+  #hasRoom(address: string, more: Bytes): boolean {
+    const { all, large, perAddress, largePerAddress } = this.limits;
+    const held = plus(this.#held, more);
+    const heldBy = plus(this.#heldBy.get(address) ?? NONE, more);
+    if (held.all > all || heldBy.all > perAddress) return false;
+    return more.large === 0 || (held.large <= large && heldBy.large <= largePerAddress);
+  }
+
+  #add(address: string, more: Bytes): void {
+    this.#held = plus(this.#held, more);
+    const heldBy = plus(this.#heldBy.get(address) ?? NONE, more);
+    if (heldBy.all === 0) this.#heldBy.delete(address);
+    else this.#heldBy.set(address, heldBy);
+  }
+}
+
+function plus(left: Bytes, right: Bytes): Bytes {
+  return { all: left.all + right.all, large: left.large + right.large };
+}
 
 /** Both hosts send at most 25 MB. */
 export const MAX_BODY_BYTES = 25 * 1024 * 1024;
@@ -12,11 +213,11 @@ export interface BodyCheck {
   passes(): boolean;
 }
 
-export type Received =
+type Received =
   | { readonly kind: "whole"; readonly pieces: readonly Buffer[] }
   | Refused<"too_large" | "no_room" | "too_slow" | "cut">;
 
-export interface Reception {
+interface Reception {
   readonly check: BodyCheck;
   readonly share: BodyShare;
   readonly limits: BodyLimits;

@@ -3,10 +3,18 @@ import type { Request, RequestHandler } from "express";
 import type { BranchPushed, HostEvent } from "../core/model/event.js";
 import { isJsonObject, type JsonObject, parseJson } from "../core/model/json.js";
 import type { Log } from "../core/ports/log.js";
-import { WEBHOOK_PATHS, type HostId } from "../names.js";
-import type { BodyBudget } from "./body-budget.js";
-import { MAX_BODY_BYTES, receiveBody, type BodyCheck } from "./receive-body.js";
-import { sendAnswer, type Receipt, type Refused, type WebhookAnswer, type WebhookRefusal } from "./webhook-answer.js";
+import { type HostId, WEBHOOK_PATHS } from "../names.js";
+import {
+  type BodyBudget,
+  type BodyCheck,
+  MAX_BODY_BYTES,
+  type Receipt,
+  receiveBody,
+  type Refused,
+  sendAnswer,
+  type WebhookAnswer,
+  type WebhookRefusal,
+} from "./receive-body.js";
 
 /** The event of a delivery, or why the delivery is ignored. */
 export type Translation = HostEvent | BranchPushed | { readonly ignored: string };

@@ -2,8 +2,7 @@ import { errorCode } from "../config/files.js";
 import type { NotificationReceiver } from "../config/server/server-config.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Delivery, OutboxOptions } from "../core/ports/notifications.js";
-import { AnswerTimedOut } from "../http/fetch-text.js";
-import { postText } from "../http/post-text.js";
+import { AnswerTimedOut, postText } from "../http/fetch-text.js";
 import { SERVICE } from "../names.js";
 import { signatureHeaders } from "./json-format.js";
 

@@ -2,25 +2,27 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import type { ServerConfig } from "../config/server/server-config.js";
+import { type LoginConfig, logsInWith, type ServerConfig } from "../config/server/server-config.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost } from "../core/ports/code-host.js";
 import type { Compute } from "../core/ports/compute.js";
+import type { CommandPorts } from "../core/ports/context.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { Repositories } from "../core/ports/repositories.js";
+import type { UserStore } from "../core/ports/stores.js";
 import { createArgoCd } from "../deployer/argocd/create-argocd.js";
 import type { StartGit } from "../git/git-process.js";
 import { createGitMirror } from "../git/mirror.js";
 import type { ConnectedHost } from "../hosts/host-module.js";
 import { createLimitWaits, type LimitWaits } from "../hosts/limit-waits.js";
 import { HOSTS } from "../hosts/registry.js";
-import { HOST_IDS, SERVICE, type HostId } from "../names.js";
+import { HOST_IDS, type HostId, SERVICE } from "../names.js";
 import type { Telemetry } from "../observe/telemetry.js";
 import { createMemoryStores } from "../store/memory/memory-stores.js";
 import { redisConfigOf } from "../store/redis/redis-config.js";
 import type { Stores } from "../store/stores.js";
 
-export interface AdapterParts {
+interface AdapterParts {
   readonly config: ServerConfig;
   readonly telemetry: Telemetry;
   /** Used in place of the configured stores. */
@@ -32,7 +34,7 @@ export interface AdapterParts {
 }
 
 /** The systems outside, behind their ports, measured and traced. */
-export interface Adapters {
+interface Adapters {
   readonly stores: Stores;
   readonly repositories: Repositories;
   readonly deployer: Deployer;
@@ -93,5 +95,17 @@ function deployerConfig({ deployer }: ServerConfig) {
     syncTimeoutMs: deployer.syncTimeout,
     requestTimeoutMs: deployer.requestTimeout,
     pollIntervalMs: deployer.pollInterval,
+  };
+}
+
+/** Knows administrators of the pages by their accounts at the code hosts: those with which they are logged in. */
+export function createAdministrators(
+  config: LoginConfig,
+  users: Pick<UserStore, "list">,
+): CommandPorts["isAdministrator"] {
+  return async (host, { id }) => {
+    if (!config.auth.enabled || !logsInWith(host, config)) return false;
+    const present = await users.list();
+    return present.some((account) => account.id === `${host}:${id}` && account.role === "admin");
   };
 }

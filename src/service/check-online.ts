@@ -5,8 +5,8 @@ import type { Log } from "../core/ports/log.js";
 import { createTelemetry } from "../observe/telemetry.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
 import { createAdapters } from "./adapters.js";
+import { systemClock } from "./service.js";
 import { checkAtStart } from "./start-checks.js";
-import { systemClock } from "./system-clock.js";
 
 /** Makes the checks of a start without starting, and tells what it found, a line each. */
 export async function checkOnline(config: ServerConfig): Promise<CheckResult> {

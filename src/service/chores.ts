@@ -10,20 +10,22 @@ import {
 } from "../core/model/change-request.js";
 import { overdueChanges } from "../core/model/deployment.js";
 import { HostFailure } from "../core/model/errors.js";
-import type { HostEvent } from "../core/model/event.js";
+import type { BranchPushed, HostEvent } from "../core/model/event.js";
 import type { AuditLog } from "../core/ports/audit.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { CodeHost, RecentComment, RecentHead } from "../core/ports/code-host.js";
 import type { Deployer } from "../core/ports/deployer.js";
 import type { EventQueue } from "../core/ports/event-queue.js";
+import type { Log } from "../core/ports/log.js";
 import type { DeploymentStore, LockStore, PlanStore } from "../core/ports/stores.js";
+import type { Push } from "../hosts/webhook-route.js";
 import type { HostId } from "../names.js";
 import { LastLooks, LOOK_BACK_MS } from "../queue/last-looks.js";
 import { Reminders } from "../queue/reminders.js";
 import { takesTurn } from "../queue/turn.js";
 import type { Stores } from "../store/stores.js";
 import { reconcile, reconcileChange, type ReconcileParts } from "./reconcile.js";
-import { WATCH_EVERY_MS, type SystemWatch } from "./system-watch.js";
+import { type SystemWatch, WATCH_EVERY_MS } from "./system-watch.js";
 
 const RECONCILE_EVERY_MS = 5 * 60_000;
 const SWEEP_EVERY_MS = 10 * 60_000;
@@ -33,7 +35,7 @@ const TAKE_OVER_EVERY_MS = 15_000;
 const HOLDER_EVERY_MS = 60_000;
 const MAX_HOLDERS = 1000;
 
-export interface ChoreParts extends Omit<FindLostParts, "looks">, Pick<RemindParts, "remindAfter"> {
+interface ChoreParts extends Omit<FindLostParts, "looks">, Pick<RemindParts, "remindAfter"> {
   readonly deployer: Deployer;
   /** Undefined if no receiver wants to hear of outages. */
   readonly watch: SystemWatch | undefined;
@@ -41,7 +43,7 @@ export interface ChoreParts extends Omit<FindLostParts, "looks">, Pick<RemindPar
   readonly connection: Stores["connection"];
 }
 
-export interface RemindParts {
+interface RemindParts {
   readonly deployments: DeploymentStore;
   readonly reminders: Reminders;
   readonly queue: EventQueue;
@@ -51,7 +53,7 @@ export interface RemindParts {
 }
 
 /** What the service does by itself from time to time. Of several replicas, one does it per interval. */
-export interface Chores {
+interface Chores {
   /** Makes up for lost webhooks, and reminds of what is deployed and not merged, whichever replica has the turn. */
   reconcile(): Promise<void>;
   /** Deletes expired temporary Applications, whichever replica has the turn. */
@@ -305,4 +307,33 @@ async function isHandled(
 ): Promise<boolean> {
   if ((await plans.find(change))?.head === headRevision || (await queue.knows(event))) return true;
   return isHeadAnswered(host, change, headRevision);
+}
+
+interface TellPlannedParts {
+  readonly locks: LockStore;
+  readonly push: Push;
+  readonly log: Log;
+}
+
+/**
+ * Has every change request of this repository that holds a lock look whether the push outdates its plan. Only those can
+ * deploy something, and a sync asks again by itself: that this fails is logged and does no harm.
+ */
+export async function tellPlanned(
+  { delivery, host, repository, branch }: BranchPushed,
+  { locks, push, log }: TellPlannedParts,
+): Promise<void> {
+  try {
+    const holders = (await locks.list()).map(({ holder }) => holder);
+    const planned = new Map(
+      holders
+        .filter((holder) => holder.host === host && holder.repository === repository)
+        .map((holder) => [changeRequestKey(holder), holder]),
+    );
+    for (const change of planned.values()) {
+      await push({ kind: "base-moved", delivery: `${delivery}-${change.number}`, change, branch });
+    }
+  } catch (error) {
+    log.warn({ repository, branch, err: error }, "could not tell the planned change requests of a push");
+  }
 }

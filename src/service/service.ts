@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
 import type { Tracer } from "@opentelemetry/api";
 import type { Logger } from "pino";
 import type { ServerConfig } from "../config/server/server-config.js";
@@ -12,7 +13,7 @@ import type { Clock } from "../core/ports/clock.js";
 import type { Compute } from "../core/ports/compute.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import type { StartGit } from "../git/git-process.js";
-import { BodyBudget } from "../hosts/body-budget.js";
+import { BodyBudget } from "../hosts/receive-body.js";
 import { HOSTS, hostWords } from "../hosts/registry.js";
 import { listen } from "../http/listen.js";
 import { HOST_IDS } from "../names.js";
@@ -22,22 +23,31 @@ import type { QueueTiming } from "../queue/queue-options.js";
 import { lookUp } from "../run/answer/standing.js";
 import { Complaints } from "../run/around/complaints.js";
 import { Outsiders } from "../run/around/outsiders.js";
-import { runIdOf, type Dependencies } from "../run/line/run.js";
+import { type Dependencies, runIdOf } from "../run/line/run.js";
 import type { Stores } from "../store/stores.js";
 import { createAuth } from "../web/auth/create-auth.js";
 import { createWebServer } from "../web/server.js";
 import { createSite } from "../web/site.js";
 import { createCheckRunner } from "../workers/check-runner.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
-import { createAdapters } from "./adapters.js";
-import { createAdministrators } from "./administrators.js";
-import { createChores, watchHolders } from "./chores.js";
+import { createAdapters, createAdministrators } from "./adapters.js";
+import { createChores, tellPlanned, watchHolders } from "./chores.js";
 import { createQueue } from "./create-queue.js";
 import { checkAtStart } from "./start-checks.js";
 import { startNotifications } from "./start-notifications.js";
-import { systemClock } from "./system-clock.js";
 import { watchSystems } from "./system-watch.js";
-import { tellPlanned } from "./tell-planned.js";
+
+/** The machine's time. */
+export const systemClock: Clock = {
+  now: () => new Date(),
+  sleep: async (ms, signal) => {
+    try {
+      await delay(ms, undefined, { signal });
+    } catch (error) {
+      throw signal?.aborted === true ? signal.reason : error;
+    }
+  },
+};
 
 /** What tests put in place of the real thing. */
 export interface Overrides {

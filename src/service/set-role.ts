@@ -7,7 +7,7 @@ import type { UserStore } from "../core/ports/stores.js";
 import { redisConfigOf } from "../store/redis/redis-config.js";
 import { createRedisStores } from "../store/redis/redis-stores.js";
 import type { Stores } from "../store/stores.js";
-import { systemClock } from "./system-clock.js";
+import { systemClock } from "./service.js";
 
 /** What the command prints. */
 export interface RoleSet {

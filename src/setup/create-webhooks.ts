@@ -11,14 +11,13 @@ import { SERVICE, WEBHOOK_PATHS } from "../names.js";
 import {
   DEVELOPER,
   gitlabAccount,
+  type GitLabAccount,
+  type HookTarget,
   MAINTAINER,
   OWNER,
   roleName,
-  type GitLabAccount,
-  type HookTarget,
 } from "./gitlab-account.js";
-import { readSecret, SecretFiles } from "./secret-files.js";
-import { nextSteps, sectionLines, type SetupParts, SetupRefused } from "./setup-parts.js";
+import { nextSteps, readSecret, SecretFiles, sectionLines, type SetupParts, SetupRefused } from "./setup-parts.js";
 
 const TOKEN = "GITLAB_TOKEN";
 const SETUP_TOKEN = "GITLAB_SETUP_TOKEN";

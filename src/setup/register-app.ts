@@ -8,13 +8,12 @@ import { parseJson } from "../core/model/json.js";
 import type { Clock } from "../core/ports/clock.js";
 import { GITHUB } from "../hosts/github/words.js";
 import { createHostFetch } from "../hosts/host-fetch.js";
-import { refusalOf, type FailureWords } from "../hosts/host-refusal.js";
+import { type FailureWords, refusalOf } from "../hosts/host-refusal.js";
 import { decodeAnswer, refusalMessage } from "../hosts/json-answer.js";
 import { listen } from "../http/listen.js";
 import { SERVICE } from "../names.js";
 import { OneTimeCode, registrationSite, type RegistrationSite } from "./registration-site.js";
-import { SecretFiles } from "./secret-files.js";
-import { nextSteps, sectionLines, type SetupParts, SetupRefused } from "./setup-parts.js";
+import { nextSteps, SecretFiles, sectionLines, type SetupParts, SetupRefused } from "./setup-parts.js";
 
 const PRIVATE_KEY = "GITHUB_APP_PRIVATE_KEY";
 const WEBHOOK_SECRET = "GITHUB_WEBHOOK_SECRET";

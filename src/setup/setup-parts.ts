@@ -1,7 +1,85 @@
+import { type FileHandle, mkdir, open, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Environment } from "../config/environment.js";
+import { errorCode } from "../config/files.js";
 import type { Clock } from "../core/ports/clock.js";
-import { SERVER_FILE, SERVICE, type HostId } from "../names.js";
+import { type HostId, SERVER_FILE, SERVICE } from "../names.js";
+
+/** The content of a file of the folder; undefined if there is none. @throws {SetupRefused} if it cannot be read. */
+export async function readSecret(folder: string, name: string): Promise<string | undefined> {
+  const path = join(folder, name);
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw new SetupRefused(`${path}: the file cannot be read (${errorCode(error) ?? "unknown reason"})`);
+  }
+}
+
+/** New files with secrets. They exist before there is anything to write, so that no secret is made that cannot be kept. */
+export class SecretFiles {
+  readonly #files = new Map<string, { readonly path: string; readonly handle: FileHandle }>();
+
+  private constructor(readonly folder: string) {}
+
+  /**
+   * Creates empty files that only this user can read. An existing file, or a link of its name, is never touched.
+   * @throws {SetupRefused}, and then leaves nothing behind.
+   */
+  static async create(folder: string, names: readonly string[]): Promise<SecretFiles> {
+    const files = new SecretFiles(folder);
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      for (const name of names) {
+        const path = join(folder, name);
+        files.#files.set(name, { path, handle: await open(path, "wx", 0o600) });
+      }
+    } catch (error) {
+      await files.discard();
+      throw new SetupRefused(sentenceFor(error, folder, names[files.#files.size] ?? ""));
+    }
+    return files;
+  }
+
+  /** Writes the texts and closes the files. @throws {SetupRefused} if that fails; the files are gone then. */
+  async write(texts: Readonly<Record<string, string>>): Promise<readonly string[]> {
+    try {
+      for (const [name, { handle }] of this.#files) {
+        await handle.writeFile(texts[name] ?? "");
+        await handle.sync();
+        await handle.close();
+      }
+    } catch (error) {
+      await this.discard();
+      throw new SetupRefused(`${this.folder}: the secrets cannot be written (${errorCode(error) ?? "unknown reason"})`);
+    }
+    return [...this.#files.values()].map(({ path }) => path);
+  }
+
+  /** Removes the files that were created. */
+  async discard(): Promise<void> {
+    for (const { path, handle } of this.#files.values()) {
+      await handle.close().catch(() => undefined);
+      await rm(path, { force: true });
+    }
+  }
+}
+
+function sentenceFor(error: unknown, folder: string, name: string): string {
+  const path = join(folder, name);
+  const code = errorCode(error) ?? "unknown reason";
+  switch (code) {
+    case "EEXIST":
+      return `${path} exists already, and setup overwrites nothing: move it away, or name another folder with --secrets`;
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return `${path} cannot be written: access denied. Name another folder with --secrets`;
+    default:
+      return `${path} cannot be written (${code}): name another folder with --secrets`;
+  }
+}
 
 /** What setup needs of the process. */
 export interface SetupParts {

@@ -7,7 +7,7 @@ import { Redis } from "ioredis";
 import type { Outbox } from "../../src/core/ports/notifications.js";
 import { createDurableOutbox } from "../../src/queue/durable-outbox.js";
 import { createMemoryOutbox } from "../../src/queue/memory-outbox.js";
-import { systemClock } from "../../src/service/system-clock.js";
+import { systemClock } from "../../src/service/service.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
 import { JumpClock } from "../jump-clock.js";
 import { recordingLog } from "../recording-log.js";

@@ -9,11 +9,11 @@ import { listenOnLoopback } from "../../sandbox/loopback.js";
 import { appKeys, GITHUB_APP, GITLAB_TOKEN } from "../../sandbox/world.js";
 import type { HostEvent } from "../../src/core/model/event.js";
 import type { CodeHost } from "../../src/core/ports/code-host.js";
-import { BodyBudget } from "../../src/hosts/body-budget.js";
 import { createGitHubHost } from "../../src/hosts/github/host.js";
 import { githubWebhook } from "../../src/hosts/github/webhook.js";
 import { createGitLabHost } from "../../src/hosts/gitlab/host.js";
 import { gitlabWebhook } from "../../src/hosts/gitlab/webhook.js";
+import { BodyBudget } from "../../src/hosts/receive-body.js";
 import type { HostId } from "../../src/names.js";
 import { createInProcessQueue } from "../../src/queue/in-process.js";
 import { createWebServer } from "../../src/web/server.js";
@@ -21,7 +21,7 @@ import { commentOnPullRequest, example, OPENED } from "../hosts/github-samples.j
 import { sample } from "../hosts/gitlab-samples.js";
 import { hostParts } from "../hosts/host-parts.js";
 import { JumpClock } from "../jump-clock.js";
-import { recordingLog, type LogLine } from "../recording-log.js";
+import { type LogLine, recordingLog } from "../recording-log.js";
 import { keptLogger } from "../secrets-in-logs/kept-logger.js";
 
 export const HOSTS: readonly HostId[] = ["hosta", "hostb"];

@@ -1,4 +1,4 @@
-import { systemClock } from "../../src/service/system-clock.js";
+import { systemClock } from "../../src/service/service.js";
 import { parseCommandLine, USAGE } from "./options.js";
 import { cleanEarlier, runE2e } from "./run.js";
 

@@ -4,9 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/
 import fc from "fast-check";
 import { GitStore } from "../../sandbox/git/git-store.js";
 import { Stopped } from "../../src/core/ports/event-queue.js";
-import { GitFailure } from "../../src/git/git-failure.js";
-import { ObjectReader, type QuestionLimits } from "../../src/git/object-reader.js";
-import { ObjectStream } from "../../src/git/object-stream.js";
+import { GitFailure } from "../../src/git/git-process.js";
+import { ObjectReader, ObjectStream, type QuestionLimits } from "../../src/git/object-reader.js";
 
 const run = promisify(execFile);
 const NAME = "acme/objects";

@@ -6,7 +6,7 @@ import { LRUCache } from "lru-cache";
 import type { FileChanges } from "../../sandbox/forge.js";
 import { GitStore } from "../../sandbox/git/git-store.js";
 import { revision, type Revision } from "../../src/core/model/brand.js";
-import { GitFailure } from "../../src/git/git-failure.js";
+import { GitFailure } from "../../src/git/git-process.js";
 import { MirrorRepository } from "../../src/git/mirror-repository.js";
 import { type TreeNode, TreeReader } from "../../src/git/tree-reader.js";
 

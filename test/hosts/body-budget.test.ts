@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { BODY_LIMITS, BodyBudget, type BodyShare } from "../../src/hosts/body-budget.js";
+import { BODY_LIMITS, BodyBudget, type BodyShare } from "../../src/hosts/receive-body.js";
 
 const KIB = 1024;
 const MIB = 1024 * KIB;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import type { BodyLimits } from "../../src/hosts/body-budget.js";
+import type { BodyLimits } from "../../src/hosts/receive-body.js";
 import { RawConnection } from "../raw-connection.js";
 import { sample } from "./gitlab-samples.js";
 import { EDGE_PATH, FORGED, signedHeaders, startEdge, type WebhookEdge } from "./webhook-edge.js";

@@ -5,10 +5,9 @@ import type { AddressInfo } from "node:net";
 import express from "express";
 import { signature } from "../../sandbox/gitlab/hooks/hook-sender.js";
 import type { HostEvent } from "../../src/core/model/event.js";
-import { BODY_LIMITS, BodyBudget, type BodyLimits } from "../../src/hosts/body-budget.js";
 import { gitlabWebhook } from "../../src/hosts/gitlab/webhook.js";
-import type { WebhookRefusal } from "../../src/hosts/webhook-answer.js";
-import { recordingLog, type LogLine } from "../recording-log.js";
+import { BODY_LIMITS, BodyBudget, type BodyLimits, type WebhookRefusal } from "../../src/hosts/receive-body.js";
+import { type LogLine, recordingLog } from "../recording-log.js";
 
 const SIGNING_TOKEN = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const NOW = new Date("2026-03-02T09:14:07.000Z");

@@ -1,7 +1,6 @@
 import type { RequestListener } from "node:http";
 import { afterEach, expect, test } from "@jest/globals";
-import { AnswerTimedOut } from "../../src/http/fetch-text.js";
-import { postText } from "../../src/http/post-text.js";
+import { AnswerTimedOut, postText } from "../../src/http/fetch-text.js";
 import { localServer, type LocalServer } from "../local-server.js";
 
 const servers: LocalServer[] = [];

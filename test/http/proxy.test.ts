@@ -1,12 +1,11 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { connect, type AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Dispatcher } from "undici";
-import { fetchText } from "../../src/http/fetch-text.js";
-import { postText } from "../../src/http/post-text.js";
+import { fetchText, postText } from "../../src/http/fetch-text.js";
 import { createDispatcher, proxied, useProxies } from "../../src/http/proxy.js";
 import { localServer, type LocalServer } from "../local-server.js";
 

@@ -1,5 +1,5 @@
 import { createDurableOutbox } from "../../src/queue/durable-outbox.js";
-import { systemClock } from "../../src/service/system-clock.js";
+import { systemClock } from "../../src/service/service.js";
 import { RedisConnection } from "../../src/store/redis/connection.js";
 import { recordingLog } from "../recording-log.js";
 

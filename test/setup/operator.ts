@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseCommandLine } from "../../src/config/command-line.js";
 import { loadServerConfig, type ServerConfig } from "../../src/config/server/server.js";
 import type { Clock } from "../../src/core/ports/clock.js";
-import { systemClock } from "../../src/service/system-clock.js";
+import { systemClock } from "../../src/service/service.js";
 import { setUp } from "../../src/setup/set-up.js";
 import { keepLog, registerSecret } from "../secrets-in-logs/kept-logs.js";
 

@@ -4,12 +4,19 @@ import type { ApplicationName } from "../../core/model/brand.js";
 import { isJsonObject, readJsonText } from "../../core/model/json.js";
 import type { Compute, ComputeLimits, Task } from "../../core/ports/compute.js";
 import type { Log } from "../../core/ports/log.js";
-import { getItems, requireExactKeys } from "./application-calls.js";
-import { nameOfResource, ownNamespace } from "./application-names.js";
-import { applicationItem, generatedList, json, toApplication } from "./application-schema.js";
+import {
+  applicationItem,
+  generatedList,
+  getItems,
+  json,
+  nameOfResource,
+  ownNamespace,
+  requireExactKeys,
+  toApplication,
+} from "./application-api.js";
 import { ArgoCdFailure, isAbsent, parseAnswer, readAnswer } from "./argocd-failure.js";
 import type { Call, Client } from "./client.js";
-import { type Read, readLarge, reading } from "./read-large.js";
+import { type Read, reading, readLarge } from "./read-large.js";
 import type { ServerSettings } from "./server-settings.js";
 import { isTemporary } from "./temporary-application.js";
 

@@ -2,9 +2,15 @@ import type { Application, LiveApplication } from "../../core/model/application.
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Log } from "../../core/ports/log.js";
-import { getApplication, getItems } from "./application-calls.js";
-import { parseName } from "./application-names.js";
-import { applicationItem, type WholeApplication, toApplication, toLiveApplication } from "./application-schema.js";
+import {
+  applicationItem,
+  getApplication,
+  getItems,
+  parseName,
+  toApplication,
+  toLiveApplication,
+  type WholeApplication,
+} from "./application-api.js";
 import { isAbsent } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 import { createSemaphore } from "./semaphore.js";

@@ -10,15 +10,19 @@ import type { Compute } from "../../core/ports/compute.js";
 import type { Deployer, HealthReport, SyncLookup } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
 import { ANNOTATION_EXPIRES, LABEL_TEMPORARY } from "../../names.js";
-import { getApplication, putSpec, getResourceTree, refreshApplication, getItems } from "./application-calls.js";
-import { nameOfResource } from "./application-names.js";
 import {
-  type ResourceNode,
-  type WholeApplication,
   applicationItem,
   type ApplicationItem,
+  getApplication,
+  getItems,
+  getResourceTree,
+  nameOfResource,
+  putSpec,
+  refreshApplication,
+  type ResourceNode,
   toApplication,
-} from "./application-schema.js";
+  type WholeApplication,
+} from "./application-api.js";
 import {
   applicationsOfSet,
   expandApplicationSet,
@@ -26,14 +30,12 @@ import {
   listApplicationSets,
 } from "./application-sets.js";
 import { createApplications, keep, LIST_FIELDS } from "./applications.js";
-import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
-import { createClient, type ArgoCdConfig, type Client, type Call } from "./client.js";
-import { readableText } from "./interpret-error.js";
+import { ArgoCdFailure, parseAnswer, readableText } from "./argocd-failure.js";
+import { type ArgoCdConfig, type Call, type Client, createClient } from "./client.js";
 import { createLiveResources, type RecentAnswers } from "./live-resources.js";
 import { createRender } from "./render.js";
 import { createServerSettings, type ServerSettings } from "./server-settings.js";
-import { isOurs, RESOURCE_MESSAGE_LENGTH, titleOf, unhealthyOf } from "./sync-outcome.js";
-import { createSync, targetOf } from "./sync.js";
+import { createSync, isOurs, RESOURCE_MESSAGE_LENGTH, targetOf, titleOf, unhealthyOf } from "./sync.js";
 import { isTemporary, removeTemporary } from "./temporary-application.js";
 import { createTrials } from "./trials.js";
 

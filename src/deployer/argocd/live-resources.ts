@@ -6,7 +6,7 @@ import { isJsonObject, isNestedDeeper, type JsonText } from "../../core/model/js
 import type { Compute, Task } from "../../core/ports/compute.js";
 import type { LiveResource, LiveState } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
-import { getManagedResources, refreshApplication } from "./application-calls.js";
+import { getManagedResources, refreshApplication } from "./application-api.js";
 import { ArgoCdFailure, parseAnswer, readAnswer } from "./argocd-failure.js";
 import type { ArgoCdConfig, Client } from "./client.js";
 import { MAX_DEPTH, type Read, reading, readLarge } from "./read-large.js";

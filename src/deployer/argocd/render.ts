@@ -3,17 +3,23 @@ import * as z from "zod";
 import { isMultiSource } from "../../core/model/application-spec.js";
 import type { Manifest, Pin } from "../../core/model/application.js";
 import { changeRequestKey } from "../../core/model/change-request.js";
-import { type JsonText, isJsonObject, isNestedDeeper, type Json, type JsonObject } from "../../core/model/json.js";
+import { isJsonObject, isNestedDeeper, type Json, type JsonObject, type JsonText } from "../../core/model/json.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type { Compute, Task } from "../../core/ports/compute.js";
 import type { RenderRequest } from "../../core/ports/deployer.js";
 import type { Log } from "../../core/ports/log.js";
-import { getManifests, postApplication, type Target } from "./application-calls.js";
-import { instanceName, type ResourceId } from "./application-names.js";
-import { rawSources, TRACKING_ANNOTATION } from "./application-schema.js";
+import {
+  getManifests,
+  instanceName,
+  postApplication,
+  rawSources,
+  type ResourceId,
+  type Target,
+  TRACKING_ANNOTATION,
+} from "./application-api.js";
 import { ArgoCdFailure, GRPC, isAbsent, parseAnswer, readAnswer } from "./argocd-failure.js";
 import type { ArgoCdConfig, Client, Query } from "./client.js";
-import { readLarge, MAX_DEPTH, type Read, reading } from "./read-large.js";
+import { MAX_DEPTH, type Read, reading, readLarge } from "./read-large.js";
 import { createSemaphore } from "./semaphore.js";
 import type { ServerSettings } from "./server-settings.js";
 import { removeTemporary, temporaryApplication, temporaryName } from "./temporary-application.js";

@@ -12,8 +12,7 @@ import {
   LABEL_TEMPORARY,
   TEMPORARY_NAME_PREFIX,
 } from "../../names.js";
-import { deleteTemporary, getApplication, type Target } from "./application-calls.js";
-import { rawSources, type WholeApplication } from "./application-schema.js";
+import { deleteTemporary, getApplication, rawSources, type Target, type WholeApplication } from "./application-api.js";
 import { ArgoCdFailure, isAbsent } from "./argocd-failure.js";
 import type { Client } from "./client.js";
 

@@ -5,33 +5,31 @@ import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/cha
 import type {
   CodeHost,
   CommitStatus,
-  ShownDeployment,
   RecentActivity,
   RecentComment,
+  ShownDeployment,
 } from "../../core/ports/code-host.js";
 import { STATUS_NAME } from "../../names.js";
-import { createContentPace, DEPLOYMENT_WRITE, MERGE_WRITE, type ContentWrite } from "../content-pace.js";
+import { type ContentWrite, createContentPace, DEPLOYMENT_WRITE, MERGE_WRITE } from "../content-pace.js";
 import { environmentName } from "../environment-name.js";
 import type { HostParts } from "../host-module.js";
 import { ifFound, oneLine } from "../host-refusal.js";
 import { keepAccount } from "../own-account.js";
-import { idField, loginField, commentField, numberField, revisionField, timeField } from "../payload-fields.js";
-import { getReviews } from "./approval.js";
-import { getAuthorship } from "./authorship.js";
+import { commentField, idField, loginField, numberField, revisionField, timeField } from "../payload-fields.js";
+import { getAuthorship, getReviews } from "./approval.js";
 import { getChangeRequest, getMergeability, getState } from "./change-request.js";
 import { createGitHubClient, type GitHubClient } from "./client.js";
-import { createCloneSource } from "./clone-source.js";
 import { editComment, listCommentsOf, minimise, postComment, react } from "./comments.js";
 import {
   createDeployment,
+  type Environment,
   findDeployment,
   missingForDeployments,
   retireDeployments,
   setDeploymentState,
-  type Environment,
 } from "./deployments.js";
 import { merge } from "./merge.js";
-import { findSelf, reachApp, belongsToAnyTeam } from "./self.js";
+import { belongsToAnyTeam, createCloneSource, findSelf, reachApp } from "./self.js";
 import { isBot } from "./translate-event.js";
 import { GITHUB } from "./words.js";
 

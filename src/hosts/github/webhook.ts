@@ -1,12 +1,11 @@
-import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Probot } from "probot";
 import type { Log } from "../../core/ports/log.js";
 import { deliveryId } from "../payload-fields.js";
-import type { BodyCheck } from "../receive-body.js";
-import type { Receipt } from "../webhook-answer.js";
-import { queueEvent, webhookRoute, type WebhookIntake, type WebhookRoute } from "../webhook-route.js";
-import { SUBSCRIBED_EVENTS, isSubscribed, translateGitHubEvent } from "./translate-event.js";
+import type { BodyCheck, Receipt } from "../receive-body.js";
+import { queueEvent, type WebhookIntake, webhookRoute, type WebhookRoute } from "../webhook-route.js";
+import { isSubscribed, SUBSCRIBED_EVENTS, translateGitHubEvent } from "./translate-event.js";
 
 export interface GitHubWebhookOptions extends WebhookIntake {
   /** The secret of the App's webhook. */

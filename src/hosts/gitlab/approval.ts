@@ -1,16 +1,95 @@
-import { MergeRequestApprovals, MergeRequests } from "@gitbeaker/rest";
+import { GroupMembers, MergeRequestApprovals, MergeRequests, ProjectMembers, Projects } from "@gitbeaker/rest";
 import * as z from "zod";
 import type { Revision } from "../../core/model/brand.js";
-import type { ChangeRequest, Look, Reviews, User, ChangeRequestRef } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef, Look, Reviews, User } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
 import type { Clock } from "../../core/ports/clock.js";
+import type { Visitor } from "../../core/ports/code-host.js";
 import { ifFound, oneLine } from "../host-refusal.js";
 import { idField, loginField, revisionField } from "../payload-fields.js";
 import { readUntil } from "../polling.js";
 import { getMergeRequest } from "./change-request.js";
-import type { GitLabClient } from "./client.js";
-import { mayWrite } from "./members.js";
+import type { GitLabCall, GitLabClient } from "./client.js";
 import { isBot } from "./translate-event.js";
+
+type Person = Pick<User, "id" | "login">;
+
+const REPORTER = 20;
+const DEVELOPER = 30;
+const memberSchema = z.object({ id: idField, state: z.string(), access_level: z.number() });
+
+/** Whether the user has the role Developer or above, directly, inherited or through an invited group. */
+export async function mayWrite(
+  client: GitLabClient,
+  { repository }: ChangeRequestRef,
+  person: Person,
+): Promise<boolean> {
+  return (await roleIn(client, repository, person)) >= DEVELOPER;
+}
+
+const projectSchema = z.object({
+  visibility: z.string(),
+  repository_access_level: z.string().nullish(),
+  merge_requests_access_level: z.string().nullish(),
+});
+
+/**
+ * Whether the user can read the project's files and merge requests: by its visibility, or with the role Reporter or above.
+ * Guests and Planners of a private project see no code: https://docs.gitlab.com/user/permissions/#repository
+ */
+export async function mayRead(
+  client: GitLabClient,
+  { repository }: ChangeRequestRef,
+  person: Visitor,
+): Promise<boolean> {
+  const project = await ifFound(
+    client.read(projectSchema, `read the visibility of ${repository}`, (gitlab) =>
+      new Projects(gitlab).show(repository),
+    ),
+  );
+  if (project === undefined) return false;
+  const { visibility, repository_access_level: code, merge_requests_access_level: changes } = project;
+  // A part of a public project can be for its members alone: https://docs.gitlab.com/user/public_access/
+  const isOpen = code === "enabled" && changes === "enabled";
+  if (isOpen && (visibility === "public" || (visibility === "internal" && !person.external))) return true;
+  return (await roleIn(client, repository, person)) >= REPORTER;
+}
+
+/** 0 for somebody who is no active member. */
+async function roleIn(client: GitLabClient, repository: string, person: Person): Promise<number> {
+  const member = await findActive(client, person, `read ${person.login}'s role in ${repository}`, (gitlab) =>
+    new ProjectMembers(gitlab).show(repository, Number(person.id), { includeInherited: true }),
+  );
+  return member?.access_level ?? 0;
+}
+
+/**
+ * Whether the user is an active member of one of these groups, directly, inherited or through an invited group. GitLab
+ * ignores the case of paths. A group that does not exist, or that the token may not see, has no members.
+ */
+export async function belongsToAnyGroup(
+  client: GitLabClient,
+  person: Person,
+  groups: readonly string[],
+): Promise<boolean> {
+  for (const group of groups) {
+    const member = await findActive(client, person, `look for ${person.login} in the group ${group}`, (gitlab) =>
+      new GroupMembers(gitlab).show(group, Number(person.id), { includeInherited: true }),
+    );
+    if (member !== undefined) return true;
+  }
+  return false;
+}
+
+async function findActive(
+  client: GitLabClient,
+  person: Person,
+  asked: string,
+  call: GitLabCall,
+): Promise<z.output<typeof memberSchema> | undefined> {
+  const member = await ifFound(client.read(memberSchema, asked, call));
+  return member?.id === person.id && member.state === "active" ? member : undefined;
+}
 
 const userSchema = z.object({ id: idField, username: loginField });
 const timeField = z.string().transform((text) => Date.parse(text));
@@ -26,7 +105,7 @@ const reviewersSchema = z.array(z.object({ user: userSchema, state: z.string().n
 
 type Approvals = z.output<typeof approvalsSchema>;
 
-export interface ApprovalFacts {
+interface ApprovalFacts {
   readonly headRevision: string | null | undefined;
   readonly mergeStatus: string | null | undefined;
   readonly approvals: Approvals;
@@ -107,7 +186,7 @@ async function getReviewers(client: GitLabClient, change: ChangeRequest): Promis
  * GitLab does not name the approved commit, so an approval counts if it is newer than the newest version of the diff.
  * Older versions of GitLab report no time; there an approval counts only if the diff has a single version.
  */
-export function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
+function judgeApprovals(change: ChangeRequest, facts: ApprovalFacts): Reviews {
   const { approvals, versions, reviewers, entitled } = facts;
   const newest = newestOf(versions);
   const people = approvals.approved_by.filter(({ user }) => entitled.has(user.id));

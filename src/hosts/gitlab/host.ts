@@ -1,13 +1,13 @@
-import { Users, Commits, MergeRequestNotes, MergeRequests } from "@gitbeaker/rest";
+import { Commits, MergeRequestNotes, MergeRequests, Users } from "@gitbeaker/rest";
 import * as z from "zod";
 import type { RepositoryName } from "../../core/model/brand.js";
-import type { User, ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
+import type { ChangeRequest, ChangeRequestRef, User } from "../../core/model/change-request.js";
 import type {
   CodeHost,
-  ShownDeployment,
   CommitStatus,
   RecentActivity,
   RecentComment,
+  ShownDeployment,
 } from "../../core/ports/code-host.js";
 import type { Log } from "../../core/ports/log.js";
 import { STATUS_NAME } from "../../names.js";
@@ -16,13 +16,12 @@ import { environmentName } from "../environment-name.js";
 import type { HostParts } from "../host-module.js";
 import { HostRefusal, oneLine } from "../host-refusal.js";
 import { keepAccount } from "../own-account.js";
-import { idField, loginField, commentField, numberField, revisionField, timeField } from "../payload-fields.js";
-import { getReviews } from "./approval.js";
+import { commentField, idField, loginField, numberField, revisionField, timeField } from "../payload-fields.js";
+import { belongsToAnyGroup, getReviews, mayRead, mayWrite } from "./approval.js";
 import { getAuthorship } from "./authorship.js";
-import { getChangeRequest, getMergeability, getState, getMergeRequest, type MergeRequest } from "./change-request.js";
+import { getChangeRequest, getMergeability, getMergeRequest, getState, type MergeRequest } from "./change-request.js";
 import { createGitLabClient, type GitLabClient } from "./client.js";
 import { createDeployment, findDeployment, missingForEnvironments, setDeploymentStatus } from "./deployments.js";
-import { belongsToAnyGroup, mayRead, mayWrite } from "./members.js";
 import { merge } from "./merge.js";
 import { editNote, listNotesOf, postNote, react } from "./notes.js";
 import { isBot } from "./translate-event.js";

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { applicationName } from "../../../src/core/model/brand.js";
-import { deleteTemporary } from "../../../src/deployer/argocd/application-calls.js";
-import { localServer } from "../../local-server.js";
-import type { LocalServer } from "../../local-server.js";
+import { deleteTemporary } from "../../../src/deployer/argocd/application-api.js";
+import { localServer, type LocalServer } from "../../local-server.js";
 import { application, failureOf, live, renderRequest, SHA, syncRequest, underTest } from "./under-test.js";
 
 /** Answers at random: success with all kinds of objects, refusals, nonsense, dropped connections. */

@@ -1,6 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { readableText } from "../../../src/deployer/argocd/interpret-error.js";
-import { interpretError } from "../../../src/deployer/argocd/interpret-error.js";
+import { interpretError, readableText } from "../../../src/deployer/argocd/argocd-failure.js";
 import { fixture } from "./fixture.js";
 
 const NOW = new Date("2026-06-01T12:00:00Z");

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { readGrpcAnswer } from "../../../src/deployer/argocd/grpc-web.js";
+import { readGrpcAnswer } from "../../../src/deployer/argocd/client.js";
 
 const TOKEN = "eyJhbGciOiJIUzI1NiJ9.e30.abc";
 

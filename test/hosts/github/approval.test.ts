@@ -1,10 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { validate } from "@octokit/graphql-schema";
-import { APPROVAL_QUERY, AWAITED_QUERY } from "../../../src/hosts/github/approval.js";
-import { COMMITS_QUERY } from "../../../src/hosts/github/authorship.js";
+import { APPROVAL_QUERY, AWAITED_QUERY, COMMITS_QUERY } from "../../../src/hosts/github/approval.js";
 import { MINIMISE_MUTATION } from "../../../src/hosts/github/comments.js";
 import { interceptRequests } from "../intercept.js";
-import { HEAD, OTHER, change, githubUnderTest } from "./github-under-test.js";
+import { change, githubUnderTest, HEAD, OTHER } from "./github-under-test.js";
 
 interceptRequests();
 

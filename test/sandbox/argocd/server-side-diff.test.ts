@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { startArgoCd, type ArgoCd } from "../../../sandbox/argocd/argocd.js";
-import { listAt, objectAt, stringAt, type JsonObject } from "../../../sandbox/argocd/json.js";
+import { type ArgoCd, startArgoCd } from "../../../sandbox/argocd/argocd.js";
+import { type JsonObject, listAt, objectAt, stringAt } from "../../../sandbox/argocd/json.js";
 import type { Manifest } from "../../../sandbox/argocd/manifest.js";
-import { framed, readGrpcAnswer } from "../../../src/deployer/argocd/grpc-web.js";
+import { framed, readGrpcAnswer } from "../../../src/deployer/argocd/client.js";
 import { SERVER_SIDE_DIFF, writeQuery } from "../../../src/deployer/argocd/server-side-diff.js";
 import { startConversation } from "./conversation.js";
 

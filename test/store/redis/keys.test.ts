@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
 import { Reminders } from "../../../src/queue/reminders.js";
 import { takesTurn } from "../../../src/queue/turn.js";
-import { systemClock } from "../../../src/service/system-clock.js";
+import { systemClock } from "../../../src/service/service.js";
 import { createRedisStores } from "../../../src/store/redis/redis-stores.js";
 import { tableUnder } from "../../observe/metrics/markdown-table.js";
 import { recordingLog } from "../../recording-log.js";

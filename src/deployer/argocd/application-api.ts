@@ -1,0 +1,351 @@
+import * as z from "zod";
+import { isMultiSource, projectOf } from "../../core/model/application-spec.js";
+import type { Application, ApplicationSpec, LiveApplication } from "../../core/model/application.js";
+import { type ApplicationName, applicationName } from "../../core/model/brand.js";
+import { isJsonObject, isNestedDeeper, type Json, type JsonObject, misspelledMember } from "../../core/model/json.js";
+import { TEMPORARY_NAME_PREFIX } from "../../names.js";
+import { ArgoCdFailure, parseAnswer } from "./argocd-failure.js";
+import type { Call, Client, Query } from "./client.js";
+import { MAX_DEPTH } from "./read-large.js";
+import type { ServerSettings } from "./server-settings.js";
+
+/** Identifies one Application. Without the project, Argo CD answers the same for an absent and a forbidden one. */
+export interface Target {
+  readonly resourceName: string;
+  readonly namespace: string | undefined;
+  readonly project: string | undefined;
+}
+
+const ROOT = ["api", "v1", "applications"] as const;
+
+type ReadOptions = Pick<Call, "query" | "timeoutMs" | "signal">;
+
+function reading(segments: readonly string[], options: ReadOptions): Call {
+  return { method: "GET", path: [...ROOT, ...segments], permission: "applications, get", ...options };
+}
+
+function read(client: Client, segments: readonly string[], options: ReadOptions): Promise<unknown> {
+  return client.call(reading(segments, options));
+}
+
+/** The items of the list of applications, each unread. @param what Completes "Argo CD's answer about". */
+export async function getItems(client: Client, what: string, options: ReadOptions): Promise<readonly unknown[]> {
+  return parseAnswer(applicationList, await read(client, [], options), what).items ?? [];
+}
+
+export async function getApplication(client: Client, target: Target, signal?: AbortSignal): Promise<WholeApplication> {
+  const answer = await read(client, [target.resourceName], { query: identity(target), signal });
+  return parseAnswer(wholeApplication, answer, `the application ${target.resourceName}`);
+}
+
+/** The answer unread. */
+export function getManifests(
+  client: Client,
+  target: Target,
+  query: Pick<Query, "revision" | "revisions" | "sourcePositions" | "noCache">,
+  limits: Omit<ReadOptions, "query">,
+): Promise<string> {
+  const options = { query: { ...identity(target), ...query }, ...limits };
+  return client.text(reading([target.resourceName, "manifests"], options));
+}
+
+/** Asks for a refresh, which Argo CD notes in an annotation; resolves when the controller has compared the application. */
+export async function refreshApplication(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
+  await read(client, [target.resourceName], { query: { ...identity(target), refresh: "normal" }, ...limits });
+}
+
+/** Read from Argo CD's cache. */
+export async function getResourceTree(client: Client, target: Target): Promise<readonly ResourceNode[]> {
+  const answer = await read(client, [target.resourceName, "resource-tree"], { query: identity(target) });
+  return parseAnswer(resourceTree, answer, `the objects of ${target.resourceName}`).nodes ?? [];
+}
+
+/** The answer unread. */
+export function getManagedResources(client: Client, target: Target, limits: Omit<ReadOptions, "query">) {
+  return client.text(reading([target.resourceName, "managed-resources"], { query: identity(target), ...limits }));
+}
+
+/**
+ * Refuses what Argo CD would read in another way than svc, which decides by exact keys: `Project` beside `project`.
+ * @throws {ArgoCdFailure} before a request is made.
+ */
+export function requireExactKeys(definition: Json): void {
+  const found = misspelledMember(definition);
+  if (found === undefined) return;
+  const key = JSON.stringify(found.key.slice(0, LONGEST_KEY));
+  throw new ArgoCdFailure("refused", `the definition has the key ${key}, which Argo CD reads as ${found.member}`);
+}
+
+const LONGEST_KEY = 60;
+
+/** Skips validation, which would render a second time, at a revision that may not have the new paths yet. */
+export async function postApplication(client: Client, application: JsonObject): Promise<unknown> {
+  requireExactKeys(application);
+  const query = { validate: false } as const;
+  return client.call({ method: "POST", path: ROOT, query, body: application, permission: "applications, create" });
+}
+
+export async function putSpec(client: Client, target: Target, spec: JsonObject): Promise<unknown> {
+  requireExactKeys(spec);
+  return client.call({
+    method: "PUT",
+    path: [...ROOT, target.resourceName, "spec"],
+    query: { validate: false, ...identity(target) },
+    body: spec,
+    permission: "applications, update",
+  });
+}
+
+/** Argo CD reads all parameters of this call from the body, including the project and the namespace. */
+export function postSync(
+  client: Client,
+  target: Target,
+  body: Readonly<Record<string, Json | undefined>>,
+): Promise<unknown> {
+  return client.call({
+    method: "POST",
+    path: [...ROOT, target.resourceName, "sync"],
+    body: { ...body, ...identity(target) },
+    permission: "applications, get",
+  });
+}
+
+/**
+ * The only deletion in svc: a temporary Application, without the resources that it seems to own (`cascade` defaults to true).
+ * @throws {ArgoCdFailure} for any other name, before a request is made.
+ */
+export async function deleteTemporary(client: Client, target: Target): Promise<void> {
+  if (!target.resourceName.startsWith(TEMPORARY_NAME_PREFIX)) {
+    throw new ArgoCdFailure("refused", `${target.resourceName} is not a temporary Application and is not deleted`);
+  }
+  await client.call({
+    method: "DELETE",
+    path: [...ROOT, target.resourceName],
+    query: { cascade: false, ...identity(target) },
+    permission: "applications, delete",
+  });
+}
+
+function identity(target: Target): { readonly project?: string; readonly appNamespace?: string } {
+  return {
+    ...(target.project === undefined ? {} : { project: target.project }),
+    ...(target.namespace === undefined ? {} : { appNamespace: target.namespace }),
+  };
+}
+
+/** An Application in Kubernetes; no namespace means Argo CD's own. */
+export interface ResourceId {
+  readonly namespace: string | undefined;
+  readonly resourceName: string;
+}
+
+/** Kubernetes accepts no other names, so others need no request. */
+const RESOURCE_NAME = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/;
+
+/** svc's name: the bare one in Argo CD's own namespace, else with the namespace in front. */
+export function nameOfResource(
+  namespace: string | undefined,
+  resourceName: string,
+  controllerNamespace: string,
+): ApplicationName {
+  const own = ownNamespace(namespace, controllerNamespace);
+  return applicationName(own === undefined ? resourceName : `${own}/${resourceName}`);
+}
+
+/** Undefined for Argo CD's own namespace, however it is written. */
+export function ownNamespace(namespace: string | null | undefined, controllerNamespace: string): string | undefined {
+  if (namespace === undefined || namespace === null || namespace === "") return undefined;
+  return namespace === controllerNamespace ? undefined : namespace;
+}
+
+/** The inverse of `nameOfResource`; undefined if no Kubernetes object can have the name. */
+export function parseName(name: ApplicationName, controllerNamespace: string): ResourceId | undefined {
+  const slash = name.indexOf("/");
+  const resourceName = name.slice(slash + 1);
+  const namespace = slash === -1 ? undefined : name.slice(0, slash);
+  if (!RESOURCE_NAME.test(resourceName)) return undefined;
+  if (namespace !== undefined && !RESOURCE_NAME.test(namespace)) return undefined;
+  return { namespace: ownNamespace(namespace, controllerNamespace), resourceName };
+}
+
+/** An application's name in Argo CD's tracking and in `ARGOCD_APP_NAME`: `<namespace>_<name>` outside its own namespace. */
+export function instanceName(resource: ResourceId): string {
+  return resource.namespace === undefined ? resource.resourceName : `${resource.namespace}_${resource.resourceName}`;
+}
+
+/** The inverse of `instanceName`: neither namespaces nor names can contain a `_`. */
+function nameOfInstance(instance: string, controllerNamespace: string): ApplicationName {
+  const cut = instance.indexOf("_");
+  if (cut === -1) return applicationName(instance);
+  return nameOfResource(instance.slice(0, cut), instance.slice(cut + 1), controllerNamespace);
+}
+
+const texts = z
+  .record(z.string(), z.string())
+  .nullish()
+  .transform((value) => value ?? {});
+
+export const json = z.custom<JsonObject>(
+  (value) => isJsonObject(value) && !isNestedDeeper(MAX_DEPTH, value),
+  "not an object, or nested too deep",
+);
+
+const metadata = z.object({
+  name: z.string().min(1),
+  namespace: z.string().nullish(),
+  labels: texts,
+  annotations: texts,
+  deletionTimestamp: z.string().nullish(),
+  finalizers: z.array(z.string()).nullish(),
+  ownerReferences: z
+    .array(z.object({ apiVersion: z.string().nullish(), kind: z.string(), name: z.string() }))
+    .nullish(),
+});
+
+/** What list items, generated and whole Applications share. A member that `fields` selects is null if it is absent. */
+export const applicationItem = z.object({ metadata, spec: json });
+export type ApplicationItem = z.infer<typeof applicationItem>;
+
+/** `{"items": null}` if nothing is visible, `{}` if nothing is generated. */
+const applicationList = z.object({ items: z.array(z.unknown()).nullish() });
+export const generatedList = z.object({ applications: z.array(applicationItem).nullish() });
+
+const info = z
+  .array(z.object({ name: z.string().nullish(), value: z.string().nullish() }))
+  .nullish()
+  .transform((value) => value ?? []);
+
+const resource = z.object({
+  group: z.string().nullish(),
+  kind: z.string().nullish(),
+  namespace: z.string().nullish(),
+  name: z.string().nullish(),
+  status: z.string().nullish(),
+  message: z.string().nullish(),
+});
+export type SyncedObject = z.infer<typeof resource>;
+
+/** One object as Argo CD compares it. Argo CD 3.0 and newer report its health only in the GET of one Application. */
+const managedResource = resource.extend({
+  health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
+});
+
+const revisions = { revision: z.string().nullish(), revisions: z.array(z.string()).nullish() };
+
+const operationState = z.object({
+  operation: z.object({ info }).nullish(),
+  phase: z.string().nullish(),
+  message: z.string().nullish(),
+  startedAt: z.string().nullish(),
+  finishedAt: z.string().nullish(),
+  syncResult: z.object({ ...revisions, resources: z.array(resource).nullish() }).nullish(),
+});
+export type OperationState = z.infer<typeof operationState>;
+
+/** What hangs together with an application in its cluster: managed objects, and what they own, down to the pods. */
+const resourceTree = z.object({
+  nodes: z
+    .array(
+      resource.extend({
+        uid: z.string().nullish(),
+        parentRefs: z.array(z.object({ uid: z.string().nullish() })).nullish(),
+        health: z.object({ status: z.string().nullish(), message: z.string().nullish() }).nullish(),
+      }),
+    )
+    .nullish(),
+});
+export type ResourceNode = NonNullable<z.infer<typeof resourceTree>["nodes"]>[number];
+
+/** One Application from a full GET. */
+const wholeApplication = applicationItem.extend({
+  operation: z.object({ info }).nullish(),
+  status: z
+    .object({
+      sync: z.object(revisions).nullish(),
+      health: z.object({ status: z.string().nullish(), lastTransitionTime: z.string().nullish() }).nullish(),
+      reconciledAt: z.string().nullish(),
+      resources: z.array(managedResource).nullish(),
+      sourceType: z.string().nullish(),
+      sourceTypes: z.array(z.string()).nullish(),
+      operationState: operationState.nullish(),
+      history: z.array(z.object({ ...revisions, deployedAt: z.string().nullish() })).nullish(),
+    })
+    .nullish(),
+});
+export type WholeApplication = z.infer<typeof wholeApplication>;
+
+export const TRACKING_ANNOTATION = "argocd.argoproj.io/tracking-id";
+/** https://argo-cd.readthedocs.io/en/stable/user-guide/app_deletion/ */
+const CASCADING = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
+
+export function toApplication(item: ApplicationItem, settings: ServerSettings): Application {
+  const { metadata, spec } = item;
+  return {
+    name: nameOfResource(metadata.namespace ?? undefined, metadata.name, settings.controllerNamespace),
+    resourceName: metadata.name,
+    namespace: ownNamespace(metadata.namespace, settings.controllerNamespace),
+    project: projectOf(spec),
+    labels: metadata.labels,
+    annotations: metadata.annotations,
+    spec,
+    parent: parentOf(item, settings),
+  };
+}
+
+export function toLiveApplication(whole: WholeApplication, settings: ServerSettings): LiveApplication {
+  const sync = whole.status?.sync;
+  const multiple = isMultiSource(whole.spec);
+  const types = multiple ? (whole.status?.sourceTypes ?? []) : [whole.status?.sourceType ?? ""];
+  const one = sync?.revision ? [sync.revision] : [];
+  return {
+    ...toApplication(whole, settings),
+    owningSet: whole.metadata.ownerReferences?.find((owner) => owner.kind === "ApplicationSet")?.name,
+    sourceTypes: rawSources(whole.spec).map((_, index) => types[index] ?? ""),
+    comparedRevisions: multiple ? (sync?.revisions ?? []) : one,
+    lastOperation: whole.status?.operationState?.startedAt ?? undefined,
+    deleting: typeof whole.metadata.deletionTimestamp === "string",
+    cascades: (whole.metadata.finalizers ?? []).some((one) => CASCADING.test(one)),
+  };
+}
+
+/**
+ * The application whose manifests contain this Application (app of apps), by Argo CD's tracking: the annotation
+ * `<instance>:<group>/<kind>:<namespace>/<name>`, or the instance label.
+ */
+function parentOf({ metadata }: ApplicationItem, settings: ServerSettings): ApplicationName | undefined {
+  const { labels, annotations, name } = metadata;
+  const namespace = metadata.namespace ?? settings.controllerNamespace;
+  const [instance, kind, object] = (annotations[TRACKING_ANNOTATION] ?? "").split(":");
+  // A copied annotation names another object; Argo CD ignores it as well.
+  const tracked =
+    instance && kind === "argoproj.io/Application" && object === `${namespace}/${name}` ? instance : undefined;
+  const label = labels[settings.labelKey];
+  const found = byMethod(settings.tracking, tracked, label);
+  return found === undefined || found === "" ? undefined : nameOfInstance(found, settings.controllerNamespace);
+}
+
+function byMethod(
+  method: ServerSettings["tracking"],
+  tracked: string | undefined,
+  label: string | undefined,
+): string | undefined {
+  switch (method) {
+    case "label":
+      return label;
+    case "annotation":
+    case "annotation+label":
+      return tracked;
+    case "":
+      return tracked ?? label;
+  }
+}
+
+/** The rendered sources, in the order of their positions; for a hydrated application its dry source. */
+export function rawSources(spec: ApplicationSpec): readonly JsonObject[] {
+  const { sourceHydrator: hydrator, sources, source } = spec;
+  if (isJsonObject(hydrator)) return isJsonObject(hydrator.drySource) ? [hydrator.drySource] : [];
+  if (Array.isArray(sources) && sources.length > 0) {
+    return sources.map((one: unknown) => (isJsonObject(one) ? one : {}));
+  }
+  return isJsonObject(source) ? [source] : [];
+}
