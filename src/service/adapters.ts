@@ -34,7 +34,7 @@ interface AdapterParts {
 }
 
 /** The systems outside, behind their ports, measured and traced. */
-interface Adapters {
+export interface Adapters {
   readonly stores: Stores;
   readonly repositories: Repositories;
   readonly deployer: Deployer;

@@ -8,7 +8,7 @@ import type { Stores } from "../store/stores.js";
 import { UNAVAILABLE_LOCKS } from "../store/unavailable-lock-store.js";
 
 export interface QueueParts {
-  readonly dependencies: Dependencies;
+  readonly dependencies: Omit<Dependencies, "push">;
   /** The Redis that holds the queue; without it the queue is in memory. */
   readonly connection: Stores["connection"];
   /** Wraps the run of each event. */
@@ -19,7 +19,8 @@ export interface QueueParts {
 }
 
 export async function createQueue(parts: QueueParts): Promise<EventQueue> {
-  const { dependencies, connection, observe, timing, onTakeOver } = parts;
+  const { connection, observe, timing, onTakeOver } = parts;
+  const dependencies: Dependencies = { ...parts.dependencies, push: (event) => queue.push(event) };
   const { clock, log, config } = dependencies;
   const common = {
     concurrency: config.server.concurrency,
@@ -28,22 +29,26 @@ export async function createQueue(parts: QueueParts): Promise<EventQueue> {
     clock,
     log,
   };
-  if (connection === undefined) return createInProcessQueue(common);
-  // BullMQ is slow to load.
-  const { createDurableQueue } = await import("../queue/durable.js");
-  const unavailable: Dependencies = { ...dependencies, locks: UNAVAILABLE_LOCKS };
-  return createDurableQueue({
-    ...common,
-    connection,
-    ...(timing && { timing }),
-    onTakeOver,
-    refuse: (event, ticket) =>
-      observe(event, async () => {
-        // Answers commands and pushes; the reconciler makes up for other events. The store cannot say whether this is a
-        // redelivery, so it counts as one, and an earlier answer stands.
-        const again = { ...ticket, again: true };
-        if (event.kind === "commented" || event.kind === "updated") await supervise(event, unavailable, again);
-        return "refused";
-      }),
-  });
+  const openQueue = async (): Promise<EventQueue> => {
+    if (connection === undefined) return createInProcessQueue(common);
+    // BullMQ is slow to load.
+    const { createDurableQueue } = await import("../queue/durable.js");
+    const unavailable: Dependencies = { ...dependencies, locks: UNAVAILABLE_LOCKS };
+    return createDurableQueue({
+      ...common,
+      connection,
+      ...(timing && { timing }),
+      onTakeOver,
+      refuse: (event, ticket) =>
+        observe(event, async () => {
+          // Answers commands and pushes; the reconciler makes up for other events. The store cannot say whether this is a
+          // redelivery, so it counts as one, and an earlier answer stands.
+          const again = { ...ticket, again: true };
+          if (event.kind === "commented" || event.kind === "updated") await supervise(event, unavailable, again);
+          return "refused";
+        }),
+    });
+  };
+  const queue = await openQueue();
+  return queue;
 }

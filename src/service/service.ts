@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { EventEmitter } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
@@ -9,8 +9,12 @@ import type { Logger } from "pino";
 import type { ServerConfig } from "../config/server/server-config.js";
 import { createDetectionCaches } from "../core/detect/inputs/snapshot.js";
 import { createManifestScanner } from "../core/detect/scan/manifests.js";
+import type { ChangeRequestRef } from "../core/model/change-request.js";
+import type { BranchPushed } from "../core/model/event.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Compute } from "../core/ports/compute.js";
+import type { EventQueue } from "../core/ports/event-queue.js";
+import type { Notifications } from "../core/ports/notifications.js";
 import { createRenderCache } from "../core/render/render-cache.js";
 import type { StartGit } from "../git/git-process.js";
 import { BodyBudget } from "../hosts/receive-body.js";
@@ -18,7 +22,7 @@ import { HOSTS, hostWords } from "../hosts/registry.js";
 import { listen } from "../http/listen.js";
 import { HOST_IDS } from "../names.js";
 import type { ObservedHost } from "../observe/metrics/host-requests.js";
-import { createTelemetry } from "../observe/telemetry.js";
+import { createTelemetry, type Telemetry } from "../observe/telemetry.js";
 import type { QueueTiming } from "../queue/queue-options.js";
 import { lookUp } from "../run/answer/standing.js";
 import { Complaints } from "../run/around/complaints.js";
@@ -30,11 +34,11 @@ import { createWebServer } from "../web/server.js";
 import { createSite } from "../web/site.js";
 import { createCheckRunner } from "../workers/check-runner.js";
 import { createWorkerPool } from "../workers/worker-pool.js";
-import { createAdapters, createAdministrators } from "./adapters.js";
+import { type Adapters, createAdapters, createAdministrators } from "./adapters.js";
 import { createChores, tellPlanned, watchHolders } from "./chores.js";
 import { createQueue } from "./create-queue.js";
 import { checkAtStart } from "./start-checks.js";
-import { startNotifications } from "./start-notifications.js";
+import { startNotifications, type StartedNotifications } from "./start-notifications.js";
 import { watchSystems } from "./system-watch.js";
 
 /** The machine's time. */
@@ -79,13 +83,125 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/** What has been opened, closed in reverse. */
+class Opened {
+  readonly #closers: (() => unknown)[] = [];
+
+  add(close: () => unknown): void {
+    this.#closers.push(close);
+  }
+
+  async close(): Promise<void> {
+    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close();
+  }
+}
+
 /**
- * Wires the service and starts listening, even if systems that it needs are unavailable.
+ * Opens part after part and starts listening, even if systems that it needs are unavailable.
  * @throws {CannotListen}
  */
 export async function startService(config: ServerConfig, log: Logger, overrides: Overrides = {}): Promise<Service> {
-  const { clock = systemClock, stores: givenStores, startGit } = overrides;
+  const opened = new Opened();
+  try {
+    return await start({ config, log, overrides, clock: overrides.clock ?? systemClock, opened });
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+interface Start {
+  readonly config: ServerConfig;
+  readonly log: Logger;
+  readonly overrides: Overrides;
+  readonly clock: Clock;
+  readonly opened: Opened;
+}
+
+/** What one part notices and a later one acts on. */
+type Noticed = EventEmitter<{ held: [holder: ChangeRequestRef]; tookOver: [] }>;
+
+async function start(parts: Start): Promise<Service> {
+  const { config, log, overrides, clock, opened } = parts;
+  const { stores: givenStores, startGit } = overrides;
+  const noticed: Noticed = new EventEmitter();
+  const tools = await openTools(parts);
+  const { telemetry, workers } = tools;
+  const adapters = await createAdapters({
+    config,
+    telemetry,
+    stores: givenStores,
+    compute: tools.compute,
+    startGit,
+    clock,
+    log,
+  });
+  opened.add(() => adapters.close());
+  const { stores, deployer } = adapters;
+  const { connection } = stores;
+  const started = await startNotifications({ config, connection, telemetry, clock, log });
+  opened.add(() => started.close());
+  const server = createServer();
+  const closed = new Promise((resolve) => server.once("close", resolve));
+  let checked = Promise.resolve();
+  opened.add(async () => {
+    server.close();
+    server.closeAllConnections();
+    await Promise.all([closed, checked]);
+  });
+  const dependencies = dependenciesOf(parts, tools, adapters, started.notifications, noticed);
+  const queue = await createQueue({
+    dependencies,
+    connection,
+    observe: (event, run) => telemetry.run(event, run),
+    timing: overrides.queueTiming,
+    onTakeOver: () => noticed.emit("tookOver"),
+  });
+  opened.add(() => queue.close(config.server.shutdownGrace));
+  const bodies = new BodyBudget();
+  server.on("request", openPages(parts, { telemetry, adapters, started, dependencies, queue, bodies }));
+  opened.add(() => server.close());
+  const hosts = Object.values(adapters.hosts);
+  await telemetry.listen({
+    locks: async () => (await stores.locks.list()).length,
+    queue: () => queue.backlog(),
+    webhookBytes: () => bodies.heldBytes,
+    workersWaiting: () => workers.waiting,
+    limitWaits: adapters.limitWaits,
+    hosts: hosts.map(({ id }) => id),
+    receivers: () => started.states(),
+  });
+  await listen(server, { ...config.server, key: "server.port" });
+  const chores = createChores({
+    ...stores,
+    hosts: adapters.hosts,
+    queue,
+    notifications: started.notifications,
+    watch: watchSystems(config, { ...started, deployer, stores, clock, log }),
+    deployer,
+    commandWord: config.server.command,
+    remindAfter: config.comments.remindAfter,
+    clock,
+    log,
+  });
+  noticed.on("held", (holder) => void chores.lookAtHolder(holder));
+  noticed.on("tookOver", () => void chores.afterTakeOver());
+  opened.add(chores.doInIntervals());
+  checked = checkAtStart({ config, hosts, deployer, ping: () => stores.ping(), log }).then(() => chores.doAtStart());
+  return {
+    url: urlOf(server, config.server),
+    idle: () => queue.idle(),
+    reconcile: () => chores.reconcile(),
+    watch: () => chores.watch(),
+    sweep: () => chores.sweep(),
+    close: () => opened.close(),
+  };
+}
+
+/** What measures the service and computes for it. */
+async function openTools({ config, log, overrides, clock, opened }: Start) {
   const telemetry = await createTelemetry({ config, hosts: observedHosts(config), tracer: overrides.tracer, log });
+  opened.add(() => telemetry.close());
   const workers = createWorkerPool({
     onEnd(task, owner, outcome) {
       telemetry.countTask(task, outcome);
@@ -94,20 +210,30 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
       }
     },
   });
-  const compute = overrides.compute ?? workers;
+  opened.add(() => workers.close());
   const checkRunner = createCheckRunner({ folder: tmpdir(), clock, log, onEnd: telemetry.countCheck });
-  const adapters = await createAdapters({ config, telemetry, stores: givenStores, compute, startGit, clock, log });
-  const { stores, repositories, deployer } = adapters;
-  const { locks, waiting, plans, deployments, audit, live, connection } = stores;
-  const { notifications, ...told } = await startNotifications({ config, connection, telemetry, clock, log });
-  const dependencies: Dependencies = {
+  opened.add(() => checkRunner.close());
+  return { telemetry, workers, compute: overrides.compute ?? workers, checkRunner };
+}
+
+function dependenciesOf(
+  { config, clock, log }: Start,
+  { compute, checkRunner }: Pick<Dependencies, "compute" | "checkRunner">,
+  { stores, ...systems }: Pick<Adapters, "stores" | "hosts" | "repositories" | "deployer">,
+  notifications: Notifications,
+  noticed: Noticed,
+): Omit<Dependencies, "push"> {
+  const { temporaryApps, diffMode, previewLimit, serverDryRun } = config.deployer;
+  const { hosts, repositories, deployer } = systems;
+  const { waiting, plans, deployments, audit, live, users } = stores;
+  return {
     config,
-    hosts: adapters.hosts,
+    hosts,
     hostWords: hostWords(config.server.command),
     repositories,
     detection: createDetectionCaches(),
     deployer,
-    locks: watchHolders(locks, (holder) => void chores.lookAtHolder(holder)),
+    locks: watchHolders(stores.locks, (holder) => noticed.emit("held", holder)),
     waiting,
     plans,
     deployments,
@@ -120,131 +246,70 @@ export async function startService(config: ServerConfig, log: Logger, overrides:
     live,
     notifications,
     outsiders: new Outsiders(clock),
-    push: (event) => queue.push(event),
     clock,
     log,
-    temporaryApps: config.deployer.temporaryApps,
-    diffMode: config.deployer.diffMode,
-    previewLimit: config.deployer.previewLimit,
-    serverDryRun: config.deployer.serverDryRun,
+    temporaryApps,
+    diffMode,
+    previewLimit,
+    serverDryRun,
     redact: config.redact,
     complaints: new Complaints(),
-    isAdministrator: createAdministrators(config, stores.users),
+    isAdministrator: createAdministrators(config, users),
     newRunId: runIdOf,
   };
-  const queue = await createQueue({
-    dependencies,
-    connection,
-    observe: (event, run) => telemetry.run(event, run),
-    timing: overrides.queueTiming,
-    onTakeOver: () => void chores.afterTakeOver(),
-  });
-  const chores = createChores({
-    hosts: adapters.hosts,
-    locks,
-    waiting,
-    plans,
-    deployments,
-    audit,
-    queue,
-    notifications,
-    watch: watchSystems(config, { ...told, notifications, deployer, stores, clock, log }),
-    deployer,
-    connection,
-    commandWord: config.server.command,
-    remindAfter: config.comments.remindAfter,
-    clock,
-    log,
-  });
-  const bodies = new BodyBudget();
-  const push = telemetry.push((event) => queue.push(event));
-  const backlog = () => queue.backlog();
-  const ping = () => stores.ping();
-  const hosts = Object.values(adapters.hosts);
+}
 
+interface PageParts {
+  readonly telemetry: Telemetry;
+  readonly adapters: Adapters;
+  readonly started: StartedNotifications;
+  readonly dependencies: Omit<Dependencies, "push">;
+  readonly queue: EventQueue;
+  readonly bodies: BodyBudget;
+}
+
+/** Webhooks, API and pages. */
+function openPages({ config, clock, log, opened }: Start, parts: PageParts): RequestListener {
+  const { telemetry, adapters, started, dependencies, queue, bodies } = parts;
+  const { stores, deployer, limitWaits } = adapters;
+  const { hostWords } = dependencies;
+  const hosts = Object.values(adapters.hosts);
+  const push = telemetry.push((event) => queue.push(event));
   const site = createSite({
     config,
     stores,
     hosts,
-    hostWords: dependencies.hostWords,
+    hostWords,
     hostPageOf: (change) => HOSTS[change.host].configured(config)?.changeRequestUrl(change),
     deployer,
-    live,
+    live: stores.live,
     push,
-    backlog,
-    limitWaits: adapters.limitWaits,
-    notifications,
-    receivers: () => told.states(),
-    lookUp: (change) => lookUp(change, dependencies),
+    backlog: () => queue.backlog(),
+    limitWaits,
+    notifications: started.notifications,
+    receivers: () => started.states(),
+    lookUp: (change) => lookUp(change, { ...dependencies, push }),
     newRunId: randomUUID,
     clock,
     log,
   });
+  opened.add(() => site.close());
   const auth = createAuth({ config, stores, clock, log });
-  const app = createWebServer({
+  const onBranchPushed = (pushed: BranchPushed) => void tellPlanned(pushed, { locks: stores.locks, push, log });
+  const intake = { push, onBranchPushed, bodies, countRefusal: telemetry.countRefusal };
+  return createWebServer({
     tracing: telemetry.tracing,
-    webhooks: adapters.webhooks.map((webhook) =>
-      webhook({
-        push,
-        onBranchPushed: (pushed) => void tellPlanned(pushed, { locks, push, log }),
-        bodies,
-        countRefusal: telemetry.countRefusal,
-      }),
-    ),
+    webhooks: adapters.webhooks.map((webhook) => webhook(intake)),
     identify: auth.identify,
     auth: auth.routes,
     api: site.api,
     pages: site.pages,
-    words: hosts.map(({ id }) => dependencies.hostWords[id]),
+    words: hosts.map(({ id }) => hostWords[id]),
     baseUrl: config.server.baseUrl,
-    ping,
+    ping: () => stores.ping(),
     trustProxy: config.server.trustProxy,
     log,
   });
-  const server = createServer(app);
-  const release = async () => {
-    checkRunner.close();
-    await told.close();
-    await Promise.all([adapters.close(), telemetry.close(), workers.close()]);
-  };
-  try {
-    await telemetry.listen({
-      locks: async () => (await locks.list()).length,
-      queue: backlog,
-      webhookBytes: () => bodies.heldBytes,
-      workersWaiting: () => workers.waiting,
-      limitWaits: adapters.limitWaits,
-      hosts: hosts.map(({ id }) => id),
-      receivers: () => told.states(),
-    });
-    await listen(server, { ...config.server, key: "server.port" });
-  } catch (error) {
-    site.close();
-    await queue.close(config.server.shutdownGrace);
-    await release();
-    throw error;
-  }
-
-  const stopChores = chores.doInIntervals();
-  const started = checkAtStart({ config, hosts, deployer, ping, log }).then(() => chores.doAtStart());
-
-  return {
-    url: urlOf(server, config.server),
-    idle: () => queue.idle(),
-    reconcile: () => chores.reconcile(),
-    watch: () => chores.watch(),
-    sweep: () => chores.sweep(),
-    async close() {
-      stopChores();
-      const closed = once(server, "close");
-      site.close();
-      server.close();
-      await queue.close(config.server.shutdownGrace);
-      server.closeAllConnections();
-      await Promise.all([closed, started]);
-      await release();
-    },
-  };
 }
 
 function observedHosts(config: ServerConfig): readonly ObservedHost[] {
