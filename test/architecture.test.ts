@@ -9,8 +9,8 @@ const SOURCE = join(ROOT, "src");
 /** The rooms of `src`, one row each. Imports only point to an earlier row; rooms of one row never import each other. */
 const ROWS: readonly (readonly string[])[] = [
   ["names", "http"],
-  ["config"],
   ["core/model"],
+  ["config"],
   ["core/ports"],
   ["core/secrets"],
   ["core/detect/tree"],

@@ -1,11 +1,11 @@
-import type { AccessRule } from "../config/rules/requirements.js";
-import { shortRevision, type ApplicationName, type Revision } from "../core/model/brand.js";
+import { type ApplicationName, type Revision, shortRevision } from "../core/model/brand.js";
 import type { ChangeRequest } from "../core/model/change-request.js";
-import { referenceTo, type HostWords } from "../core/model/host-words.js";
+import { type HostWords, referenceTo } from "../core/model/host-words.js";
 import type { Lock } from "../core/model/lock.js";
 import type { AdvisedCommand, AdvisedMerge, AfterApproval, NeededApproval, NextStep } from "../core/model/next-step.js";
+import type { AccessRule } from "../core/model/settings.js";
 import { REPOSITORY_FILE } from "../names.js";
-import { headLink, type Links, code, sentence } from "./markdown.js";
+import { code, headLink, type Links, sentence } from "./markdown.js";
 import { counted } from "./parts.js";
 
 /** A piece of a clause: words of ours, untrusted words, what is typed or copied (untrusted as well), or a commit. */

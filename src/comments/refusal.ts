@@ -1,10 +1,10 @@
-import type { AccessRule } from "../config/rules/requirements.js";
 import { COMMAND_NAMES, COMMANDS, isGatedBy, usageOf, writtenCommand } from "../core/commands/commands.js";
 import { changeRequestName, type ChangeRequestRef } from "../core/model/change-request.js";
 import type { CommandName } from "../core/model/command.js";
 import type { HostWords } from "../core/model/host-words.js";
 import type { NextStep } from "../core/model/next-step.js";
 import type { BarredApplication, MemberNeed, NarrowedCommand, Refusal } from "../core/model/result.js";
+import type { AccessRule } from "../core/model/settings.js";
 import type { Advice } from "../core/policy/advice.js";
 import { HOST_TITLES, REPOSITORY_FILE } from "../names.js";
 import { code, codes, fence, plainName, sentence, shortened, warning } from "./markdown.js";

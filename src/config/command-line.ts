@@ -1,8 +1,7 @@
 import { parseArgs } from "node:util";
+import { type Role, ROLES } from "../core/model/settings.js";
 import { REPOSITORY_FILE, SERVER_FILE, SERVICE } from "../names.js";
 import { errorCode } from "./files.js";
-import { ROLES } from "./server/auth-section.js";
-import type { Role } from "./server/server-config.js";
 import { parseSetup, type SetupArguments, type SetupRequest } from "./setup-arguments.js";
 
 /** The parsed arguments. */

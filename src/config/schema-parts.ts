@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { COMMAND_ACCESS, MERGE_METHODS, ON_FAILURE } from "../core/model/settings.js";
 import { nearest } from "./nearest.js";
 import { PATTERN_FORM, patternProblem } from "./pattern.js";
 import { redactionProblem } from "./redaction.js";
@@ -207,13 +208,11 @@ export const SHARED_SETTINGS = {
     "a sync succeeds only once Argo CD has reported the application as Healthy, or Suspended, for 30 seconds",
   ),
   health_timeout: duration("1h").describe("how long an application may take to get healthy"),
-  on_failure: oneOf(["keep", "rollback"]).describe(
+  on_failure: oneOf(ON_FAILURE).describe(
     "what becomes of an application that had to get healthy and did not. `keep`: it stays as it is; `rollback`: svc rolls it back by itself, once, unless another pull request was deployed since",
   ),
   auto_merge: flag().describe("merge after a fully successful sync"),
-  merge_method: oneOf(["squash", "merge", "rebase"]).describe(
-    "how to merge; on GitLab the project decides between merge and rebase",
-  ),
+  merge_method: oneOf(MERGE_METHODS).describe("how to merge; on GitLab the project decides between merge and rebase"),
   skip_no_changes: flag().describe("skip applications whose plan proved that nothing changes"),
   delete_source_branch: flag().describe("delete the source branch after a merge by svc"),
 } as const;
@@ -240,7 +239,7 @@ export function defaultsSection() {
     allow_forks: flag()
       .prefault(false)
       .describe("let people with write access run commands on pull requests from forks"),
-    command_access: oneOf(["write", "anyone"])
+    command_access: oneOf(COMMAND_ACCESS)
       .prefault("write")
       .describe("who may give commands: people with `write` access, or `anyone` who can comment"),
     allowed_bots: listOf(text()).prefault([]).describe("bots whose comments may be commands"),

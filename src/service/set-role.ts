@@ -1,6 +1,7 @@
 import type { ServerConfig } from "../config/server/server-config.js";
-import type { Account, Role } from "../core/model/account.js";
+import type { Account } from "../core/model/account.js";
 import { StoreUnavailable } from "../core/model/errors.js";
+import type { Role } from "../core/model/settings.js";
 import type { Clock } from "../core/ports/clock.js";
 import type { Log } from "../core/ports/log.js";
 import type { UserStore } from "../core/ports/stores.js";

@@ -1,5 +1,4 @@
 import type { Links } from "../../src/comments/markdown.js";
-import type { Settings } from "../../src/config/rules/settings.js";
 import { storedFacts } from "../../src/core/facts/read-facts.js";
 import { applicationName, repositoryName, revision } from "../../src/core/model/brand.js";
 import type { ChangeRequest } from "../../src/core/model/change-request.js";
@@ -17,9 +16,10 @@ import type {
   PreviewContent,
   PreviewOrigin,
 } from "../../src/core/model/plan.js";
+import type { Settings } from "../../src/core/model/settings.js";
 import type { Facts } from "../../src/core/policy/facts.js";
 import { hostWords } from "../../src/hosts/registry.js";
-import { SERVICE, type HostId } from "../../src/names.js";
+import { type HostId, SERVICE } from "../../src/names.js";
 import { sampleSettings } from "../core/sample-settings.js";
 
 /** The words of every host where the command word is the default. */

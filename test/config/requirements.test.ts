@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { RepositoryConfig } from "../../src/config/repository/repository-schema.js";
 import { accessRulesOf } from "../../src/config/rules/requirements.js";
-import type { RuledApplication } from "../../src/config/rules/rule-match.js";
+import type { RuledApplication } from "../../src/core/model/settings.js";
 import { resolveTexts } from "./resolve-texts.js";
 import { configOf, SMALLEST } from "./server-file.js";
 

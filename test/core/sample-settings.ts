@@ -1,4 +1,4 @@
-import type { Settings } from "../../src/config/rules/settings.js";
+import type { Settings } from "../../src/core/model/settings.js";
 
 /** Settings as they are without any file, with what a test wants. */
 export function sampleSettings(more: Partial<Settings> = {}): Settings {

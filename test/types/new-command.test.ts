@@ -33,7 +33,7 @@ const row = (members: string): Edit => ({
 `,
 });
 const bindable: Edit = {
-  path: "src/config/repository/repository-schema.ts",
+  path: "src/core/model/settings.ts",
   from: '"unlock"]',
   to: '"unlock", "approve"]',
 };

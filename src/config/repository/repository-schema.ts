@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { ACCESS_COMMANDS, ON_FAILURE } from "../../core/model/settings.js";
 import { PATTERN_FORM, patternProblem } from "../pattern.js";
 import { type ConfigProblem, orderedProblems } from "../problem.js";
 import { bareCluster, describeSelectors, SELECTORS } from "../rules/rule-match.js";
@@ -92,7 +93,7 @@ function syncRequirements() {
     require_up_to_date: flag().optional().describe("as at the top of the file, for this application"),
     require_healthy: flag().optional().describe("as at the top of the file, for this application"),
     health_timeout: duration("1h").optional().describe("as at the top of the file, for this application"),
-    on_failure: oneOf(["keep", "rollback"]).optional().describe("as at the top of the file, for this application"),
+    on_failure: oneOf(ON_FAILURE).optional().describe("as at the top of the file, for this application"),
     allowed_users: listOf(login(), MOST_USERS)
       .optional()
       .describe(
@@ -101,7 +102,7 @@ function syncRequirements() {
     allowed_teams: listOf(team(), MOST_TEAMS)
       .optional()
       .describe("whose members may give commands: `<org>/<team-slug>` on GitHub, a group's full path on GitLab"),
-    commands: listOf(oneOf(["plan", "sync", "rollback", "unlock"]))
+    commands: listOf(oneOf(ACCESS_COMMANDS))
       .min(1, "at least one command is needed")
       .optional()
       .describe("the commands that the two lists restrict; if omitted: `sync` and `rollback`"),

@@ -1,34 +1,13 @@
+import type { AccessCommand, AccessRule, HealthRule, Requirements } from "../../core/model/settings.js";
+import type { RuledApplication } from "../../core/model/settings.js";
 import type { RepositoryConfig } from "../repository/repository-schema.js";
 import type { ServerDefaults } from "../server/server-config.js";
-import { isExact, matchOf, type RuledApplication } from "./rule-match.js";
+import { isExact, matchOf } from "./rule-match.js";
 
 type Entry = RepositoryConfig["syncRequirements"][number];
-export type AccessCommand = NonNullable<Entry["commands"]>[number];
 
 /** The restricted commands of an entry without `commands`. */
 const BOUND_BY_DEFAULT: readonly AccessCommand[] = ["sync", "rollback"];
-
-export interface Requirements {
-  readonly requireApproval: boolean;
-  readonly requireUpToDate: boolean;
-  /** Undefined if Argo CD's success is enough. */
-  readonly health?: HealthRule | undefined;
-}
-
-/** An application must get healthy after its sync. */
-export interface HealthRule {
-  readonly timeoutMs: number;
-  /** What becomes of it if it does not. */
-  readonly onFailure: "keep" | "rollback";
-}
-
-/** Who may give a command for an application: a person in either list. Nobody may if both are empty. */
-export interface AccessRule {
-  /** Logins as written; compared ignoring case. */
-  readonly users: readonly string[];
-  /** `<org>/<team-slug>` on GitHub, a group's full path on GitLab. */
-  readonly teams: readonly string[];
-}
 
 /** What a sync requires when all of these hold. */
 export function strictest(all: readonly Requirements[]): Requirements {

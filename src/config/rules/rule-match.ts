@@ -1,19 +1,6 @@
+import type { Check } from "../../core/model/check.js";
+import type { RuledApplication } from "../../core/model/settings.js";
 import { matchesName } from "../pattern.js";
-
-/**
- * An application as rules see it. What is undefined is not known, for instance because the application could not be read:
- * a rule that tightens then binds it, and one that loosens does not.
- */
-export interface RuledApplication {
-  /** `<name>`, or `<namespace>/<name>` outside Argo CD's own namespace. */
-  readonly name: string;
-  /** The AppProject. */
-  readonly project?: string | undefined;
-  /** The destination's cluster: its address or its name, whichever the definition has. */
-  readonly cluster?: string | undefined;
-  /** The destination's namespace, and further ones that its objects name. */
-  readonly namespaces?: readonly string[] | undefined;
-}
 
 /** Which applications an entry is for: those that match everything it names. All are patterns. */
 export interface RuleSelectors {
@@ -32,6 +19,11 @@ export function describeSelectors({ name, project, destination }: RuleSelectors)
     ...(destination?.namespace === undefined ? [] : [`namespace ${destination.namespace}`]),
   ];
   return name === undefined ? asked.join(", ") : [name, ...asked].join(", ");
+}
+
+/** The checks that look at this application. */
+export function checksFor(checks: readonly Check[], application: string): readonly Check[] {
+  return checks.filter((check) => matchesName(check.applications, application));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { AccessRule, Settings } from "../../core/model/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import { matchesName } from "../pattern.js";
 import type { ConfigProblem } from "../problem.js";
@@ -7,40 +8,11 @@ import {
   type RepositoryConfig,
   type RepositoryConfigResult,
 } from "../repository/repository-schema.js";
-import type { ServerConfig, ServerDefaults } from "../server/server-config.js";
-import {
-  accessRulesOf,
-  requirementsOf,
-  strictest,
-  type AccessCommand,
-  type AccessRule,
-  type RequirementDefaults,
-  type Requirements,
-} from "./requirements.js";
-import { type RuledApplication, describeSelectors, SELECTORS } from "./rule-match.js";
+import type { ServerDefaults } from "../server/server-config.js";
+import { accessRulesOf, requirementsOf, strictest } from "./requirements.js";
+import { describeSelectors, SELECTORS } from "./rule-match.js";
 
-export type { MergeMethod } from "../server/server-config.js";
 export { describeProblem } from "../problem.js";
-
-/** What holds for one change request: server defaults, overridden by the repository files of base branch and default branch. */
-export interface Settings extends Omit<ServerDefaults, "allowedRepos" | keyof RequirementDefaults> {
-  /** Patterns of further files that affect applications: union of base and head. */
-  readonly applications: RepositoryConfig["applications"];
-  /** Patterns that narrow the scan for Application resources: union of base and head; empty means all files. */
-  readonly crPaths: readonly string[];
-  /** Which repositories may drive which applications, from the server's file. */
-  readonly applicationRepositories: ServerConfig["applicationRepositories"];
-  /** What a sync of this application requires: exact entry, else wildcard entry, else repository, else server. */
-  requirementsFor(application: RuledApplication): Requirements;
-  /** Rules that each must allow a person this command for this application; if none, everyone who may give commands may. */
-  accessTo(application: RuledApplication, command: AccessCommand): readonly AccessRule[];
-  /** Only an approval by an administrator of the pages counts: no version of a broken file could be read. */
-  readonly needsAdministrator: boolean;
-  /** Set if the change request changes the repository's file. */
-  readonly rulesChange: RulesChange | undefined;
-  /** Sentences for a plan: what the change request changes in the repository's file, and when that takes effect. */
-  readonly notes: readonly string[];
-}
 
 /** The settings of a change request, and what is wrong with its repository files. */
 export interface Resolution {
@@ -148,12 +120,6 @@ function unionOfCrPaths(sides: readonly RepositoryConfigResult[]): readonly stri
 }
 
 type Entry = RepositoryConfig["syncRequirements"][number];
-
-/** That a change request changes a repository's file: svc merges it only with an approval under the rules of before. */
-interface RulesChange {
-  /** Each of these must allow one of the approvers; if there are none, every approval that counts is enough. */
-  readonly lists: readonly AccessRule[];
-}
 
 /**
  * The lists of people that a change of the file concerns: those of entries that change, and those for applications that a

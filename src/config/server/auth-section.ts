@@ -1,10 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
+import { ROLES } from "../../core/model/settings.js";
 import { HOST_IDS, API_TOKEN_PREFIX } from "../../names.js";
 import { duration, flag, listOf, oneOf, secret, section, text, textLeaf, url, Wrong } from "../schema-parts.js";
 import { OTHER_NAMES } from "./section-names.js";
 import { hostName, slashed } from "./server-parts.js";
-
-export const ROLES = ["admin", "user"] as const;
 
 /** `auth`: login for the web pages. */
 export function authSection() {

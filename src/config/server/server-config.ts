@@ -3,8 +3,6 @@ import type { HostId } from "../../names.js";
 import type { CamelKeys } from "../validate.js";
 import type { serverSchema } from "./server-schema.js";
 
-export { ROLES } from "./auth-section.js";
-
 /** The server's file after validation, with all defaults. Durations are in milliseconds, keys and certificates PEM text. */
 export type ServerConfig = CamelKeys<z.infer<ReturnType<typeof serverSchema>>>;
 
@@ -16,7 +14,6 @@ export type KvstoreSection = ServerConfig["kvstore"];
 
 /** What a repository's file may override, and what it may not. */
 export type ServerDefaults = ServerConfig["defaults"];
-export type MergeMethod = ServerDefaults["mergeMethod"];
 
 /** Somebody who is told what was deployed. With the format `json` there is a `secret`. */
 export type NotificationReceiver = ServerConfig["notifications"][number];
@@ -28,9 +25,6 @@ export type OidcSection = NonNullable<AuthSection["oidc"]>;
 export type OAuthClient = Pick<OidcSection, "clientId" | "clientSecret">;
 export type ApiToken = AuthSection["apiTokens"][number];
 export type BasicUser = NonNullable<AuthSection["basic"]>["users"][number];
-
-/** A `user` reads the pages; an `admin` can also force-unlock applications and change roles. */
-export type Role = AuthSection["defaultRole"];
 
 /** What decides whose accounts people log in with. */
 export type LoginConfig = Pick<ServerConfig, "auth" | "hostb">;

@@ -1,10 +1,10 @@
-import type { AccessCommand } from "../../config/rules/requirements.js";
 import type { Command, CommandName, CommandOptions, DeployingCommand } from "../model/command.js";
 import type { CommandResult } from "../model/result.js";
+import type { AccessCommand } from "../model/settings.js";
 import type { Gate } from "../policy/gates.js";
 import { RULES } from "../policy/rules.js";
 import type { CommandContext } from "../ports/context.js";
-import { OPTIONS, type OptionName } from "./options.js";
+import { type OptionName, OPTIONS } from "./options.js";
 import { plan } from "./plan.js";
 import { rollback } from "./rollback.js";
 import { sync } from "./sync.js";

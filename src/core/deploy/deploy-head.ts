@@ -1,6 +1,5 @@
-import type { HealthRule } from "../../config/rules/requirements.js";
-import { specEqual, isAutoSynced } from "../model/application-spec.js";
-import { destinationOf, type ApplicationSpec, type LiveApplication } from "../model/application.js";
+import { isAutoSynced, specEqual } from "../model/application-spec.js";
+import { type ApplicationSpec, destinationOf, type LiveApplication } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { OverriddenCheck } from "../model/check.js";
@@ -10,15 +9,16 @@ import { safeMessage, StoreUnavailable } from "../model/errors.js";
 import { referenceTo } from "../model/host-words.js";
 import type { PlannedSource } from "../model/planned-source.js";
 import type { ApplicationSync } from "../model/result.js";
-import { pinsOf, type BehindBase, type LiveSubject } from "../model/subject.js";
+import type { HealthRule } from "../model/settings.js";
+import { type BehindBase, type LiveSubject, pinsOf } from "../model/subject.js";
 import { confirmHealth } from "./confirm-health.js";
 import {
   deployAll,
-  deployOne,
-  writesSpec,
   type DeployContext,
+  deployOne,
   type DeployOutcome,
   type DeployTarget,
+  writesSpec,
 } from "./deploy.js";
 import { settleSync } from "./settle.js";
 

@@ -1,9 +1,9 @@
-import type { HealthRule } from "../../config/rules/requirements.js";
-import { type LiveApplication, destinationOf, type Destination } from "../model/application.js";
+import { type Destination, destinationOf, type LiveApplication } from "../model/application.js";
 import type { ApplicationName, Revision } from "../model/brand.js";
-import { sameChangeRequest, type ChangeRequestRef } from "../model/change-request.js";
+import { type ChangeRequestRef, sameChangeRequest } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import { StoreUnavailable } from "../model/errors.js";
+import type { HealthRule } from "../model/settings.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { SyncLookup } from "../ports/deployer.js";
 import { awaitHealth } from "./await-health.js";

@@ -1,9 +1,8 @@
-import type { AccessCommand, AccessRule } from "../../config/rules/requirements.js";
-import type { Settings } from "../../config/rules/settings.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { DeployingCommand } from "../model/command.js";
 import { HostFailure } from "../model/errors.js";
 import type { BarredApplication } from "../model/result.js";
+import type { AccessCommand, AccessRule, Settings } from "../model/settings.js";
 import { accessRulesFor, type Deployed } from "../policy/effect-rules.js";
 import type { CodeHost } from "../ports/code-host.js";
 

@@ -1,25 +1,24 @@
-import type { AccessRule } from "../../config/rules/requirements.js";
-import type { Settings } from "../../config/rules/settings.js";
 import { REPOSITORY_FILE } from "../../names.js";
 import type { Approval, ChangeRequest, Reviews, User } from "../model/change-request.js";
 import { HostFailure } from "../model/errors.js";
 import type { AllHostWords } from "../model/host-words.js";
+import type { AccessRule, Settings } from "../model/settings.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { Deployed } from "../policy/effect-rules.js";
 import {
   countingApprovers,
-  peopleIn,
-  unseenCommits,
   type EyesFacts,
   type Involved,
+  peopleIn,
   type UnseenCommit,
+  unseenCommits,
 } from "../policy/independent-eyes.js";
 import type { CodeHost } from "../ports/code-host.js";
 import type { CommandPorts } from "../ports/context.js";
 import type { Snapshot } from "../ports/snapshot.js";
 import { directMember } from "../survey/members.js";
 import { newReadsOf } from "../survey/new-reads.js";
-import { barredFrom, type AccessContext, allowsAny } from "./access.js";
+import { type AccessContext, allowsAny, barredFrom } from "./access.js";
 
 export interface ApprovalContext {
   readonly host: Pick<CodeHost, "reviews" | "authorship">;

@@ -1,7 +1,5 @@
-import type { AccessCommand } from "../../config/rules/requirements.js";
-import type { Settings } from "../../config/rules/settings.js";
 import type { ApplicationName } from "../model/brand.js";
-import { sameChangeRequest, type ChangeRequest } from "../model/change-request.js";
+import { type ChangeRequest, sameChangeRequest } from "../model/change-request.js";
 import { byApplication, type Deployment } from "../model/deployment.js";
 import type { Member } from "../model/effect.js";
 import {
@@ -14,37 +12,38 @@ import {
 import type { HostWords } from "../model/host-words.js";
 import type { Lock } from "../model/lock.js";
 import {
+  type ApplicationPlan,
   failedChecksOf,
   isPlanOf,
   isWithheld,
-  waitsForApproval,
-  type ApplicationPlan,
   type Plan,
+  waitsForApproval,
 } from "../model/plan.js";
 import type { PlannedSource } from "../model/planned-source.js";
+import type { AccessCommand, Settings } from "../model/settings.js";
 import {
   accessRulesFor,
   approvalNeeds,
   besides,
   byNameAlone,
-  requiresUpToDate,
   type Deployed,
+  requiresUpToDate,
 } from "../policy/effect-rules.js";
 import {
-  NOTHING_FAILED,
   type ApplicationFacts,
   type FactName,
   type Facts,
+  NOTHING_FAILED,
   type PlannedFacts,
   type RecordFacts,
   type Requires,
 } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
-import { barredFrom, type AccessContext } from "./access.js";
+import { type AccessContext, barredFrom } from "./access.js";
 import {
-  createApprovals,
   type ApprovalContext,
   type Approvals,
+  createApprovals,
   missingForRules as missingApproval,
 } from "./approval.js";
 import { checksOfMerge } from "./sync-checks.js";

@@ -1,19 +1,19 @@
+import { checksFor } from "../../config/rules/rule-match.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Approval, User } from "../model/change-request.js";
 import {
-  checksFor,
-  firstLineOf,
-  resultFor,
   type Check,
   type CheckResult,
   type FailedCheck,
-  type OverriddenCheck,
+  firstLineOf,
   isFailed,
+  type OverriddenCheck,
+  resultFor,
 } from "../model/check.js";
 import { HostFailure } from "../model/errors.js";
-import { isPlanOf, type Plan, checksOf, type ApplicationPlan } from "../model/plan.js";
+import { type ApplicationPlan, checksOf, isPlanOf, type Plan } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";
-import type { Facts, UnliftedCheck, MergeChecks } from "../policy/facts.js";
+import type { Facts, MergeChecks, UnliftedCheck } from "../policy/facts.js";
 import type { CommandContext } from "../ports/context.js";
 import { brokenChecks, checkManifests } from "../render/check-manifests.js";
 import { renderInputs } from "../render/render-inputs.js";

@@ -1,7 +1,5 @@
-import type { Role } from "../../config/server/server-config.js";
 import type { HostId } from "../../names.js";
-
-export { ROLES, type Role } from "../../config/server/server-config.js";
+import type { Role } from "./settings.js";
 
 /** How long a person is remembered after the last session. */
 export const USER_KEPT_MS = 90 * 24 * 60 * 60 * 1000;

@@ -1,10 +1,21 @@
 import { createHash } from "node:crypto";
-import { matchesName } from "../../config/pattern.js";
-import type { ServerConfig } from "../../config/server/server-config.js";
 import type { ApplicationName } from "./brand.js";
 
 /** A program of the server's file that looks at what a plan renders. */
-export type Check = ServerConfig["checks"][number];
+export interface Check {
+  readonly name: string;
+  /** Pattern of the applications that it checks. */
+  readonly applications: string;
+  /** The program and its arguments. */
+  readonly command: readonly string[];
+  /** A sync is refused while it fails. */
+  readonly required: boolean;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  /** Teams whose members may lift a failure by their approval. */
+  readonly overridableBy: readonly string[];
+}
 
 /** How a check of one application ended. What is not `passed` has failed. Texts are untrusted. */
 export type CheckOutcome =
@@ -38,10 +49,6 @@ export interface OverriddenCheck {
 /** The same with its application. */
 export interface OverriddenOf extends OverriddenCheck {
   readonly application: ApplicationName;
-}
-
-export function checksFor(checks: readonly Check[], application: string): readonly Check[] {
-  return checks.filter((check) => matchesName(check.applications, application));
 }
 
 /** Values of variables are secrets, so only their names count. */

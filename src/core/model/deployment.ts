@@ -1,8 +1,8 @@
-import type { HealthRule } from "../../config/rules/requirements.js";
 import type { ApplicationSpec, Pin } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
-import { type ChangeRequestRef, changeRequestKey } from "./change-request.js";
+import { changeRequestKey, type ChangeRequestRef } from "./change-request.js";
 import type { OverriddenCheck } from "./check.js";
+import type { HealthRule } from "./settings.js";
 
 /** "Deployed, not merged": this change request's commit runs in the cluster, its branch is not merged yet. */
 export interface Deployment {

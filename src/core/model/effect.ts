@@ -1,7 +1,7 @@
-import type { RuledApplication } from "../../config/rules/rule-match.js";
 import type { Destination } from "./application.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Json, JsonObject } from "./json.js";
+import type { RuledApplication } from "./settings.js";
 
 /**
  * Everything that one deployment changes: the application itself, and every application that it creates, changes or removes

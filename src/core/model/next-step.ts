@@ -1,6 +1,6 @@
-import type { AccessRule } from "../../config/rules/requirements.js";
 import type { ApplicationName, Revision } from "./brand.js";
 import type { Lock } from "./lock.js";
+import type { AccessRule } from "./settings.js";
 
 /** Who has to do what next with a change request, so that it gets ahead. */
 export type NextStep =

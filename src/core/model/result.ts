@@ -1,12 +1,11 @@
-import type { AccessCommand, AccessRule } from "../../config/rules/requirements.js";
-import type { MergeMethod } from "../../config/rules/settings.js";
 import type { ApplicationName } from "./brand.js";
 import type { ChangeRequestRef } from "./change-request.js";
-import type { OverriddenOf, OverriddenCheck } from "./check.js";
+import type { OverriddenCheck, OverriddenOf } from "./check.js";
 import type { Command, CommandName } from "./command.js";
 import type { Lock } from "./lock.js";
 import type { NextStep } from "./next-step.js";
 import type { ApplicationPlan, NotDeployed, Plan, UnreadFile } from "./plan.js";
+import type { AccessCommand, AccessRule, MergeMethod } from "./settings.js";
 
 /** Every result with its members. What follows from each one stands in a table per layer, which has a row for every kind. */
 export interface CommandResults {

@@ -1,15 +1,15 @@
-import {
-  strictest,
-  type AccessCommand,
-  type AccessRule,
-  type HealthRule,
-  type Requirements,
-} from "../../config/rules/requirements.js";
-import type { RuledApplication } from "../../config/rules/rule-match.js";
-import type { Settings } from "../../config/rules/settings.js";
+import { strictest } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
-import { movesOf, ruledAs, type Member } from "../model/effect.js";
+import { type Member, movesOf, ruledAs } from "../model/effect.js";
 import { isPlanOf, type Plan, type PlannedFor } from "../model/plan.js";
+import type {
+  AccessCommand,
+  AccessRule,
+  HealthRule,
+  Requirements,
+  RuledApplication,
+  Settings,
+} from "../model/settings.js";
 
 /** An application that is about to be deployed, and everything that a deployment of it reaches. */
 export interface Deployed {

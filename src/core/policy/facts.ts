@@ -1,4 +1,3 @@
-import type { AccessCommand, AccessRule } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { Approval, ChangeRequest } from "../model/change-request.js";
 import type { FailedCheck, OverriddenOf } from "../model/check.js";
@@ -8,6 +7,7 @@ import type { Lock } from "../model/lock.js";
 import type { Danger } from "../model/manifest-diff.js";
 import type { ApplicationPlan, UnreadFile } from "../model/plan.js";
 import type { BarredApplication } from "../model/result.js";
+import type { AccessCommand, AccessRule } from "../model/settings.js";
 import type { ApprovalNeed } from "./effect-rules.js";
 
 /**

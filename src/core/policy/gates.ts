@@ -1,7 +1,7 @@
-import type { AccessCommand } from "../../config/rules/requirements.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { AfterApproval, Names, NextStep } from "../model/next-step.js";
 import type { Refusal } from "../model/result.js";
+import type { AccessCommand } from "../model/settings.js";
 import type { ApplicationFacts, FactName, Facts } from "./facts.js";
 
 /** What is judged. `merge` is a merge by svc, and whether the commit status is green. */

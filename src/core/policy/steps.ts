@@ -1,7 +1,7 @@
-import type { AccessCommand, AccessRule } from "../../config/rules/requirements.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { AdvisedCommand, AfterApproval, Names, NeededApproval, NextStep, WhyPush } from "../model/next-step.js";
-import type { ApplicationFacts, FailedFor, Facts } from "./facts.js";
+import type { AccessCommand, AccessRule } from "../model/settings.js";
+import type { ApplicationFacts, Facts, FailedFor } from "./facts.js";
 
 /** @param only what the command names; empty if it is given without `-a`. */
 export function planning({ applications }: Facts, only: Names = []): AdvisedCommand {

@@ -1,10 +1,10 @@
-import type { Settings } from "../../config/rules/settings.js";
 import type { HostId } from "../../names.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequest, User } from "../model/change-request.js";
 import type { Check } from "../model/check.js";
 import type { AllHostWords } from "../model/host-words.js";
 import type { ReportProgress, StartedApplication } from "../model/progress.js";
+import type { Settings } from "../model/settings.js";
 import type { CheckRunner } from "./check-runner.js";
 import type { Clock } from "./clock.js";
 import type { CodeHost } from "./code-host.js";

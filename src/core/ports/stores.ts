@@ -1,9 +1,10 @@
-import type { Account, Role } from "../model/account.js";
+import type { Account } from "../model/account.js";
 import type { ApplicationName } from "../model/brand.js";
 import type { ChangeRequestRef } from "../model/change-request.js";
 import type { Deployment } from "../model/deployment.js";
 import type { Lock, LockAttempt, LockRequest, Waiting } from "../model/lock.js";
 import type { Plan } from "../model/plan.js";
+import type { Role } from "../model/settings.js";
 
 /** One lock per application. Methods throw `StoreUnavailable`. */
 export interface LockStore {

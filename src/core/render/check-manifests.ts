@@ -1,10 +1,11 @@
 import { stripVTControlCharacters } from "node:util";
 import { stringify } from "yaml";
 import { redact } from "../../config/redaction.js";
+import { checksFor } from "../../config/rules/rule-match.js";
 import { type Application, destinationOf, type Manifest } from "../model/application.js";
 import type { ApplicationName } from "../model/brand.js";
 import { changeRequestKey } from "../model/change-request.js";
-import { checksFor, definitionOf, type Check, type CheckOutcome, type CheckResult } from "../model/check.js";
+import { definitionOf, type Check, type CheckOutcome, type CheckResult } from "../model/check.js";
 import { type JsonText, readJsonText } from "../model/json.js";
 import type { PreviewContent } from "../model/plan.js";
 import type { LiveSubject } from "../model/subject.js";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { matchesName, matchesPath } from "../../config/pattern.js";
-import type { Settings } from "../../config/rules/settings.js";
-import { inputFingerprint, fixedPart, readsOnlyPinned } from "../detect/inputs/input-set.js";
+import { fixedPart, inputFingerprint, readsOnlyPinned } from "../detect/inputs/input-set.js";
 import { inputsOf } from "../detect/inputs/inputs.js";
 import { specEqual } from "../model/application-spec.js";
+import type { Settings } from "../model/settings.js";
 import type { LiveSubject } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { TreeEntry } from "../ports/repositories.js";

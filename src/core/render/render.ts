@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
+import { checksFor } from "../../config/rules/rule-match.js";
 import { GENERATE_PATHS_ANNOTATION } from "../detect/inputs/generate-paths.js";
 import { helmPositions } from "../detect/scan/application-files.js";
 import { withParameterOverrides } from "../detect/scan/parameter-overrides.js";
 import { projectOf, specEqual, specText } from "../model/application-spec.js";
 import { shortRevision } from "../model/brand.js";
-import { checksFor } from "../model/check.js";
 import { safeMessage } from "../model/errors.js";
-import { pinsOf, type LiveSubject } from "../model/subject.js";
+import { type LiveSubject, pinsOf } from "../model/subject.js";
 import type { CommandContext } from "../ports/context.js";
 import type { RenderRequest } from "../ports/deployer.js";
 import type { RenderedManifests } from "../ports/render-cache.js";

@@ -1,5 +1,4 @@
 import { matchesName } from "../../config/pattern.js";
-import type { Settings } from "../../config/rules/settings.js";
 import { ANNOTATION_REPOSITORY } from "../../names.js";
 import { isOwnSource, movingPositions, ownSources } from "../detect/inputs/moving-sources.js";
 import { readsRepository } from "../detect/scan/git-generators.js";
@@ -8,6 +7,7 @@ import { renderingSources } from "../model/application-spec.js";
 import type { Application, ApplicationSet, LiveApplication } from "../model/application.js";
 import type { ChangeRequest } from "../model/change-request.js";
 import type { HostWords } from "../model/host-words.js";
+import type { Settings } from "../model/settings.js";
 
 interface NamedClaim {
   readonly live: Application;

@@ -2,19 +2,19 @@ import { renderPlanTask } from "../../comments/plan.js";
 import { publish } from "../../comments/publish.js";
 import { settledText } from "../../comments/reminder.js";
 import { renderResult } from "../../comments/render.js";
-import type { Settings } from "../../config/rules/settings.js";
 import { auditFactsOf } from "../../core/commands/audit-facts.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
-import { type ChangeRequest, type User, changeRequestKey } from "../../core/model/change-request.js";
-import { StoreUnavailable, LeaseLost } from "../../core/model/errors.js";
+import { type ChangeRequest, changeRequestKey, type User } from "../../core/model/change-request.js";
+import { LeaseLost, StoreUnavailable } from "../../core/model/errors.js";
 import { sizeOfPlan } from "../../core/model/plan.js";
 import { isNoted } from "../../core/model/progress.js";
 import type { CommandResult } from "../../core/model/result.js";
-import { adviceAfter, type Advice } from "../../core/policy/advice.js";
+import type { Settings } from "../../core/model/settings.js";
+import { type Advice, adviceAfter } from "../../core/policy/advice.js";
 import { tooMuch } from "../../core/ports/compute.js";
 import type { Answerable } from "../line/asked.js";
 import { openChange, type SettingsSource } from "../line/context.js";
-import { silent, type Finished, type Outcome, type Silent } from "../line/outcome.js";
+import { type Finished, type Outcome, silent, type Silent } from "../line/outcome.js";
 import { outsiderIn } from "../line/permit.js";
 import { isAlreadyAnswered } from "../line/recover.js";
 import type { Run } from "../line/run.js";
@@ -22,9 +22,9 @@ import { auditRun } from "./audit.js";
 import { linksOf } from "./links.js";
 import { tellReceivers } from "./notify.js";
 import { postingOf } from "./posting.js";
-import { replyTo, urgencyOf, setsStatus } from "./results.js";
+import { replyTo, setsStatus, urgencyOf } from "./results.js";
 import { readStanding } from "./standing.js";
-import { setCommitStatus, setDetectedStatus, hasCommitStatus } from "./status.js";
+import { hasCommitStatus, setCommitStatus, setDetectedStatus } from "./status.js";
 
 /** Records what became of a command and answers it, unless there is a reason to stay silent. */
 export async function answer(

@@ -1,6 +1,5 @@
-import { publishPlan, showsPlan, publish } from "../../comments/publish.js";
+import { publish, publishPlan, showsPlan } from "../../comments/publish.js";
 import { renderMergeRefusal, renderTakenOver } from "../../comments/render.js";
-import type { Settings } from "../../config/rules/settings.js";
 import { auditFactsOfMerge } from "../../core/commands/audit-facts.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
@@ -8,12 +7,13 @@ import { type ChangeRequest, changeRequestKey } from "../../core/model/change-re
 import type { Command } from "../../core/model/command.js";
 import { safeMessage } from "../../core/model/errors.js";
 import { affectsNothing, type Plan } from "../../core/model/plan.js";
-import type { CommandResultOf, Refusal, ResultKind, MergeIntent } from "../../core/model/result.js";
-import type { Urgency, OwnComment, Posting, MergeOutcome } from "../../core/ports/code-host.js";
+import type { CommandResultOf, MergeIntent, Refusal, ResultKind } from "../../core/model/result.js";
+import type { Settings } from "../../core/model/settings.js";
+import type { MergeOutcome, OwnComment, Posting, Urgency } from "../../core/ports/code-host.js";
 import type { Run } from "../line/run.js";
 import { auditRun } from "./audit.js";
-import { postIfInTime, postWithStatus, type Answer, postingOf } from "./posting.js";
-import { setCommitStatus, setPlanStatus, refreshPlanStatus } from "./status.js";
+import { type Answer, postIfInTime, postingOf, postWithStatus } from "./posting.js";
+import { refreshPlanStatus, setCommitStatus, setPlanStatus } from "./status.js";
 
 /** Posts what a sync did, updates the commit statuses that it changed, and merges if nothing is left to do. */
 async function replyToSync(result: CommandResultOf<"synced">, answer: Answer): Promise<boolean> {

@@ -1,8 +1,8 @@
-import type { Settings } from "../../config/rules/settings.js";
 import type { ApprovalContext } from "../../core/facts/approval.js";
-import { readFacts, type FactOptions, type FactSource, type ReadFacts } from "../../core/facts/read-facts.js";
+import { type FactOptions, type FactSource, readFacts, type ReadFacts } from "../../core/facts/read-facts.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import type { NextStep } from "../../core/model/next-step.js";
+import type { Settings } from "../../core/model/settings.js";
 import type { Facts } from "../../core/policy/facts.js";
 import { nextStep } from "../../core/policy/next-step.js";
 import { openChange, type SettingsSource } from "../line/context.js";

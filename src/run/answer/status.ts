@@ -1,11 +1,11 @@
 import { commitStatusOf, type Detected, type StatusFacts, type StatusText } from "../../comments/commit-status.js";
 import { findCurrentPlan } from "../../comments/publish.js";
-import type { Settings } from "../../config/rules/settings.js";
 import { createApprovals, missingForRules } from "../../core/facts/approval.js";
 import type { Reviewed } from "../../core/facts/read-facts.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import { HostFailure } from "../../core/model/errors.js";
+import type { Settings } from "../../core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../core/policy/effect-rules.js";
 import { surveyAfresh } from "../../core/survey/survey.js";
 import type { Answerable } from "../line/asked.js";

@@ -1,7 +1,7 @@
-import type { Settings } from "../../config/rules/settings.js";
 import type { Settled } from "../../core/deploy/settle-records.js";
 import type { User } from "../../core/model/change-request.js";
 import type { CommandResult, Refusal } from "../../core/model/result.js";
+import type { Settings } from "../../core/model/settings.js";
 import type { OwnComment } from "../../core/ports/code-host.js";
 
 /** What became of an event. */

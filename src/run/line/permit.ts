@@ -1,5 +1,4 @@
 import { readMarker } from "../../comments/marker.js";
-import type { Settings } from "../../config/rules/settings.js";
 import { suggestionOf } from "../../core/commands/application-words.js";
 import { COMMANDS, isDeploying, isGatedBy } from "../../core/commands/commands.js";
 import { plannedIn } from "../../core/commands/selection.js";
@@ -10,6 +9,7 @@ import type { ChangeRequest, User } from "../../core/model/change-request.js";
 import type { Command } from "../../core/model/command.js";
 import { HostFailure, StoreUnavailable } from "../../core/model/errors.js";
 import type { FoundComment } from "../../core/model/event.js";
+import type { Settings } from "../../core/model/settings.js";
 import type { Facts } from "../../core/policy/facts.js";
 import type { Gate } from "../../core/policy/gates.js";
 import { judge } from "../../core/policy/judge.js";
@@ -18,7 +18,7 @@ import type { Snapshot } from "../../core/ports/snapshot.js";
 import { settleEarlier } from "../around/revisit.js";
 import type { Answerable, Autoplan, GivenCommand, InvalidComment } from "./asked.js";
 import { openChange, plansAutomatically } from "./context.js";
-import { refused, silent, type Finished, type Silent } from "./outcome.js";
+import { type Finished, refused, silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
 
 /** A command that deploys is run if its lost comment is younger than this. */

@@ -1,12 +1,12 @@
 import { hasAnswered } from "../../comments/post-once.js";
-import type { Settings } from "../../config/rules/settings.js";
 import { isDeploying } from "../../core/commands/commands.js";
 import { resumeDeployment, resumeSynced } from "../../core/commands/resume.js";
 import type { ChangeRequest, ChangeRequestRef } from "../../core/model/change-request.js";
 import type { Refusal } from "../../core/model/result.js";
+import type { Settings } from "../../core/model/settings.js";
 import type { Answerable } from "./asked.js";
 import { commandContext, openChange } from "./context.js";
-import { silent, type Finished, type Silent } from "./outcome.js";
+import { type Finished, silent, type Silent } from "./outcome.js";
 import type { Run } from "./run.js";
 
 /** An earlier attempt of the run may have deployed, so reporting a failure could be wrong. */

@@ -1,42 +1,43 @@
-import { USER_KEPT_MS, type Account, type Role } from "../../core/model/account.js";
+import { type Account, USER_KEPT_MS } from "../../core/model/account.js";
 import type { ApplicationName } from "../../core/model/brand.js";
 import {
   changeRequestKey,
-  sameChangeRequest,
   type ChangeRequestRef,
   changeRequestRef,
+  sameChangeRequest,
 } from "../../core/model/change-request.js";
 import type { Deployment } from "../../core/model/deployment.js";
 import {
-  LOCK_LIFETIME_MS,
   type Lock,
+  LOCK_LIFETIME_MS,
   type LockAttempt,
   type LockRequest,
   MAX_WAITING,
-  WAITING_LIFETIME_MS,
   type Waiting,
+  WAITING_LIFETIME_MS,
 } from "../../core/model/lock.js";
-import { PLAN_LIFETIME_MS, type Plan } from "../../core/model/plan.js";
+import { type Plan, PLAN_LIFETIME_MS } from "../../core/model/plan.js";
+import type { Role } from "../../core/model/settings.js";
 import {
   AUDIT_CAPACITY,
-  matchesAudit,
   type AuditEntry,
   type AuditLog,
   type AuditQuery,
   type AuditRecord,
+  matchesAudit,
 } from "../../core/ports/audit.js";
 import type { Clock } from "../../core/ports/clock.js";
 import type {
   AttemptCounter,
   DeploymentStore,
-  PlanStore,
   LockStore,
-  WaitStore,
+  PlanStore,
   RoleChange,
   Standing,
   UserStore,
+  WaitStore,
 } from "../../core/ports/stores.js";
-import { byApplication, type Stores, byUsername } from "../stores.js";
+import { byApplication, byUsername, type Stores } from "../stores.js";
 import { MemoryContentBudget } from "./content-budget.js";
 import { MemoryLiveFeed } from "./live-feed.js";
 import { MemorySessionStore } from "./session-store.js";

@@ -1,13 +1,14 @@
 import * as z from "zod";
-import { ROLES, USER_KEPT_MS, type Account, type Role } from "../../core/model/account.js";
+import { type Account, USER_KEPT_MS } from "../../core/model/account.js";
 import { StoredValueUnreadable } from "../../core/model/errors.js";
 import { parseJson } from "../../core/model/json.js";
+import { type Role, ROLES } from "../../core/model/settings.js";
 import type { RoleChange, Standing, UserStore } from "../../core/ports/stores.js";
 import { RedisScript } from "../../http/redis.js";
 import { HOST_IDS, SESSION_KEY_PREFIX, STANDING_KEY_PREFIX, USER_KEY_PREFIX } from "../../names.js";
 import { byUsername } from "../stores.js";
 import type { RedisConnection } from "./connection.js";
-import { readKeys, scanKeys, orUndefined, readStored } from "./stored-value.js";
+import { orUndefined, readKeys, readStored, scanKeys } from "./stored-value.js";
 
 const SAVE = new RedisScript(new URL("save-user.lua", import.meta.url));
 const RENEW = new RedisScript(new URL("renew-standing.lua", import.meta.url));

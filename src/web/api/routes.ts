@@ -1,14 +1,15 @@
 import express, { Router } from "express";
 import * as z from "zod";
-import { type Account, ROLES } from "../../core/model/account.js";
+import type { Account } from "../../core/model/account.js";
 import { applicationName } from "../../core/model/brand.js";
 import { changeRequestName } from "../../core/model/change-request.js";
 import type { AllHostWords } from "../../core/model/host-words.js";
+import { ROLES } from "../../core/model/settings.js";
 import type { Log } from "../../core/ports/log.js";
 import type { LockStore, PlanStore, RoleChange, UserStore } from "../../core/ports/stores.js";
 import { withPresentLocks } from "../../core/survey/present-locks.js";
 import { activityQuery, auditQueryOf } from "../activity-query.js";
-import { CHANGE_ADDRESS, changeParameter, readChangeAddress, type HostPageOf } from "../change-address.js";
+import { CHANGE_ADDRESS, changeParameter, type HostPageOf, readChangeAddress } from "../change-address.js";
 import type { DiffReaders } from "../diff-readers.js";
 import { viewerOf } from "../viewer.js";
 import { activityBody, lockBody, planBody, userBody } from "./bodies.js";

@@ -1,5 +1,6 @@
 import type { RoleAssignment } from "../../config/server/server-config.js";
-import type { LoginProvider, Role } from "../../core/model/account.js";
+import type { LoginProvider } from "../../core/model/account.js";
+import type { Role } from "../../core/model/settings.js";
 import type { LoginFacts } from "./login-provider.js";
 
 /** What the pattern of a role assignment means. */

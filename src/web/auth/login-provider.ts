@@ -1,4 +1,5 @@
-import type { Account, LoginProvider, Role } from "../../core/model/account.js";
+import type { Account, LoginProvider } from "../../core/model/account.js";
+import type { Role } from "../../core/model/settings.js";
 import type { LoginAttempt } from "../../store/stores.js";
 import type { LoginRefusal } from "./refusal.js";
 import type { ProviderTokens } from "./token-seal.js";

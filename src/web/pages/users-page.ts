@@ -1,4 +1,4 @@
-import { ROLES } from "../../core/model/account.js";
+import { ROLES } from "../../core/model/settings.js";
 import { HOST_TITLES } from "../../names.js";
 import { isAdmin, type Page, type PageParts, problemPage, type Reader } from "./page.js";
 

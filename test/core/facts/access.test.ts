@@ -1,9 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import type { AccessCommand, AccessRule } from "../../../src/config/rules/requirements.js";
-import { barredFrom, needsWriteAccess, type AccessContext } from "../../../src/core/facts/access.js";
+import { type AccessContext, barredFrom, needsWriteAccess } from "../../../src/core/facts/access.js";
 import { factsOfAsker } from "../../../src/core/facts/read-facts.js";
 import { applicationName } from "../../../src/core/model/brand.js";
 import { HostFailure } from "../../../src/core/model/errors.js";
+import type { AccessCommand, AccessRule } from "../../../src/core/model/settings.js";
 import { byNameAlone } from "../../../src/core/policy/effect-rules.js";
 import { judge } from "../../../src/core/policy/judge.js";
 import type { CodeHost } from "../../../src/core/ports/code-host.js";

@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../src/config/rules/settings.js";
 import { readFacts } from "../../../src/core/facts/read-facts.js";
-import { definitionOf, type Check } from "../../../src/core/model/check.js";
+import { type Check, definitionOf } from "../../../src/core/model/check.js";
 import {
   HostFailure,
   RepositoryFailure,
   StoredValueUnreadable,
   StoreUnavailable,
 } from "../../../src/core/model/errors.js";
+import type { Settings } from "../../../src/core/model/settings.js";
 import { barsOf, judge } from "../../../src/core/policy/judge.js";
 import type { CommandContext } from "../../../src/core/ports/context.js";
 import { compared, sampleApplication, sampleCheck } from "../../comments/samples.js";

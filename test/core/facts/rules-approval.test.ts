@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../src/config/rules/settings.js";
 import { createApprovals, missingForRules } from "../../../src/core/facts/approval.js";
 import { HostFailure } from "../../../src/core/model/errors.js";
+import type { Settings } from "../../../src/core/model/settings.js";
 import type { CodeHost } from "../../../src/core/ports/code-host.js";
 import { sampleChange, WORDS } from "../../comments/samples.js";
 import { CommandWorld } from "../commands/command-world.js";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../src/config/rules/settings.js";
 import { applicationName, revision } from "../../../src/core/model/brand.js";
 import type { Deployment } from "../../../src/core/model/deployment.js";
 import type { ApplicationPlan, Plan } from "../../../src/core/model/plan.js";
+import type { Settings } from "../../../src/core/model/settings.js";
 import type { Asker, FactName } from "../../../src/core/policy/facts.js";
 import type { Bar, Gate } from "../../../src/core/policy/gates.js";
 import { barsOf, judge } from "../../../src/core/policy/judge.js";
@@ -15,11 +15,11 @@ import {
   sampleCheck,
   sampleDeployment,
   sampleFacts,
+  type SampleFacts,
   sampleLock,
   sampleMember,
   samplePlan,
   sampleSet,
-  type SampleFacts,
 } from "../../comments/samples.js";
 
 const change = sampleChange();

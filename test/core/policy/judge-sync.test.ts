@@ -1,9 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../src/config/rules/settings.js";
-import { applicationName, revision, type ApplicationName } from "../../../src/core/model/brand.js";
+import { applicationName, type ApplicationName, revision } from "../../../src/core/model/brand.js";
 import type { Lock } from "../../../src/core/model/lock.js";
 import type { Plan } from "../../../src/core/model/plan.js";
 import type { BarredApplication, Refusal } from "../../../src/core/model/result.js";
+import type { Settings } from "../../../src/core/model/settings.js";
 import { byNameAlone, needsApproval } from "../../../src/core/policy/effect-rules.js";
 import type { Asker, FactName, Facts, NowFacts } from "../../../src/core/policy/facts.js";
 import type { Gate } from "../../../src/core/policy/gates.js";
@@ -15,9 +15,9 @@ import {
   sampleApplication,
   sampleChange,
   sampleFacts,
+  type SampleFacts,
   sampleLock,
   samplePlan,
-  type SampleFacts,
 } from "../../comments/samples.js";
 import { sampleSettings } from "../sample-settings.js";
 

@@ -1,6 +1,5 @@
 import type { Application } from "../../model/application.js";
-import { ChangedPaths } from "../../model/changed-paths.js";
-import type { InputPart, InputSet } from "../../model/input-set.js";
+import { ChangedPaths, type InputPart, type InputSet } from "../../model/input-set.js";
 import { hasGlob, matchesGlob } from "../tree/path-glob.js";
 import { cleanPath, isWithin, parentOf } from "../tree/repository-path.js";
 import { touchedPaths } from "./input-set.js";

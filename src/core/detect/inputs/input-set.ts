@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import { readSource, sourcesOf, type Source, isHydrated } from "../../model/application-spec.js";
+import { isHydrated, readSource, type Source, sourcesOf } from "../../model/application-spec.js";
 import type { ApplicationSpec } from "../../model/application.js";
-import type { ChangedPaths } from "../../model/changed-paths.js";
-import type { InputPart, InputSet } from "../../model/input-set.js";
+import type { ChangedPaths, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json } from "../../model/json.js";
 import type { TreeEntry } from "../../ports/repositories.js";
 import type { OpenedTree, RepositoryTree } from "../../ports/snapshot.js";

@@ -1,10 +1,9 @@
-import { readSource, sourcesOf, type Source } from "../../model/application-spec.js";
+import { readSource, type Source, sourcesOf } from "../../model/application-spec.js";
 import type { Application } from "../../model/application.js";
 import type { Revision } from "../../model/brand.js";
-import type { ChangedPaths } from "../../model/changed-paths.js";
-import type { FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
+import type { ChangedPaths, FoundInputs, InputPart, InputSet } from "../../model/input-set.js";
 import { isJsonObject, type Json } from "../../model/json.js";
-import type { Snapshot, RepositoryTree } from "../../ports/snapshot.js";
+import type { RepositoryTree, Snapshot } from "../../ports/snapshot.js";
 import { hasGlob } from "../tree/path-glob.js";
 import { cleanPath, parentOf } from "../tree/repository-path.js";
 import { addChartDependencies } from "./chart-dependencies.js";

@@ -1,22 +1,21 @@
 import { setImmediate } from "node:timers/promises";
 import { matchesName, matchesPath } from "../../../config/pattern.js";
-import type { Settings } from "../../../config/rules/settings.js";
 import { LABEL_TEMPORARY, TEMPORARY_NAME_PREFIX } from "../../../names.js";
 import { specText } from "../../model/application-spec.js";
 import type { Application, ApplicationSet } from "../../model/application.js";
 import type { ApplicationName } from "../../model/brand.js";
-import { changeRequestKey, type ChangeRequest } from "../../model/change-request.js";
-import { ChangedPaths } from "../../model/changed-paths.js";
-import type { InputSet } from "../../model/input-set.js";
+import { type ChangeRequest, changeRequestKey } from "../../model/change-request.js";
+import { ChangedPaths, type InputSet } from "../../model/input-set.js";
 import { canonicalJson, jsonEqual } from "../../model/json.js";
 import type { NotDeployed, UnreadFile } from "../../model/plan.js";
+import type { Settings } from "../../model/settings.js";
 import type { Naming } from "../../ports/deployer.js";
-import type { ManifestScan, ManifestScanner, FoundApplication } from "../../ports/manifest-scanner.js";
+import type { FoundApplication, ManifestScan, ManifestScanner } from "../../ports/manifest-scanner.js";
 import type { Snapshot } from "../../ports/snapshot.js";
 import { touchedPaths, touches } from "../inputs/input-set.js";
 import { inputsAtEither } from "../inputs/inputs.js";
-import { movingPositions, notMovingReason, movingAmong, ownSources } from "../inputs/moving-sources.js";
-import { changedApplicationSets, type ChangedApplicationSet } from "./application-sets.js";
+import { movingAmong, movingPositions, notMovingReason, ownSources } from "../inputs/moving-sources.js";
+import { type ChangedApplicationSet, changedApplicationSets } from "./application-sets.js";
 
 /** Where the resources of a change request are read. */
 export interface ScanOrder {

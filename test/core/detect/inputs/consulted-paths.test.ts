@@ -1,10 +1,10 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { noteConsulted } from "../../../../src/core/detect/inputs/inputs.js";
-import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
+import { ChangedPaths } from "../../../../src/core/model/input-set.js";
 import type { RepositoryTree } from "../../../../src/core/ports/snapshot.js";
 import { FOLDERS, repositories } from "../generated-repository.js";
-import { HEAD, memorySnapshot, MERGE_BASE, type Files } from "../memory-snapshot.js";
+import { type Files, HEAD, memorySnapshot, MERGE_BASE } from "../memory-snapshot.js";
 
 function isTouched(paths: readonly string[], changedPaths: readonly string[]): boolean {
   const changed = new ChangedPaths(changedPaths);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { findInputReasons } from "../../../../src/core/detect/scan/affected.js";
 import type { Application } from "../../../../src/core/model/application.js";
-import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
-import { CHANGE, HEAD, memorySnapshot, MERGE_BASE, type Files } from "../memory-snapshot.js";
+import { ChangedPaths } from "../../../../src/core/model/input-set.js";
+import { CHANGE, type Files, HEAD, memorySnapshot, MERGE_BASE } from "../memory-snapshot.js";
 import { single } from "../read-inputs.js";
 
 /** Why a change from one tree to the other affects the application. */

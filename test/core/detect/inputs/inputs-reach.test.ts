@@ -1,10 +1,10 @@
 import { posix } from "node:path";
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
-import { inputFingerprint, touches, touchedPaths } from "../../../../src/core/detect/inputs/input-set.js";
+import { inputFingerprint, touchedPaths, touches } from "../../../../src/core/detect/inputs/input-set.js";
 import { inputsOf } from "../../../../src/core/detect/inputs/inputs.js";
-import { ChangedPaths } from "../../../../src/core/model/changed-paths.js";
-import { HEAD, memorySnapshot, type Files } from "../memory-snapshot.js";
+import { ChangedPaths } from "../../../../src/core/model/input-set.js";
+import { type Files, HEAD, memorySnapshot } from "../memory-snapshot.js";
 import { single } from "../read-inputs.js";
 
 /** How a kustomization names a file or a directory; the path is relative to it. */

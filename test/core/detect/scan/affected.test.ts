@@ -1,13 +1,13 @@
 import { describe, expect, test } from "@jest/globals";
-import type { Settings } from "../../../../src/config/rules/settings.js";
 import { detect, scanSides } from "../../../../src/core/detect/scan/affected.js";
 import { createManifestScanner } from "../../../../src/core/detect/scan/manifests.js";
 import type { Application } from "../../../../src/core/model/application.js";
 import type { ChangeRequest } from "../../../../src/core/model/change-request.js";
 import type { JsonObject } from "../../../../src/core/model/json.js";
+import type { Settings } from "../../../../src/core/model/settings.js";
 import { inlineCompute, TRUSTED_SCAN } from "../../../in-memory/inline-compute.js";
 import { sampleApplication } from "../../sample-application.js";
-import { CHANGE, memorySnapshot, nameOf, OWN_URL, type Files } from "../memory-snapshot.js";
+import { CHANGE, type Files, memorySnapshot, nameOf, OWN_URL } from "../memory-snapshot.js";
 
 const DESTINATION = { server: "https://kubernetes.default.svc", namespace: "shop" };
 const SSH_URL = "ssh://git@git.example.com:22/acme/deploy.git";
